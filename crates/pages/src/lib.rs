@@ -1,0 +1,41 @@
+//! Regions of memory by page size.
+//!
+//! Translating an address costs as much as fetching the data it names once the page tables no longer fit the
+//! caches (seed 003, section 4, Table 2; on a virtual machine every step of the walk is itself translated). So
+//! page size is a choice here, not an accident of the allocator: 4 KiB, transparent 2 MiB, hugetlb 2 MiB or
+//! hugetlb 1 GiB. A machine that cannot give the kind that was asked for gives the next smaller one, and the
+//! [`Region`] says which it was, as the kernel reports it, not as we assumed it.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `kind` | the four kinds of page and the order in which they fall back |
+//! | `region` | mapping, guarding, releasing: the only module that talks to the kernel about memory |
+//! | `smaps` | reading back what the kernel really gave |
+//! | `array` | a region seen as a slice of words that zero bytes are valid for |
+//! | `budget` | one limit that an index and its entries share |
+//! | `prefetch` | the one instruction that every batched lookup is made of |
+//!
+//! ```
+//! use lookaside_pages::{PageKind, Region};
+//!
+//! let region = Region::map(1 << 20, PageKind::Transparent)?;
+//! assert!(region.len() >= 1 << 20);
+//! println!("asked for {}, got {}", region.asked(), region.obtained());
+//! # Ok::<(), lookaside_pages::MapError>(())
+//! ```
+
+mod array;
+mod budget;
+#[cfg(feature = "fault-injection")]
+pub mod fault;
+mod kind;
+mod prefetch;
+mod region;
+mod smaps;
+
+pub use array::{Array, Zeroed};
+pub use budget::Budget;
+pub use kind::PageKind;
+pub use prefetch::prefetch;
+pub use region::{MapError, Region};
+pub use smaps::Census;

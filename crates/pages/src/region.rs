@@ -1,0 +1,303 @@
+//! Mapping memory of a wanted page kind.
+//!
+//! A region is mapped inside a larger reservation of inaccessible address space. The margin on both sides (1) lets
+//! the region start on a boundary of its page size, (2) turns an overrun into a fault instead of a corruption, and
+//! (3) keeps the kernel from merging the region with a neighbour, so that `/proc/self/smaps` speaks of it alone and
+//! what was obtained can be read back.
+//!
+//! Rejected: asking the allocator for aligned memory and advising it. It gives no guard, and the mapping's entry in
+//! smaps is shared with whatever lies beside it.
+
+#![allow(unsafe_code)]
+
+use std::alloc::{self, Layout};
+use std::ffi::c_void;
+use std::fmt;
+use std::ops::Range;
+use std::ptr::{self, NonNull};
+
+use rustix::io::Errno;
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+
+use crate::PageKind;
+use crate::smaps::{self, Census};
+
+/// Address space on x86-64 and aarch64 ends here for a user; a larger request is a mistake, not a wish.
+const LARGEST: usize = 1 << 46;
+
+/// Why a region could not be mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MapError {
+    /// A region of no bytes was asked for.
+    ZeroLength,
+    /// More was asked for than an address space holds.
+    TooLarge {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+    /// The kernel refused, for every kind of page down to the smallest.
+    Refused {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The kernel's last answer, in words.
+        reason: String,
+    },
+}
+
+impl fmt::Display for MapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MapError::ZeroLength => {
+                f.write_str("a region needs at least one byte: ask for a positive length")
+            }
+            MapError::TooLarge { bytes } => {
+                write!(f, "a region of {bytes} bytes is beyond any address space: ask for at most {LARGEST}")
+            }
+            MapError::Refused { bytes, reason } => {
+                write!(f, "the kernel refused {bytes} bytes ({reason}): ask for less, or free memory")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MapError {}
+
+/// A private, zeroed, readable and writable piece of memory of a known page kind, unmapped on drop.
+pub struct Region {
+    start: NonNull<u8>,
+    len: usize,
+    /// The reservation around it, guards included.
+    reservation: Range<usize>,
+    asked: PageKind,
+    obtained: PageKind,
+}
+
+// SAFETY: a Region is memory and its bounds; whoever reads or writes through its pointer answers for races.
+unsafe impl Send for Region {}
+// SAFETY: as above: a shared Region gives out an address, not a reference.
+unsafe impl Sync for Region {}
+
+/// Whether the kernel is to promise the pages now or to find them when they are touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    Backed,
+    AddressesOnly,
+}
+
+impl Region {
+    /// Maps at least `bytes` bytes in pages of `kind`, or of the next smaller kind that the machine gives.
+    ///
+    /// The length is rounded up to whole pages of the kind obtained. The memory reads as zero.
+    ///
+    /// # Errors
+    /// [`MapError::ZeroLength`], [`MapError::TooLarge`], or [`MapError::Refused`] when not even base pages were given.
+    pub fn map(bytes: usize, kind: PageKind) -> Result<Region, MapError> {
+        Self::map_with(bytes, kind, Promise::Backed)
+    }
+
+    /// As [`map`](Region::map), but claims only address space: pages of the base and transparent kinds are found
+    /// when they are touched, and a region may be larger than the machine's memory. For tables that grow in place.
+    ///
+    /// Pages from a hugetlb pool are always promised at once: touching one that the pool lacks would be fatal.
+    ///
+    /// # Errors
+    /// As [`map`](Region::map).
+    pub fn reserve(bytes: usize, kind: PageKind) -> Result<Region, MapError> {
+        Self::map_with(bytes, kind, Promise::AddressesOnly)
+    }
+
+    fn map_with(bytes: usize, asked: PageKind, promise: Promise) -> Result<Region, MapError> {
+        match bytes {
+            0 => return Err(MapError::ZeroLength),
+            LARGEST.. => return Err(MapError::TooLarge { bytes }),
+            _ => {}
+        }
+        let mut kind = asked;
+        loop {
+            match Self::try_map(bytes, asked, kind, promise) {
+                Ok(region) if region.obtained == kind => return Ok(region),
+                // Accepted, but read back as something smaller: a region of that kind, with its own alignment.
+                Ok(region) => kind = region.obtained,
+                Err(errno) => match kind.smaller() {
+                    Some(smaller) => kind = smaller,
+                    None => return Err(MapError::Refused { bytes, reason: errno.to_string() }),
+                },
+            }
+        }
+    }
+
+    fn try_map(bytes: usize, asked: PageKind, kind: PageKind, promise: Promise) -> Result<Region, Errno> {
+        #[cfg(feature = "fault-injection")]
+        if crate::fault::refuse_this_one() {
+            return Err(Errno::NOMEM);
+        }
+        let page = kind.size();
+        let len = bytes.next_multiple_of(page);
+        if cfg!(miri) {
+            return Ok(Self::from_allocator(len, asked));
+        }
+        let margin = PageKind::Base.size();
+        let reserved = len + page + 2 * margin;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nobody's memory.
+        let base = unsafe {
+            mm::mmap_anonymous(
+                ptr::null_mut(),
+                reserved,
+                ProtFlags::empty(),
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        }?;
+        let reservation = base as usize..base as usize + reserved;
+        let start = (reservation.start + margin).next_multiple_of(page);
+        // From here on the reservation is released on every way out, by Region's drop.
+        let mut region = Region {
+            start: NonNull::new(ptr::with_exposed_provenance_mut(start))
+                .expect("mmap gave a non-null address"),
+            len,
+            reservation,
+            asked,
+            obtained: kind,
+        };
+        base.expose_provenance();
+        let mut flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        match kind {
+            PageKind::Huge2M => flags |= MapFlags::HUGETLB | MapFlags::HUGE_2MB,
+            PageKind::Huge1G => flags |= MapFlags::HUGETLB | MapFlags::HUGE_1GB,
+            PageKind::Base | PageKind::Transparent if promise == Promise::AddressesOnly => {
+                flags |= MapFlags::NORESERVE
+            }
+            PageKind::Base | PageKind::Transparent => {}
+        }
+        let at: *mut c_void = region.start.as_ptr().cast();
+        // SAFETY: `start..start + len` lies inside our own reservation, which nobody else has a pointer into.
+        unsafe { mm::mmap_anonymous(at, len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
+        let advice = match kind {
+            PageKind::Transparent => Some(Advice::LinuxHugepage),
+            PageKind::Base => Some(Advice::LinuxNoHugepage),
+            PageKind::Huge2M | PageKind::Huge1G => None,
+        };
+        if let Some(advice) = advice {
+            // A kernel built without transparent huge pages refuses the advice; what counts is read back below.
+            // SAFETY: the advice concerns our own fresh mapping and changes none of its contents.
+            let _ = unsafe { mm::madvise(at, len, advice) };
+        }
+        region.obtained = region.read_back(kind);
+        Ok(region)
+    }
+
+    /// The interpreter of the language has no kernel to ask: there, a region is an allocation like any other.
+    fn from_allocator(len: usize, asked: PageKind) -> Region {
+        let layout = Self::allocator_layout(len);
+        // SAFETY: the layout has a positive size: a region is never empty.
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) });
+        let start = start.unwrap_or_else(|| alloc::handle_alloc_error(layout));
+        Region { start, len, reservation: 0..0, asked, obtained: PageKind::Base }
+    }
+
+    fn allocator_layout(len: usize) -> Layout {
+        Layout::from_size_align(len, PageKind::Base.size()).expect("a length within any address space")
+    }
+
+    /// The kind the kernel reports for a mapping made as `kind`.
+    fn read_back(&self, kind: PageKind) -> PageKind {
+        let Some(census) = self.census() else {
+            // No smaps to ask: believe hugetlb, which is refused at once where there is none, and nothing else.
+            return if kind == PageKind::Transparent { PageKind::Base } else { kind };
+        };
+        match census.kernel_page {
+            size if size == PageKind::Huge1G.size() => PageKind::Huge1G,
+            size if size == PageKind::Huge2M.size() => PageKind::Huge2M,
+            _ if kind == PageKind::Transparent && census.transparent_eligible => PageKind::Transparent,
+            _ => PageKind::Base,
+        }
+    }
+
+    /// The address of the first byte.
+    #[inline]
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Bytes in the region: what was asked for, rounded up to whole pages.
+    #[inline]
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a region is never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The kind of page that was asked for.
+    #[must_use]
+    pub fn asked(&self) -> PageKind {
+        self.asked
+    }
+
+    /// The kind of page that was obtained, as the kernel reported it.
+    ///
+    /// [`PageKind::Transparent`] means that the kernel will assemble huge pages here where it finds them;
+    /// [`census`](Region::census) tells how many it found.
+    #[must_use]
+    pub fn obtained(&self) -> PageKind {
+        self.obtained
+    }
+
+    /// What is resident now, and in which pages, read from the kernel; `None` where the kernel does not tell.
+    #[must_use]
+    pub fn census(&self) -> Option<Census> {
+        smaps::read(self.start.as_ptr() as usize)
+    }
+
+    /// Gives the pages that lie wholly within `range` (bytes from the start) back to the machine.
+    ///
+    /// # Safety
+    /// Their contents read as zero afterwards: nobody may be using them or rely on what they held.
+    ///
+    /// # Panics
+    /// If the range reaches beyond the region.
+    pub unsafe fn release(&self, range: Range<usize>) {
+        assert!(range.end <= self.len, "release of {range:?} in a region of {} bytes", self.len);
+        let page = match self.obtained {
+            // The kernel splits a transparent huge page where it must.
+            PageKind::Transparent => PageKind::Base.size(),
+            kind => kind.size(),
+        };
+        let from = range.start.next_multiple_of(page);
+        let to = range.end / page * page;
+        if from < to && cfg!(miri) {
+            // SAFETY: inside the region, and the caller says that nobody uses it.
+            unsafe { self.start.as_ptr().add(from).write_bytes(0, to - from) };
+        } else if from < to {
+            // SAFETY: the pages are inside our mapping, and the caller says that nobody uses them. A refusal leaves
+            // them as they were, which costs memory but harms nobody.
+            let _ = unsafe {
+                mm::madvise(self.start.as_ptr().add(from).cast(), to - from, Advice::LinuxDontNeed)
+            };
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if cfg!(miri) {
+            // SAFETY: allocated by `from_allocator` with this very layout.
+            unsafe { alloc::dealloc(self.start.as_ptr(), Self::allocator_layout(self.len)) };
+            return;
+        }
+        let base = ptr::with_exposed_provenance_mut(self.reservation.start);
+        // SAFETY: the whole reservation is ours, and whoever borrowed from the region is gone. munmap of a range that
+        // we mapped cannot fail but for a defect, which must not become a panic in drop.
+        let _ = unsafe { mm::munmap(base, self.reservation.len()) };
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region")
+            .field("len", &self.len)
+            .field("asked", &self.asked)
+            .field("obtained", &self.obtained)
+            .finish_non_exhaustive()
+    }
+}
