@@ -1,0 +1,413 @@
+//! Inserting: a free slot if there is one, else a cuckoo path.
+//!
+//! ```text
+//! insert(key, location):
+//!   lock both candidates
+//!     if the key is there: occupied
+//!     if one of them has a free slot: put it into the emptier one; done
+//!   unlock
+//!   search a path of entries, each displaced by the one before it, that ends at a free slot
+//!   from its end backwards, under the locks of the two buckets concerned, move each entry to its other bucket
+//!   the last move and the new entry under the locks of all three buckets
+//! ```
+//!
+//! Nothing is moved before a whole path is known, and moving backwards means that every entry moves into a slot that
+//! is already free: none is ever "in the air" (paper, section 3.2). The search reads without locks, so the path may be
+//! out of date when it is followed; each step checks that its entry is still where the search saw it, and a path that
+//! is out of date is given up, having done no harm, for a new search.
+//!
+//! Optimisations:
+//! 1. Both buckets are looked at for the emptier one, which keeps loads even and makes displacements rarer.
+//! 2. Breadth-first search asks for the lines of a whole level before it looks at the first of them.
+//! 3. The uniqueness check and the insert share one lock acquisition, as do the last move and the insert after it.
+//!
+//! Rejected: locking the whole path (long paths would stop everyone, and it is not known in advance); moving
+//! forwards as the classical algorithm does (an entry in the air is missed by readers).
+
+use std::fmt;
+
+use crate::config::Search;
+use crate::geometry::Geometry;
+use crate::layout::{Bucket, Layout};
+use crate::slot::{Location, Tag, Word};
+use crate::sync::Ordering;
+use crate::table::{Entries, LockedKey, Table};
+
+/// Searches an insert makes before it gives up; each but the last failed because others were writing.
+const ATTEMPTS: usize = 64;
+/// Displacements tried in one search by walks, all of them together: the paper's bound.
+const MOST_STEPS: usize = 500;
+/// Buckets looked at in one breadth-first search.
+const MOST_BUCKETS: usize = 512;
+
+/// What an insert had to do: for experiments and tests. All counts are bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Work {
+    /// Entries moved to their other bucket.
+    pub displaced: usize,
+    /// Buckets split to make room.
+    pub split: usize,
+}
+
+/// What became of an insert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insertion {
+    /// The key was not there and is now.
+    Inserted(Work),
+    /// The key is there, at this location: nothing was changed.
+    Occupied(Location),
+}
+
+/// What became of an upsert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upsertion {
+    /// The key was not there and is now.
+    Inserted(Work),
+    /// The key was at this location, which is in the table no more.
+    Replaced(Location),
+}
+
+/// No slot was found for a key: both of its buckets are full, and so were all that the search could reach.
+///
+/// A table that grows says this only at its limit, or where its budget refuses memory, or if more keys share one hash
+/// than two buckets have slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooFull;
+
+impl fmt::Display for TooFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the table is too full for this key: remove entries, or make a larger table")
+    }
+}
+
+impl std::error::Error for TooFull {}
+
+/// What is to happen to a key that is already there.
+#[derive(Clone, Copy)]
+enum Incumbent {
+    Stays,
+    Goes,
+}
+
+/// How a try to place a key under its locks ended.
+enum Placement {
+    Placed,
+    There(Location),
+    NoSlot,
+}
+
+/// A displacement to be made: the entry of `word` leaves this slot of `bucket`.
+#[derive(Clone, Copy)]
+struct Step {
+    bucket: usize,
+    slot: usize,
+    word: Word,
+}
+
+/// Displacements that lead to a free slot: the first vacates a slot in a candidate of the new key, each next one makes
+/// room for the one before it.
+struct CuckooPath {
+    steps: Vec<Step>,
+    /// The bucket with a free slot, where the last step's entry goes.
+    free: usize,
+}
+
+/// What a search came to.
+enum Found {
+    Path(CuckooPath),
+    /// A candidate has had a slot freed by another writer: no path is needed.
+    FreeNow,
+    Nothing,
+}
+
+impl<L: Layout> Table<L> {
+    /// Puts `location` into the table for `key`, unless the key is there.
+    ///
+    /// `hash` must be the key's hash. [`Entries::holds`] is called while the key's buckets are locked: it must not use
+    /// the table.
+    ///
+    /// # Errors
+    /// [`TooFull`]: the table is as it was, but for entries moved to their other bucket.
+    pub fn insert<E: Entries + ?Sized>(
+        &self,
+        entries: &E,
+        key: &E::Key,
+        hash: u64,
+        location: Location,
+    ) -> Result<Insertion, TooFull> {
+        self.place(entries, key, hash, location, Incumbent::Stays).map(|(old, work)| match old {
+            Some(old) => Insertion::Occupied(old),
+            None => Insertion::Inserted(work),
+        })
+    }
+
+    /// Puts `location` into the table for `key`, in the place of the one that is there, if any. A concurrent reader finds
+    /// the one or the other.
+    ///
+    /// # Errors
+    /// [`TooFull`], as [`Table::insert`]; never for a key that is there.
+    pub fn upsert<E: Entries + ?Sized>(
+        &self,
+        entries: &E,
+        key: &E::Key,
+        hash: u64,
+        location: Location,
+    ) -> Result<Upsertion, TooFull> {
+        self.place(entries, key, hash, location, Incumbent::Goes).map(|(old, work)| match old {
+            Some(old) => Upsertion::Replaced(old),
+            None => Upsertion::Inserted(work),
+        })
+    }
+
+    fn place<E: Entries + ?Sized>(
+        &self,
+        entries: &E,
+        key: &E::Key,
+        hash: u64,
+        location: Location,
+        incumbent: Incumbent,
+    ) -> Result<(Option<Location>, Work), TooFull> {
+        let tag = Tag::of(hash, L::TAG_BITS);
+        let mut work = Work::default();
+        for attempt in 0..ATTEMPTS {
+            let locked = self.lock_candidates(hash, tag, None);
+            let mut placement = self.place_locked(&locked, entries, key, hash, tag, location, incumbent);
+            let (geometry, candidates) = (locked.geometry, locked.candidates);
+            drop(locked);
+            if matches!(placement, Placement::NoSlot) {
+                match self.search(geometry, candidates, hash ^ attempt as u64) {
+                    Found::Path(path) => {
+                        if let Some(last) = self.follow(&path, &mut work) {
+                            let locked = self.lock_candidates(hash, tag, Some(last.to));
+                            // The path starts in a candidate as of its search: one that has split since is not locked.
+                            if locked.candidates == candidates && self.displace(last.from, last.to) {
+                                work.displaced += 1;
+                                placement =
+                                    self.place_locked(&locked, entries, key, hash, tag, location, incumbent);
+                            }
+                        }
+                    }
+                    Found::FreeNow => {}
+                    Found::Nothing if self.make_room(entries, &mut work) => {}
+                    Found::Nothing => return Err(TooFull),
+                }
+            }
+            match placement {
+                Placement::Placed => {
+                    let before = self.counter(hash).fetch_add(1, Ordering::Relaxed);
+                    self.grow_if_loaded(entries, before.wrapping_add(1), &mut work);
+                    return Ok((None, work));
+                }
+                Placement::There(old) => return Ok((Some(old), work)),
+                Placement::NoSlot => {}
+            }
+        }
+        Err(TooFull)
+    }
+
+    /// Under the key's locks: the uniqueness check, and the insert if there is a free slot.
+    #[expect(clippy::too_many_arguments, reason = "one call of place, in the two situations it can be in")]
+    fn place_locked<E: Entries + ?Sized>(
+        &self,
+        locked: &LockedKey<'_, L>,
+        entries: &E,
+        key: &E::Key,
+        hash: u64,
+        tag: Tag,
+        location: Location,
+        incumbent: Incumbent,
+    ) -> Placement {
+        if let Some((cell, word)) = self.find_locked(locked, tag, |word| entries.holds(word.location(), key))
+        {
+            if let Incumbent::Goes = incumbent {
+                cell.store(Word::new(tag, word.next(), location));
+            }
+            return Placement::There(word.location());
+        }
+        let (first, second) = locked.candidates;
+        let emptier = if self.free_slots(second) > self.free_slots(first) { second } else { first };
+        match self.free_slot(emptier) {
+            Some(slot) => {
+                let next = locked.geometry.next_for(emptier, hash, tag);
+                self.buckets[emptier].slots()[slot].store(Word::new(tag, next, location));
+                Placement::Placed
+            }
+            None => Placement::NoSlot,
+        }
+    }
+
+    fn free_slots(&self, bucket: usize) -> usize {
+        self.buckets[bucket].slots().iter().filter(|cell| cell.load().is_empty()).count()
+    }
+
+    fn free_slot(&self, bucket: usize) -> Option<usize> {
+        self.buckets[bucket].slots().iter().position(|cell| cell.load().is_empty())
+    }
+
+    /// Makes all moves of a path but that of its first step, which the caller makes together with its insert. `None` if
+    /// the path turned out to be out of date.
+    fn follow(&self, path: &CuckooPath, work: &mut Work) -> Option<Move> {
+        let mut to = path.free;
+        for (index, &from) in path.steps.iter().enumerate().rev() {
+            if index == 0 {
+                return Some(Move { from, to });
+            }
+            let locks = self.lock([from.bucket, to]);
+            if !self.displace(from, to) {
+                return None;
+            }
+            drop(locks);
+            work.displaced += 1;
+            to = from.bucket;
+        }
+        unreachable!("a path has at least one step")
+    }
+
+    /// Moves an entry to its other bucket, both being locked; false if it is no longer where the search saw it, its other
+    /// bucket is not `to`, or that is full.
+    fn displace(&self, from: Step, to: usize) -> bool {
+        debug_assert!(self.version(from.bucket).is_locked() && self.version(to).is_locked());
+        let cell = &self.buckets[from.bucket].slots()[from.slot];
+        let word = cell.load();
+        if word != from.word || word.is_empty() {
+            return false;
+        }
+        // Loaded under the locks: neither bucket can split now.
+        let Some((alternate, moved)) = self.geometry().alternate(from.bucket, word) else { return false };
+        if alternate != to {
+            return false;
+        }
+        let Some(free) = self.free_slot(to) else { return false };
+        // Copy, raise, clear: the order that readers rely on, see `version`.
+        self.buckets[to].slots()[free].store(moved);
+        self.version(from.bucket).raise();
+        cell.store(Word::EMPTY);
+        true
+    }
+
+    /// Looks for a path without moving anything.
+    fn search(&self, geometry: Geometry, candidates: (usize, usize), seed: u64) -> Found {
+        match self.config.search {
+            Search::BreadthFirst => self.search_breadth_first(geometry, candidates),
+            Search::Walks(walks) => self.search_by_walks(geometry, candidates, walks, seed),
+        }
+    }
+
+    fn search_breadth_first(&self, geometry: Geometry, candidates: (usize, usize)) -> Found {
+        /// A bucket reached, and from where.
+        struct Node {
+            bucket: usize,
+            /// The node whose entry would be displaced to here, and that entry; none for a candidate.
+            parent: Option<(usize, Step)>,
+        }
+        let path_to = |nodes: &[Node], mut at: usize| {
+            let free = nodes[at].bucket;
+            let mut steps = Vec::new();
+            while let Some((parent, step)) = nodes[at].parent {
+                steps.push(step);
+                at = parent;
+            }
+            steps.reverse();
+            CuckooPath { steps, free }
+        };
+        let mut nodes = Vec::with_capacity(64);
+        nodes.push(Node { bucket: candidates.0, parent: None });
+        nodes.push(Node { bucket: candidates.1, parent: None });
+        let mut at = 0;
+        while at < nodes.len() {
+            let bucket = nodes[at].bucket;
+            if self.free_slot(bucket).is_some() {
+                return match nodes[at].parent {
+                    Some(_) => Found::Path(path_to(&nodes, at)),
+                    None => Found::FreeNow,
+                };
+            }
+            if nodes.len() < MOST_BUCKETS {
+                for (slot, cell) in self.buckets[bucket].slots().iter().enumerate() {
+                    let word = cell.load();
+                    if word.is_empty() {
+                        continue;
+                    }
+                    let Some((to, _)) = geometry.alternate(bucket, word) else { continue };
+                    if to == bucket {
+                        continue;
+                    }
+                    self.prefetch_bucket(to);
+                    nodes.push(Node { bucket: to, parent: Some((at, Step { bucket, slot, word })) });
+                }
+            }
+            at += 1;
+        }
+        Found::Nothing
+    }
+
+    fn search_by_walks(
+        &self,
+        geometry: Geometry,
+        candidates: (usize, usize),
+        walks: usize,
+        seed: u64,
+    ) -> Found {
+        let mut random = Xorshift::new(seed);
+        let mut walks: Vec<_> = (0..walks)
+            .map(|walk| {
+                let start = if walk % 2 == 0 { candidates.0 } else { candidates.1 };
+                CuckooPath { steps: Vec::with_capacity(16), free: start }
+            })
+            .collect();
+        let mut steps = 0;
+        while steps < MOST_STEPS {
+            for walk in &mut walks {
+                steps += 1;
+                let Some((step, to)) = self.random_victim(geometry, walk.free, &mut random) else { continue };
+                self.prefetch_bucket(to);
+                walk.steps.push(step);
+                walk.free = to;
+            }
+            if let Some(walk) = walks.iter().position(|walk| self.free_slot(walk.free).is_some()) {
+                let path = walks.swap_remove(walk);
+                return if path.steps.is_empty() { Found::FreeNow } else { Found::Path(path) };
+            }
+        }
+        Found::Nothing
+    }
+
+    /// An entry of `bucket` that can be displaced, chosen at random, and where it would go.
+    fn random_victim(
+        &self,
+        geometry: Geometry,
+        bucket: usize,
+        random: &mut Xorshift,
+    ) -> Option<(Step, usize)> {
+        let slots = self.buckets[bucket].slots();
+        let start = random.next() as usize;
+        (0..L::SLOTS).map(|offset| start.wrapping_add(offset) % L::SLOTS).find_map(|slot| {
+            let word = slots[slot].load();
+            let (to, _) = if word.is_empty() { None } else { geometry.alternate(bucket, word) }?;
+            (to != bucket).then_some((Step { bucket, slot, word }, to))
+        })
+    }
+}
+
+/// One displacement of a path.
+struct Move {
+    from: Step,
+    to: usize,
+}
+
+/// Marsaglia's xorshift64: which entry a walk displaces is to be arbitrary, not unpredictable.
+struct Xorshift(u64);
+
+impl Xorshift {
+    fn new(seed: u64) -> Self {
+        Xorshift(seed | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 16
+    }
+}

@@ -1,0 +1,465 @@
+//! The protocol of [`crate::version`] under the model checker: every interleaving and every reordering that the memory
+//! model allows, on buckets of one or two slots, where the rare cases are the only ones.
+//!
+//! Run by `ci/safety`: `RUSTFLAGS="--cfg loom" cargo test -p lookaside-cuckoo --lib --release`.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::geometry::Geometry;
+use crate::layout::{Inline, Layout, Striped};
+use crate::slot::{Location, Tag};
+use crate::table::{Entries, Table};
+use crate::{Config, Growth, Insertion, Linear, Search, Upsertion};
+
+/// Entries whose location says their key, and whose hash is what the test chose for it.
+struct Chosen(Vec<u64>);
+
+impl Entries for Chosen {
+    type Key = usize;
+
+    fn holds(&self, location: Location, key: &usize) -> bool {
+        // Two locations a key, so that a key can be replaced.
+        location.get() as usize / 2 == *key
+    }
+
+    fn hash(&self, location: Location) -> u64 {
+        self.0[location.get() as usize / 2]
+    }
+}
+
+/// The first or second location of a key.
+fn location(key: usize, which: usize) -> Location {
+    Location::new((2 * key + which) as u64).unwrap()
+}
+
+/// The `nth` hash whose candidates among `open` buckets are these, in this order; with the bit of its first hash that the
+/// next doubling looks at.
+fn hash_for(open: usize, bits: u32, candidates: (usize, usize), next_bit: u64, nth: usize) -> u64 {
+    let geometry = Geometry::new(open);
+    (0u64..1 << 16)
+        .map(|seed| (seed % 64) | (seed / 64) << 54)
+        .filter(|&hash| geometry.candidates(hash, Tag::of(hash, bits)) == candidates)
+        .filter(|&hash| (hash as usize & open.next_power_of_two() != 0) == (next_bit != 0))
+        .nth(nth)
+        .expect("some tag mixes to these buckets")
+}
+
+struct World<L: Layout> {
+    table: Table<L>,
+    entries: Chosen,
+}
+
+impl<L: Layout> World<L> {
+    fn new(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
+        let config = Config { search: Search::BreadthFirst, growth };
+        World { table: Table::with_buckets(buckets, &config).unwrap(), entries: Chosen(hashes) }
+    }
+
+    fn insert(&self, key: usize) -> Result<Insertion, crate::TooFull> {
+        self.table.insert(&self.entries, &key, self.entries.0[key], location(key, 0))
+    }
+
+    fn get(&self, key: usize) -> Option<Location> {
+        self.table.get(self.entries.0[key], |at| self.entries.holds(at, &key))
+    }
+
+    fn count(&self, key: usize) -> usize {
+        self.table.locations().filter(|&at| self.entries.holds(at, &key)).count()
+    }
+}
+
+/// Up to `preemptions` times a thread is interrupted where it need not be: loom's own advice for larger models.
+fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
+    let explored = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = explored.clone();
+    builder.check(move || {
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        model();
+    });
+    // A model that explores next to nothing proves nothing: see `sync` for how that can happen.
+    let explored = explored.load(std::sync::atomic::Ordering::Relaxed);
+    println!("{explored} executions");
+    assert!(explored >= 50, "only {explored} executions explored");
+}
+
+fn grows_to(limit: usize, target_load: f64) -> Growth {
+    Growth::Linear(Linear { target_load, ..Linear::up_to(limit) })
+}
+
+/// Key 0 sits in bucket 0 with key 1 in bucket 1; key 2, whose buckets are these two, displaces one of them.
+fn displacement_against_lookup<L: Layout>() {
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(4, bits, (0, 2), 0, 0),
+        hash_for(4, bits, (1, 3), 0, 0),
+        hash_for(4, bits, (0, 1), 0, 0),
+    ];
+    check(3, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        });
+        assert_eq!(world.get(0), Some(location(0, 0)), "missed while it may be moving");
+        assert_eq!(world.get(1), Some(location(1, 0)), "missed while it may be moving");
+        writer.join().unwrap();
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+#[test]
+fn displacement_against_lookup_inline() {
+    displacement_against_lookup::<Inline<1>>();
+}
+
+#[test]
+fn displacement_against_lookup_striped() {
+    displacement_against_lookup::<Striped<1, 8>>();
+}
+
+/// An entry moves from the bucket that a reader looks into second to the one that it has looked into already.
+fn displacement_behind_the_reader<L: Layout>() {
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(4, bits, (2, 0), 0, 0),
+        hash_for(4, bits, (2, 2), 0, 0),
+        hash_for(4, bits, (0, 0), 0, 0),
+    ];
+    check(3, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        // Key 1 keeps bucket 2 until key 0 has settled in bucket 0.
+        world.insert(1).unwrap();
+        world.insert(0).unwrap();
+        assert!(world.table.remove_exact(world.entries.0[1], location(1, 0)));
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        });
+        assert_eq!(world.get(0), Some(location(0, 0)), "missed while it moved behind the reader's back");
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn displacement_behind_the_reader_inline() {
+    displacement_behind_the_reader::<Inline<1>>();
+}
+
+#[test]
+fn displacement_behind_the_reader_striped() {
+    displacement_behind_the_reader::<Striped<1, 8>>();
+}
+
+/// An entry moves to its other bucket and back, while a reader looks in both.
+#[test]
+fn there_and_back_against_lookup() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(4, bits, (0, 1), 0, 0),
+        hash_for(4, bits, (0, 0), 0, 0),
+        hash_for(4, bits, (1, 1), 0, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || {
+                // Key 1 can only be in bucket 0, so key 0 goes to bucket 1; key 2 can only be there, so it comes back.
+                world.insert(1).unwrap();
+                assert!(world.table.remove_exact(world.entries.0[1], location(1, 0)));
+                world.insert(2).unwrap();
+            }
+        });
+        assert_eq!(world.get(0), Some(location(0, 0)));
+        writer.join().unwrap();
+        assert_eq!((world.get(0), world.count(0)), (Some(location(0, 0)), 1));
+    });
+}
+
+fn removal_against_lookup<L: Layout>() {
+    let bits = L::TAG_BITS;
+    let hashes = vec![hash_for(2, bits, (0, 1), 0, 0), hash_for(2, bits, (0, 1), 0, 1)];
+    check(3, move || {
+        let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || assert!(world.table.remove_exact(world.entries.0[0], location(0, 0)))
+        });
+        let first_look = world.get(0);
+        let second_look = world.get(0);
+        assert!(first_look.is_some() || second_look.is_none(), "a removed key came back");
+        assert_eq!(world.get(1), Some(location(1, 0)));
+        writer.join().unwrap();
+        assert_eq!(world.get(0), None);
+    });
+}
+
+#[test]
+fn removal_against_lookup_inline() {
+    removal_against_lookup::<Inline<2>>();
+}
+
+#[test]
+fn removal_against_lookup_striped() {
+    removal_against_lookup::<Striped<2, 8>>();
+}
+
+/// Of two removers of one entry, one succeeds.
+#[test]
+fn removal_against_removal() {
+    type L = Inline<1>;
+    let hashes = vec![hash_for(2, L::TAG_BITS, (0, 1), 0, 0)];
+    check(4, move || {
+        let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let other = thread::spawn({
+            let world = world.clone();
+            move || world.table.remove_exact(world.entries.0[0], location(0, 0))
+        });
+        let mine = world.table.remove_exact(world.entries.0[0], location(0, 0));
+        assert!(mine ^ other.join().unwrap());
+        assert!(world.table.is_empty());
+    });
+}
+
+/// A reader that looks for an entry finds it before, during and after the split of its bucket.
+fn growth_against_lookup<L: Layout>() {
+    let bits = L::TAG_BITS;
+    // Both sit in bucket 0 of 2; when it splits, key 0 stays and key 1 goes to bucket 2. Key 2 makes the table grow.
+    let hashes = vec![
+        hash_for(2, bits, (0, 0), 0, 0),
+        hash_for(2, bits, (0, 0), 1, 0),
+        hash_for(2, bits, (1, 1), 0, 0),
+    ];
+    check(3, move || {
+        let world = Arc::new(World::<L>::new(2, grows_to(4, 0.6), hashes.clone()));
+        for key in [0, 1] {
+            assert_eq!(world.insert(key).unwrap(), Insertion::Inserted(Default::default()));
+        }
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split > 0))
+        });
+        assert_eq!(world.get(1), Some(location(1, 0)), "missed while it may be moving to the new bucket");
+        assert_eq!(world.get(0), Some(location(0, 0)), "missed while its bucket may be splitting");
+        writer.join().unwrap();
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+#[test]
+fn growth_against_lookup_inline() {
+    growth_against_lookup::<Inline<2>>();
+}
+
+#[test]
+fn growth_against_lookup_striped() {
+    growth_against_lookup::<Striped<2, 8>>();
+}
+
+/// Two inserts, each of which may split and each of whose buckets may be split by the other.
+fn growth_against_insert<L: Layout>() {
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(2, bits, (0, 1), 1, 0),
+        hash_for(2, bits, (0, 1), 0, 1),
+        hash_for(2, bits, (1, 0), 1, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(2, grows_to(4, 0.2), hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || world.insert(1).unwrap()
+        });
+        world.insert(2).unwrap();
+        assert_eq!(world.get(0), Some(location(0, 0)));
+        writer.join().unwrap();
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+        assert_eq!(world.table.len(), 3);
+    });
+}
+
+#[test]
+fn growth_against_insert_inline() {
+    growth_against_insert::<Inline<1>>();
+}
+
+#[test]
+fn growth_against_insert_striped() {
+    growth_against_insert::<Striped<1, 8>>();
+}
+
+/// Three inserts by two threads, all of which would split: one splitter at a time.
+#[test]
+fn splitter_against_splitter() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(2, bits, (0, 1), 1, 0),
+        hash_for(2, bits, (0, 1), 0, 1),
+        hash_for(2, bits, (1, 0), 1, 0),
+        hash_for(2, bits, (1, 0), 0, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(2, grows_to(8, 0.3), hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || {
+                world.insert(1).unwrap();
+                world.insert(2).unwrap();
+            }
+        });
+        world.insert(3).unwrap();
+        writer.join().unwrap();
+        for key in 0..4 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// A removal finds an entry that a split is moving.
+#[test]
+fn growth_against_removal() {
+    type L = Inline<2>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![hash_for(2, bits, (0, 0), 1, 0), hash_for(2, bits, (1, 1), 0, 0)];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(2, grows_to(4, 0.3), hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            // Splits unless the removal came first.
+            move || world.insert(1).unwrap()
+        });
+        assert!(world.table.remove_exact(world.entries.0[0], location(0, 0)));
+        assert_eq!(world.get(0), None);
+        writer.join().unwrap();
+        assert_eq!((world.get(0), world.count(0), world.table.len()), (None, 0, 1));
+    });
+}
+
+/// Two inserts of one key: one enters, the other is told where.
+#[test]
+fn insert_against_insert_of_the_same_key() {
+    type L = Inline<1>;
+    let hashes = vec![hash_for(2, L::TAG_BITS, (0, 1), 0, 0)];
+    check(4, move || {
+        let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
+        let insert = |world: &World<L>, which| {
+            world.table.insert(&world.entries, &0, world.entries.0[0], location(0, which)).unwrap()
+        };
+        let other = thread::spawn({
+            let world = world.clone();
+            move || insert(&world, 1)
+        });
+        let outcomes = (insert(&world, 0), other.join().unwrap());
+        match outcomes {
+            (Insertion::Inserted(_), Insertion::Occupied(at)) => assert_eq!(at, location(0, 0)),
+            (Insertion::Occupied(at), Insertion::Inserted(_)) => assert_eq!(at, location(0, 1)),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(world.count(0), 1);
+    });
+}
+
+/// Two displacements whose paths share a bucket.
+#[test]
+fn displacement_against_displacement() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(4, bits, (0, 2), 0, 0),
+        hash_for(4, bits, (1, 3), 0, 0),
+        hash_for(4, bits, (0, 1), 0, 0),
+        hash_for(4, bits, (1, 0), 0, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || world.insert(2).unwrap()
+        });
+        world.insert(3).unwrap();
+        writer.join().unwrap();
+        for key in 0..4 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// A replacement is not lost when its entry is displaced at the same time, and a reader always finds one of the two.
+#[test]
+fn replacement_against_displacement_and_lookup() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![hash_for(4, bits, (0, 2), 0, 0), hash_for(4, bits, (0, 0), 0, 0)];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let displacer = thread::spawn({
+            let world = world.clone();
+            move || world.insert(1).unwrap()
+        });
+        let replacer = thread::spawn({
+            let world = world.clone();
+            move || {
+                let outcome =
+                    world.table.upsert(&world.entries, &0, world.entries.0[0], location(0, 1)).unwrap();
+                assert_eq!(outcome, Upsertion::Replaced(location(0, 0)));
+            }
+        });
+        assert!(world.get(0).is_some());
+        displacer.join().unwrap();
+        replacer.join().unwrap();
+        assert_eq!((world.get(0), world.count(0)), (Some(location(0, 1)), 1));
+        assert!(!world.table.replace(world.entries.0[0], location(0, 0), location(0, 0)));
+    });
+}
+
+/// A batch settles each of its keys as a single lookup would.
+#[test]
+fn batch_against_displacement() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(4, bits, (0, 2), 0, 0),
+        hash_for(4, bits, (0, 0), 0, 0),
+        hash_for(4, bits, (3, 3), 0, 0),
+    ];
+    check(3, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || world.insert(1).unwrap()
+        });
+        let mut found = [Some(location(0, 0)); 2];
+        let hashes = [world.entries.0[0], world.entries.0[2]];
+        world.table.get_many(&world.entries, &[&0, &2], &hashes, &mut found);
+        assert_eq!(found, [Some(location(0, 0)), None]);
+        writer.join().unwrap();
+    });
+}

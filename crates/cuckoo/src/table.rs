@@ -1,0 +1,466 @@
+//! The table: its parts, its lookup, and the operations on an entry that is there.
+//!
+//! A lookup (paper, section 3.1) reads the key's two buckets, compares tags, and asks the owner of the entries to compare
+//! the full key only where a tag agrees: two parallel cache-line reads and, for a key that is there, one for its entry.
+//!
+//! ```text
+//! get(key):
+//!   loop
+//!     (b1, b2) = candidates(hash, geometry)
+//!     v1, v2 = versions of b1, b2
+//!     for each slot of b1 and b2 whose tag agrees
+//!       if its entry holds the key: return it          a hit needs no second look: see `version`
+//!     if versions and candidates are unchanged: return none
+//! ```
+//!
+//! After [`OPTIMISTIC_ATTEMPTS`] failed validations a reader takes the two locks like a writer, so that a storm of
+//! displacements cannot starve it.
+
+use std::fmt;
+
+use crossbeam_utils::CachePadded;
+
+use crate::config::{Config, CreateError, Growth};
+use crate::geometry::Geometry;
+use crate::layout::{Bucket, Layout, SlotCell};
+use crate::slot::{Location, Tag, Word};
+use crate::sync::{AtomicBool, AtomicUsize, Buckets, Ordering};
+use crate::version::Version;
+
+/// Misses that fail to validate before a reader takes the locks.
+const OPTIMISTIC_ATTEMPTS: usize = 16;
+
+/// Counters of entries, by hash: writers to different keys seldom share one.
+pub(crate) const COUNTERS: usize = if cfg!(loom) { 1 } else { 16 };
+
+/// No operation locks more words: the two candidates of a key and the bucket an entry is displaced to.
+const MOST_LOCKS: usize = 3;
+
+/// What the table needs to know of the entries that its locations stand for.
+///
+/// The table calls these with locations that were given to it and not yet removed, or, in [`Table::get`] and
+/// [`Table::get_many`], removed while the call was going on; the owner must keep such entries readable until lookups that
+/// began before the removal have ended. An implementation that answers wrongly makes the table answer wrongly, and
+/// nothing worse.
+pub trait Entries {
+    /// The key that entries are found by.
+    type Key: ?Sized;
+
+    /// Whether the entry at `location` is that of `key`: a comparison of full keys.
+    fn holds(&self, location: Location, key: &Self::Key) -> bool;
+
+    /// The hash that the entry at `location` was inserted with. Called only when a bucket splits.
+    fn hash(&self, location: Location) -> u64;
+
+    /// Asks for the cache line that [`holds`](Entries::holds) and [`hash`](Entries::hash) will read.
+    fn prefetch(&self, location: Location) {
+        let _ = location;
+    }
+}
+
+/// A concurrent cuckoo hash index from keys to locations.
+///
+/// The keys themselves lie in the entries, outside the table. All operations take `&self`; lookups never wait.
+///
+/// ```
+/// use lookaside_cuckoo::{Config, Entries, Insertion, Location, Table};
+///
+/// struct Words(Vec<&'static str>);
+/// fn hash(word: &str) -> u64 {
+///     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+///     BuildHasherDefault::<DefaultHasher>::default().hash_one(word)
+/// }
+/// impl Entries for Words {
+///     type Key = str;
+///     fn holds(&self, at: Location, key: &str) -> bool { self.0[at.get() as usize] == key }
+///     fn hash(&self, at: Location) -> u64 { hash(self.0[at.get() as usize]) }
+/// }
+///
+/// let words = Words(vec!["bucket", "slot", "tag"]);
+/// let table: Table = Table::with_capacity(100, &Config::default())?;
+/// for (at, word) in words.0.iter().enumerate() {
+///     let location = Location::new(at as u64).unwrap();
+///     assert!(matches!(table.insert(&words, word, hash(word), location), Ok(Insertion::Inserted(_))));
+/// }
+/// let found = table.get(hash("slot"), |at| words.holds(at, "slot"));
+/// assert_eq!(found, Location::new(1));
+/// # Ok::<(), lookaside_cuckoo::CreateError>(())
+/// ```
+pub struct Table<L: Layout = crate::DefaultLayout> {
+    pub(crate) buckets: Buckets<L::Bucket>,
+    stripes: Box<[Version]>,
+    open: CachePadded<AtomicUsize>,
+    pub(crate) splitting: CachePadded<AtomicBool>,
+    counters: [CachePadded<AtomicUsize>; COUNTERS],
+    pub(crate) config: Config,
+    /// Bytes taken from the budget: changed only by who holds `splitting`.
+    pub(crate) taken: AtomicUsize,
+}
+
+/// What an optimistic search came to.
+pub(crate) enum Probe {
+    Found(Location),
+    /// Nothing was there, and nothing moved meanwhile.
+    Absent,
+    /// Nothing was seen, but something moved: look again.
+    Disturbed,
+}
+
+impl<L: Layout> Table<L> {
+    /// A table with room for `keys` keys at the load that its layout reaches; the number of buckets is the next power of
+    /// two, of which a fixed table makes the best use.
+    ///
+    /// # Errors
+    /// As [`Table::with_buckets`].
+    pub fn with_capacity(keys: usize, config: &Config) -> Result<Self, CreateError> {
+        let slots = keys.checked_add(keys / 16).ok_or(CreateError::TooMany { buckets: keys })?;
+        Self::with_buckets(slots.div_ceil(L::SLOTS).max(1).next_power_of_two(), config)
+    }
+
+    /// A table of `buckets` buckets. It fills best where that is a power of two (see the crate's documentation).
+    ///
+    /// # Errors
+    /// [`CreateError`]: no buckets, too many, terms out of range, or memory refused.
+    pub fn with_buckets(buckets: usize, config: &Config) -> Result<Self, CreateError> {
+        let limit = match &config.growth {
+            Growth::Fixed => buckets,
+            Growth::Linear(linear) => {
+                if !(0.1..=0.95).contains(&linear.target_load) {
+                    return Err(CreateError::BadTargetLoad(linear.target_load));
+                }
+                linear.limit
+            }
+        };
+        if let crate::Search::Walks(walks) = config.search
+            && !(1..=8).contains(&walks)
+        {
+            return Err(CreateError::BadWalks(walks));
+        }
+        if buckets == 0 || limit < buckets {
+            return Err(CreateError::NoRoom);
+        }
+        if limit > 1 << 40 {
+            return Err(CreateError::TooMany { buckets: limit });
+        }
+        let table = Table {
+            buckets: Self::allocate(limit, config)?,
+            stripes: (0..L::STRIPES).map(|_| Version::default()).collect(),
+            open: CachePadded::new(AtomicUsize::new(buckets)),
+            splitting: CachePadded::new(AtomicBool::new(false)),
+            counters: std::array::from_fn(|_| CachePadded::new(AtomicUsize::new(0))),
+            config: config.clone(),
+            taken: AtomicUsize::new(0),
+        };
+        table.take_initial_memory(buckets)?;
+        Ok(table)
+    }
+
+    #[cfg(not(loom))]
+    fn allocate(limit: usize, config: &Config) -> Result<Buckets<L::Bucket>, CreateError> {
+        Ok(match config.growth {
+            Growth::Fixed => Buckets::map(limit, config.pages)?,
+            Growth::Linear(_) => Buckets::reserve(limit, config.pages)?,
+        })
+    }
+
+    #[cfg(loom)]
+    fn allocate(limit: usize, _config: &Config) -> Result<Buckets<L::Bucket>, CreateError> {
+        Ok((0..limit).map(|_| L::Bucket::default()).collect())
+    }
+
+    /// The entry of a key of this hash for which `holds` is true, if there is one.
+    ///
+    /// `holds` is called for each entry whose tag agrees (for few that are not the one sought) and must compare the full
+    /// key. The entry was in the table at some moment during the call.
+    #[inline]
+    pub fn get(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
+        let tag = Tag::of(hash, L::TAG_BITS);
+        for _ in 0..OPTIMISTIC_ATTEMPTS {
+            match self.probe(hash, tag, &mut holds) {
+                Probe::Found(location) => return Some(location),
+                Probe::Absent => return None,
+                Probe::Disturbed => {}
+            }
+        }
+        self.get_locked(hash, tag, holds)
+    }
+
+    /// One optimistic look at both buckets.
+    #[inline(always)]
+    pub(crate) fn probe(&self, hash: u64, tag: Tag, holds: &mut impl FnMut(Location) -> bool) -> Probe {
+        let geometry = self.geometry();
+        let (first, second) = geometry.candidates(hash, tag);
+        let buckets = [&self.buckets[first], &self.buckets[second]];
+        if L::STRIPES > 0 {
+            // With inline versions the snapshots below fetch both lines; here nothing has touched the second one yet.
+            self.prefetch_bucket(second);
+        }
+        let versions = [self.version(first), self.version(second)];
+        let snapshots = versions.map(Version::snapshot);
+        for bucket in buckets {
+            for cell in bucket.slots() {
+                let word = cell.load();
+                if word.has_tag(tag) && holds(word.location()) {
+                    return Probe::Found(word.location());
+                }
+            }
+        }
+        if versions.map(Version::snapshot) == snapshots
+            && self.geometry().candidates(hash, tag) == (first, second)
+        {
+            Probe::Absent
+        } else {
+            Probe::Disturbed
+        }
+    }
+
+    #[cold]
+    fn get_locked(&self, hash: u64, tag: Tag, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
+        let locked = self.lock_candidates(hash, tag, None);
+        self.find_locked(&locked, tag, |word| holds(word.location())).map(|(_, word)| word.location())
+    }
+
+    /// Removes the entry for which `holds` is true, and says where it was.
+    ///
+    /// `holds` runs while the key's buckets are locked: it must not use the table.
+    pub fn remove(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
+        self.remove_word(hash, |word| holds(word.location()))
+    }
+
+    /// Removes the entry at exactly this location, and says whether it was there. Of several who try, one succeeds.
+    pub fn remove_exact(&self, hash: u64, location: Location) -> bool {
+        self.remove_word(hash, |word| word.location() == location).is_some()
+    }
+
+    fn remove_word(&self, hash: u64, is_it: impl FnMut(Word) -> bool) -> Option<Location> {
+        let tag = Tag::of(hash, L::TAG_BITS);
+        let locked = self.lock_candidates(hash, tag, None);
+        let (cell, word) = self.find_locked(&locked, tag, is_it)?;
+        cell.store(Word::EMPTY);
+        drop(locked);
+        self.counter(hash).fetch_sub(1, Ordering::Relaxed);
+        Some(word.location())
+    }
+
+    /// Puts `new` where `old` is, if it still is there for a key of this hash: a compare and swap of the location.
+    ///
+    /// Both must stand for the same key. A concurrent reader finds the one or the other, never neither.
+    pub fn replace(&self, hash: u64, old: Location, new: Location) -> bool {
+        let tag = Tag::of(hash, L::TAG_BITS);
+        let locked = self.lock_candidates(hash, tag, None);
+        match self.find_locked(&locked, tag, |word| word.location() == old) {
+            Some((cell, word)) => {
+                cell.store(Word::new(tag, word.next(), new));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The locations in the two buckets of a key of this hash, whichever keys they belong to: those of which one must go
+    /// if the key is to enter a table that is [`TooFull`](crate::TooFull). A snapshot, slot by slot.
+    pub fn neighbours(&self, hash: u64) -> impl Iterator<Item = Location> + use<'_, L> {
+        let (first, second) = self.geometry().candidates(hash, Tag::of(hash, L::TAG_BITS));
+        let buckets = [Some(first), (first != second).then_some(second)];
+        buckets
+            .into_iter()
+            .flatten()
+            .flat_map(|bucket| self.buckets[bucket].slots())
+            .map(SlotCell::load)
+            .filter(|word| !word.is_empty())
+            .map(Word::location)
+    }
+
+    /// Every location in the table, in no order; one that is displaced meanwhile may be told twice or not at all.
+    pub fn locations(&self) -> impl Iterator<Item = Location> + use<'_, L> {
+        let open = self.geometry().open();
+        self.buckets[..open]
+            .iter()
+            .flat_map(Bucket::slots)
+            .map(SlotCell::load)
+            .filter(|word| !word.is_empty())
+            .map(Word::location)
+    }
+
+    /// Entries in the table. Exact when nobody is writing.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let sum = self
+            .counters
+            .iter()
+            .fold(0usize, |sum, counter| sum.wrapping_add(counter.load(Ordering::Relaxed)));
+        // A removal may be counted before the insert it undid: never let that look like a huge number.
+        if sum > isize::MAX as usize { 0 } else { sum }
+    }
+
+    /// Whether the table has no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Buckets in use.
+    #[must_use]
+    pub fn buckets(&self) -> usize {
+        self.geometry().open()
+    }
+
+    /// Slots in use or free: [`buckets`](Table::buckets) times the layout's slots.
+    #[must_use]
+    pub fn slots(&self) -> usize {
+        self.buckets() * L::SLOTS
+    }
+
+    /// Share of the slots that hold an entry.
+    #[must_use]
+    pub fn load_factor(&self) -> f64 {
+        self.len() as f64 / self.slots() as f64
+    }
+
+    /// Bytes of the open buckets and the stripes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.buckets() * L::BUCKET_BYTES + self.stripes.len() * size_of::<Version>()
+    }
+
+    /// Bytes of index an entry: infinite for an empty table.
+    #[must_use]
+    pub fn bytes_per_key(&self) -> f64 {
+        self.bytes() as f64 / self.len() as f64
+    }
+
+    /// The pages that the buckets lie in.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn region(&self) -> &pages::Region {
+        self.buckets.region()
+    }
+
+    /// Asks for the line of a bucket.
+    #[inline]
+    pub(crate) fn prefetch_bucket(&self, bucket: usize) {
+        #[cfg(not(loom))]
+        pages::prefetch(&self.buckets[bucket]);
+        #[cfg(loom)]
+        let _ = bucket;
+    }
+
+    #[inline]
+    pub(crate) fn geometry(&self) -> Geometry {
+        // pairs with the release in `publish`: who sees a bucket open sees what was copied into it.
+        Geometry::new(self.open.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub(crate) fn publish(&self, open: usize) {
+        // pairs with the acquire in `geometry`.
+        self.open.store(open, Ordering::Release);
+    }
+
+    #[inline]
+    pub(crate) fn counter(&self, hash: u64) -> &AtomicUsize {
+        // Bits that decide neither the tag nor, in most tables, the bucket.
+        &self.counters[(hash >> 44) as usize % COUNTERS]
+    }
+
+    #[inline]
+    pub(crate) fn version(&self, bucket: usize) -> &Version {
+        self.version_word(Self::version_index(bucket))
+    }
+
+    /// Names the version word of a bucket; locks are taken in the order of these names.
+    #[inline]
+    fn version_index(bucket: usize) -> usize {
+        if L::STRIPES == 0 { bucket } else { bucket & (L::STRIPES - 1) }
+    }
+
+    #[inline]
+    fn version_word(&self, index: usize) -> &Version {
+        if L::STRIPES == 0 {
+            self.buckets[index].version().expect("a layout without stripes has a version in its buckets")
+        } else {
+            &self.stripes[index]
+        }
+    }
+
+    /// Locks the buckets named, each word once, in ascending order.
+    pub(crate) fn lock(&self, buckets: impl IntoIterator<Item = usize>) -> Locks<'_, L> {
+        let mut locks = Locks { table: self, words: [0; MOST_LOCKS], taken: 0 };
+        let mut wanted = [usize::MAX; MOST_LOCKS];
+        for (slot, bucket) in wanted.iter_mut().zip(buckets) {
+            *slot = Self::version_index(bucket);
+        }
+        wanted.sort_unstable();
+        for index in wanted {
+            let repeated = locks.taken > 0 && locks.words[locks.taken - 1] == index;
+            if index != usize::MAX && !repeated {
+                self.version_word(index).lock();
+                locks.words[locks.taken] = index;
+                locks.taken += 1;
+            }
+        }
+        locks
+    }
+
+    /// Locks both candidates of a key, and `also` another bucket, as the geometry stands when the locks are held.
+    pub(crate) fn lock_candidates(&self, hash: u64, tag: Tag, also: Option<usize>) -> LockedKey<'_, L> {
+        loop {
+            let candidates = self.geometry().candidates(hash, tag);
+            // The locks are taken one after the other; the lines may come together.
+            self.prefetch_bucket(candidates.0);
+            self.prefetch_bucket(candidates.1);
+            let locks = self.lock([candidates.0, candidates.1].into_iter().chain(also));
+            // A bucket splits only under its lock, so from here on the candidates stay what they are.
+            let geometry = self.geometry();
+            if geometry.candidates(hash, tag) == candidates {
+                return LockedKey { geometry, candidates, _locks: locks };
+            }
+        }
+    }
+
+    /// The slot among a locked key's candidates whose word has the tag and is the one sought.
+    pub(crate) fn find_locked(
+        &self,
+        key: &LockedKey<'_, L>,
+        tag: Tag,
+        mut is_it: impl FnMut(Word) -> bool,
+    ) -> Option<(&SlotCell, Word)> {
+        [key.candidates.0, key.candidates.1]
+            .into_iter()
+            .flat_map(|bucket| self.buckets[bucket].slots())
+            .map(|cell| (cell, cell.load()))
+            .find(|&(_, word)| word.has_tag(tag) && is_it(word))
+    }
+}
+
+/// Version words locked by this thread; given back on drop, also when a caller's comparison panics.
+pub(crate) struct Locks<'t, L: Layout> {
+    table: &'t Table<L>,
+    words: [usize; MOST_LOCKS],
+    taken: usize,
+}
+
+impl<L: Layout> Drop for Locks<'_, L> {
+    fn drop(&mut self) {
+        for &index in &self.words[..self.taken] {
+            self.table.version_word(index).unlock();
+        }
+    }
+}
+
+/// A key whose two candidates are locked: they are its candidates until this is dropped.
+pub(crate) struct LockedKey<'t, L: Layout> {
+    pub(crate) geometry: Geometry,
+    pub(crate) candidates: (usize, usize),
+    _locks: Locks<'t, L>,
+}
+
+impl<L: Layout> fmt::Debug for Table<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("layout", &L::NAME)
+            .field("len", &self.len())
+            .field("buckets", &self.buckets())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,137 @@
+//! The version word: the protocol between readers and writers.
+//!
+//! # Who reads, who writes
+//!
+//! A version word guards one bucket ([`crate::layout::Inline`]) or all buckets with the same low bits
+//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers; the rest counts the entries that have *left* a
+//! guarded bucket for another one.
+//!
+//! ```text
+//!   31                                  1  0
+//!  +-------------------------------------+---+
+//!  |  entries displaced or split away    | L |
+//!  +-------------------------------------+---+
+//! ```
+//!
+//! *Writers* lock the words of every bucket they are about to change, in ascending order, so they cannot deadlock, and
+//! two writers to different buckets run side by side. (The paper has one writer at a time, section 3.2.) *Readers* never
+//! lock and never wait: they load the two words of their key, search, and if they found nothing load them again.
+//!
+//! # Why a reader that found its key needs no second look
+//!
+//! A slot is one word, read whole. If its entry's full key is the key sought, then that entry was in the table at the
+//! moment the slot was read, and that moment lies within the lookup. Entries are not changed once they are in the table,
+//! and their memory is not reused while a reader may hold their location; that is the owner's part of the bargain.
+//!
+//! # Why a reader that found nothing needs one, and why it suffices
+//!
+//! An insert, a removal and a replacement change one word, once: a reader sees the table before or after it. Only a
+//! displacement and a split change more than one. Both copy first and clear afterwards, so the entry is always in at
+//! least one of its buckets, and both do, in this order, under the locks:
+//!
+//! 1. store the entry's word into its new bucket (`to`);
+//! 2. for a split, publish the geometry in which the new bucket exists;
+//! 3. raise the version of the bucket it leaves (`from`);
+//! 4. clear the old slot.
+//!
+//! Every store is a release, every load of a slot or a version by a reader an acquire. Suppose a reader seeks key `k` and
+//! finds it nowhere, although `k` was in the table all along. When it read the slot where `k` was, in bucket `from`, the
+//! slot had been cleared (4). That acquire reads what (4) released, or something stored there since under the same lock,
+//! so the reader's second look at the version sees at least (3). Its first look must then have seen (3) as well, or the
+//! two differ and it tries again. But a first look that sees (3) sees (1) and (2): in a displacement, the reader, who
+//! loads both versions before any slot, finds `k` in `to`; in a split, its geometry, which it loads a second time, has
+//! changed for `k`, and it tries again. The same argument holds for each further move of `k`: of the moves that a miss
+//! implies, take the last one whose (4) was seen.
+//!
+//! The paper (section 3.2.1) makes the counter odd before a move and even after it, and readers wait while it is odd.
+//! One step between copy and clear is enough, because here the entry is duplicated for a moment, never absent; so no
+//! reader ever waits for a writer that was preempted.
+//!
+//! # Rejected
+//!
+//! *Raising the version on every change*: negative lookups would retry for inserts that do not concern them. *Validating
+//! hits as well* (the paper's Algorithm 1): needed there because memory is reused under the reader; here it is not.
+//!
+//! # Counters wrap
+//!
+//! A reader is fooled if exactly 2^31 entries leave its bucket (or stripe) between its two loads, which are nanoseconds
+//! apart unless it is preempted; at ten million displacements a second over 8192 stripes that takes three weeks.
+//!
+//! # Literature
+//!
+//! Fan, Andersen, Kaminsky, "MemC3", NSDI 2013, section 3.2 and appendix A. Kung and Robinson, "On optimistic methods for
+//! concurrency control", TODS 1981. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012:
+//! slots are atomics loaded with acquire, so no fence is needed before the second look.
+
+use crate::sync::{AtomicU32, Ordering, spin_loop, yield_now};
+
+/// A version word: see the module.
+#[derive(Debug, Default)]
+pub struct Version(AtomicU32);
+
+// SAFETY: one atomic integer, for which zero is a value: unlocked, nothing has left.
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+unsafe impl pages::Zeroed for Version {}
+
+/// What a reader remembers of a version word: all but the lock bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Snapshot(u32);
+
+impl Version {
+    const LOCKED: u32 = 1;
+    const STEP: u32 = 2;
+    /// Attempts before a waiting writer gives its core away.
+    const SPINS: u32 = 64;
+
+    /// For readers, before the slots and after them.
+    #[inline]
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        // pairs with the release in `raise`: who sees a step sees the copy that preceded it.
+        Snapshot(self.0.load(Ordering::Acquire) & !Version::LOCKED)
+    }
+
+    /// Takes the lock, waiting for a writer that holds it.
+    #[inline]
+    pub(crate) fn lock(&self) {
+        let mut spins = 0;
+        while !self.try_lock() {
+            spins += 1;
+            if spins % Version::SPINS == 0 { yield_now() } else { spin_loop() }
+        }
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        let now = self.0.load(Ordering::Relaxed);
+        now & Version::LOCKED == 0
+            && self
+                .0
+                // acquire pairs with the release in `unlock`: what the last writer did is seen by this one.
+                .compare_exchange(now, now | Version::LOCKED, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Whether a writer, this one or another, holds the lock: for assertions.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & Version::LOCKED != 0
+    }
+
+    /// Records, while locked, that an entry copied elsewhere is about to be cleared here.
+    #[inline]
+    pub(crate) fn raise(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(now & Version::LOCKED, Version::LOCKED);
+        // release pairs with the acquire in `snapshot`: the copy comes before the step.
+        self.0.store(now.wrapping_add(Version::STEP), Ordering::Release);
+    }
+
+    /// Gives the lock back.
+    #[inline]
+    pub(crate) fn unlock(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(now & Version::LOCKED, Version::LOCKED);
+        // release pairs with the acquire in `try_lock`.
+        self.0.store(now & !Version::LOCKED, Ordering::Release);
+    }
+}
