@@ -1,2 +1,48 @@
-//! The one binary.
-fn main() {}
+//! The one binary, `lookaside`: a cache server that memcached's clients can talk to, and the laboratory.
+//!
+//! Without a subcommand it serves, so that `lookaside -p 11211 -m 64` means what it means to memcached.
+
+#![forbid(unsafe_code)]
+// This crate is the one that talks to people.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod lab;
+mod serve;
+
+#[derive(Parser)]
+#[command(name = "lookaside", version, about, disable_version_flag = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve memcached's clients (what happens without a subcommand, too)
+    Serve(Box<serve::Arguments>),
+    /// Measure: drive a server with load or a real trace, re-run the papers' experiments
+    Lab(lab::Arguments),
+}
+
+/// The command line with `serve` put in where no subcommand is named.
+fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let names_a_command = arguments
+        .get(1)
+        .is_some_and(|first| ["serve", "lab", "help", "--help"].iter().any(|name| first == name));
+    if !names_a_command {
+        arguments.insert(1.min(arguments.len()), "serve".into());
+    }
+    arguments
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse_from(with_default_command(std::env::args_os().collect())).command {
+        Command::Serve(arguments) => serve::run(*arguments),
+        Command::Lab(arguments) => lab::run(arguments),
+    }
+}

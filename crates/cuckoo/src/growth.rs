@@ -147,9 +147,6 @@ impl<L: Layout> Table<L> {
             }
         }
         self.publish(geometry.open() + 1);
-        if halves.iter().any(|&(bucket, _)| bucket == to) {
-            self.version(from).raise();
-        }
         for (&(bucket, word), cell) in halves.iter().zip(old.slots()) {
             cell.store(if bucket == from { word } else { Word::EMPTY });
         }

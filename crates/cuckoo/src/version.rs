@@ -3,13 +3,13 @@
 //! # Who reads, who writes
 //!
 //! A version word guards one bucket ([`crate::layout::Inline`]) or all buckets with the same low bits
-//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers; the rest counts the entries that have *left* a
-//! guarded bucket for another one.
+//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers; the rest counts the entries that have been
+//! *displaced* from a guarded bucket to their other one.
 //!
 //! ```text
 //!   31                                  1  0
 //!  +-------------------------------------+---+
-//!  |  entries displaced or split away    | L |
+//!  |  entries displaced from here        | L |
 //!  +-------------------------------------+---+
 //! ```
 //!
@@ -26,22 +26,27 @@
 //! # Why a reader that found nothing needs one, and why it suffices
 //!
 //! An insert, a removal and a replacement change one word, once: a reader sees the table before or after it. Only a
-//! displacement and a split change more than one. Both copy first and clear afterwards, so the entry is always in at
-//! least one of its buckets, and both do, in this order, under the locks:
+//! displacement and a split change more than one. Both copy first and clear last, so the entry is always in at least one
+//! bucket, and both announce the change in between, all of it under the lock of the bucket that the entry leaves:
 //!
-//! 1. store the entry's word into its new bucket (`to`);
-//! 2. for a split, publish the geometry in which the new bucket exists;
-//! 3. raise the version of the bucket it leaves (`from`);
-//! 4. clear the old slot.
+//! 1. store the entry's word into the bucket it moves to;
+//! 2. announce: a displacement raises the version of the bucket it leaves, a split publishes the geometry in which the
+//!    new bucket exists;
+//! 3. clear the old slot.
 //!
-//! Every store is a release, every load of a slot or a version by a reader an acquire. Suppose a reader seeks key `k` and
-//! finds it nowhere, although `k` was in the table all along. When it read the slot where `k` was, in bucket `from`, the
-//! slot had been cleared (4). That acquire reads what (4) released, or something stored there since under the same lock,
-//! so the reader's second look at the version sees at least (3). Its first look must then have seen (3) as well, or the
-//! two differ and it tries again. But a first look that sees (3) sees (1) and (2): in a displacement, the reader, who
-//! loads both versions before any slot, finds `k` in `to`; in a split, its geometry, which it loads a second time, has
-//! changed for `k`, and it tries again. The same argument holds for each further move of `k`: of the moves that a miss
-//! implies, take the last one whose (4) was seen.
+//! Every store is a release, every load of a slot, a version or the geometry by a reader an acquire. A reader loads the
+//! geometry, then both versions, then the slots, then versions and geometry again, and believes a miss only if neither
+//! version nor its candidates have changed.
+//!
+//! Suppose that a reader believes a miss of key `k`, although `k` was in the table all along. Call a move of `k` *known*
+//! if its announcement was seen by the first look, at the versions and the geometry. Consider the last known move (or
+//! the insert of `k`, if there is none). Seeing an announcement (2) implies seeing the copy before it (1), and, for a
+//! split, knowing the bucket it went to; for `k`'s candidates did not change between the looks, so they are those of the
+//! newest geometry the reader has seen. So in the slot of that copy the reader must find `k`, or something stored there
+//! later. `k` can only have been cleared from that slot by a further move (3), whose announcement the reader then sees in
+//! its second look, because (3) is a release after (2) and the reader's load of the slot an acquire. That move was not
+//! known, so the version, or the candidates, have changed, and the miss is not believed. The case of a slot reused since
+//! is the same: who stores there has held the same lock later.
 //!
 //! The paper (section 3.2.1) makes the counter odd before a move and even after it, and readers wait while it is odd.
 //! One step between copy and clear is enough, because here the entry is duplicated for a moment, never absent; so no

@@ -218,7 +218,7 @@ fn a_panic_in_a_comparison_or_hash_leaves_the_table_as_it_was_and_usable() {
     assert!(panics > 500, "{panics} panics are too few to prove anything");
     assert!(holds_all(&table, keys));
     assert_eq!((table.len() as u64, table.locations().count() as u64), (keys, keys));
-    let mut remove = |key: u64| {
+    let remove = |key: u64| {
         entries.armed.set(true);
         let _ = catch_unwind(AssertUnwindSafe(|| table.remove(hash(key), |at| entries.holds(at, &key))));
         entries.armed.set(false);

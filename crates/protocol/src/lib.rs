@@ -1,1 +1,70 @@
-//! See Cargo.toml.
+//! memcached's classic text protocol: requests are parsed and replies are formatted here, and nothing is read or sent.
+//!
+//! The server keeps a buffer of received bytes and works on it in two steps: [`split_line`] finds the next request
+//! line, [`parse`] turns it into a [`Request`] that borrows from the buffer, or into a [`Refusal`] that says what to
+//! answer, how many bytes of a data block to throw away, and whether to close. Replies are written by [`reply`]. A
+//! client (the load generator, the tests) goes the other way, with [`Request::write`] and [`response`].
+//!
+//! ```
+//! use lookaside_protocol::{Line, Request, parse, reply, split_line};
+//!
+//! let received = b"get sun moon\r\nget st";
+//! let Line::Complete(line) = split_line(received) else { panic!("no whole line") };
+//! assert_eq!(line.len(), 14);
+//! let Ok(Request::Get(get)) = parse(line) else { panic!("not a get") };
+//! let keys: Vec<&[u8]> = get.keys.map(|key| key.as_bytes()).collect();
+//! assert_eq!(keys, [b"sun".as_slice(), b"moon"]);
+//!
+//! let mut answer = Vec::new();
+//! reply::value_header(&mut answer, b"sun", 0, 4, None);
+//! answer.extend_from_slice(b"star\r\n");
+//! answer.extend_from_slice(reply::END);
+//! assert_eq!(answer, b"VALUE sun 0 4\r\nstar\r\nEND\r\n");
+//! ```
+//!
+//! # Whose answers
+//! Those of memcached 1.6.45, started with `-W -X -o no_slab_reassign,no_lru_crawler,no_lru_maintainer`, without
+//! external storage and without TLS, because the machinery that those commands steer does not exist here. What that
+//! program does with odd input was found by asking it, and is written down as tests: `tests/requests.rs` holds the
+//! table of lines, and `tests/against_memcached.rs` asks the installed memcached the same questions and lists, with
+//! reasons, where an older one (Debian's 1.6.18) or this crate answers otherwise.
+//!
+//! A key is any 1 to 250 bytes without a space: memcached's documents forbid control characters, but no memcached
+//! looks for them, and a tab, a NUL or a carriage return inside a key works there as it does here. Two bytes cannot
+//! occur by construction: a space ends the key, and a line feed ends the line.
+//!
+//! # Cost
+//! Nothing is allocated to parse, and one pass is made over a line (a second one, in strides of 250 bytes, over the
+//! keys of a long `get`). `examples/timing.rs` measures it; on a core of an AMD EPYC in a virtual machine, with keys of
+//! 16 bytes, it prints for finding and parsing a line and walking over its keys: `get` 9 ns, `get` of 100 keys 5 ns a
+//! key, `set` 28 ns, `delete` 16 ns, `incr` 25 ns; for the header of a value 6 ns, with a CAS id 10 ns; and for a client
+//! that takes apart a value of any size and its `END` 14 ns.
+//!
+//! # To come
+//! The meta commands (`mg`, `ms`, ...) have their place beside the classic ones in `parse`; until they are served they
+//! are unknown commands. The binary protocol is another parser altogether, picked by a connection's first byte.
+#![forbid(unsafe_code)]
+
+mod arithmetic;
+mod expiry;
+mod format;
+mod key;
+mod key_stream;
+mod line;
+mod number;
+mod parse;
+mod refusal;
+pub mod reply;
+mod request;
+pub mod response;
+mod token;
+
+pub use arithmetic::{ArithmeticResult, LONGEST_NUMBER, NotNumeric, apply};
+pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, expiry, flush};
+pub use key::{Key, Keys, MAX_KEY_LENGTH};
+pub use key_stream::{KeyStream, StreamState, Streamed};
+pub use line::{LINE_LIMIT, Line, split_line};
+pub use parse::{MAX_VALUE_LENGTH, parse};
+pub use refusal::{Connection, Refusal};
+pub use reply::ErrorReply;
+pub use request::{GetRequest, Operation, Request, StatsTopic, StoreRequest, Verb};

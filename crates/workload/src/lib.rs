@@ -1,1 +1,61 @@
-//! See Cargo.toml.
+#![forbid(unsafe_code)]
+//! What a cache or an index is asked, in which order, and for how large an item.
+//!
+//! A figure about a cache says as much about its input as about the cache. So every input has one definition here,
+//! taken from the publication that introduced it, and draws the same requests again from the same seed.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`data`] | where recorded traces and published histograms are found |
+//! | [`trace`] | recorded requests, read one at a time from four formats |
+//! | [`operation`] | what is asked of a cache and what is asked of an index |
+//! | [`key`] | keys as traces spell them, and keys made from a record's number |
+//! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest, a published histogram |
+//! | [`sizes`] | how large keys and values are; a key keeps its size |
+//! | [`discrete`] | a choice from a list of weighted alternatives |
+//! | [`model`] | a cache's sizes and operations together |
+//! | [`cachelib`] | the workloads that Meta published with CacheLib |
+//! | [`twitter`] | Twitter's 54 memcached clusters |
+//! | [`facebook`] | the ETC and USR models of Facebook's memcached |
+//! | [`ycsb`] | the six core workloads of YCSB |
+//! | [`mixgraph`] | RocksDB's model of a graph store |
+//! | [`generator`] | seeded random generators, one per thread |
+//! | [`advance`] | drawing before the clock starts |
+//!
+//! Ranks are counted from 0, the hottest. Draws take the caller's generator through [`rand`]'s
+//! [`Distribution`](rand::distr::Distribution), so that anything that draws from a `Distribution<u64>` takes any of
+//! them.
+//!
+//! ```
+//! use lookaside_workload::{advance::Drawn, generator, popularity::Zipfian};
+//!
+//! // A million records; the hottest gets 6.5 % of the requests.
+//! let zipfian = Zipfian::new(1_000_000, 0.99)?;
+//! assert!((zipfian.share_of_hottest(1) - 0.065).abs() < 0.0005);
+//!
+//! // Warm up with other draws than those that are measured.
+//! let ranks: Drawn<u64> = Drawn::from_distribution(&zipfian, &mut generator::seeded(7), 10_000, 10_000);
+//! assert_ne!(ranks.warm_up(), ranks.measured());
+//! # Ok::<(), lookaside_workload::DistributionError>(())
+//! ```
+
+pub mod advance;
+pub mod cachelib;
+pub mod data;
+pub mod discrete;
+mod error;
+pub mod facebook;
+pub mod generator;
+pub mod key;
+pub mod mixgraph;
+pub mod model;
+pub mod operation;
+pub mod popularity;
+mod row;
+pub mod sizes;
+pub mod trace;
+pub mod twitter;
+pub mod ycsb;
+
+pub use error::DistributionError;
+pub use row::RowError;

@@ -1,0 +1,37 @@
+//! `lookaside lab`: one subcommand, one file.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+mod load;
+mod replay;
+mod report;
+mod run;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Send a server the load described by the options, and say what it answered and what that cost
+    Load(load::Arguments),
+    /// Replay a real trace against a server: get, and on a miss set; every value is verified
+    Replay(replay::Arguments),
+    /// Run an experiment of the papers or of ours, and write its results as CSV
+    Run(run::Arguments),
+    /// Show results beside the papers' own numbers
+    Report(report::Arguments),
+}
+
+pub(crate) fn run(arguments: Arguments) -> ExitCode {
+    match arguments.command {
+        Command::Load(arguments) => load::run(arguments),
+        Command::Replay(arguments) => replay::run(arguments),
+        Command::Run(arguments) => run::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
+    }
+}

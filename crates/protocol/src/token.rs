@@ -1,0 +1,67 @@
+//! The tokens of a request line: what stands between spaces, and only spaces.
+//!
+//! memcached looks at the first 23 tokens of a line; the rest of the line is as good as absent. That matters for
+//! `noreply`, which counts wherever it is the last token, and is not noticed as the 24th.
+
+/// As many tokens as memcached notices on a line.
+pub(crate) const MAX_TOKENS: usize = 23;
+
+/// The tokens of a line, from first to last, at most [`MAX_TOKENS`].
+#[derive(Clone)]
+pub(crate) struct Tokens<'a> {
+    /// What follows the tokens already taken; starts with a token, never with a space.
+    rest: &'a [u8],
+    left: usize,
+}
+
+impl<'a> Tokens<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Tokens<'a> {
+        Tokens { rest: skip_spaces(text), left: MAX_TOKENS }
+    }
+
+    /// The tokens behind the command's name, which counts as one of them.
+    pub(crate) fn after_name(rest: &'a [u8]) -> Tokens<'a> {
+        Tokens { rest: skip_spaces(rest), left: MAX_TOKENS - 1 }
+    }
+
+    /// The line from the start of the next token to its end: C's number readers do not stop where a token does.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Whether the last of the tokens still to come is `noreply`.
+    pub(crate) fn end_in_noreply(self) -> bool {
+        self.last() == Some(b"noreply".as_slice())
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.rest.is_empty() || self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let (token, after) = split_token(self.rest);
+        self.rest = after;
+        Some(token)
+    }
+}
+
+/// Splits `text`, which starts with a token, after it, and drops the spaces in between.
+#[inline]
+pub(crate) fn split_token(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = memchr::memchr(b' ', text).unwrap_or(text.len());
+    let (token, after) = text.split_at(end);
+    (token, skip_spaces(after))
+}
+
+#[inline]
+pub(crate) fn skip_spaces(mut text: &[u8]) -> &[u8] {
+    while let [b' ', after @ ..] = text {
+        text = after;
+    }
+    text
+}

@@ -1,0 +1,95 @@
+//! Why a distribution cannot be made from the parameters given.
+
+use std::fmt;
+
+/// Why a distribution cannot be made from the parameters given.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum DistributionError {
+    /// There is nothing to draw from: no records, or no alternative with a weight above zero.
+    Empty,
+    /// More records than a 64-bit float counts exactly.
+    TooManyRecords {
+        /// The number of records asked for.
+        records: u64,
+        /// The largest number that can be asked for.
+        largest: u64,
+    },
+    /// The exponent of a Zipfian distribution lies outside the range that is supported and tested.
+    Theta {
+        /// The exponent asked for.
+        theta: f64,
+        /// The largest exponent that can be asked for; the smallest is 0.
+        largest: f64,
+    },
+    /// A weight is negative, infinite or not a number, or the weights add up to infinity.
+    Weight {
+        /// The weight, or the sum.
+        weight: f64,
+    },
+    /// A factor that scales sizes is negative, infinite or not a number.
+    Factor {
+        /// The factor asked for.
+        factor: f64,
+    },
+    /// The smallest size allowed is above the largest.
+    Range {
+        /// The smallest size asked for, in bytes.
+        smallest: u64,
+        /// The largest size asked for, in bytes.
+        largest: u64,
+    },
+    /// The histogram of sizes has neither as many sizes as weights nor one more.
+    Lengths {
+        /// How many sizes there are.
+        sizes: usize,
+        /// How many weights there are.
+        weights: usize,
+    },
+    /// The sizes of a histogram are to rise from one to the next, and do not.
+    Unsorted {
+        /// The position of the first size that is below its predecessor, from 0.
+        position: usize,
+    },
+}
+
+impl fmt::Display for DistributionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DistributionError::Empty => {
+                f.write_str("there is nothing to draw from: give at least one record or one positive weight")
+            }
+            DistributionError::TooManyRecords { records, largest } => {
+                write!(f, "{records} records are more than can be counted: give at most {largest}")
+            }
+            DistributionError::Theta { theta, largest } => {
+                write!(f, "a Zipfian exponent of {theta} is not supported: give one from 0 to {largest}")
+            }
+            DistributionError::Weight { weight } => {
+                write!(f, "{weight} is not a weight: give finite weights, none below zero, with a finite sum")
+            }
+            DistributionError::Factor { factor } => {
+                write!(f, "sizes cannot be scaled by {factor}: give a finite factor, not below zero")
+            }
+            DistributionError::Range { smallest, largest } => {
+                write!(
+                    f,
+                    "no size is at least {smallest} and at most {largest} bytes: give them the other way round"
+                )
+            }
+            DistributionError::Lengths { sizes, weights } => write!(
+                f,
+                "{sizes} sizes do not go with {weights} weights: give as many sizes as weights (single sizes), \
+                 or one more (the bounds of ranges)"
+            ),
+            DistributionError::Unsorted { position } => {
+                write!(
+                    f,
+                    "the size at position {position} is below the one before it: sort the histogram by size"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for DistributionError {}

@@ -1,0 +1,155 @@
+//! The traces of Meta's key-value caches that CacheLib publishes (`cachelib_kv_traces_1.csv` is a sample).
+//!
+//! ```text
+//! op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase
+//! ```
+//!
+//! The key is a number in hexadecimal that stands for the real one, whose size is a column of its own. A row may
+//! stand for several requests: `op_count`. The published years differ in the order of their columns and leave some
+//! out, so columns are found by their names; `key`, `key_size`, `op` and `size` must be there.
+
+use std::io::BufRead;
+
+use super::lines::Lines;
+use super::{Record, TraceError, ttl, value_size};
+use crate::key::Key;
+use crate::operation::CacheOperation;
+use crate::row::{RowError, parse};
+
+const WANTED: &str = "key, key_size, op and size among at most 16 columns";
+
+/// More columns than any published year has.
+const MOST_COLUMNS: usize = 16;
+
+/// Whether `line` is the first line of this format.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    Columns::find(line).is_some()
+}
+
+/// Where the columns stand.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    number: usize,
+    key: usize,
+    key_size: usize,
+    operation: usize,
+    size: usize,
+    count: Option<usize>,
+    ttl: Option<usize>,
+    time: Option<usize>,
+}
+
+impl Columns {
+    fn find(header: &[u8]) -> Option<Columns> {
+        let names = || header.split(|byte| *byte == b',');
+        let at = |name: &str| names().position(|column| column == name.as_bytes());
+        let number = names().count();
+        (number <= MOST_COLUMNS).then_some(())?;
+        Some(Columns {
+            number,
+            key: at("key")?,
+            key_size: at("key_size")?,
+            operation: at("op")?,
+            size: at("size")?,
+            count: at("op_count"),
+            ttl: at("ttl"),
+            time: at("op_time"),
+        })
+    }
+
+    fn record(&self, line: u64, row: &[u8]) -> Result<Record, RowError> {
+        let mut fields: [&[u8]; MOST_COLUMNS] = [&[]; MOST_COLUMNS];
+        let mut number = 0;
+        for field in row.split(|byte| *byte == b',') {
+            if let Some(place) = fields.get_mut(number) {
+                *place = field;
+            }
+            number += 1;
+        }
+        if number != self.number {
+            return Err(RowError::new(line, "(all)", row, "as many columns as line 1 has"));
+        }
+
+        let (key, name) = (fields[self.key], fields[self.operation]);
+        if key.is_empty() {
+            return Err(RowError::new(line, "key", key, "a key"));
+        }
+        let operation = CacheOperation::from_name(name).ok_or_else(|| {
+            RowError::new(line, "op", name, "an operation such as GET, SET_LEASE or DELETE")
+        })?;
+        let count: u32 = match self.count {
+            Some(column) => parse(line, "op_count", fields[column], "a number of requests")?,
+            None => 1,
+        };
+        if count == 0 {
+            return Err(RowError::new(line, "op_count", b"0", "at least one request"));
+        }
+        let seconds = match self.ttl {
+            Some(column) => parse(line, "ttl", fields[column], "seconds")?,
+            None => 0,
+        };
+        let timestamp = match self.time {
+            Some(column) => Some(parse(line, "op_time", fields[column], "seconds")?),
+            None => None,
+        };
+        Ok(Record {
+            key: Key::Text(key.into()),
+            operation,
+            count,
+            key_size: Some(parse(line, "key_size", fields[self.key_size], "bytes")?),
+            value_size: value_size(operation, parse(line, "size", fields[self.size], "bytes")?),
+            ttl: ttl(seconds),
+            timestamp,
+        })
+    }
+}
+
+/// Reads a trace of Meta's key-value caches.
+///
+/// ```
+/// use lookaside_workload::trace::CachelibKv;
+///
+/// let text = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n\
+///             604038471,749ab7237b8d0372,47,GET_LEASE,7,10,7,0,176962275,176962275\n";
+/// let record = CachelibKv::new(text.as_bytes()).next().unwrap()?;
+/// assert_eq!((record.key_size, record.value_size, record.count), (Some(47), Some(10), 7));
+/// # Ok::<(), lookaside_workload::trace::TraceError>(())
+/// ```
+#[derive(Debug)]
+pub struct CachelibKv<R> {
+    lines: Lines<R>,
+    columns: Option<Columns>,
+}
+
+impl<R: BufRead> CachelibKv<R> {
+    /// Reads from the header on.
+    pub fn new(reader: R) -> CachelibKv<R> {
+        CachelibKv { lines: Lines::new(reader), columns: None }
+    }
+}
+
+impl<R: BufRead> Iterator for CachelibKv<R> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let columns = match self.columns {
+            Some(columns) => columns,
+            None => {
+                let header = self.lines.next()?.map(|(_, line)| Columns::find(line));
+                match header {
+                    Ok(Some(columns)) => *self.columns.insert(columns),
+                    Ok(None) => {
+                        self.lines.end();
+                        return Some(Err(TraceError::Header { wanted: WANTED }));
+                    }
+                    Err(error) => {
+                        self.lines.end();
+                        return Some(Err(error));
+                    }
+                }
+            }
+        };
+        let line = self.lines.next()?;
+        Some(line.and_then(|(number, line)| Ok(columns.record(number, line)?)))
+    }
+}

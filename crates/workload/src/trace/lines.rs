@@ -1,0 +1,139 @@
+//! The lines of a text trace, counted, and the fields of a line.
+//!
+//! Rejected: a reader of general CSV. The traces are not general CSV: they never quote, a quotation mark in a key
+//! is part of the key, and so is a comma. A key is therefore what is left between the columns before it and those
+//! behind it. And a general reader grows its buffer as long as a line goes on; here a line has a limit.
+
+use std::io::{BufRead, Read};
+
+use super::TraceError;
+
+/// No row of any format comes near it: a key has at most a few hundred bytes.
+const LONGEST: usize = 1 << 16;
+
+/// Counts and yields the lines of `R`, without their ends and without empty ones.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    number: u64,
+    ended: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(reader: R) -> Lines<R> {
+        Lines { reader, buffer: Vec::new(), number: 0, ended: false }
+    }
+
+    /// Nothing comes any more.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The next line and its number, counted from 1.
+    pub(super) fn next(&mut self) -> Option<Result<(u64, &[u8]), TraceError>> {
+        loop {
+            if self.ended {
+                return None;
+            }
+            self.buffer.clear();
+            let mut limited = self.reader.by_ref().take(LONGEST as u64 + 1);
+            let read = limited.read_until(b'\n', &mut self.buffer);
+            self.number += 1;
+            match read {
+                Ok(0) => {
+                    self.ended = true;
+                    return None;
+                }
+                Ok(_) => {}
+                Err(source) => {
+                    self.ended = true;
+                    return Some(Err(TraceError::Read { source }));
+                }
+            }
+            if self.buffer.last() == Some(&b'\n') {
+                self.buffer.pop();
+            } else if self.buffer.len() > LONGEST {
+                if let Err(source) = self.reader.skip_until(b'\n') {
+                    self.ended = true;
+                    return Some(Err(TraceError::Read { source }));
+                }
+                return Some(Err(TraceError::LineTooLong { line: self.number, longest: LONGEST }));
+            }
+            if self.buffer.last() == Some(&b'\r') {
+                self.buffer.pop();
+            }
+            if !self.buffer.is_empty() {
+                return Some(Ok((self.number, &self.buffer)));
+            }
+        }
+    }
+}
+
+/// A row whose second column is its key.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AroundKey<'a, const AFTER: usize> {
+    pub(super) first: &'a [u8],
+    pub(super) key: &'a [u8],
+    pub(super) after: [&'a [u8]; AFTER],
+}
+
+impl<'a, const AFTER: usize> AroundKey<'a, AFTER> {
+    /// Splits a row into its first column, its key, and the `AFTER` columns that stand behind the key.
+    pub(super) fn split(row: &'a [u8]) -> Option<AroundKey<'a, AFTER>> {
+        let comma = row.iter().position(|byte| *byte == b',')?;
+        let (first, rest) = (&row[..comma], &row[comma + 1..]);
+        let mut fields = rest.rsplitn(AFTER + 1, |byte| *byte == b',');
+        let mut after: [&[u8]; AFTER] = [&[]; AFTER];
+        for field in after.iter_mut().rev() {
+            *field = fields.next()?;
+        }
+        Some(AroundKey { first, key: fields.next()?, after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &[u8]) -> Vec<Result<(u64, Vec<u8>), String>> {
+        let mut lines = Lines::new(text);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next() {
+            found.push(line.map(|(number, line)| (number, line.to_vec())).map_err(|error| error.to_string()));
+        }
+        found
+    }
+
+    #[test]
+    fn lines_are_counted_with_the_empty_ones_and_yielded_without_them() {
+        let expected = vec![Ok((1, b"a".to_vec())), Ok((3, b"b".to_vec())), Ok((5, b"c".to_vec()))];
+        assert_eq!(all(b"a\n\nb\n\nc"), expected);
+        assert_eq!(all(b"a\r\n\r\nb\r\n\r\nc\r\n"), expected);
+        assert_eq!(all(b""), []);
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_and_the_next_one_read() {
+        let mut text = vec![b'x'; LONGEST];
+        text.push(b'\n');
+        assert_eq!(all(&text).len(), 1);
+        assert!(all(&text)[0].is_ok(), "the longest line is still a line");
+
+        let mut text = vec![b'x'; 3 * LONGEST];
+        text.extend_from_slice(b"\nnext");
+        let found = all(&text);
+        assert!(found[0].as_ref().unwrap_err().contains("line 1 is longer"), "{:?}", found[0]);
+        assert_eq!(found[1..], [Ok((2, b"next".to_vec()))]);
+    }
+
+    #[test]
+    fn a_key_keeps_its_commas() {
+        let split = AroundKey::split(b"1,a,b,,c,2,3");
+        assert_eq!(split, Some(AroundKey { first: b"1", key: b"a,b,,c", after: [b"2", b"3"] }));
+        let split = AroundKey::split(b"1,,2,3");
+        assert_eq!(split, Some(AroundKey { first: b"1", key: b"", after: [b"2", b"3"] }));
+        assert_eq!(AroundKey::<2>::split(b"1,2,3"), None);
+        assert_eq!(AroundKey::<2>::split(b""), None);
+    }
+}

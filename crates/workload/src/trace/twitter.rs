@@ -1,0 +1,70 @@
+//! The traces of Twitter's memcached clusters (Yang, Yue and Rashmi, "A large scale analysis of hundreds of
+//! in-memory cache clusters at Twitter", OSDI 2020), as published in `twitter/cache-trace`.
+//!
+//! There is no header. The columns are: time in seconds from the beginning, key (its parts between colons made
+//! anonymous, of the true length), bytes of the key, bytes of the value, number of the client, operation in
+//! memcached's words, time to live in seconds. The key is what stands between the first column and the last five,
+//! commas and all.
+
+use std::io::BufRead;
+
+use super::lines::{AroundKey, Lines};
+use super::{Record, TraceError, ttl, value_size};
+use crate::key::Key;
+use crate::operation::CacheOperation;
+use crate::row::{RowError, parse as field};
+
+/// Reads a trace of one of Twitter's clusters.
+///
+/// ```
+/// use lookaside_workload::{operation::CacheOperation, trace::TwitterTrace};
+///
+/// let record = TwitterTrace::new(&b"0,q:q:1:8WTPbnu1ne8,17,552,20,add,1209600\n"[..]).next().unwrap()?;
+/// assert_eq!(record.operation, CacheOperation::Add);
+/// assert_eq!(record.ttl, Some(14 * 24 * 3600));
+/// # Ok::<(), lookaside_workload::trace::TraceError>(())
+/// ```
+#[derive(Debug)]
+pub struct TwitterTrace<R> {
+    lines: Lines<R>,
+}
+
+impl<R: BufRead> TwitterTrace<R> {
+    /// Reads from the first row on.
+    pub fn new(reader: R) -> TwitterTrace<R> {
+        TwitterTrace { lines: Lines::new(reader) }
+    }
+}
+
+impl<R: BufRead> Iterator for TwitterTrace<R> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.lines.next()?;
+        Some(line.and_then(|(number, line)| Ok(parse(number, line)?)))
+    }
+}
+
+/// Reads one row.
+pub(super) fn parse(line: u64, row: &[u8]) -> Result<Record, RowError> {
+    let Some(AroundKey { first: time, key, after }) = AroundKey::split(row) else {
+        return Err(RowError::new(line, "(all)", row, "seven columns"));
+    };
+    let [key_size, size, client, name, seconds] = after;
+    if key.is_empty() {
+        return Err(RowError::new(line, "key", key, "a key"));
+    }
+    let operation = CacheOperation::from_name(name)
+        .ok_or_else(|| RowError::new(line, "operation", name, "one of memcached's operations"))?;
+    // Who asked is not kept; that it is a number tells that the columns stand where they should.
+    field::<u64>(line, "client", client, "a number")?;
+    Ok(Record {
+        key: Key::Text(key.into()),
+        operation,
+        count: 1,
+        key_size: Some(field(line, "key size", key_size, "bytes")?),
+        value_size: value_size(operation, field(line, "value size", size, "bytes")?),
+        ttl: ttl(field(line, "ttl", seconds, "seconds")?),
+        timestamp: Some(field(line, "timestamp", time, "seconds")?),
+    })
+}

@@ -1,0 +1,347 @@
+//! Input that is not what it should be: an error with its place, never a panic, and the next row is read.
+
+use std::fs;
+use std::io::{self, Cursor, Read};
+
+use liblzma::read::XzEncoder;
+use lookaside_workload::cachelib::Workload;
+use lookaside_workload::key::Key;
+use lookaside_workload::operation::CacheOperation;
+use lookaside_workload::trace::{
+    CachelibKv, FbCdn, Format, Numbers, Record, Trace, TraceError, TwitterTrace,
+};
+use lookaside_workload::twitter::{Cluster, ClusterError};
+use proptest::prelude::*;
+
+const FB_CDN: &str = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate\n";
+const CACHELIB_KV: &str = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n";
+const CLUSTERS: &str = "cluster,production_miss_ratio,category(1=storage 2=computation 3=transient),key_size_mean,\
+    value_size_mean,kqps,mean_freq,one_hit_wonder_pct,compulsory_miss_pct,common_ttls,wss_mb_no_ttl,wss_mb,\
+    operations,zipf_alpha\n";
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut compressed = Vec::new();
+    XzEncoder::new(bytes, 6).read_to_end(&mut compressed).unwrap();
+    compressed
+}
+
+/// Each row as its key, or its error in words.
+fn rows(trace: impl Iterator<Item = Result<Record, TraceError>>) -> Vec<Result<String, String>> {
+    trace.map(|row| row.map(|record| record.key.to_string()).map_err(|error| error.to_string())).collect()
+}
+
+#[track_caller]
+fn assert_error(row: &Result<String, String>, parts: &[&str]) {
+    let message = row.as_ref().unwrap_err();
+    assert!(parts.iter().all(|part| message.contains(part)), "{message:?} without one of {parts:?}");
+}
+
+#[test]
+fn a_bad_row_of_the_cdn_trace_is_an_error_and_the_next_one_is_read() {
+    let text = format!(
+        "{FB_CDN}1,a,1,10,2,3,-1,-1,60,0.001\n\
+         1,a,1,10\n\
+         x,a,1,10,2,3,-1,-1,60,0.001\n\
+         1,,1,10,2,3,-1,-1,60,0.001\n\
+         1,a,2,10,2,3,-1,-1,60,0.001\n\
+         1,a,1,-10,2,3,-1,-1,60,0.001\n\
+         1,a,1,10,2,3,-1,-1,soon,0.001\n\
+         2,with,comma,1,10,2,3,-1,-1,-1,0.001\r\n"
+    );
+    let found = rows(FbCdn::new(text.as_bytes()));
+    assert_eq!(found.len(), 8);
+    assert_eq!(found[0], Ok("a".into()));
+    assert_error(&found[1], &["line 3", "1,a,1,10", "ten columns"]);
+    assert_error(&found[2], &["line 4", "timestamp", "\"x\""]);
+    assert_error(&found[3], &["line 5", "cacheKey"]);
+    assert_error(&found[4], &["line 6", "OpType", "\"2\""]);
+    assert_error(&found[5], &["line 7", "objectSize", "\"-10\""]);
+    assert_error(&found[6], &["line 8", "TTL", "\"soon\""]);
+    assert_eq!(found[7], Ok("with,comma".into()));
+    let last = FbCdn::new(text.as_bytes()).last().unwrap().unwrap();
+    assert_eq!((last.ttl, last.timestamp, last.key_size), (None, Some(2), Some(10)));
+
+    let headless = rows(FbCdn::new(&b"1,a,1,10,2,3,-1,-1,60,0.001\n"[..]));
+    assert_eq!(headless.len(), 1, "nothing comes after a wrong header");
+    assert_error(&headless[0], &["line 1", "cacheKey"]);
+    assert_eq!(rows(FbCdn::new(&b""[..])), []);
+}
+
+#[test]
+fn a_bad_row_of_the_key_value_trace_is_an_error_and_the_next_one_is_read() {
+    let text = format!(
+        "{CACHELIB_KV}1,aa,48,GET,1,87,1,0,3,4\n\
+         1,aa,48,GET,1,87,1,0,3\n\
+         1,aa,48,GET,1,87,1,0,3,4,5\n\
+         1,aa,big,GET,1,87,1,0,3,4\n\
+         1,aa,48,FETCH,1,87,1,0,3,4\n\
+         1,aa,48,GET,0,87,1,0,3,4\n\
+         1,,48,GET,1,87,1,0,3,4\n\
+         1,bb,48,SET_LEASE,5,0,1,90,3,4\n"
+    );
+    let found = rows(CachelibKv::new(text.as_bytes()));
+    assert_eq!(found.len(), 8);
+    assert_eq!(found[0], Ok("aa".into()));
+    assert_error(&found[1], &["line 3", "columns"]);
+    assert_error(&found[2], &["line 4", "columns"]);
+    assert_error(&found[3], &["line 5", "key_size", "\"big\""]);
+    assert_error(&found[4], &["line 6", "op", "\"FETCH\""]);
+    assert_error(&found[5], &["line 7", "op_count"]);
+    assert_error(&found[6], &["line 8", "key"]);
+    let last = CachelibKv::new(text.as_bytes()).last().unwrap().unwrap();
+    let expected = Record {
+        key: Key::Text((*b"bb").into()),
+        operation: CacheOperation::SetLease,
+        count: 5,
+        key_size: Some(48),
+        value_size: Some(0),
+        ttl: Some(90),
+        timestamp: Some(1),
+    };
+    assert_eq!(last, expected);
+
+    // Another year: fewer columns in another order.
+    let record =
+        CachelibKv::new(&b"key,op,size,op_count,key_size\nk,GET,0,2,9\n"[..]).next().unwrap().unwrap();
+    assert_eq!(
+        (record.count, record.key_size, record.value_size, record.timestamp),
+        (2, Some(9), None, None)
+    );
+    let wrong = rows(CachelibKv::new(&b"key,op,op_count\nk,GET,2\n"[..]));
+    assert_eq!(wrong.len(), 1);
+    assert_error(&wrong[0], &["line 1", "key_size"]);
+    let wide = format!("key,key_size,op,size{}\n", ",x".repeat(13));
+    assert_error(&rows(CachelibKv::new(wide.as_bytes()))[0], &["16 columns"]);
+}
+
+#[test]
+fn a_bad_row_of_the_twitter_trace_is_an_error_and_the_next_one_is_read() {
+    let text = "0,k,1,0,7,get,0\n0,k,1,0,7,get\n0,k,1,0,seven,get,0\n0,k,1,0,7,fetch,0\n\
+                0,k,99999999999,0,7,get,0\n\n0,a,b,3,5,7,set,60";
+    let found = rows(TwitterTrace::new(text.as_bytes()));
+    assert_eq!(found.len(), 6);
+    assert_eq!(found[0], Ok("k".into()));
+    assert_error(&found[1], &["line 2", "seven columns"]);
+    assert_error(&found[2], &["line 3", "client"]);
+    assert_error(&found[3], &["line 4", "operation", "fetch"]);
+    assert_error(&found[4], &["line 5", "key size"]);
+    assert_eq!(found[5], Ok("a,b".into()));
+}
+
+#[test]
+fn numbers_that_end_inside_a_number_are_told() {
+    let found = rows(Numbers::new(&[0, 0, 0, 9, 1, 2][..]));
+    assert_eq!(found[0], Ok("9".into()));
+    assert_error(&found[1], &["2 bytes", "after 1 keys"]);
+    assert_eq!(found.len(), 2);
+    assert_eq!(rows(Numbers::new(&[][..])), []);
+}
+
+#[test]
+fn xz_that_is_cut_or_changed_is_told() {
+    let keys: Vec<u8> = (0..50_000i32).flat_map(|key| (key.wrapping_mul(7919)).to_be_bytes()).collect();
+    let whole = xz(&keys);
+    assert_eq!(rows(Numbers::xz(&whole[..]).unwrap()).len(), 50_000);
+
+    // Two streams one behind the other are one file.
+    let twice = [whole.clone(), whole.clone()].concat();
+    assert_eq!(Numbers::xz(&twice[..]).unwrap().filter_map(Result::ok).count(), 100_000);
+
+    for cut in [1, 6, 20, whole.len() / 2, whole.len() - 1] {
+        let found = rows(Numbers::xz(&whole[..cut]).unwrap());
+        assert_error(found.last().unwrap(), &["cannot be read any further"]);
+        assert!(found[..found.len() - 1].iter().all(Result::is_ok));
+    }
+    let mut changed = whole.clone();
+    let middle = changed.len() / 2;
+    changed[middle] ^= 0x55;
+    assert_error(rows(Numbers::xz(&changed[..]).unwrap()).last().unwrap(), &["cannot be read any further"]);
+}
+
+/// A reader that gives one byte at a time, is interrupted between two, and fails in the end.
+struct Hesitant<'a> {
+    bytes: &'a [u8],
+    interrupted: bool,
+}
+
+impl Read for Hesitant<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.interrupted = !self.interrupted;
+        if self.interrupted {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let Some((first, rest)) = self.bytes.split_first() else {
+            return Err(io::Error::other("the disk is gone"));
+        };
+        self.bytes = rest;
+        buffer[0] = *first;
+        Ok(1)
+    }
+}
+
+#[test]
+fn interruptions_are_survived_and_a_failing_disk_ends_the_trace() {
+    let found = rows(Numbers::new(Hesitant { bytes: &[0, 0, 0, 1, 0, 0, 0, 2], interrupted: false }));
+    assert_eq!(found[..2], [Ok("1".into()), Ok("2".into())]);
+    assert_error(&found[2], &["the disk is gone"]);
+    assert_eq!(found.len(), 3);
+
+    let text = b"0,k,1,0,7,get,0\n0,l,1,0,7,get,0\n";
+    let reader = io::BufReader::new(Hesitant { bytes: text, interrupted: false });
+    let found = rows(TwitterTrace::new(reader));
+    assert_eq!(found[..2], [Ok("k".into()), Ok("l".into())]);
+    assert_error(&found[2], &["the disk is gone"]);
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn a_file_is_recognised_by_its_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    };
+    let keys = [0, 0, 0, 1, 0, 0, 0, 2];
+    let cases = [
+        (file("a.csv", &xz(&keys)), Format::NumbersXz, 2),
+        (file("b.trace", &keys), Format::Numbers, 2),
+        (file("c", format!("{FB_CDN}1,a,1,10,2,3,-1,-1,60,0.001\n").as_bytes()), Format::FbCdn, 1),
+        (file("d", format!("{CACHELIB_KV}1,aa,48,GET,1,87,1,0,3,4\n").as_bytes()), Format::CachelibKv, 1),
+        (file("e", b"0,k,1,0,7,get,0\r\n0,k,1,0,7,get,0"), Format::Twitter, 2),
+    ];
+    for (path, format, records) in cases {
+        let trace = Trace::open(&path).unwrap();
+        assert_eq!(trace.format(), format);
+        assert_eq!(trace.map(Result::unwrap).count(), records, "{}", path.display());
+    }
+    for content in [&b""[..], b"hello\n", b"\x89PNG\r\n", &keys] {
+        let path = file("unknown.csv", content);
+        let error = Trace::open(&path).unwrap_err();
+        assert!(matches!(&error, TraceError::Unrecognised { path: named } if *named == path), "{error}");
+        assert!(error.to_string().contains("unknown.csv"));
+    }
+    let absent = folder.path().join("absent");
+    let error = Trace::open(&absent).unwrap_err();
+    assert!(matches!(&error, TraceError::Open { path, .. } if *path == absent), "{error}");
+    assert!(Trace::open(folder.path()).is_err(), "a folder is no trace");
+}
+
+#[test]
+fn a_bad_row_of_the_table_of_clusters_is_an_error_with_its_place() {
+    let good = "cluster4,0.3941,2,67,2439,5.26,26.5,29.33,3.77,\"60s:0.39, 1.8h:0.13, \",0,0,get:0.93 set:0.07,1.1\n";
+    let read = |row: &str| Cluster::read_all(format!("{CLUSTERS}{row}").as_bytes());
+    let clusters = read(good).unwrap();
+    assert_eq!(clusters[0].operations, [(CacheOperation::Get, 0.93), (CacheOperation::Set, 0.07)]);
+    assert_eq!(clusters[0].times_to_live[1].0.as_secs(), 6480);
+
+    for (from, to, column) in [
+        ("cluster4", "clusterX", "cluster"),
+        ("0.3941", "-1", "production_miss_ratio"),
+        (",2,67", ",4,67", "category"),
+        (",67,", ",inf,", "key_size_mean"),
+        ("60s", "60m", "common_ttls"),
+        ("60s:0.39", "60s", "common_ttls"),
+        ("60s", "1e300d", "common_ttls"),
+        ("set:0.07", "put:0.07", "operations"),
+        ("set:0.07", "set:NaN", "operations"),
+        (",1.1\n", ",\n", "zipf_alpha"),
+        (",1.1\n", "\n", "fourteen columns"),
+    ] {
+        let row = format!("{good}{}", good.replace(from, to));
+        let error = read(&row).unwrap_err();
+        let message = error.to_string();
+        assert!(matches!(error, ClusterError::Row(_)), "{message}");
+        assert!(message.contains("line 3") && message.contains(column), "{message:?} for {to:?}");
+    }
+    let error = Cluster::read_all(&b"cluster,miss\n"[..]).unwrap_err();
+    assert!(matches!(error, ClusterError::Header { wanted: "production_miss_ratio" }), "{error}");
+    assert!(Cluster::read_all(&b""[..]).is_err());
+}
+
+/// Text that comes close to rows of the formats, so that the readers get beyond their first check.
+fn nearly_rows() -> impl Strategy<Value = Vec<u8>> {
+    let field = prop_oneof![
+        Just(b"get".to_vec()),
+        Just(b"SET".to_vec()),
+        Just(b"1".to_vec()),
+        Just(b"0".to_vec()),
+        Just(b"-1".to_vec()),
+        Just(b"18446744073709551616".to_vec()),
+        Just(b"cluster1".to_vec()),
+        Just(b"60s:1.00,".to_vec()),
+        Just(b"N/A".to_vec()),
+        Just(b"\"".to_vec()),
+        Just(b"\r".to_vec()),
+        prop::collection::vec(any::<u8>(), 0..6),
+    ];
+    let row = prop::collection::vec(field, 0..16).prop_map(|fields| fields.join(&b','));
+    prop::collection::vec(row, 0..6).prop_map(|rows| rows.join(&b'\n'))
+}
+
+/// Reads `bytes` to the end as every format, and returns how many rows and errors there were.
+fn read_as_everything(bytes: &[u8]) -> usize {
+    let mut seen = rows(Numbers::new(bytes)).len();
+    seen += rows(Numbers::xz(bytes).unwrap()).len();
+    seen += rows(TwitterTrace::new(bytes)).len();
+    for header in ["", FB_CDN, CACHELIB_KV, CLUSTERS] {
+        let text = [header.as_bytes(), bytes].concat();
+        seen += rows(FbCdn::new(Cursor::new(&text))).len();
+        seen += rows(CachelibKv::new(&text[..])).len();
+        seen += Cluster::read_all(&text[..]).map_or(1, |clusters| clusters.len());
+    }
+    seen += usize::from(Workload::parse("folder".as_ref(), bytes, bytes, bytes).is_err());
+    seen
+}
+
+proptest! {
+    /// No panic, and an end: an iterator that repeated its error would not come back.
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        prop_assert!(read_as_everything(&bytes) > 0);
+    }
+
+    #[test]
+    fn text_that_is_nearly_right_never_panics(bytes in nearly_rows()) {
+        prop_assert!(read_as_everything(&bytes) > 0);
+    }
+
+    /// Every changed byte of an xz file is noticed or harmless: the keys before the error are the true ones.
+    #[test]
+    fn a_changed_xz_file_never_gives_other_keys(at: prop::sample::Index, change in 1u8..) {
+        let keys: Vec<u8> = (0..3000i32).flat_map(|key| (key.wrapping_mul(7919)).to_be_bytes()).collect();
+        let mut bytes = xz(&keys);
+        let at = at.index(bytes.len());
+        bytes[at] ^= change;
+        let found: Vec<_> = Numbers::xz(&bytes[..]).unwrap().collect();
+        let errors = found.iter().filter(|row| row.is_err()).count();
+        prop_assert!(errors <= 1);
+        if errors == 0 {
+            let truth = rows(Numbers::new(&keys[..]));
+            let found: Vec<_> = found.into_iter().map(|row| Ok(row.unwrap().key.to_string())).collect();
+            prop_assert_eq!(found, truth);
+        }
+    }
+
+    /// What is written is what is read.
+    #[test]
+    fn every_good_row_is_read_as_it_is(
+        keys in prop::collection::vec("[!-~]{1,100}", 1..20),
+        size in 1u64..1_000_000_000,
+        ttl in 1u32..,
+        time: u64,
+    ) {
+        let mut text = String::new();
+        for key in &keys {
+            text += &format!("{time},{key},{},{size},5,set,{ttl}\n", key.len());
+        }
+        let records: Vec<Record> = TwitterTrace::new(text.as_bytes()).map(Result::unwrap).collect();
+        prop_assert_eq!(records.len(), keys.len());
+        for (record, key) in records.iter().zip(&keys) {
+            prop_assert_eq!(&record.key, &Key::Text(key.as_bytes().into()));
+            prop_assert_eq!(record.key_size, Some(key.len() as u32));
+            prop_assert_eq!((record.value_size, record.ttl, record.timestamp), (Some(size), Some(ttl), Some(time)));
+            prop_assert_eq!((record.operation, record.count), (CacheOperation::Set, 1));
+        }
+    }
+}

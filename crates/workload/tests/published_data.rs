@@ -1,0 +1,241 @@
+//! The readers on the real files, whose contents were counted with other programs before.
+//!
+//! The files are not part of the repository. Where they are absent, each test says so and ends.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lookaside_workload::cachelib::{OnMiss, Workload};
+use lookaside_workload::data::DataFolder;
+use lookaside_workload::generator;
+use lookaside_workload::key::Key;
+use lookaside_workload::operation::CacheOperation;
+use lookaside_workload::sizes::Sizes;
+use lookaside_workload::trace::{Format, Record, Trace};
+use lookaside_workload::twitter::{Category, Cluster};
+use rand::distr::Distribution;
+
+/// The path of a file or folder of the data, or a line that says what is absent.
+fn data(name: &str) -> Option<PathBuf> {
+    match DataFolder::find().and_then(|folder| folder.file(name)) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            // Not `eprintln`, which the test harness keeps to itself when a test passes.
+            io::stderr().write_all(format!("skipped: {error}\n").as_bytes()).expect("standard error is open");
+            None
+        }
+    }
+}
+
+fn read(name: &str, format: Format) -> Option<Vec<Record>> {
+    let trace = Trace::open(data(name)?).unwrap();
+    assert_eq!(trace.format(), format);
+    Some(trace.map(Result::unwrap).collect())
+}
+
+fn distinct(records: &[Record]) -> usize {
+    records.iter().map(|record| &record.key).collect::<HashSet<_>>().len()
+}
+
+#[test]
+fn orm_busy_has_five_million_requests() {
+    let Some(path) = data("traces/orm-busy.trace.xz") else { return };
+    let mut keys = HashSet::new();
+    let mut requests = 0;
+    for record in Trace::open(path).unwrap() {
+        let record = record.unwrap();
+        assert_eq!((record.operation, record.count), (CacheOperation::Get, 1));
+        keys.insert(record.key);
+        requests += 1;
+    }
+    assert_eq!((requests, keys.len()), (5_000_000, 76_349));
+    assert_eq!(keys.iter().min(), Some(&Key::Number(-2_147_449_343)));
+    assert_eq!(keys.iter().max(), Some(&Key::Number(2_034_483_712)));
+}
+
+#[test]
+fn web07_has_76_118_requests() {
+    let Some(records) = read("traces/web07.trace.xz", Format::NumbersXz) else { return };
+    assert_eq!((records.len(), distinct(&records)), (76_118, 20_484));
+    let first: Vec<&Key> = records.iter().take(5).map(|record| &record.key).collect();
+    assert_eq!(first, [0, 1, 2, 0, 1].map(Key::Number).each_ref());
+}
+
+#[test]
+fn fb_cdn_has_9_999_requests() {
+    let Some(records) = read("traces/fb_cdn_short_bigcache_traces.csv", Format::FbCdn) else { return };
+    assert_eq!((records.len(), distinct(&records)), (9_999, 3_125));
+    let first = &records[0];
+    let key = "cdn:v/t42.27313-2/10000000_1247634038958664_2577687475245809664_n.mp4";
+    assert_eq!(first.key.to_string(), key);
+    assert_eq!(
+        (first.value_size, first.ttl, first.timestamp),
+        (Some(28_816_957), Some(1_209_600), Some(1_585_119_589))
+    );
+    assert_eq!(records.iter().filter_map(|record| record.key_size).max(), Some(115));
+    assert_eq!(records.iter().filter_map(|record| record.value_size).sum::<u64>(), 206_535_962_007);
+    assert_eq!(records.iter().filter(|record| record.value_size.is_none()).count(), 14);
+    assert_eq!(records.iter().filter(|record| record.ttl.is_none()).count(), 11);
+}
+
+#[test]
+fn the_key_value_sample_has_99_rows() {
+    let Some(records) = read("traces/cachelib_kv_traces_1.csv", Format::CachelibKv) else { return };
+    assert_eq!((records.len(), distinct(&records)), (99, 52));
+    assert_eq!(records.iter().map(|record| record.count).sum::<u32>(), 691);
+    let mut operations = HashMap::new();
+    for record in &records {
+        *operations.entry(record.operation).or_insert(0) += 1;
+    }
+    let expected = [
+        (CacheOperation::Get, 51),
+        (CacheOperation::GetLease, 37),
+        (CacheOperation::Set, 7),
+        (CacheOperation::SetLease, 2),
+        (CacheOperation::Delete, 2),
+    ];
+    assert_eq!(operations, HashMap::from(expected));
+    assert_eq!((records[0].key_size, records[0].value_size), (Some(48), Some(87)));
+    assert_eq!(records[1].value_size, None, "a get that found nothing");
+}
+
+#[test]
+fn the_twitter_sample_has_100_rows() {
+    let Some(records) = read("traces/twitter_sample_100req.csv", Format::Twitter) else { return };
+    assert_eq!((records.len(), distinct(&records)), (100, 85));
+    for record in &records {
+        let mut key = Vec::new();
+        record.key.write(&mut key);
+        assert_eq!(record.key_size, Some(key.len() as u32));
+        assert_eq!(record.ttl.is_some(), !record.operation.is_read());
+    }
+    assert_eq!(records.iter().filter(|record| record.operation.is_read()).count(), 93);
+    assert_eq!(records.iter().filter(|record| record.value_size.is_none()).count(), 2);
+}
+
+#[test]
+fn kvcache_reg_has_its_published_shape() {
+    let Some(folder) = data("dists/cachelib/kvcache_reg") else { return };
+    let mut workload = Workload::open(folder).unwrap();
+    let popularity = workload.popularity().clone();
+    let keys = popularity.records();
+    assert_eq!(keys, 10_483_642);
+    let percent = |hottest| (popularity.share_of_hottest(hottest) * 1000.0).round() / 10.0;
+    assert_eq!(percent(1), 6.6);
+    assert_eq!(percent(keys / 100).round(), 72.0);
+    assert_eq!(percent(keys / 10).round(), 87.0);
+    assert_eq!(percent(keys), 100.0);
+
+    let sizes = workload.value_sizes().clone();
+    assert_eq!([0.5, 0.9, 0.99].map(|at| sizes.quantile(at)), [159, 191, 959]);
+    assert_eq!(sizes.mean().round(), 335.0);
+
+    let config = workload.config();
+    assert_eq!(config.on_miss, OnMiss::Set);
+    assert_eq!((config.key_sizes.quantile(0.0), config.key_sizes.quantile(0.999_999)), (16, 254));
+    assert!((config.gets + workload.one_hits() - 1.0).abs() < 1e-12);
+    assert!(config.gets + config.lone_gets > 1.1, "weights, and not shares");
+
+    // Drawn, the hottest key and the hottest tenth get the same: five standard deviations.
+    const DRAWS: u32 = 500_000;
+    let mut rng = generator::seeded(1);
+    let drawn: Vec<u64> = (0..DRAWS).map(|_| popularity.sample(&mut rng)).collect();
+    for hottest in [1, keys / 100, keys / 10] {
+        let share = popularity.share_of_hottest(hottest);
+        let found = drawn.iter().filter(|rank| **rank < hottest).count() as f64 / f64::from(DRAWS);
+        let tolerance = 5.0 * (share * (1.0 - share) / f64::from(DRAWS)).sqrt();
+        assert!((found - share).abs() < tolerance, "{hottest} hottest: {found} instead of {share}");
+    }
+
+    // Keys that keep their sizes have the sizes of the file: half of them, and the tail.
+    let kept: Vec<u64> = (0..DRAWS).map(|key| sizes.for_key(format!("key:{key}").as_bytes())).collect();
+    for size in [127, 159, 191, 959, 10_000] {
+        let mut below = (0..1_000_000).map(|i| f64::from(i) / 1e6);
+        let share = below.position(|at| sizes.quantile(at) > size).unwrap() as f64 / 1e6;
+        let found = kept.iter().filter(|kept| **kept <= size).count() as f64 / f64::from(DRAWS);
+        let tolerance = 5.0 * (share * (1.0 - share) / f64::from(DRAWS)).sqrt() + 1e-6;
+        assert!((found - share).abs() < tolerance, "up to {size}: {found} instead of {share}");
+    }
+    // Scaled eightfold, as for a larger cache.
+    let scaled = sizes.clone().scaled(8.0).unwrap();
+    assert_eq!(scaled.quantile(0.5), 8 * 159);
+    assert_eq!(scaled.for_key(b"key:1"), 8 * kept[1]);
+
+    let request = workload.draw(&mut rng);
+    assert!(request.record < keys + 1);
+}
+
+#[test]
+fn every_published_cachelib_workload_is_read() {
+    // Bytes at the median and in the mean, and keys, counted with another program.
+    let expected = [
+        ("cdn", 13_343, 33_024, 7_489_207),
+        ("graph_cache_follower_assocs", 31, 568, 10_129_734),
+        ("graph_cache_follower_fbobj", 223, 377, 13_820_359),
+        ("graph_cache_leader_assocs", 63, 1423, 27_855_311),
+        ("graph_cache_leader_fbobj", 223, 341, 27_564_687),
+    ];
+    for (name, median, mean, keys) in expected {
+        let Some(folder) = data(&format!("dists/cachelib/{name}")) else { return };
+        let mut workload = Workload::open(folder).unwrap();
+        assert_eq!(workload.value_sizes().quantile(0.5), median, "{name}");
+        assert_eq!(workload.value_sizes().mean().round() as u64, mean, "{name}");
+        assert_eq!(workload.popularity().records(), keys, "{name}");
+        assert_eq!(workload.config().key_sizes.quantile(0.999_999), 63, "{name}");
+        assert!((workload.config().lone_gets - workload.one_hits()).abs() < 1e-12, "{name}");
+        let mut rng = generator::seeded(1);
+        assert!((0..1000).all(|_| workload.draw(&mut rng).record < keys + 1000), "{name}");
+    }
+}
+
+#[test]
+fn the_table_has_54_clusters() {
+    let Some(table) = data("dists/twitter_2020Mar_clusters.csv") else { return };
+    let clusters = Cluster::read_all(File::open(table).unwrap()).unwrap();
+    assert!(clusters.iter().map(|cluster| cluster.number).eq(1..=54));
+    let cluster = |number: usize| &clusters[number - 1];
+
+    let c52 = cluster(52);
+    assert_eq!(c52.category, Category::Storage);
+    assert_eq!((c52.key_size, c52.value_size, c52.zipf_alpha), (Some(20.0), Some(273.0), Some(1.2117)));
+    let operations = [
+        (CacheOperation::Get, 0.91),
+        (CacheOperation::Add, 0.04),
+        (CacheOperation::Gets, 0.02),
+        (CacheOperation::CompareAndSwap, 0.02),
+    ];
+    assert_eq!(c52.operations, operations);
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    let times = [(days(1), 0.65), (days(14), 0.27), (Duration::from_secs(12 * 3600), 0.07)];
+    assert_eq!(c52.times_to_live, times);
+    assert_eq!(cluster(7).times_to_live[0], (Duration::from_secs(6480), 0.28));
+    assert_eq!(cluster(37).value_size, Some(20_134.0));
+
+    // What the documentation says of holes and of sums.
+    let without = |missing: fn(&Cluster) -> bool| -> Vec<u32> {
+        clusters.iter().filter(|cluster| missing(cluster)).map(|cluster| cluster.number).collect()
+    };
+    assert_eq!(without(|cluster| cluster.miss_ratio.is_none()), [21]);
+    assert_eq!(without(|cluster| cluster.key_size.is_none()), [5]);
+    assert_eq!(without(|cluster| cluster.model().is_none()), [5]);
+    assert_eq!(without(|cluster| cluster.operation_mix().is_err()), [5]);
+    assert_eq!(without(|cluster| cluster.time_to_live_mix().is_err()), [5]);
+    assert_eq!(without(|cluster| cluster.zipf_alpha.is_none()), [5, 43, 46]);
+    assert_eq!(without(|cluster| cluster.zipf_alpha == Some(0.0)), [10, 31, 32, 35, 38, 39]);
+    for cluster in clusters.iter().filter(|cluster| cluster.number != 5) {
+        let sum: f64 = cluster.operations.iter().map(|(_, share)| share).sum();
+        assert!((0.969..1.011).contains(&sum), "cluster {}: {sum}", cluster.number);
+    }
+
+    // Drawn, the operations of cluster 14 have their shares.
+    let model = cluster(14).model().unwrap();
+    assert_eq!((model.key_sizes.quantile(0.3), model.value_sizes.quantile(0.3)), (96, 414));
+    const DRAWS: usize = 200_000;
+    let mut rng = generator::seeded(2);
+    let deletes = (0..DRAWS).filter(|_| model.operations.sample(&mut rng) == CacheOperation::Delete).count();
+    let deviation = (DRAWS as f64 * 0.22 * 0.78).sqrt();
+    assert!((deletes as f64 - 0.22 * DRAWS as f64).abs() < 5.0 * deviation);
+}
