@@ -1,1 +1,4 @@
-//! See Cargo.toml.
+//! cache
+mod epoch;
+#[cfg(all(loom, test))]
+mod epoch_loom_tests;

@@ -24,8 +24,8 @@ use crate::config::{Growth, Linear};
 use crate::insert::Work;
 use crate::layout::{Bucket, Layout};
 use crate::slot::Word;
-use crate::sync::{AtomicBool, Ordering, yield_now};
 use crate::table::{COUNTERS, Entries, Table};
+use atomics::{AtomicBool, Ordering, yield_now};
 
 /// Buckets that one insert splits at most because the load is above the target.
 pub const SPLITS_WHEN_LOADED: usize = 2;
@@ -33,9 +33,9 @@ pub const SPLITS_WHEN_LOADED: usize = 2;
 pub const SPLITS_WHEN_FULL: usize = 8;
 /// Most slots in a bucket of any layout.
 const MOST_SLOTS: usize = 16;
-/// Memory is taken from the budget in pieces of this many bytes: a huge page.
+/// Memory is taken from the budget in pieces of this many bytes.
 #[cfg(not(loom))]
-const PIECE: usize = 2 << 20;
+const PIECE: usize = 64 << 10;
 
 /// How an attempt to split ended.
 enum Split {

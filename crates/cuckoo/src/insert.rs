@@ -30,8 +30,8 @@ use crate::config::Search;
 use crate::geometry::Geometry;
 use crate::layout::{Bucket, Layout};
 use crate::slot::{Location, Tag, Word};
-use crate::sync::Ordering;
 use crate::table::{Entries, LockedKey, Table};
+use atomics::Ordering;
 
 /// Searches an insert makes before it gives up; each but the last failed because others were writing.
 const ATTEMPTS: usize = 64;

@@ -14,8 +14,8 @@
 //! anyway. Which wins is measured (experiments/memc3-layouts.toml) and the winner is [`crate::Table`]'s default.
 
 use crate::slot::Word;
-use crate::sync::{AtomicU64, Ordering};
 use crate::version::Version;
+use atomics::{AtomicU64, Ordering};
 
 /// A way to lay out buckets. Sealed: the protocol of [`crate::version`] rests on how the three here behave.
 pub trait Layout: sealed::Sealed {
@@ -53,6 +53,13 @@ pub(crate) mod sealed {
 }
 
 pub(crate) use sealed::Bucket;
+
+/// The buckets of a table: they read as zero until they are written, and cost nothing until then.
+#[cfg(not(loom))]
+pub(crate) type Buckets<B> = pages::Array<B>;
+/// The model has no pages: buckets are made one by one.
+#[cfg(loom)]
+pub(crate) type Buckets<B> = Box<[B]>;
 
 /// One slot in memory.
 #[derive(Debug, Default)]

@@ -37,7 +37,6 @@ mod layout;
 #[cfg(all(loom, test))]
 mod loom_tests;
 mod slot;
-mod sync;
 mod table;
 mod version;
 

@@ -80,7 +80,7 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         model();
     });
-    // A model that explores next to nothing proves nothing: see `sync` for how that can happen.
+    // A model that explores next to nothing proves nothing: see the crate `atomics` for how that can happen.
     let explored = explored.load(std::sync::atomic::Ordering::Relaxed);
     println!("{explored} executions");
     assert!(explored >= 50, "only {explored} executions explored");

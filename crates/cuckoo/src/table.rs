@@ -22,10 +22,10 @@ use crossbeam_utils::CachePadded;
 
 use crate::config::{Config, CreateError, Growth};
 use crate::geometry::Geometry;
-use crate::layout::{Bucket, Layout, SlotCell};
+use crate::layout::{Bucket, Buckets, Layout, SlotCell};
 use crate::slot::{Location, Tag, Word};
-use crate::sync::{AtomicBool, AtomicUsize, Buckets, Ordering};
 use crate::version::Version;
+use atomics::{AtomicBool, AtomicUsize, Ordering};
 
 /// Misses that fail to validate before a reader takes the locks.
 const OPTIMISTIC_ATTEMPTS: usize = 16;

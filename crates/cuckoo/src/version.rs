@@ -68,7 +68,7 @@
 //! concurrency control", TODS 1981. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012:
 //! slots are atomics loaded with acquire, so no fence is needed before the second look.
 
-use crate::sync::{AtomicU32, Ordering, spin_loop, yield_now};
+use atomics::{AtomicU32, Ordering, spin_loop, yield_now};
 
 /// A version word: see the module.
 #[derive(Debug, Default)]

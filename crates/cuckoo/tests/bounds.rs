@@ -112,7 +112,7 @@ fn a_growing_table_stops_at_its_limit_and_is_full_there() {
 
 #[test]
 fn growth_takes_memory_from_the_budget_and_stops_where_it_is_refused() {
-    const PIECE: usize = 2 << 20;
+    const PIECE: usize = 64 << 10;
     let budget = Arc::new(Budget::new(5 * PIECE / 2));
     let growth = Growth::Linear(Linear { budget: Some(budget.clone()), ..Linear::up_to(1 << 20) });
     let config = Config { growth, ..Config::default() };

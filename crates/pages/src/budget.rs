@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// assert!(!budget.try_take(40));
 /// budget.give_back(30);
 /// assert!(budget.try_take(40));
-/// assert_eq!((budget.taken(), budget.limit()), (80, 100));
+/// budget.raise(20);
+/// assert_eq!((budget.taken(), budget.limit()), (80, 120));
 /// ```
 #[derive(Debug)]
 pub struct Budget {
-    limit: usize,
+    limit: AtomicUsize,
     taken: AtomicUsize,
 }
 
@@ -27,7 +28,7 @@ impl Budget {
     /// A budget of `limit` bytes, none of them taken.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
-        Budget { limit, taken: AtomicUsize::new(0) }
+        Budget { limit: AtomicUsize::new(limit), taken: AtomicUsize::new(0) }
     }
 
     /// Takes `bytes` if that many are left; all of them or none.
@@ -36,14 +37,14 @@ impl Budget {
         // Relaxed: the counter orders nothing; the memory itself is handed over under the taker's own lock.
         self.taken
             .try_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
-                taken.checked_add(bytes).filter(|&after| after <= self.limit)
+                taken.checked_add(bytes).filter(|&after| after <= self.limit())
             })
             .is_ok()
     }
 
-    /// Takes `bytes` even beyond the limit: for memory that cannot be refused any more. Later takers pay for it.
-    pub fn take_anyway(&self, bytes: usize) {
-        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    /// Raises the limit by `bytes`: for a part of a larger budget, whose share has grown.
+    pub fn raise(&self, bytes: usize) {
+        self.limit.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Gives `bytes` back.
@@ -63,14 +64,14 @@ impl Budget {
 
     /// Bytes that may be taken in all.
     #[must_use]
-    pub const fn limit(&self) -> usize {
-        self.limit
+    pub fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Bytes still to be had.
     #[must_use]
     pub fn left(&self) -> usize {
-        self.limit.saturating_sub(self.taken())
+        self.limit().saturating_sub(self.taken())
     }
 }
 

@@ -1,0 +1,96 @@
+//! Loom's primitives behind the standard ones' interfaces.
+
+pub use loom::sync::Arc;
+pub use loom::sync::MutexGuard;
+pub use loom::sync::atomic::Ordering;
+pub use loom::thread::yield_now;
+
+loom::lazy_static! {
+    static ref FENCES: loom::sync::atomic::AtomicUsize = Default::default();
+}
+
+/// As the standard library's. Loom does not try to let other threads run just before a fence, so the fences of a model
+/// have a common companion: all orders of theirs are tried.
+pub fn fence(ordering: Ordering) {
+    FENCES.fetch_add(1, Ordering::Relaxed);
+    loom::sync::atomic::fence(ordering);
+}
+
+macro_rules! ordered {
+    ($($name:ident: $value:ty),*) => { $(
+        /// Loom's atomic with a companion: see the crate.
+        #[derive(Debug, Default)]
+        pub struct $name {
+            companion: loom::sync::atomic::AtomicUsize,
+            atomic: loom::sync::atomic::$name,
+        }
+
+        impl $name {
+            /// As the standard library's.
+            pub fn new(value: $value) -> Self {
+                $name { companion: Default::default(), atomic: loom::sync::atomic::$name::new(value) }
+            }
+
+            fn ordered(&self) -> &loom::sync::atomic::$name {
+                self.companion.fetch_add(1, Ordering::Relaxed);
+                &self.atomic
+            }
+
+            /// As the standard library's.
+            pub fn load(&self, ordering: Ordering) -> $value {
+                self.ordered().load(ordering)
+            }
+
+            /// As the standard library's.
+            pub fn store(&self, value: $value, ordering: Ordering) {
+                self.ordered().store(value, ordering);
+            }
+
+            /// As the standard library's.
+            pub fn compare_exchange(
+                &self, old: $value, new: $value, success: Ordering, failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.ordered().compare_exchange(old, new, success, failure)
+            }
+        }
+    )* };
+}
+ordered!(AtomicBool: bool, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+
+macro_rules! counted {
+    ($($name:ident: $value:ty),*) => { $(
+        impl $name {
+            /// As the standard library's.
+            pub fn fetch_add(&self, value: $value, ordering: Ordering) -> $value {
+                self.ordered().fetch_add(value, ordering)
+            }
+
+            /// As the standard library's.
+            pub fn fetch_sub(&self, value: $value, ordering: Ordering) -> $value {
+                self.ordered().fetch_sub(value, ordering)
+            }
+        }
+    )* };
+}
+counted!(AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+
+/// To the model a spinning thread is one that waits for another.
+pub fn spin_loop() {
+    yield_now();
+}
+
+/// Loom's mutex with the interface of `parking_lot`'s, which does not poison.
+#[derive(Debug)]
+pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// As `parking_lot`'s.
+    pub fn new(value: T) -> Self {
+        Mutex(loom::sync::Mutex::new(value))
+    }
+
+    /// As `parking_lot`'s.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().expect("a model does not go on after a panic")
+    }
+}
