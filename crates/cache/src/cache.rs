@@ -1,0 +1,147 @@
+//! The cache: made once, shared by all threads, entered through sessions.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use crate::config::{Config, CreateError};
+use crate::counters::Counts;
+use crate::engine::Engine;
+use crate::policy::Policy;
+use crate::session::Session;
+use crate::slab::ClassReport;
+
+/// A cache of items, by key: see the crate.
+///
+/// ```
+/// use lookaside_cache::{Cache, Config, Entry, Stored, Verb};
+///
+/// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
+/// let mut session = cache.session();
+/// let stored = session.store(Verb::Set, Entry::new(b"answer"), b"42")?;
+/// assert!(matches!(stored, Stored::Stored(_)));
+/// assert_eq!(session.pin().get(b"answer").unwrap().to_vec(), b"42");
+/// assert!(session.delete(b"answer"));
+/// assert!(session.pin().get(b"answer").is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Cache<P: Policy = crate::Clock> {
+    engine: Arc<Engine<P>>,
+}
+
+impl<P: Policy> Clone for Cache<P> {
+    /// Another handle on the same cache.
+    fn clone(&self) -> Self {
+        Cache { engine: self.engine.clone() }
+    }
+}
+
+/// Where the memory of a cache is.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryReport {
+    /// Bytes that items and index may take.
+    pub limit: usize,
+    /// Bytes that have been taken: pages, and what the index may grow to with them.
+    pub taken: usize,
+    /// Bytes of the index.
+    pub index: usize,
+    /// Share of the index's slots in use.
+    pub index_load: f64,
+    /// Pages of 64 KiB that belong to no class.
+    pub pages_free: usize,
+}
+
+impl<P: Policy> Cache<P> {
+    /// A cache, empty, whose clock stands at zero until [`Cache::set_time`].
+    ///
+    /// # Errors
+    /// [`CreateError`]: sizes that make no sense, or memory refused.
+    pub fn new(config: Config) -> Result<Self, CreateError> {
+        // Seeded anew in every process, so that nobody can know beforehand which keys collide.
+        let seed = RandomState::new().hash_one(std::process::id());
+        Ok(Cache { engine: Arc::new(Engine::new(config, seed)?) })
+    }
+
+    /// A way in for one thread.
+    #[must_use]
+    pub fn session(&self) -> Session<P> {
+        Session::new(self.engine.clone())
+    }
+
+    /// Tells the cache what time it is: Unix time in seconds. Whoever owns the cache does so once a second.
+    pub fn set_time(&self, second: u32) {
+        self.engine.set_now(second);
+    }
+
+    /// What time the cache thinks it is.
+    #[must_use]
+    pub fn time(&self) -> u32 {
+        self.engine.now()
+    }
+
+    /// Makes everything stored so far invisible, at once. Its memory is swept by housekeeping.
+    pub fn flush(&self) {
+        self.engine.flushes.schedule(None);
+        self.housekeeper().flush();
+    }
+
+    /// Lets a flush take place at a time to come, in place of one that was to; `None` calls it off.
+    pub fn flush_at(&self, second: Option<u32>) {
+        self.engine.flushes.schedule(second);
+    }
+
+    /// Items in the cache; dead ones that nobody has noticed yet among them.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.engine.table.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What has happened since the cache was made.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.engine.registry.counts()
+    }
+
+    /// Every slab class that has pages or had, with its number.
+    #[must_use]
+    pub fn classes(&self) -> Vec<(usize, ClassReport)> {
+        let reports = self.engine.classes().map(|class| class.report());
+        reports
+            .enumerate()
+            .filter(|(_, report)| report.pages > 0 || report.evicted + report.reclaimed > 0)
+            .collect()
+    }
+
+    /// Where the memory is.
+    #[must_use]
+    pub fn memory(&self) -> MemoryReport {
+        MemoryReport {
+            limit: self.engine.config.limit,
+            taken: self.engine.pool.taken(),
+            index: self.engine.table.bytes(),
+            index_load: self.engine.table.load_factor(),
+            pages_free: self.engine.pool.available(),
+        }
+    }
+
+    /// The terms it was made on.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.engine.config
+    }
+
+    /// The kind of page that the items were really given.
+    #[must_use]
+    pub fn page_kind(&self) -> pages::PageKind {
+        self.engine.arena.region().obtained()
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine<P>> {
+        &self.engine
+    }
+}

@@ -1,0 +1,102 @@
+//! What can be chosen when a cache is made, and why one may not be.
+
+use std::fmt;
+
+use cuckoo::CreateError as IndexError;
+use pages::{MapError, PageKind};
+
+/// The least memory that a cache works in: a few pages and an index.
+pub const SMALLEST_LIMIT: usize = 1 << 20;
+
+/// Whether items make way for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eviction {
+    /// When memory is full, the policy chooses who goes.
+    ByPolicy,
+    /// When memory is full, nothing more is stored.
+    Never,
+}
+
+/// What can be chosen when a cache is made.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Bytes for items and index together.
+    pub limit: usize,
+    /// Bytes that one item, key and value and header, may take: at most half of the limit.
+    pub largest_item: usize,
+    /// What happens when the memory is full.
+    pub eviction: Eviction,
+    /// The pages that items and index are to lie in.
+    pub pages: PageKind,
+}
+
+impl Config {
+    /// A cache of `limit` bytes with items up to 1 MiB or half the limit, eviction, and transparent huge pages where the
+    /// limit is large enough for them to matter.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Config {
+        // A huge page that is touched anywhere is resident everywhere: in a small cache that would be felt.
+        let pages = if limit >= 64 << 20 { PageKind::Transparent } else { PageKind::Base };
+        Config { limit, largest_item: (1 << 20).min(limit / 2), eviction: Eviction::ByPolicy, pages }
+    }
+}
+
+/// Why a cache could not be made.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// The limit is below [`SMALLEST_LIMIT`].
+    LimitTooSmall {
+        /// Bytes asked for.
+        limit: usize,
+    },
+    /// The largest item would not fit into half of the limit, or would be empty.
+    BadLargestItem {
+        /// Bytes asked for.
+        bytes: usize,
+    },
+    /// The memory for items was refused.
+    Memory(MapError),
+    /// The index could not be made.
+    Index(IndexError),
+}
+
+impl fmt::Display for CreateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CreateError::LimitTooSmall { limit } => {
+                write!(f, "a limit of {limit} bytes is too small: ask for at least {SMALLEST_LIMIT}")
+            }
+            CreateError::BadLargestItem { bytes } => {
+                write!(
+                    f,
+                    "an item of {bytes} bytes must fit into half of the limit: lower it or raise the limit"
+                )
+            }
+            CreateError::Memory(error) => write!(f, "no memory for the items: {error}"),
+            CreateError::Index(error) => write!(f, "no index: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CreateError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CreateError::Memory(error) => Some(error),
+            CreateError::Index(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<MapError> for CreateError {
+    fn from(error: MapError) -> Self {
+        CreateError::Memory(error)
+    }
+}
+
+impl From<IndexError> for CreateError {
+    fn from(error: IndexError) -> Self {
+        CreateError::Index(error)
+    }
+}

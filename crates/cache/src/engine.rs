@@ -1,0 +1,494 @@
+//! The engine: what all sessions share, and how an item comes into memory and leaves it.
+//!
+//! ```text
+//! allocate a chunk of a class:                      an item that leaves (replaced, deleted, evicted, expired):
+//!   1. a free one                                     whoever takes its exact location out of the index
+//!   2. one from limbo that nobody can be reading      stamps it and puts its chunk into its class's limbo;
+//!   3. a new page, while the limit allows             nobody else does
+//!   4. evict, and see 2
+//!   5. a page from the reserve
+//!   6. empty a page of another class, and see 5
+//! ```
+//!
+//! In a full cache step 1 is what happens: each allocation that leaves fewer chunks free or in limbo than the class's
+//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. An allocation never waits.
+//!
+//! Locks are taken one at a time: a class's, or the index's buckets', or the pool's. The hash of a victim's key is
+//! computed while its class is locked, which keeps the item where it is; the index is asked to remove exactly that
+//! location afterwards, and if the item has gone meanwhile, it is not there.
+
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crossbeam_utils::CachePadded;
+use cuckoo::{DefaultLayout, Entries, Growth, Layout, Linear, Location, Table};
+use parking_lot::MutexGuard;
+use twox_hash::XxHash3_64;
+
+use crate::arena::{Arena, PAGE, PageNumber};
+use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
+use crate::counters::{Counters, Registry};
+use crate::epoch::Epochs;
+use crate::flush::Flushes;
+use crate::item::{FURTHER_HEADER, Generation, Item, Outline, Unfinished};
+use crate::policy::{Policy, Recency};
+use crate::pool::{Need, Pool};
+use crate::size_classes::{ClassId, LARGEST_CHUNK, SizeClasses};
+use crate::slab::{Class, ClassState, Judge, Memory, Page, Returned};
+use crate::stamp::Stamps;
+
+/// Chunks taken out of limbo at once.
+const RECYCLED_AT_ONCE: usize = 64;
+/// Chunks that a class keeps free or in limbo at the most.
+const LARGEST_RESERVE: usize = 64;
+/// Pages of other classes that an allocation empties at the most.
+const MOST_PAGES_EMPTIED: usize = 4;
+/// Times an allocation goes through its steps before it takes to the reserve.
+const ROUNDS: usize = 4;
+/// Buckets that the index starts with: one piece of its budget.
+const INITIAL_BUCKETS: usize = (64 << 10) / DefaultLayout::BUCKET_BYTES;
+
+/// Why an item was not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// It is larger than an item may be.
+    TooLarge,
+    /// Memory is full, and nothing could be evicted, or nothing may be.
+    OutOfMemory,
+}
+
+impl std::fmt::Display for StoreError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            StoreError::TooLarge => "the item is larger than the cache allows: raise the largest item size",
+            StoreError::OutOfMemory => "the cache is full and nothing could be evicted: raise the limit",
+        })
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// Why an item leaves the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Departure {
+    /// Somebody replaced or deleted it.
+    Asked,
+    /// It had to make way.
+    Evicted,
+    /// It was dead.
+    Reclaimed,
+}
+
+/// What all sessions share.
+pub(crate) struct Engine<P: Policy> {
+    pub(crate) config: Config,
+    pub(crate) arena: Arena,
+    pages: Box<[Page]>,
+    sizes: SizeClasses,
+    classes: Box<[CachePadded<Class<P>>]>,
+    pub(crate) table: Table,
+    pub(crate) pool: Pool,
+    pub(crate) epochs: Arc<Epochs>,
+    pub(crate) flushes: Flushes,
+    pub(crate) stamps: Stamps,
+    pub(crate) registry: Registry,
+    /// Unix time in seconds, as told by whoever keeps the time.
+    now: CachePadded<AtomicU32>,
+    hash_seed: u64,
+}
+
+impl<P: Policy> Engine<P> {
+    pub(crate) fn new(config: Config, hash_seed: u64) -> Result<Self, CreateError> {
+        if config.limit < SMALLEST_LIMIT {
+            return Err(CreateError::LimitTooSmall { limit: config.limit });
+        }
+        if config.largest_item == 0 || config.largest_item > config.limit / 2 {
+            return Err(CreateError::BadLargestItem { bytes: config.largest_item });
+        }
+        let pages = PageNumber::try_from(config.limit / PAGE).unwrap_or(PageNumber::MAX);
+        let arena = Arena::reserve(pages, config.pages)?;
+        let linear = Linear::up_to(config.limit / DefaultLayout::BUCKET_BYTES);
+        let bytes_per_entry =
+            DefaultLayout::BUCKET_BYTES as f64 / DefaultLayout::SLOTS as f64 / linear.target_load;
+        // Two pieces: one to start with, one so that the index need not wait for the first pages to pay for the next.
+        let pool =
+            Pool::new(config.limit, 2 * INITIAL_BUCKETS * DefaultLayout::BUCKET_BYTES, bytes_per_entry);
+        let growth = Growth::Linear(Linear { budget: Some(pool.index_budget()), ..linear });
+        let index = cuckoo::Config { growth, pages: config.pages, ..cuckoo::Config::default() };
+        let sizes = SizeClasses::new();
+        Ok(Engine {
+            pages: (0..pages).map(|_| Page::new()).collect(),
+            classes: sizes.all().map(|id| CachePadded::new(Class::new(id, sizes.chunk_size(id)))).collect(),
+            table: Table::with_buckets(INITIAL_BUCKETS, &index)?,
+            epochs: Arc::new(Epochs::new()),
+            flushes: Flushes::new(),
+            stamps: Stamps::new(),
+            registry: Registry::default(),
+            now: CachePadded::new(AtomicU32::new(0)),
+            arena,
+            sizes,
+            pool,
+            config,
+            hash_seed,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
+        XxHash3_64::oneshot_with_seed(self.hash_seed, key)
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> u32 {
+        // Relaxed: a clock that is read a moment late is a clock.
+        self.now.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_now(&self, second: u32) {
+        self.now.store(second, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn judge(&self) -> Judge {
+        Judge { now: self.now(), generation: self.flushes.generation() }
+    }
+
+    /// The entries as the index sees them, in an operation of this generation.
+    #[inline]
+    pub(crate) fn entries(&self, generation: Generation) -> Indexed<'_> {
+        Indexed { arena: &self.arena, hash_seed: self.hash_seed, generation }
+    }
+
+    pub(crate) fn memory(&self) -> Memory<'_> {
+        Memory { arena: &self.arena, pages: &self.pages }
+    }
+
+    pub(crate) fn page(&self, number: PageNumber) -> &Page {
+        &self.pages[number as usize]
+    }
+
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &Class<P>> {
+        self.classes.iter().map(|class| &**class)
+    }
+
+    pub(crate) fn class(&self, id: ClassId) -> &Class<P> {
+        &self.classes[id.0 as usize]
+    }
+
+    pub(crate) fn class_of(&self, at: Location) -> &Class<P> {
+        let (page, _) = self.arena.page_of(at);
+        self.class(self.page(page).class())
+    }
+
+    /// Starts an item: its first chunk, with header and key. The session must not be pinned: it would hold back what it
+    /// waits for.
+    pub(crate) fn begin(&self, outline: &Outline<'_>, counters: &Counters) -> Result<Unfinished, StoreError> {
+        let bytes = outline.first_chunk() + outline.value_len - outline.first_room();
+        if bytes > self.config.largest_item || outline.value_len > u32::MAX as usize {
+            return Err(StoreError::TooLarge);
+        }
+        let class = self.sizes.class_for(outline.first_chunk()).ok_or(StoreError::TooLarge)?;
+        let at = self.allocate(class, counters)?;
+        // SAFETY: just allocated, in a class for items of this size.
+        Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
+    }
+
+    /// Appends to the value of an unfinished item, in as many further chunks as that takes. The session must not be pinned.
+    ///
+    /// # Panics
+    /// If there is more data than the item was announced with.
+    pub(crate) fn append(
+        &self,
+        unfinished: &mut Unfinished,
+        mut data: &[u8],
+        counters: &Counters,
+    ) -> Result<(), StoreError> {
+        assert!(data.len() <= unfinished.missing(), "more data than was announced");
+        loop {
+            let written = unfinished.append(&self.arena, data);
+            data = &data[written..];
+            if data.is_empty() {
+                return Ok(());
+            }
+            let len = unfinished.missing().min(LARGEST_CHUNK - FURTHER_HEADER);
+            let class = self.sizes.class_for(FURTHER_HEADER + len).expect("at most the largest chunk");
+            let at = self.allocate(class, counters)?;
+            // SAFETY: just allocated, in a class for chunks of this size.
+            unsafe { unfinished.extend(&self.arena, at, len) };
+        }
+    }
+
+    /// Gives up an item that is not in the index and never was.
+    pub(crate) fn discard(&self, unfinished: &Unfinished) {
+        // SAFETY: its chunks are the caller's.
+        unsafe { self.dismantle(unfinished.first()) };
+    }
+
+    /// Frees all chunks of an item.
+    ///
+    /// # Safety
+    /// The caller owns the item: it was never in the index, or is safe to reuse.
+    unsafe fn dismantle(&self, first: Location) {
+        // SAFETY: the caller's.
+        let item = unsafe { Item::at(&self.arena, first) };
+        // The first chunk last: as long as a further one is not free, its owner is not reused (see `slab`).
+        let further: Vec<Location> = item.further().map(|further| further.location()).collect();
+        for at in further {
+            self.give_chunk(at);
+        }
+        self.give_chunk(first);
+    }
+
+    fn give_chunk(&self, at: Location) {
+        let class = self.class_of(at);
+        let mut state = class.lock();
+        let returned = class.push(&mut state, self.memory(), at);
+        drop(state);
+        self.give_page(class, returned);
+    }
+
+    fn give_page(&self, class: &Class<P>, returned: Returned) {
+        if let Returned::Emptied(page) = returned {
+            self.pool.give(page, class.per_page());
+        }
+    }
+
+    fn allocate(&self, id: ClassId, counters: &Counters) -> Result<Location, StoreError> {
+        let class = self.class(id);
+        for _ in 0..ROUNDS {
+            let mut state = class.lock();
+            if let Some(at) = class.pop(&mut state, self.memory()) {
+                class.entered(&mut state, self.memory(), at);
+                let short = state.available() < self.reserve_of(class, &state);
+                drop(state);
+                if short && self.pool.is_exhausted() && self.config.eviction == Eviction::ByPolicy {
+                    self.evict_from(class, counters);
+                }
+                return Ok(at);
+            }
+            if self.recycle(class, state) || self.adopt(class, Need::Ordinary) {
+                continue;
+            }
+            if self.config.eviction == Eviction::Never {
+                break;
+            }
+            // The chunk that was wanted may be a further one of an item that is at home in another class.
+            if let Some(home) = self.evict_from(class, counters).filter(|home| home.id() != id) {
+                let state = home.lock();
+                self.recycle(home, state);
+            }
+        }
+        let mut found = self.adopt(class, Need::Urgent);
+        if self.config.eviction == Eviction::ByPolicy {
+            for _ in 0..MOST_PAGES_EMPTIED {
+                if found {
+                    break;
+                }
+                self.empty_a_page(counters);
+                found = self.adopt(class, Need::Urgent);
+            }
+        }
+        let mut state = class.lock();
+        let at = if found { class.pop(&mut state, self.memory()) } else { None };
+        if at.is_none() {
+            state.tallies.out_of_memory += 1;
+        }
+        at.ok_or(StoreError::OutOfMemory)
+    }
+
+    fn reserve_of(&self, class: &Class<P>, state: &ClassState<P>) -> usize {
+        (state.pages() * class.per_page() / 32).clamp(1, LARGEST_RESERVE)
+    }
+
+    fn adopt(&self, class: &Class<P>, need: Need) -> bool {
+        match self.pool.take(&self.arena, class.per_page(), need) {
+            Some(page) => {
+                class.adopt(&mut class.lock(), self.memory(), page);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Frees what is safe in the limbo of a class, and says whether the class has free chunks now.
+    pub(crate) fn recycle(&self, class: &Class<P>, mut state: MutexGuard<'_, ClassState<P>>) -> bool {
+        if state.limbo_len() == 0 {
+            return state.free() > 0;
+        }
+        // What was stamped until now becomes safe as soon as those pinned now have left.
+        self.epochs.advance();
+        let safe = self.epochs.safe_before();
+        let mut chained = Vec::new();
+        let mut emptied = Vec::new();
+        for _ in 0..RECYCLED_AT_ONCE {
+            let Some((at, stamp)) = class.pop_limbo(&mut state, safe) else { break };
+            // SAFETY: taken out of the index by whoever retired it, and safe: nobody reads it but us.
+            let item = unsafe { Item::at(&self.arena, at) };
+            if !item.is_chained() {
+                if let Returned::Emptied(page) = class.push(&mut state, self.memory(), at) {
+                    emptied.push(page);
+                }
+            } else if item.is_kept() {
+                class.postpone(&mut state, at, stamp);
+            } else {
+                chained.push(at);
+            }
+        }
+        drop(state);
+        for page in emptied {
+            self.pool.give(page, class.per_page());
+        }
+        for at in chained {
+            // SAFETY: as above, and nobody keeps it.
+            unsafe { self.dismantle(at) };
+        }
+        class.lock().free() > 0
+    }
+
+    /// Evicts one item that has a chunk of this class, if there is one; says in the limbo of which class it is.
+    fn evict_from(&self, class: &Class<P>, counters: &Counters) -> Option<&Class<P>> {
+        let judge = self.judge();
+        let mut state = class.lock();
+        let victim = class.victim(&mut state, self.memory(), judge)?;
+        let (at, hash, dead) = (victim.location(), self.hash(victim.key()), judge.is_dead(victim));
+        drop(state);
+        let why = if dead { Departure::Reclaimed } else { Departure::Evicted };
+        self.remove(hash, at, why, counters).then(|| self.class_of(at))
+    }
+
+    /// Takes exactly this item out of the index and retires it; false if it is not there.
+    pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
+        let removed = self.table.remove_exact(hash, at);
+        if removed {
+            // SAFETY: removed by us, just now.
+            unsafe { self.retire(at, why, counters) };
+        }
+        removed
+    }
+
+    /// Sends an item that has left the index to limbo.
+    ///
+    /// # Safety
+    /// The caller has taken this location out of the index: nobody else will retire it.
+    pub(crate) unsafe fn retire(&self, at: Location, why: Departure, counters: &Counters) {
+        // SAFETY: it is not reused before it is retired, which is ours to do.
+        let item = unsafe { Item::at(&self.arena, at) };
+        counters.removed(1);
+        counters.bytes_removed(item.size() as u64);
+        let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(self.now()));
+        let class = self.class_of(at);
+        let stamp = self.epochs.stamp();
+        let mut state = class.lock();
+        let tallies = &mut state.tallies;
+        match why {
+            Departure::Asked => {}
+            Departure::Evicted => {
+                tallies.evicted += 1;
+                tallies.evicted_unfetched += u64::from(!fetched);
+            }
+            Departure::Reclaimed => {
+                tallies.reclaimed += 1;
+                tallies.expired_unfetched += u64::from(expired && !fetched);
+            }
+        }
+        class.retire(&mut state, self.memory(), at, stamp);
+    }
+
+    /// Makes room in the index for a key of this hash, by evicting one of those in its two buckets: the first that has not
+    /// been used lately, or else the first. The caller must be pinned.
+    pub(crate) fn evict_neighbour(&self, hash: u64, counters: &Counters) -> bool {
+        let mut choice: Option<(u64, Location, Recency)> = None;
+        for at in self.table.neighbours(hash) {
+            // SAFETY: found in the index while pinned.
+            let item = unsafe { Item::at(&self.arena, at) };
+            if choice.is_none_or(|(_, _, recency)| item.recency() < recency) {
+                choice = Some((self.hash(item.key()), at, item.recency()));
+            }
+        }
+        choice.is_some_and(|(hash, at, _)| self.remove(hash, at, Departure::Evicted, counters))
+    }
+
+    /// Takes a page from the class that has most of them and evicts what is on it, so that another class can have it.
+    pub(crate) fn empty_a_page(&self, counters: &Counters) {
+        if let Some(richest) = self.classes().max_by_key(|class| class.lock().pages()) {
+            self.drain_page(richest, counters);
+        }
+    }
+
+    /// Takes the oldest page out of a class and evicts what is on it. Its chunks come back as they become safe, which is at
+    /// once if nobody is reading.
+    pub(crate) fn drain_page(&self, class: &Class<P>, counters: &Counters) {
+        let mut state = class.lock();
+        let Some((page, returned)) = class.drain(&mut state, self.memory()) else { return };
+        drop(state);
+        if returned == Returned::ToItsPage {
+            self.evict_page(class, page, counters);
+        }
+        self.give_page(class, returned);
+        self.recycle_fully(class);
+    }
+
+    /// Frees all that is safe in the limbo of a class.
+    pub(crate) fn recycle_fully(&self, class: &Class<P>) {
+        loop {
+            let state = class.lock();
+            let before = state.limbo_len();
+            self.recycle(class, state);
+            if class.lock().limbo_len() >= before {
+                return;
+            }
+        }
+    }
+
+    /// Evicts every item of a page that is being drained.
+    fn evict_page(&self, class: &Class<P>, page: PageNumber, counters: &Counters) {
+        let state = class.lock();
+        let victims: Vec<(u64, Location)> = class
+            .items_of(&state, self.memory(), page)
+            .map(|item| (self.hash(item.key()), item.location()))
+            .collect();
+        drop(state);
+        for (hash, at) in victims {
+            self.remove(hash, at, Departure::Evicted, counters);
+        }
+    }
+}
+
+/// The entries as the index sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct Indexed<'a> {
+    arena: &'a Arena,
+    hash_seed: u64,
+    generation: Generation,
+}
+
+impl Entries for Indexed<'_> {
+    type Key = [u8];
+
+    #[inline]
+    fn holds(&self, location: Location, key: &[u8]) -> bool {
+        // SAFETY: the index calls this with what it holds, under the lock of a bucket that the location is in, so that it
+        // cannot leave the index and be retired meanwhile; or, in a lookup, with what it found, and then the caller of the
+        // lookup is pinned.
+        let item = unsafe { Item::at(self.arena, location) };
+        item.key() == key && item.generation() == self.generation
+    }
+
+    #[inline]
+    fn hash(&self, location: Location) -> u64 {
+        // SAFETY: called under the lock of the bucket that the location is in.
+        let item = unsafe { Item::at(self.arena, location) };
+        XxHash3_64::oneshot_with_seed(self.hash_seed, item.key())
+    }
+
+    #[inline]
+    fn prefetch(&self, location: Location) {
+        let start = self.arena.start(location);
+        pages::prefetch(start);
+        // Most small items end in the next line.
+        pages::prefetch(start.wrapping_add(64));
+    }
+}

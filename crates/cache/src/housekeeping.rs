@@ -1,0 +1,221 @@
+//! Housekeeping: what must happen without being asked for.
+//!
+//! - Expired items are removed. Every page knows the earliest second at which one of its items expires, so pages in which
+//!   nothing has expired are not looked at.
+//! - Flushed items are swept out, and flushes that were scheduled take place.
+//! - The reserve of pages is restored.
+//! - Memory moves between classes: when items of one class are evicted much younger than those of another, a page moves
+//!   from the latter to the former. So memory does not stay where it was first wanted (memcached's operators call that
+//!   calcification).
+//!
+//! Work comes in steps of bounded length, so a caller may do one between other things; a server gives it a thread that
+//! sleeps most of the time.
+
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use crate::arena::PageNumber;
+use crate::cache::Cache;
+use crate::config::Eviction;
+use crate::counters::Counters;
+use crate::engine::{Departure, Engine};
+use crate::flush::Sweep;
+use crate::item::Expiry;
+use crate::policy::Policy;
+use crate::slab::Class;
+
+/// Pages looked at in one step.
+const PAGES_A_STEP: PageNumber = 64;
+/// Steps between two looks at how memory is shared among the classes.
+const BALANCE_EVERY: u32 = 10;
+/// Chunks in the limbo of a class that need no attention: its next allocations take them.
+const LIMBO_LEFT_ALONE: usize = 128;
+/// A class must evict this many times as often a page as another one to be given a page of its.
+const IMBALANCE: u64 = 2;
+/// Evictions a page, since the last look, below which a class is not in need.
+const FEWEST_EVICTIONS: u64 = 4;
+
+/// What there is still to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Todo {
+    /// Nothing that cannot wait: come back in a tenth of a second or so.
+    Rest,
+    /// A sweep or a shortage is being dealt with: come back soon.
+    More,
+}
+
+/// The one who does it.
+pub struct Housekeeper<P: Policy = crate::Clock> {
+    engine: Arc<Engine<P>>,
+    counters: Arc<crossbeam_utils::CachePadded<Counters>>,
+    next_page: PageNumber,
+    sweep: Option<(Sweep, PageNumber)>,
+    steps: u32,
+    /// Evictions of each class at the last look.
+    evicted_before: Vec<u64>,
+}
+
+impl<P: Policy> Cache<P> {
+    /// A housekeeper for this cache: one is enough, several do no harm.
+    #[must_use]
+    pub fn housekeeper(&self) -> Housekeeper<P> {
+        let engine = self.engine().clone();
+        Housekeeper {
+            counters: engine.registry.join(),
+            evicted_before: vec![0; engine.classes().count()],
+            next_page: 0,
+            sweep: None,
+            steps: 0,
+            engine,
+        }
+    }
+}
+
+impl<P: Policy> Drop for Housekeeper<P> {
+    fn drop(&mut self) {
+        self.engine.registry.leave(&self.counters);
+    }
+}
+
+impl<P: Policy> Housekeeper<P> {
+    /// Does one step.
+    pub fn step(&mut self) -> Todo {
+        self.steps += 1;
+        if self.engine.flushes.take_due(self.engine.now()) {
+            self.flush();
+        }
+        let sweeping = self.sweep_some();
+        if !sweeping {
+            self.expire_some();
+        }
+        // What was drained, or given up by a reader that stayed long, comes back.
+        for class in self.engine.classes() {
+            if class.lock().limbo_len() > LIMBO_LEFT_ALONE {
+                self.engine.recycle_fully(class);
+            }
+        }
+        let mut short = false;
+        if self.engine.config.eviction == Eviction::ByPolicy {
+            short = self.restore_reserve();
+            if self.steps.is_multiple_of(BALANCE_EVERY) {
+                self.balance();
+            }
+        }
+        if sweeping || short { Todo::More } else { Todo::Rest }
+    }
+
+    /// Flushes now, after the sweep of earlier flushes if too many of them are unswept.
+    pub(crate) fn flush(&mut self) {
+        while !self.engine.flushes.flush(|| self.engine.epochs.stamp()) {
+            self.sweep_some();
+            std::thread::yield_now();
+        }
+    }
+
+    /// Goes on with, or begins, a sweep of flushed items; false if there is nothing to sweep.
+    fn sweep_some(&mut self) -> bool {
+        if self.sweep.is_none() {
+            if !self.engine.flushes.is_pending() {
+                return false;
+            }
+            self.engine.epochs.advance();
+            let safe = self.engine.epochs.safe_before();
+            self.sweep = self.engine.flushes.begin_sweep(safe).map(|sweep| (sweep, 0));
+        }
+        let Some((sweep, from)) = self.sweep else { return true };
+        let to = (from + PAGES_A_STEP).min(self.engine.pool.touched());
+        for page in from..to {
+            self.engine.clear_page(page, &self.counters);
+        }
+        if to < self.engine.pool.touched() {
+            self.sweep = Some((sweep, to));
+        } else {
+            self.engine.flushes.end_sweep(sweep);
+            self.sweep = None;
+        }
+        true
+    }
+
+    fn expire_some(&mut self) {
+        let now = self.engine.now();
+        let touched = self.engine.pool.touched();
+        let mut cleared = 0;
+        for _ in 0..touched {
+            if cleared == PAGES_A_STEP {
+                break;
+            }
+            self.next_page = if self.next_page + 1 < touched { self.next_page + 1 } else { 0 };
+            if self.engine.page(self.next_page).earliest_expiry() <= now {
+                self.engine.clear_page(self.next_page, &self.counters);
+                cleared += 1;
+            }
+        }
+    }
+
+    /// Empties pages until the reserve is there again; true while it is not.
+    fn restore_reserve(&mut self) -> bool {
+        if !self.engine.pool.is_below_reserve() {
+            return false;
+        }
+        self.engine.empty_a_page(&self.counters);
+        self.engine.pool.is_below_reserve()
+    }
+
+    /// Moves a page from the class whose items live longest to the one whose items are evicted soonest.
+    fn balance(&mut self) {
+        if !self.engine.pool.is_exhausted() {
+            return;
+        }
+        // Evictions a page since the last look, times a thousand: how hard pressed each class is.
+        let pressures: Vec<(u64, usize)> = self
+            .engine
+            .classes()
+            .zip(&mut self.evicted_before)
+            .map(|(class, before)| {
+                let state = class.lock();
+                let recent = state.tallies.evicted - *before;
+                *before = state.tallies.evicted;
+                (recent * 1000 / (state.pages() as u64).max(1), state.pages())
+            })
+            .collect();
+        let neediest = pressures.iter().map(|&(pressure, _)| pressure).max().unwrap_or(0);
+        let relaxed =
+            pressures.iter().enumerate().filter(|(_, (_, pages))| *pages > 1).min_by_key(|(_, (p, _))| *p);
+        if let Some((class, &(least, _))) = relaxed
+            && neediest >= FEWEST_EVICTIONS * 1000
+            && neediest > least * IMBALANCE
+        {
+            let class: &Class<P> = self.engine.classes().nth(class).expect("one of those just looked at");
+            self.engine.drain_page(class, &self.counters);
+        }
+    }
+}
+
+impl<P: Policy> Engine<P> {
+    /// Removes the dead items of a page, and notes when the next one expires.
+    pub(crate) fn clear_page(&self, number: PageNumber, counters: &Counters) {
+        let page = self.page(number);
+        let class = self.class(page.class());
+        let judge = self.judge();
+        let mut dead = Vec::new();
+        let state = class.lock();
+        if page.class() != class.id() {
+            // It has changed hands since, and is being filled anew.
+            return;
+        }
+        // Forgotten first and noted again item by item, so that a note made meanwhile is not lost.
+        page.forget_expiries();
+        for item in class.items_of(&state, self.memory(), number) {
+            if judge.is_dead(item) {
+                dead.push((self.hash(item.key()), item.location()));
+            } else if let Expiry::At(second) = item.expiry() {
+                page.expires_at(second);
+            }
+        }
+        drop(state);
+        for (hash, at) in dead {
+            self.remove(hash, at, Departure::Reclaimed, counters);
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! How an item lies in its chunk.
+//!
+//! ```text
+//!   0      1          2                    4          8
+//!  +------+----------+--------------------+----------+ - - - - - - - - - - +--------+-------+
+//!  | mark | key      | value length (14)  | stamp    | chain, expiry,      | key    | value |
+//!  |      | length   | generation (2)     |          | flags: if any       |        |       |
+//!  +------+----------+--------------------+----------+ - - - - - - - - - - +--------+-------+
+//! ```
+//!
+//! Eight bytes of header: a 16-byte key with a 32-byte value takes 56, and 56 is a chunk size. (memcached: 48 and more,
+//! paper, section 2.2.) Expiry and client flags take four bytes each, and only in items that have them. The *stamp* is the
+//! item's compare-and-swap number ([`crate::stamp`]); the *generation* is the flush it has survived ([`crate::flush`]).
+//!
+//! An item that does not fit the largest chunk is *chained*: its first chunk holds, after the header,
+//!
+//! ```text
+//!   8              12            16
+//!  +--------------+-------------+----------------+
+//!  | value length | references  | next chunk + 1 |
+//!  +--------------+-------------+----------------+
+//! ```
+//!
+//! and each further chunk, which has a key length of zero, its data after a header of 24 bytes:
+//!
+//! ```text
+//!   0      1    2             4        8                16               24
+//!  +------+----+-------------+--------+----------------+----------------+------+
+//!  | mark | 0  | data length | unused | next chunk + 1 | first chunk    | data |
+//!  +------+----+-------------+--------+----------------+----------------+------+
+//! ```
+//!
+//! Who may read and who may write is said by the chunk's state ([`crate::arena::State`]). Of a live item only the mark, the
+//! expiry (changed by `touch`) and the reference count change, and these are atomics; all else is written once, before it
+//! is published.
+
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cuckoo::Location;
+
+use crate::arena::{Arena, Mark, State};
+use crate::policy::Recency;
+use crate::size_classes::LARGEST_CHUNK;
+
+/// Bytes of the longest key; no key is empty, for a length of zero marks a further chunk.
+pub const MAX_KEY_LEN: usize = 250;
+/// Bytes before the optional fields.
+const HEADER: usize = 8;
+/// Bytes of the fields of a chained item.
+const CHAIN_FIELDS: usize = 16;
+/// Bytes before the data of a further chunk.
+pub(crate) const FURTHER_HEADER: usize = 24;
+
+/// When an item dies: Unix time in seconds, or never.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    /// It lives until it is deleted, replaced or evicted.
+    Never,
+    /// It is dead from this second on.
+    At(u32),
+}
+
+impl Expiry {
+    fn to_word(self) -> u32 {
+        match self {
+            Expiry::Never => 0,
+            // Second zero of Unix time is past, and so is second one.
+            Expiry::At(second) => second.max(1),
+        }
+    }
+
+    fn from_word(word: u32) -> Expiry {
+        if word == 0 { Expiry::Never } else { Expiry::At(word) }
+    }
+
+    /// Whether an item with this expiry is dead at `now`.
+    #[must_use]
+    pub fn has_passed(self, now: u32) -> bool {
+        matches!(self, Expiry::At(second) if second <= now)
+    }
+}
+
+/// The flush that an item has survived: two bits, compared for equality only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Generation(u8);
+
+impl Generation {
+    pub(crate) fn new(value: u8) -> Self {
+        Generation(value & 0b11)
+    }
+
+    pub(crate) fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// What an item is made of, but for its value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outline<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) flags: u32,
+    pub(crate) expiry: Expiry,
+    pub(crate) value_len: usize,
+}
+
+impl Outline<'_> {
+    fn has_flags(&self) -> bool {
+        self.flags != 0
+    }
+
+    /// Whether the item does not fit one chunk.
+    pub(crate) fn is_chained(&self) -> bool {
+        self.unchained_size() > LARGEST_CHUNK
+    }
+
+    fn has_expiry(&self) -> bool {
+        // A chained item always has the field, so that a touch never copies a large value.
+        self.expiry != Expiry::Never || self.is_chained()
+    }
+
+    fn unchained_size(&self) -> usize {
+        let optional =
+            if self.has_flags() { 4 } else { 0 } + if self.expiry == Expiry::Never { 0 } else { 4 };
+        HEADER + optional + self.key.len() + self.value_len
+    }
+
+    /// Bytes in the first chunk before the value.
+    fn value_offset(&self) -> usize {
+        let chain = if self.is_chained() { CHAIN_FIELDS } else { 0 };
+        let expiry = if self.has_expiry() { 4 } else { 0 };
+        let flags = if self.has_flags() { 4 } else { 0 };
+        HEADER + chain + expiry + flags + self.key.len()
+    }
+
+    /// Bytes that the first chunk must have: all of the item, or a whole largest chunk.
+    pub(crate) fn first_chunk(&self) -> usize {
+        if self.is_chained() { LARGEST_CHUNK } else { self.unchained_size() }
+    }
+
+    /// Bytes of the value in the first chunk.
+    pub(crate) fn first_room(&self) -> usize {
+        self.value_len.min(self.first_chunk() - self.value_offset())
+    }
+}
+
+/// An item that may be read for as long as `'a`.
+///
+/// Made by [`Item::at`], whose caller answers for that; then it can be trusted.
+#[derive(Clone, Copy)]
+pub(crate) struct Item<'a> {
+    arena: &'a Arena,
+    at: Location,
+    start: *const u8,
+    mark: Mark,
+    lifetime: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Item<'a> {
+    /// The item at `at`.
+    ///
+    /// # Safety
+    /// The chunk must hold the first chunk of an item, written before, and nobody may write it, or the further chunks of
+    /// its chain, during `'a`: because the caller is pinned and found it in the index since, or holds the lock of its class
+    /// (or of a bucket it is in, or of a further chunk's class) and saw it live, or owns its draft, or has taken it out of
+    /// the index itself and not yet retired it.
+    #[inline]
+    pub(crate) unsafe fn at(arena: &'a Arena, at: Location) -> Item<'a> {
+        Item { arena, at, start: arena.start(at), mark: arena.mark(at), lifetime: PhantomData }
+    }
+
+    #[inline]
+    pub(crate) fn location(self) -> Location {
+        self.at
+    }
+
+    #[inline]
+    fn byte(self, offset: usize) -> u8 {
+        // SAFETY: within the header, which the maker of `self` vouches for.
+        unsafe { self.start.add(offset).read() }
+    }
+
+    #[inline]
+    fn half(self, offset: usize) -> u16 {
+        // SAFETY: as in `byte`; the offset is even and the chunk a multiple of eight.
+        unsafe { self.start.add(offset).cast::<u16>().read() }
+    }
+
+    #[inline]
+    fn word(self, offset: usize) -> u32 {
+        // SAFETY: as in `half`; the offset is a multiple of four.
+        unsafe { self.start.add(offset).cast::<u32>().read() }
+    }
+
+    #[inline]
+    fn bytes(self, offset: usize, len: usize) -> &'a [u8] {
+        // SAFETY: the lengths in the header were written with the bytes they describe, all within the chunk.
+        unsafe { std::slice::from_raw_parts(self.start.add(offset), len) }
+    }
+
+    #[inline]
+    fn fields_offset(self) -> usize {
+        if self.mark.is_chained() { HEADER + CHAIN_FIELDS } else { HEADER }
+    }
+
+    #[inline]
+    fn key_offset(self) -> usize {
+        self.fields_offset()
+            + if self.mark.has_expiry() { 4 } else { 0 }
+            + if self.mark.has_flags() { 4 } else { 0 }
+    }
+
+    #[inline]
+    pub(crate) fn key(self) -> &'a [u8] {
+        self.bytes(self.key_offset(), self.byte(1) as usize)
+    }
+
+    #[inline]
+    pub(crate) fn generation(self) -> Generation {
+        Generation((self.half(2) >> 14) as u8)
+    }
+
+    #[inline]
+    pub(crate) fn stamp(self) -> u32 {
+        self.word(4)
+    }
+
+    #[inline]
+    pub(crate) fn value_len(self) -> usize {
+        if self.mark.is_chained() { self.word(8) as usize } else { (self.half(2) & 0x3FFF) as usize }
+    }
+
+    #[inline]
+    fn expiry_cell(self) -> Option<&'a AtomicU32> {
+        self.mark.has_expiry().then(|| {
+            // SAFETY: the field exists, is aligned to four bytes, lives as long as the item, and is only ever accessed as
+            // an atomic once the item is published.
+            unsafe { &*self.start.add(self.fields_offset()).cast::<AtomicU32>() }
+        })
+    }
+
+    #[inline]
+    pub(crate) fn expiry(self) -> Expiry {
+        // Relaxed: a second more or less of an expiry orders nothing.
+        self.expiry_cell().map_or(Expiry::Never, |cell| Expiry::from_word(cell.load(Ordering::Relaxed)))
+    }
+
+    /// Changes the expiry in place; false if the item has no room for one.
+    pub(crate) fn set_expiry(self, expiry: Expiry) -> bool {
+        match self.expiry_cell() {
+            Some(cell) => {
+                cell.store(expiry.to_word(), Ordering::Relaxed);
+                true
+            }
+            None => expiry == Expiry::Never,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn flags(self) -> u32 {
+        if self.mark.has_flags() {
+            self.word(self.fields_offset() + if self.mark.has_expiry() { 4 } else { 0 })
+        } else {
+            0
+        }
+    }
+
+    #[inline]
+    pub(crate) fn recency(self) -> Recency {
+        self.mark.recency()
+    }
+
+    #[inline]
+    pub(crate) fn is_fetched(self) -> bool {
+        self.mark.is_fetched()
+    }
+
+    #[inline]
+    pub(crate) fn is_chained(self) -> bool {
+        self.mark.is_chained()
+    }
+
+    /// Bytes of the item: header, key and value, chunk rounding apart.
+    pub(crate) fn size(self) -> usize {
+        self.key_offset() + self.byte(1) as usize + self.value_len()
+    }
+
+    /// The value, or the part of it that lies in the first chunk.
+    #[inline]
+    pub(crate) fn first_part(self) -> &'a [u8] {
+        let offset = self.key_offset() + self.byte(1) as usize;
+        let len = self.value_len();
+        self.bytes(offset, if self.mark.is_chained() { len.min(LARGEST_CHUNK - offset) } else { len })
+    }
+
+    /// The parts of the value, in order: one, unless the item is chained.
+    pub(crate) fn parts(self) -> impl Iterator<Item = &'a [u8]> {
+        std::iter::once(self.first_part()).chain(self.further().map(|further| further.data()))
+    }
+
+    /// The further chunks of a chained item, in order.
+    pub(crate) fn further(self) -> impl Iterator<Item = Further<'a>> {
+        let arena = self.arena;
+        let first = if self.mark.is_chained() { self.next_of_first() } else { None };
+        // SAFETY: links lead to the further chunks of the same item, for which the maker of `self` vouched too.
+        std::iter::successors(first.map(|at| unsafe { Further::at(arena, at) }), move |further| {
+            // SAFETY: as above.
+            further.next().map(|at| unsafe { Further::at(arena, at) })
+        })
+    }
+
+    fn next_of_first(self) -> Option<Location> {
+        // SAFETY: the field exists in a chained item and is aligned to eight bytes.
+        let link = unsafe { self.start.add(16).cast::<u64>().read() };
+        link.checked_sub(1).and_then(Location::new)
+    }
+
+    fn references(self) -> &'a AtomicU32 {
+        debug_assert!(self.mark.is_chained());
+        // SAFETY: the field exists in a chained item, is aligned to four bytes, and is only accessed as an atomic.
+        unsafe { &*self.start.add(12).cast::<AtomicU32>() }
+    }
+
+    /// Keeps a chained item from being reused after the caller's pin has moved on, until [`Item::give_up`].
+    pub(crate) fn keep(self) {
+        // Relaxed: whoever wants to reuse it synchronises with the caller's pin first, and so sees the count.
+        self.references().fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Undoes one [`Item::keep`].
+    pub(crate) fn give_up(self) {
+        // release pairs with the acquire in `is_kept`: the last read of the value comes before its reuse.
+        self.references().fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether somebody keeps a chained item that no pin protects any more.
+    pub(crate) fn is_kept(self) -> bool {
+        // pairs with the release in `give_up`.
+        self.references().load(Ordering::Acquire) != 0
+    }
+}
+
+/// A further chunk of a chained item.
+#[derive(Clone, Copy)]
+pub(crate) struct Further<'a> {
+    at: Location,
+    start: *const u8,
+    lifetime: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Further<'a> {
+    /// The further chunk at `at`.
+    ///
+    /// # Safety
+    /// As [`Item::at`], of the item that the chunk belongs to.
+    unsafe fn at(arena: &'a Arena, at: Location) -> Further<'a> {
+        Further { at, start: arena.start(at), lifetime: PhantomData }
+    }
+
+    pub(crate) fn location(self) -> Location {
+        self.at
+    }
+
+    fn data(self) -> &'a [u8] {
+        // SAFETY: the header was written with the data it describes, within the chunk.
+        unsafe {
+            let len = self.start.add(2).cast::<u16>().read() as usize;
+            std::slice::from_raw_parts(self.start.add(FURTHER_HEADER), len)
+        }
+    }
+
+    fn next(self) -> Option<Location> {
+        // SAFETY: the field is aligned to eight bytes, and written before the item was published.
+        let link = unsafe { self.start.add(8).cast::<u64>().read() };
+        link.checked_sub(1).and_then(Location::new)
+    }
+}
+
+/// The first chunk of the item that a live chunk belongs to: itself, unless it is a further one.
+///
+/// # Safety
+/// The caller holds the lock of the chunk's class and has seen it live under that lock.
+pub(crate) unsafe fn owner(arena: &Arena, at: Location) -> Location {
+    let start = arena.start(at);
+    // SAFETY: a live chunk's header is written, and it is not reused while the lock is held.
+    unsafe {
+        if start.add(1).read() != 0 {
+            return at;
+        }
+        Location::new(start.add(16).cast::<u64>().read()).expect("written from a location")
+    }
+}
+
+/// An item being written: its chunks are in state `Filling` and belong to whoever has this.
+///
+/// The value is appended piece by piece; [`crate::draft`] adds further chunks as they are needed.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    first: Location,
+    /// The chunk that is being filled, and the offsets in it of the next byte and of the end of its room.
+    current: Location,
+    next_byte: usize,
+    end: usize,
+    /// Bytes of the value that are still to come.
+    missing: usize,
+}
+
+impl Unfinished {
+    /// Writes the header and the key of an item into its first chunk.
+    ///
+    /// # Safety
+    /// The chunk at `at` must be in state `Filling`, owned by the caller, and have at least
+    /// [`outline.first_chunk()`](Outline::first_chunk) bytes.
+    pub(crate) unsafe fn begin(
+        arena: &Arena,
+        at: Location,
+        outline: &Outline<'_>,
+        newcomer: Recency,
+    ) -> Unfinished {
+        let (chained, has_expiry, has_flags) =
+            (outline.is_chained(), outline.has_expiry(), outline.has_flags());
+        assert!((1..=MAX_KEY_LEN).contains(&outline.key.len()), "a key has 1 to {MAX_KEY_LEN} bytes");
+        let key_len = outline.key.len() as u8;
+        let start = arena.start(at);
+        let inline_len = if chained { 0 } else { outline.value_len as u16 };
+        let mut offset = HEADER;
+        // SAFETY: every write is within the chunk, by the caller's promise on its size, and aligned: fields of four and
+        // eight bytes lie at multiples of these from a start that is a multiple of eight. The expiry and the references
+        // are written as plain words before anybody else can see them.
+        unsafe {
+            start.add(1).write(key_len);
+            start.add(2).cast::<u16>().write(inline_len);
+            if chained {
+                start
+                    .add(8)
+                    .cast::<u32>()
+                    .write(u32::try_from(outline.value_len).expect("a value below 4 GiB"));
+                start.add(12).cast::<u32>().write(0);
+                start.add(16).cast::<u64>().write(0);
+                offset += CHAIN_FIELDS;
+            }
+            if has_expiry {
+                start.add(offset).cast::<u32>().write(outline.expiry.to_word());
+                offset += 4;
+            }
+            if has_flags {
+                start.add(offset).cast::<u32>().write(outline.flags);
+                offset += 4;
+            }
+            start.add(offset).copy_from_nonoverlapping(outline.key.as_ptr(), outline.key.len());
+            offset += outline.key.len();
+        }
+        let mark =
+            Mark::new(State::Filling).with_recency(newcomer).with_fields(has_flags, has_expiry, chained);
+        arena.set_mark(at, mark);
+        Unfinished {
+            first: at,
+            current: at,
+            next_byte: offset,
+            end: offset + outline.first_room(),
+            missing: outline.value_len,
+        }
+    }
+
+    pub(crate) fn first(&self) -> Location {
+        self.first
+    }
+
+    /// Bytes of the value that are still to come.
+    pub(crate) fn missing(&self) -> usize {
+        self.missing
+    }
+
+    /// Room left in the chunk that is being filled: where there is none although bytes are missing, a further chunk is
+    /// needed.
+    pub(crate) fn room(&self) -> usize {
+        self.end - self.next_byte
+    }
+
+    /// Appends as much of `data` as the current chunk has room for, and says how much.
+    pub(crate) fn append(&mut self, arena: &Arena, data: &[u8]) -> usize {
+        let len = data.len().min(self.room());
+        // SAFETY: the chunk is ours and has the room.
+        unsafe {
+            arena.start(self.current).add(self.next_byte).copy_from_nonoverlapping(data.as_ptr(), len);
+        }
+        self.next_byte += len;
+        self.missing -= len;
+        len
+    }
+
+    /// Goes on in a further chunk with room for `len` bytes.
+    ///
+    /// # Safety
+    /// The chunk at `at` must be in state `Filling`, owned by the caller, and have at least `FURTHER_HEADER + len` bytes.
+    pub(crate) unsafe fn extend(&mut self, arena: &Arena, at: Location, len: usize) {
+        debug_assert!(self.room() == 0 && len <= self.missing);
+        let start = arena.start(at);
+        let link_offset = if self.current == self.first { 16 } else { 8 };
+        // SAFETY: within both chunks, which are ours; fields are aligned as in `begin`.
+        unsafe {
+            start.add(1).write(0);
+            start.add(2).cast::<u16>().write(u16::try_from(len).expect("data within a chunk"));
+            start.add(8).cast::<u64>().write(0);
+            start.add(16).cast::<u64>().write(self.first.get());
+            arena.start(self.current).add(link_offset).cast::<u64>().write(at.get() + 1);
+        }
+        arena.set_mark(at, Mark::new(State::Filling).with_fields(false, false, true));
+        self.current = at;
+        self.next_byte = FURTHER_HEADER;
+        self.end = FURTHER_HEADER + len;
+    }
+
+    /// Completes the header: from here on the item may be put into the index. Its chunks are live.
+    pub(crate) fn finish(&self, arena: &Arena, stamp: u32, generation: Generation) {
+        assert_eq!(self.missing, 0, "a value that was promised has not been written");
+        let start = arena.start(self.first);
+        // SAFETY: the header of a chunk that is ours; aligned as in `begin`.
+        unsafe {
+            let len = start.add(2).cast::<u16>().read();
+            start.add(2).cast::<u16>().write(len & 0x3FFF | u16::from(generation.get()) << 14);
+            start.add(4).cast::<u32>().write(stamp);
+        }
+        // SAFETY: ours until it is published, which is after this.
+        let item = unsafe { Item::at(arena, self.first) };
+        for further in item.further() {
+            arena.set_mark(further.location(), arena.mark(further.location()).with_state(State::Live));
+        }
+        arena.set_mark(self.first, arena.mark(self.first).with_state(State::Live));
+    }
+}

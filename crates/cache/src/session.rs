@@ -1,0 +1,288 @@
+//! A session: one thread's way into the cache, and the read path.
+//!
+//! A session can be *pinned*: what it finds then stays as it is until the pin is dropped, whatever others set, delete or
+//! evict meanwhile. Reads go through a pin, [`Pinned`], and give out items that borrow from it. Writes need the session
+//! unpinned, which the borrow checker sees to, and pin for themselves as long as they must.
+
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use cuckoo::Location;
+
+use crate::counters::Counters;
+use crate::engine::{Departure, Engine};
+use crate::epoch::Participant;
+use crate::item::{Expiry, Item};
+use crate::policy::Policy;
+use crate::slab::Judge;
+use crate::stamp::Stamps;
+
+/// Keys looked up together.
+const GROUP: usize = 32;
+
+/// One thread's way into a cache: see the module. Made by [`crate::Cache::session`].
+pub struct Session<P: Policy = crate::Clock> {
+    pub(crate) engine: Arc<Engine<P>>,
+    pub(crate) participant: Participant,
+    pub(crate) counters: Arc<CachePadded<Counters>>,
+    /// Values that are made from other values.
+    pub(crate) scratch: Vec<u8>,
+}
+
+impl<P: Policy> Session<P> {
+    pub(crate) fn new(engine: Arc<Engine<P>>) -> Self {
+        Session {
+            participant: Participant::join(&engine.epochs),
+            counters: engine.registry.join(),
+            engine,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to use
+    /// what was found, because a pin holds back the memory of everything that leaves the cache meanwhile.
+    #[inline]
+    pub fn pin(&mut self) -> Pinned<'_, P> {
+        self.participant.pin();
+        Pinned { session: self, judge: self.engine.judge() }
+    }
+}
+
+impl<P: Policy> Drop for Session<P> {
+    fn drop(&mut self) {
+        self.engine.registry.leave(&self.counters);
+    }
+}
+
+/// A pinned session: what it finds stays readable until this is dropped.
+pub struct Pinned<'s, P: Policy = crate::Clock> {
+    session: &'s Session<P>,
+    judge: Judge,
+}
+
+impl<P: Policy> Drop for Pinned<'_, P> {
+    fn drop(&mut self) {
+        self.session.participant.offline();
+    }
+}
+
+impl<'s, P: Policy> Pinned<'s, P> {
+    /// The item of `key`, if there is one and it is alive. Counts a hit or a miss, and is remembered by the policy.
+    #[inline]
+    pub fn get(&self, key: &[u8]) -> Option<Hit<'_, P>> {
+        let engine = &*self.session.engine;
+        let hash = engine.hash(key);
+        let entries = engine.entries(self.judge.generation);
+        let found = engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key));
+        self.settle(hash, found)
+    }
+
+    /// Looks up every key, their cache misses overlapping: `found` gets one answer a key, in order.
+    ///
+    /// ```
+    /// use lookaside_cache::{Cache, Config, Entry, Verb};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
+    /// let mut session = cache.session();
+    /// session.store(Verb::Set, Entry::new(b"b"), b"2")?;
+    /// let pinned = session.pin();
+    /// let mut found = Vec::new();
+    /// pinned.get_many(&[b"a", b"b"], &mut found);
+    /// assert!(found[0].is_none());
+    /// assert_eq!(found[1].as_ref().unwrap().to_vec(), b"2");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get_many<'p>(&'p self, keys: &[&[u8]], found: &mut Vec<Option<Hit<'p, P>>>) {
+        let engine = &*self.session.engine;
+        let entries = engine.entries(self.judge.generation);
+        for keys in keys.chunks(GROUP) {
+            let mut hashes = [0; GROUP];
+            let mut locations: [Option<Location>; GROUP] = [None; GROUP];
+            let hashes = &mut hashes[..keys.len()];
+            let locations = &mut locations[..keys.len()];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = engine.hash(key);
+            }
+            engine.table.get_many(&entries, keys, hashes, locations);
+            found.extend(hashes.iter().zip(locations).map(|(&hash, &mut at)| self.settle(hash, at)));
+        }
+    }
+
+    /// Looks at the item of `key` without counting it as used.
+    #[must_use]
+    pub fn peek(&self, key: &[u8]) -> Option<Hit<'_, P>> {
+        self.find_alive(key, self.session.engine.hash(key))
+    }
+
+    pub(crate) fn find_alive(&self, key: &[u8], hash: u64) -> Option<Hit<'_, P>> {
+        self.find(key, hash).filter(|hit| !self.judge.is_dead(hit.item))
+    }
+
+    /// The item of `key`, dead or alive.
+    pub(crate) fn find(&self, key: &[u8], hash: u64) -> Option<Hit<'_, P>> {
+        let engine = &*self.session.engine;
+        let entries = engine.entries(self.judge.generation);
+        let at = engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key))?;
+        // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
+        Some(Hit { item: unsafe { Item::at(&engine.arena, at) }, hash, engine: &self.session.engine })
+    }
+
+    pub(crate) fn judge(&self) -> Judge {
+        self.judge
+    }
+
+    pub(crate) fn engine(&self) -> &Engine<P> {
+        &self.session.engine
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.session.counters
+    }
+
+    #[inline]
+    fn settle(&self, hash: u64, found: Option<Location>) -> Option<Hit<'_, P>> {
+        let Session { engine, counters, .. } = self.session;
+        let Some(at) = found else {
+            counters.misses(1);
+            return None;
+        };
+        // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
+        let item = unsafe { Item::at(&engine.arena, at) };
+        if self.judge.is_dead(item) {
+            self.bury(hash, item);
+            return None;
+        }
+        counters.hits(1);
+        let recency = item.recency();
+        let after = P::hit(recency);
+        if after != recency || !item.is_fetched() {
+            engine.arena.raise_recency(at, recency, after);
+        }
+        Some(Hit { item, hash, engine })
+    }
+
+    /// An item was found dead: it goes at once.
+    #[cold]
+    fn bury(&self, hash: u64, item: Item<'_>) {
+        let Session { engine, counters, .. } = self.session;
+        counters.misses(1);
+        if item.expiry().has_passed(self.judge.now) {
+            counters.expired(1);
+        } else {
+            counters.flushed(1);
+        }
+        engine.remove(hash, item.location(), Departure::Reclaimed, counters);
+    }
+}
+
+/// An item that was found, readable for as long as the pin it was found under.
+pub struct Hit<'p, P: Policy = crate::Clock> {
+    pub(crate) item: Item<'p>,
+    pub(crate) hash: u64,
+    engine: &'p Arc<Engine<P>>,
+}
+
+impl<P: Policy> Clone for Hit<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Policy> Copy for Hit<'_, P> {}
+
+impl<'p, P: Policy> Hit<'p, P> {
+    /// The key.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &'p [u8] {
+        self.item.key()
+    }
+
+    /// Bytes of the value.
+    #[inline]
+    #[must_use]
+    pub fn value_len(&self) -> usize {
+        self.item.value_len()
+    }
+
+    /// The value, if it lies in one piece, as all values of up to about 8 KB do.
+    #[inline]
+    #[must_use]
+    pub fn contiguous(&self) -> Option<&'p [u8]> {
+        (!self.item.is_chained()).then(|| self.item.first_part())
+    }
+
+    /// The pieces of the value, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &'p [u8]> + use<'p, P> {
+        self.item.parts()
+    }
+
+    /// A copy of the value.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.pieces().collect::<Vec<_>>().concat()
+    }
+
+    /// The client's flags.
+    #[inline]
+    #[must_use]
+    pub fn flags(&self) -> u32 {
+        self.item.flags()
+    }
+
+    /// When the item dies.
+    #[inline]
+    #[must_use]
+    pub fn expiry(&self) -> Expiry {
+        self.item.expiry()
+    }
+
+    /// The number that [`crate::Verb::CompareAndSwap`] goes by: another one each time the key is stored.
+    #[inline]
+    #[must_use]
+    pub fn cas(&self) -> u64 {
+        Stamps::number(self.item.stamp(), self.hash)
+    }
+
+    /// Keeps a large value, one in several pieces, readable beyond the pin; `None` for a value in one piece, which is to be
+    /// copied. Memory that is kept so counts inside the cache's limit and cannot be reused.
+    #[must_use]
+    pub fn keep(&self) -> Option<Kept<P>> {
+        self.item.is_chained().then(|| {
+            self.item.keep();
+            Kept { engine: self.engine.clone(), at: self.item.location() }
+        })
+    }
+}
+
+/// A large value that stays readable as long as this lives.
+pub struct Kept<P: Policy = crate::Clock> {
+    engine: Arc<Engine<P>>,
+    at: Location,
+}
+
+impl<P: Policy> Kept<P> {
+    fn item(&self) -> Item<'_> {
+        // SAFETY: kept: it is not reused before this is dropped.
+        unsafe { Item::at(&self.engine.arena, self.at) }
+    }
+
+    /// Bytes of the value.
+    #[must_use]
+    pub fn value_len(&self) -> usize {
+        self.item().value_len()
+    }
+
+    /// The pieces of the value, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.item().parts()
+    }
+}
+
+impl<P: Policy> Drop for Kept<P> {
+    fn drop(&mut self) {
+        self.item().give_up();
+    }
+}

@@ -1,0 +1,468 @@
+//! Slab classes: who has which pages, which chunks are free, and which wait in limbo.
+//!
+//! Each class has a lock that every allocation and every return of a chunk takes, and nothing else does: lookups never. A
+//! free chunk is on the list of its page, linked through the chunk itself, so a page all of whose chunks come back can be
+//! taken out of its class and given to another: memory does not stay with the class that happened to want it first.
+//!
+//! The unsafe code here is of one kind: reading the item of a live chunk under the lock of the chunk's class, which its
+//! reuse would need.
+//!
+//! A chunk whose item has left the index waits in the class's limbo, in the order of the stamps ([`crate::epoch`]), and
+//! counts as used until it is safe.
+
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
+
+use cuckoo::Location;
+use parking_lot::Mutex;
+
+use crate::arena::{Arena, Mark, PAGE, PageNumber, State};
+use crate::epoch::Epoch;
+use crate::item::{Generation, Item, owner};
+use crate::policy::{Look, Policy, Position, Recency};
+use crate::size_classes::ClassId;
+
+/// No expiry in a page.
+const NONE: u32 = u32::MAX;
+/// Entries that a limbo list has room for when it is empty.
+const LIMBO_KEPT: usize = 1024;
+
+/// What is known of one page. All but `class` and `earliest_expiry` belong to the lock of its class; they are atomics only
+/// so that the table of pages is shared without unsafe code, and every access is relaxed.
+#[derive(Debug)]
+pub(crate) struct Page {
+    class: AtomicU8,
+    /// The first of the free chunks that were used before.
+    free_head: AtomicU16,
+    free: AtomicU16,
+    /// Chunks from here on were never used since the page came to its class.
+    fresh: AtomicU16,
+    /// Whether the class has it on its list of pages with free chunks.
+    listed: AtomicBool,
+    /// Whether it is being emptied, to be given away.
+    draining: AtomicBool,
+    /// No item in the page expires before this second.
+    earliest_expiry: AtomicU32,
+}
+
+impl Page {
+    pub(crate) const fn new() -> Page {
+        Page {
+            class: AtomicU8::new(0),
+            free_head: AtomicU16::new(0),
+            free: AtomicU16::new(0),
+            fresh: AtomicU16::new(0),
+            listed: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            earliest_expiry: AtomicU32::new(NONE),
+        }
+    }
+
+    /// The class the page belongs to. Stable for as long as a chunk of it is in use.
+    #[inline]
+    pub(crate) fn class(&self) -> ClassId {
+        ClassId(self.class.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn fresh(&self) -> usize {
+        self.fresh.load(Ordering::Relaxed) as usize
+    }
+
+    pub(crate) fn earliest_expiry(&self) -> u32 {
+        self.earliest_expiry.load(Ordering::Relaxed)
+    }
+
+    /// Records that an item in the page expires at `second`. Called after the item went live or its expiry was changed.
+    pub(crate) fn expires_at(&self, second: u32) {
+        if second < self.earliest_expiry.load(Ordering::Relaxed) {
+            // pairs with the acquire in `forget_expiries`.
+            self.earliest_expiry.fetch_min(second, Ordering::Release);
+        }
+    }
+
+    /// Forgets what was recorded; whoever looks at the items afterwards sees those whose record this has wiped out. (An item
+    /// that was only about to be recorded records itself.) Should one slip through on a machine that delays a load so long,
+    /// it dies when it is looked up or when the hand comes by.
+    pub(crate) fn forget_expiries(&self) {
+        // acquire pairs with the release in `expires_at`.
+        self.earliest_expiry.swap(NONE, Ordering::AcqRel);
+    }
+
+    fn bump(counter: &AtomicU16, by: i16) -> u16 {
+        let value = counter.load(Ordering::Relaxed).wrapping_add_signed(by);
+        counter.store(value, Ordering::Relaxed);
+        value
+    }
+}
+
+/// What the parts of a slab class are looked up in.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory<'a> {
+    pub(crate) arena: &'a Arena,
+    pub(crate) pages: &'a [Page],
+}
+
+/// A slab class.
+pub(crate) struct Class<P> {
+    id: ClassId,
+    chunk_size: usize,
+    per_page: usize,
+    state: Mutex<ClassState<P>>,
+}
+
+/// What the lock of a class protects.
+pub(crate) struct ClassState<P> {
+    /// The ring of the hand; a page that is being drained is not in it.
+    ring: Vec<PageNumber>,
+    /// Pages with free or fresh chunks; those without are dropped from it when they are met.
+    open: Vec<PageNumber>,
+    /// Free chunks on pages of the ring, fresh ones included.
+    free: usize,
+    limbo: VecDeque<(Location, Epoch)>,
+    policy: P,
+    pub(crate) tallies: Tallies,
+}
+
+/// What has happened in a class since it was made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tallies {
+    pub(crate) evicted: u64,
+    pub(crate) evicted_unfetched: u64,
+    pub(crate) reclaimed: u64,
+    pub(crate) expired_unfetched: u64,
+    pub(crate) out_of_memory: u64,
+}
+
+/// A class as statistics show it.
+#[derive(Debug, Clone, Copy)]
+pub struct ClassReport {
+    /// Bytes of a chunk.
+    pub chunk_size: usize,
+    /// Chunks in a page.
+    pub chunks_per_page: usize,
+    /// Pages of the class.
+    pub pages: usize,
+    /// Chunks that hold an item, are being written, or wait in limbo.
+    pub used_chunks: usize,
+    /// Chunks that are free.
+    pub free_chunks: usize,
+    /// Chunks that wait in limbo; they are among the used.
+    pub limbo_chunks: usize,
+    /// Items evicted to make room.
+    pub evicted: u64,
+    /// Of these, items that nobody ever fetched.
+    pub evicted_unfetched: u64,
+    /// Items removed because they had expired or were flushed.
+    pub reclaimed: u64,
+    /// Of these, items that had expired and that nobody ever fetched.
+    pub expired_unfetched: u64,
+    /// Times that no memory was found.
+    pub out_of_memory: u64,
+}
+
+/// What happened to a returned chunk's page.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    ToItsPage,
+    /// It was the last one of a page that is being drained: the page belongs to no class any more.
+    Emptied(PageNumber),
+}
+
+impl<P: Policy> Class<P> {
+    pub(crate) fn new(id: ClassId, chunk_size: usize) -> Self {
+        let state = ClassState {
+            ring: Vec::new(),
+            open: Vec::new(),
+            free: 0,
+            limbo: VecDeque::new(),
+            policy: P::default(),
+            tallies: Tallies::default(),
+        };
+        Class { id, chunk_size, per_page: PAGE / chunk_size, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn id(&self) -> ClassId {
+        self.id
+    }
+
+    pub(crate) fn per_page(&self) -> usize {
+        self.per_page
+    }
+
+    pub(crate) fn lock(&self) -> parking_lot::MutexGuard<'_, ClassState<P>> {
+        self.state.lock()
+    }
+
+    fn chunk_number(&self, offset: usize) -> u16 {
+        (offset / self.chunk_size) as u16
+    }
+
+    fn chunk(&self, memory: Memory<'_>, page: PageNumber, number: usize) -> Location {
+        memory.arena.location(page, number * self.chunk_size)
+    }
+
+    /// Takes over a page that belongs to nobody.
+    pub(crate) fn adopt(&self, state: &mut ClassState<P>, memory: Memory<'_>, number: PageNumber) {
+        let page = &memory.pages[number as usize];
+        page.class.store(self.id.0, Ordering::Relaxed);
+        page.free.store(0, Ordering::Relaxed);
+        page.fresh.store(0, Ordering::Relaxed);
+        page.listed.store(true, Ordering::Relaxed);
+        page.draining.store(false, Ordering::Relaxed);
+        page.forget_expiries();
+        state.ring.push(number);
+        state.open.push(number);
+        state.free += self.per_page;
+    }
+
+    /// A free chunk, now in state `Filling` and the caller's.
+    pub(crate) fn pop(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Location> {
+        while let Some(&number) = state.open.last() {
+            let page = &memory.pages[number as usize];
+            let fresh = page.fresh();
+            let at = if page.free.load(Ordering::Relaxed) > 0 {
+                let at = self.chunk(memory, number, page.free_head.load(Ordering::Relaxed) as usize);
+                page.free_head.store(memory.arena.link(at), Ordering::Relaxed);
+                Page::bump(&page.free, -1);
+                at
+            } else if fresh < self.per_page {
+                Page::bump(&page.fresh, 1);
+                self.chunk(memory, number, fresh)
+            } else {
+                page.listed.store(false, Ordering::Relaxed);
+                state.open.pop();
+                continue;
+            };
+            state.free -= 1;
+            memory.arena.set_mark(at, Mark::new(State::Filling));
+            return Some(at);
+        }
+        debug_assert_eq!(state.free, 0);
+        None
+    }
+
+    /// Takes back a chunk that nobody can be reading.
+    pub(crate) fn push(&self, state: &mut ClassState<P>, memory: Memory<'_>, at: Location) -> Returned {
+        let (number, offset) = memory.arena.page_of(at);
+        let page = &memory.pages[number as usize];
+        debug_assert_eq!(page.class(), self.id);
+        memory.arena.set_mark(at, Mark::new(State::Free));
+        memory.arena.set_link(at, page.free_head.load(Ordering::Relaxed));
+        page.free_head.store(self.chunk_number(offset), Ordering::Relaxed);
+        let free = Page::bump(&page.free, 1) as usize;
+        if page.draining.load(Ordering::Relaxed) {
+            return if free == page.fresh() { Returned::Emptied(number) } else { Returned::ToItsPage };
+        }
+        state.free += 1;
+        if !page.listed.swap(true, Ordering::Relaxed) {
+            state.open.push(number);
+        }
+        Returned::ToItsPage
+    }
+
+    /// Puts a chunk whose item has just been taken out of the index into limbo.
+    pub(crate) fn retire(&self, state: &mut ClassState<P>, memory: Memory<'_>, at: Location, stamp: Epoch) {
+        memory.arena.set_mark(at, memory.arena.mark(at).with_state(State::Limbo));
+        state.limbo.push_back((at, stamp));
+    }
+
+    /// The oldest chunk in limbo, if its stamp is before `safe`; it is the caller's then, in state `Limbo` still.
+    pub(crate) fn pop_limbo(&self, state: &mut ClassState<P>, safe: Epoch) -> Option<(Location, Epoch)> {
+        let oldest = if state.limbo.front()?.1 < safe { state.limbo.pop_front() } else { None };
+        if state.limbo.is_empty() {
+            // A page that was drained, or a reader that stayed long, may have made it very long.
+            state.limbo.shrink_to(LIMBO_KEPT);
+        }
+        oldest
+    }
+
+    /// Puts a chunk that is not safe after all back behind all others.
+    pub(crate) fn postpone(&self, state: &mut ClassState<P>, at: Location, stamp: Epoch) {
+        state.limbo.push_back((at, stamp));
+    }
+
+    /// The item that the policy would evict.
+    pub(crate) fn victim<'a>(
+        &self,
+        state: &'a mut ClassState<P>,
+        memory: Memory<'a>,
+        judge: Judge,
+    ) -> Option<Item<'a>> {
+        let chunks = Chunks { chunk_size: self.chunk_size, memory, ring: &state.ring, judge };
+        let position = if chunks.len() == 0 { None } else { state.policy.victim(&chunks) }?;
+        chunks.item(position)
+    }
+
+    /// The items of a page that are dead, or all of them.
+    pub(crate) fn items_of<'a>(
+        &'a self,
+        _locked: &'a ClassState<P>,
+        memory: Memory<'a>,
+        number: PageNumber,
+    ) -> impl Iterator<Item = Item<'a>> + 'a {
+        (0..memory.pages[number as usize].fresh()).filter_map(move |chunk| {
+            let at = self.chunk(memory, number, chunk);
+            // SAFETY: `_locked` is the state of this class: its lock is held, for as long as the item is.
+            unsafe { live_item(memory, at) }
+        })
+    }
+
+    /// Tells the policy that an item is coming into this chunk, if it wants to know.
+    pub(crate) fn entered(&self, state: &mut ClassState<P>, memory: Memory<'_>, at: Location) {
+        if !P::WANTS_ENTRIES {
+            return;
+        }
+        let (number, offset) = memory.arena.page_of(at);
+        if let Some(page) = state.ring.iter().rposition(|&in_ring| in_ring == number) {
+            state.policy.entered(Position { page, chunk: offset / self.chunk_size });
+        }
+    }
+
+    /// Takes a page out of the ring to be emptied: its free chunks are not given out any more, its items are for the caller
+    /// to evict. `Emptied` at once if nothing of it is in use.
+    pub(crate) fn drain(
+        &self,
+        state: &mut ClassState<P>,
+        memory: Memory<'_>,
+    ) -> Option<(PageNumber, Returned)> {
+        // From the front: the pages that have been here longest.
+        let number = *state.ring.first()?;
+        state.ring.remove(0);
+        state.open.retain(|&open| open != number);
+        let page = &memory.pages[number as usize];
+        page.listed.store(false, Ordering::Relaxed);
+        page.draining.store(true, Ordering::Relaxed);
+        let free = page.free.load(Ordering::Relaxed) as usize;
+        state.free -= free + (self.per_page - page.fresh());
+        let returned = if free == page.fresh() { Returned::Emptied(number) } else { Returned::ToItsPage };
+        Some((number, returned))
+    }
+
+    pub(crate) fn report(&self) -> ClassReport {
+        let state = self.lock();
+        ClassReport {
+            chunk_size: self.chunk_size,
+            chunks_per_page: self.per_page,
+            pages: state.ring.len(),
+            used_chunks: state.ring.len() * self.per_page - state.free,
+            free_chunks: state.free,
+            limbo_chunks: state.limbo.len(),
+            evicted: state.tallies.evicted,
+            evicted_unfetched: state.tallies.evicted_unfetched,
+            reclaimed: state.tallies.reclaimed,
+            expired_unfetched: state.tallies.expired_unfetched,
+            out_of_memory: state.tallies.out_of_memory,
+        }
+    }
+}
+
+impl<P> ClassState<P> {
+    /// Pages in the ring.
+    pub(crate) fn pages(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Chunks that are free or will be once they are safe.
+    pub(crate) fn available(&self) -> usize {
+        self.free + self.limbo.len()
+    }
+
+    pub(crate) fn free(&self) -> usize {
+        self.free
+    }
+
+    pub(crate) fn limbo_len(&self) -> usize {
+        self.limbo.len()
+    }
+}
+
+/// What makes an item dead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judge {
+    pub(crate) now: u32,
+    pub(crate) generation: Generation,
+}
+
+impl Judge {
+    /// Whether nobody can get the item any more.
+    #[inline]
+    pub(crate) fn is_dead(self, item: Item<'_>) -> bool {
+        item.generation() != self.generation || item.expiry().has_passed(self.now)
+    }
+}
+
+/// The item that the chunk at `at` belongs to, if the chunk is live.
+///
+/// # Safety
+/// The caller must hold the lock of the chunk's class for `'a`.
+unsafe fn live_item<'a>(memory: Memory<'a>, at: Location) -> Option<Item<'a>> {
+    if memory.arena.mark(at).state() != State::Live {
+        return None;
+    }
+    // SAFETY: live, under the lock.
+    let first = unsafe { owner(memory.arena, at) };
+    // Of an item in limbo the first chunk alone says so.
+    // SAFETY: a further chunk is freed before the first one of its item, so as long as this one is not, which needs the
+    // lock, the first one is not reused either.
+    (memory.arena.mark(first).state() == State::Live).then(|| unsafe { Item::at(memory.arena, first) })
+}
+
+/// The chunks of a class as its policy sees them: a ring of positions.
+pub struct Chunks<'a> {
+    chunk_size: usize,
+    memory: Memory<'a>,
+    /// Borrowed from the locked state of the class, which is what makes looking at its items sound.
+    ring: &'a [PageNumber],
+    judge: Judge,
+}
+
+impl<'a> Chunks<'a> {
+    /// Positions in the ring.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a policy is only asked about chunks that exist")]
+    pub fn len(&self) -> usize {
+        self.ring.len() * (PAGE / self.chunk_size)
+    }
+
+    /// The position after this one; the first after the last, and for a position that is no more.
+    #[must_use]
+    pub fn after(&self, position: Position) -> Position {
+        let Some(&page) = self.ring.get(position.page) else { return Position::default() };
+        if position.chunk + 1 < self.memory.pages[page as usize].fresh() {
+            Position { chunk: position.chunk + 1, ..position }
+        } else if position.page + 1 < self.ring.len() {
+            Position { page: position.page + 1, chunk: 0 }
+        } else {
+            Position::default()
+        }
+    }
+
+    /// What lies at a position: the item, or the item that the chunk there is a part of.
+    #[must_use]
+    pub fn look(&self, position: Position) -> Look {
+        match self.item(position) {
+            None => Look::Vacant,
+            Some(item) if self.judge.is_dead(item) => Look::Dead,
+            Some(item) => Look::Live(item.recency()),
+        }
+    }
+
+    /// Changes what is remembered of the item at a position.
+    pub fn set_recency(&self, position: Position, recency: Recency) {
+        if let Some(item) = self.item(position) {
+            self.memory.arena.set_recency(item.location(), recency);
+        }
+    }
+
+    fn item(&self, position: Position) -> Option<Item<'a>> {
+        let page = *self.ring.get(position.page)?;
+        if position.chunk >= self.memory.pages[page as usize].fresh() {
+            return None;
+        }
+        let at = self.memory.arena.location(page, position.chunk * self.chunk_size);
+        // SAFETY: the ring is borrowed from the state that the lock of this class protects, so the lock is held for 'a.
+        unsafe { live_item(self.memory, at) }
+    }
+}

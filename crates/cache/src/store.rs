@@ -1,0 +1,483 @@
+//! The write path: storing, changing and deleting.
+//!
+//! ```text
+//! store:
+//!   write the item into chunks of its own           not pinned: this may have to wait its turn for memory
+//!   pin
+//!   give it a stamp and the current generation
+//!   put its location into the index                 as the verb says: always, if absent, if present, if unchanged
+//!   retire the item that was there, or discard the new one
+//!   unpin
+//! ```
+//!
+//! An item is never changed once it is in the index; a value made from another (append, prepend, increment) is a new item
+//! that replaces the old one if that still has the stamp it had when it was read, and else all over again. Both the
+//! index's replacement and the stamp are needed: the location alone could have been reused for the same key meanwhile.
+
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use cuckoo::{Insertion, Location, TooFull, Upsertion};
+
+use crate::config::Eviction;
+use crate::engine::{Departure, Engine, StoreError};
+use crate::item::{Expiry, Item, Outline, Unfinished};
+use crate::policy::Policy;
+use crate::session::{Hit, Pinned, Session};
+use crate::stamp::Stamps;
+
+/// Neighbours evicted from the index to make room for one key.
+const MOST_NEIGHBOURS: usize = 64;
+/// A scratch buffer larger than this is given back after use.
+const SCRATCH_KEPT: usize = 64 << 10;
+
+/// Under which condition an item is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// In any case.
+    Set,
+    /// If the key has no item.
+    Add,
+    /// If the key has one.
+    Replace,
+    /// Behind the value of the item that is there, which keeps its flags and expiry.
+    Append,
+    /// Before it.
+    Prepend,
+    /// If the key's item still has this number ([`Hit::cas`]).
+    CompareAndSwap(u64),
+}
+
+/// What became of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The item is in the cache, and has this number.
+    Stored(u64),
+    /// The verb's condition did not hold.
+    NotStored,
+    /// A compare-and-swap found another item than expected.
+    Exists,
+    /// A compare-and-swap found nothing.
+    NotFound,
+}
+
+/// What an item is stored with, but for its value.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// The key: 1 to 250 bytes.
+    pub key: &'a [u8],
+    /// The client's flags.
+    pub flags: u32,
+    /// When it dies.
+    pub expiry: Expiry,
+}
+
+impl<'a> Entry<'a> {
+    /// An entry with no flags that never dies.
+    #[must_use]
+    pub fn new(key: &'a [u8]) -> Self {
+        Entry { key, flags: 0, expiry: Expiry::Never }
+    }
+
+    fn outline(&self, value_len: usize) -> Outline<'a> {
+        Outline { key: self.key, flags: self.flags, expiry: self.expiry, value_len }
+    }
+}
+
+/// How an update of an existing item ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Updated<R> {
+    /// The new value is in the cache, under this number.
+    Updated(u64),
+    /// The key has no item.
+    NotFound,
+    /// The function that was to make the new value declined.
+    Declined(R),
+}
+
+/// Whether an update makes another item of it for compare-and-swap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Identity {
+    New,
+    Kept,
+}
+
+impl<P: Policy> Session<P> {
+    /// Stores a value.
+    ///
+    /// # Errors
+    /// [`StoreError`]; if it was a `Set`, the key has no item then, rather than a stale one.
+    ///
+    /// # Panics
+    /// If the key is empty or longer than 250 bytes.
+    pub fn store(&mut self, verb: Verb, entry: Entry<'_>, value: &[u8]) -> Result<Stored, StoreError> {
+        if let Verb::Append | Verb::Prepend = verb {
+            return self.extend(verb, entry.key, value);
+        }
+        let mut unfinished = match self.engine.begin(&entry.outline(value.len()), &self.counters) {
+            Ok(unfinished) => unfinished,
+            Err(error) => return Err(self.fail(verb, entry.key, error)),
+        };
+        if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
+            self.engine.discard(&unfinished);
+            return Err(self.fail(verb, entry.key, error));
+        }
+        self.commit_unfinished(verb, entry.key, &unfinished)
+    }
+
+    /// Makes room for a value that is still to come, piece by piece.
+    ///
+    /// # Errors
+    /// [`StoreError`], as [`Session::store`].
+    ///
+    /// # Panics
+    /// If the key is empty or longer than 250 bytes.
+    pub fn reserve(
+        &mut self,
+        verb: Verb,
+        entry: Entry<'_>,
+        value_len: usize,
+    ) -> Result<Reservation<P>, StoreError> {
+        match self.engine.begin(&entry.outline(value_len), &self.counters) {
+            Ok(unfinished) => {
+                Ok(Reservation { engine: self.engine.clone(), unfinished: Some(unfinished), verb })
+            }
+            Err(error) => Err(self.fail(verb, entry.key, error)),
+        }
+    }
+
+    /// Adds the next piece of a reserved value.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfMemory`]: the reservation is of no use any more, and is to be dropped.
+    ///
+    /// # Panics
+    /// If the pieces are longer together than was reserved.
+    pub fn fill(&mut self, reservation: &mut Reservation<P>, piece: &[u8]) -> Result<(), StoreError> {
+        let Some(unfinished) = &mut reservation.unfinished else { return Ok(()) };
+        self.engine
+            .append(unfinished, piece, &self.counters)
+            .map_err(|error| self.fail(reservation.verb, &reservation.key(), error))
+    }
+
+    /// Stores a reserved value, all of which has come.
+    ///
+    /// # Errors
+    /// [`StoreError`], as [`Session::store`].
+    ///
+    /// # Panics
+    /// If pieces of the value are missing.
+    pub fn commit(&mut self, mut reservation: Reservation<P>) -> Result<Stored, StoreError> {
+        let (verb, key) = (reservation.verb, reservation.key());
+        if let Verb::Append | Verb::Prepend = verb {
+            assert_eq!(reservation.missing(), 0, "a value that was promised has not been written");
+            let pieces = reservation.item().into_iter().flat_map(Item::parts).collect::<Vec<_>>().concat();
+            drop(reservation);
+            return self.extend(verb, &key, &pieces);
+        }
+        let unfinished = reservation.unfinished.take().expect("a reservation is committed once");
+        self.commit_unfinished(verb, &key, &unfinished)
+    }
+
+    /// Changes the value of the item of `key` to what `make` writes into the buffer it is given; flags and expiry stay.
+    ///
+    /// `make` may be called again if the item is changed by others meanwhile, and must not depend on how often.
+    ///
+    /// ```
+    /// use lookaside_cache::{Cache, Config, Entry, Updated, Verb};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
+    /// let mut session = cache.session();
+    /// session.store(Verb::Set, Entry::new(b"n"), b"41")?;
+    /// let outcome = session.update(b"n", |item, new| {
+    ///     let n: u64 = std::str::from_utf8(&item.to_vec()).unwrap().parse().map_err(|_| "not a number")?;
+    ///     new.extend((n + 1).to_string().bytes());
+    ///     Ok::<(), &str>(())
+    /// })?;
+    /// assert!(matches!(outcome, Updated::Updated(_)));
+    /// assert_eq!(session.pin().get(b"n").unwrap().to_vec(), b"42");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`StoreError`]: the item is as it was.
+    pub fn update<R>(
+        &mut self,
+        key: &[u8],
+        mut make: impl FnMut(&Hit<'_, P>, &mut Vec<u8>) -> Result<(), R>,
+    ) -> Result<Updated<R>, StoreError> {
+        self.remake(key, None, Identity::New, &mut make)
+    }
+
+    /// Deletes the item of `key`, and says whether there was one.
+    pub fn delete(&mut self, key: &[u8]) -> bool {
+        let hash = self.engine.hash(key);
+        let pinned = self.pin();
+        let Some(hit) = pinned.find(key, hash) else { return false };
+        let dead = pinned.judge().is_dead(hit.item);
+        let why = if dead { Departure::Reclaimed } else { Departure::Asked };
+        pinned.engine().remove(hash, hit.item.location(), why, pinned.counters()) && !dead
+    }
+
+    /// Gives the item of `key` another expiry, and says whether there was one. Its number stays.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfMemory`]: an item without expiry is copied to get one, and there was no memory for it.
+    pub fn touch(&mut self, key: &[u8], expiry: Expiry) -> Result<bool, StoreError> {
+        let hash = self.engine.hash(key);
+        let pinned = self.pin();
+        let Some(hit) = pinned.find_alive(key, hash) else { return Ok(false) };
+        if hit.item.set_expiry(expiry) {
+            pinned.engine().note_expiry(hit.item.location(), expiry);
+            return Ok(true);
+        }
+        drop(pinned);
+        let copy = |hit: &Hit<'_, P>, new: &mut Vec<u8>| {
+            hit.pieces().for_each(|piece| new.extend_from_slice(piece));
+            Ok::<(), std::convert::Infallible>(())
+        };
+        let outcome = self.remake(key, Some(expiry), Identity::Kept, &mut { copy })?;
+        Ok(matches!(outcome, Updated::Updated(_)))
+    }
+
+    /// A store has failed: what it was to replace goes too, if it was a `Set`.
+    #[cold]
+    fn fail(&mut self, verb: Verb, key: &[u8], error: StoreError) -> StoreError {
+        if verb == Verb::Set {
+            self.delete(key);
+        }
+        error
+    }
+
+    fn extend(&mut self, verb: Verb, key: &[u8], piece: &[u8]) -> Result<Stored, StoreError> {
+        let outcome = self.update(key, |hit, new| {
+            if verb == Verb::Prepend {
+                new.extend_from_slice(piece);
+            }
+            hit.pieces().for_each(|old| new.extend_from_slice(old));
+            if verb == Verb::Append {
+                new.extend_from_slice(piece);
+            }
+            Ok::<(), std::convert::Infallible>(())
+        })?;
+        Ok(match outcome {
+            Updated::Updated(number) => Stored::Stored(number),
+            Updated::NotFound => Stored::NotStored,
+            Updated::Declined(never) => match never {},
+        })
+    }
+
+    fn remake<R>(
+        &mut self,
+        key: &[u8],
+        new_expiry: Option<Expiry>,
+        identity: Identity,
+        make: &mut impl FnMut(&Hit<'_, P>, &mut Vec<u8>) -> Result<(), R>,
+    ) -> Result<Updated<R>, StoreError> {
+        let hash = self.engine.hash(key);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let outcome = loop {
+            scratch.clear();
+            let pinned = self.pin();
+            let Some(hit) = pinned.find_alive(key, hash) else { break Ok(Updated::NotFound) };
+            if let Err(reason) = make(&hit, &mut scratch) {
+                break Ok(Updated::Declined(reason));
+            }
+            let old_stamp = hit.item.stamp();
+            let entry = Entry { key, flags: hit.flags(), expiry: new_expiry.unwrap_or(hit.expiry()) };
+            drop(pinned);
+            match self.replace_if_unchanged(entry, hash, &scratch, old_stamp, identity) {
+                Ok(Some(number)) => break Ok(Updated::Updated(number)),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        if scratch.capacity() <= SCRATCH_KEPT {
+            self.scratch = scratch;
+        }
+        outcome
+    }
+
+    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more.
+    fn replace_if_unchanged(
+        &mut self,
+        entry: Entry<'_>,
+        hash: u64,
+        value: &[u8],
+        old_stamp: u32,
+        identity: Identity,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut unfinished = self.engine.begin(&entry.outline(value.len()), &self.counters)?;
+        if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
+            self.engine.discard(&unfinished);
+            return Err(error);
+        }
+        let pinned = self.pin();
+        let engine = pinned.engine();
+        let old = pinned
+            .find_alive(entry.key, hash)
+            .filter(|hit| hit.item.stamp() == old_stamp)
+            .map(|hit| hit.item.location());
+        let stamp = if identity == Identity::Kept { old_stamp } else { engine.stamps.next(hash) };
+        unfinished.finish(&engine.arena, stamp, pinned.judge().generation);
+        let at = unfinished.first();
+        // Pinned since it was found, so its location has not been reused for another item of this key.
+        match old.filter(|&old| engine.table.replace(hash, old, at)) {
+            Some(old) => {
+                engine.published(at, pinned.counters());
+                // SAFETY: replaced by us.
+                unsafe { engine.retire(old, Departure::Asked, pinned.counters()) };
+                Ok(Some(Stamps::number(stamp, hash)))
+            }
+            None => {
+                engine.discard(&unfinished);
+                Ok(None)
+            }
+        }
+    }
+
+    fn commit_unfinished(
+        &mut self,
+        verb: Verb,
+        key: &[u8],
+        unfinished: &Unfinished,
+    ) -> Result<Stored, StoreError> {
+        let hash = self.engine.hash(key);
+        let pinned = self.pin();
+        let engine = pinned.engine();
+        let stamp = engine.stamps.next(hash);
+        let at = unfinished.first();
+        unfinished.finish(&engine.arena, stamp, pinned.judge().generation);
+        match pinned.publish(verb, key, hash, at) {
+            Ok(Published::InPlaceOf(old)) => {
+                engine.published(at, pinned.counters());
+                if let Some(old) = old {
+                    // SAFETY: replaced by us.
+                    unsafe { engine.retire(old, Departure::Asked, pinned.counters()) };
+                }
+                Ok(Stored::Stored(Stamps::number(stamp, hash)))
+            }
+            Ok(Published::Refused(outcome)) => {
+                engine.discard(unfinished);
+                Ok(outcome)
+            }
+            Err(TooFull) => {
+                engine.discard(unfinished);
+                drop(pinned);
+                Err(self.fail(verb, key, StoreError::OutOfMemory))
+            }
+        }
+    }
+}
+
+/// How an item got into the index, or did not.
+enum Published {
+    /// It is there, and this one is not any more.
+    InPlaceOf(Option<Location>),
+    /// The verb's condition did not hold.
+    Refused(Stored),
+}
+
+impl<P: Policy> Pinned<'_, P> {
+    /// Puts the location of a finished item into the index, if the verb's condition holds.
+    fn publish(&self, verb: Verb, key: &[u8], hash: u64, at: Location) -> Result<Published, TooFull> {
+        let engine = self.engine();
+        let entries = engine.entries(self.judge().generation);
+        loop {
+            if verb == Verb::Set {
+                let upsertion = self.with_room(hash, || engine.table.upsert(&entries, key, hash, at))?;
+                return Ok(Published::InPlaceOf(match upsertion {
+                    Upsertion::Inserted(_) => None,
+                    Upsertion::Replaced(old) => Some(old),
+                }));
+            }
+            let found = self.find(key, hash);
+            let alive = found.filter(|hit| !self.judge().is_dead(hit.item));
+            let replaces = match (verb, alive) {
+                (Verb::Add, None) => found,
+                (Verb::Replace, Some(hit)) => Some(hit),
+                (Verb::CompareAndSwap(number), Some(hit)) if hit.cas() == number => Some(hit),
+                (Verb::CompareAndSwap(_), Some(_)) => return Ok(Published::Refused(Stored::Exists)),
+                (Verb::CompareAndSwap(_), None) => return Ok(Published::Refused(Stored::NotFound)),
+                _ => return Ok(Published::Refused(Stored::NotStored)),
+            };
+            match replaces.map(|hit| hit.item.location()) {
+                // Pinned since it was found: if this location is there, it is this item.
+                Some(old) if engine.table.replace(hash, old, at) => {
+                    return Ok(Published::InPlaceOf(Some(old)));
+                }
+                Some(_) => {}
+                None => match self.with_room(hash, || engine.table.insert(&entries, key, hash, at))? {
+                    Insertion::Inserted(_) => return Ok(Published::InPlaceOf(None)),
+                    Insertion::Occupied(_) => {}
+                },
+            }
+            // Somebody else was faster: look again.
+        }
+    }
+
+    /// Tries an insert again, with ever fewer neighbours, until the index has room.
+    fn with_room<T>(&self, hash: u64, mut insert: impl FnMut() -> Result<T, TooFull>) -> Result<T, TooFull> {
+        for _ in 0..MOST_NEIGHBOURS {
+            match insert() {
+                Err(TooFull) if self.engine().config.eviction == Eviction::ByPolicy => {
+                    self.engine().evict_neighbour(hash, self.counters());
+                }
+                outcome => return outcome,
+            }
+        }
+        Err(TooFull)
+    }
+}
+
+impl<P: Policy> Engine<P> {
+    /// An item has come into the index.
+    fn published(&self, at: Location, counters: &crate::counters::Counters) {
+        // SAFETY: published by the caller, who is still pinned since.
+        let item = unsafe { Item::at(&self.arena, at) };
+        counters.stored(1);
+        counters.bytes_stored(item.size() as u64);
+        self.note_expiry(at, item.expiry());
+    }
+
+    /// Lets housekeeping know when to look at the item's page.
+    fn note_expiry(&self, at: Location, expiry: Expiry) {
+        if let Expiry::At(second) = expiry {
+            self.page(self.arena.page_of(at).0).expires_at(second);
+        }
+    }
+}
+
+/// Room for a value that is still to come. Dropped, it is given back.
+pub struct Reservation<P: Policy = crate::Clock> {
+    engine: Arc<Engine<P>>,
+    /// There, until it is committed.
+    unfinished: Option<Unfinished>,
+    verb: Verb,
+}
+
+impl<P: Policy> Reservation<P> {
+    /// Bytes of the value that are still to come.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.unfinished.as_ref().map_or(0, Unfinished::missing)
+    }
+
+    fn item(&self) -> Option<Item<'_>> {
+        // SAFETY: the reservation's own, header and key written when it began.
+        self.unfinished.as_ref().map(|unfinished| unsafe { Item::at(&self.engine.arena, unfinished.first()) })
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.item().map_or_else(Vec::new, |item| item.key().to_vec())
+    }
+}
+
+impl<P: Policy> Drop for Reservation<P> {
+    fn drop(&mut self) {
+        if let Some(unfinished) = &self.unfinished {
+            self.engine.discard(unfinished);
+        }
+    }
+}

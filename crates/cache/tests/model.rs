@@ -1,0 +1,300 @@
+//! Sequences of operations against a plain map with a clock, on a cache that never has to evict.
+
+use std::collections::HashMap;
+
+use lookaside_cache::{Cache, Config, Entry, Expiry, Housekeeper, Session, Stored, Todo, Updated, Verb};
+use proptest::prelude::*;
+
+#[derive(Debug, Clone, PartialEq)]
+struct ModelItem {
+    value: Vec<u8>,
+    flags: u32,
+    expiry: Expiry,
+    cas: u64,
+}
+
+/// What a cache is, said as simply as possible.
+#[derive(Default)]
+struct Model {
+    items: HashMap<Vec<u8>, ModelItem>,
+    now: u32,
+    flush_due: Option<u32>,
+}
+
+impl Model {
+    fn get(&self, key: &[u8]) -> Option<&ModelItem> {
+        self.items.get(key).filter(|item| !item.expiry.has_passed(self.now))
+    }
+
+    fn tick(&mut self, seconds: u32) {
+        self.now += seconds;
+        if self.flush_due.is_some_and(|due| due <= self.now) {
+            self.flush_due = None;
+            self.items.clear();
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Store { verb: Wanted, key: u8, len: usize, flags: u32, expiry: u32, pieces: bool },
+    Get(u8),
+    GetMany(Vec<u8>),
+    Delete(u8),
+    Touch { key: u8, expiry: u32 },
+    Increment(u8),
+    Tick(u32),
+    Flush,
+    FlushIn(u32),
+    Housekeeping(u8),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    CasRight,
+    CasWrong,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let key = 0u8..12;
+    let verb = prop_oneof![
+        4 => Just(Wanted::Set),
+        1 => Just(Wanted::Add),
+        1 => Just(Wanted::Replace),
+        1 => Just(Wanted::Append),
+        1 => Just(Wanted::Prepend),
+        1 => Just(Wanted::CasRight),
+        1 => Just(Wanted::CasWrong),
+    ];
+    // Around every kind of boundary: empty, a chunk's end, one chunk's worth, several further chunks.
+    let len = prop_oneof![
+        4 => 0usize..64,
+        2 => 100usize..2000,
+        2 => 8_140usize..8_200,
+        1 => 30_000usize..80_000,
+    ];
+    let flags = prop_oneof![Just(0), any::<u32>()];
+    let expiry = prop_oneof![3 => Just(0u32), 2 => 1u32..8];
+    prop_oneof![
+        8 => (verb, key.clone(), len, flags, expiry.clone(), any::<bool>())
+            .prop_map(|(verb, key, len, flags, expiry, pieces)| Operation::Store { verb, key, len, flags, expiry, pieces }),
+        4 => key.clone().prop_map(Operation::Get),
+        2 => prop::collection::vec(0u8..12, 0..80).prop_map(Operation::GetMany),
+        2 => key.clone().prop_map(Operation::Delete),
+        2 => (key.clone(), expiry).prop_map(|(key, expiry)| Operation::Touch { key, expiry }),
+        1 => key.prop_map(Operation::Increment),
+        2 => (0u32..4).prop_map(Operation::Tick),
+        1 => Just(Operation::Flush),
+        1 => (0u32..5).prop_map(Operation::FlushIn),
+        2 => (1u8..4).prop_map(Operation::Housekeeping),
+    ]
+}
+
+/// Keys of every length from 1 to 250, so that the fields behind them are seldom aligned.
+fn key_of(number: u8) -> Vec<u8> {
+    let len = [1, 2, 3, 7, 8, 15, 16, 31, 100, 249, 250, 64][number as usize];
+    let mut key = vec![b'k'; len];
+    key[0] = b'a' + number;
+    key
+}
+
+fn value_of(seed: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|i| (seed * 31 + i * 7 + (i >> 8)) as u8).collect()
+}
+
+struct World {
+    cache: Cache,
+    session: Session,
+    housekeeper: Housekeeper,
+    model: Model,
+    stores: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        let cache: Cache = Cache::new(Config::with_limit(64 << 20)).unwrap();
+        cache.set_time(1000);
+        let model = Model { now: 1000, ..Model::default() };
+        World { session: cache.session(), housekeeper: cache.housekeeper(), cache, model, stores: 0 }
+    }
+
+    fn expiry(&self, seconds: u32) -> Expiry {
+        if seconds == 0 { Expiry::Never } else { Expiry::At(self.model.now + seconds) }
+    }
+
+    fn check(&mut self, key: u8) -> Result<(), TestCaseError> {
+        let key = key_of(key);
+        let pinned = self.session.pin();
+        let hit = pinned.get(&key);
+        let seen = hit.map(|hit| ModelItem {
+            value: hit.to_vec(),
+            flags: hit.flags(),
+            expiry: hit.expiry(),
+            cas: hit.cas(),
+        });
+        prop_assert_eq!(seen.as_ref(), self.model.get(&key));
+        if let Some(hit) = hit {
+            prop_assert_eq!(hit.key(), &key[..]);
+            prop_assert_eq!(hit.value_len(), hit.to_vec().len());
+            prop_assert!(hit.contiguous().is_none_or(|value| value == hit.to_vec()));
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, verb: Wanted, key: &[u8], entry: Entry<'_>, value: &[u8], pieces: bool) -> Stored {
+        let current = self.model.get(key).map(|item| item.cas);
+        let verb = match verb {
+            Wanted::Set => Verb::Set,
+            Wanted::Add => Verb::Add,
+            Wanted::Replace => Verb::Replace,
+            Wanted::Append => Verb::Append,
+            Wanted::Prepend => Verb::Prepend,
+            Wanted::CasRight => Verb::CompareAndSwap(current.unwrap_or(77)),
+            Wanted::CasWrong => Verb::CompareAndSwap(current.unwrap_or(77) ^ 1 << 40),
+        };
+        if !pieces {
+            return self.session.store(verb, entry, value).unwrap();
+        }
+        let mut reservation = self.session.reserve(verb, entry, value.len()).unwrap();
+        for piece in value.chunks(4099) {
+            assert_eq!(reservation.missing() % 4099, value.len() % 4099);
+            self.session.fill(&mut reservation, piece).unwrap();
+        }
+        self.session.commit(reservation).unwrap()
+    }
+
+    fn apply(&mut self, operation: &Operation) -> Result<(), TestCaseError> {
+        match *operation {
+            Operation::Store { verb, key: number, len, flags, expiry, pieces } => {
+                self.stores += 1;
+                let (key, value) = (key_of(number), value_of(self.stores, len));
+                let expiry = self.expiry(expiry);
+                let old = self.model.get(&key).cloned();
+                let outcome = self.store(verb, &key, Entry { key: &key, flags, expiry }, &value, pieces);
+                let new = |cas| ModelItem { value: value.clone(), flags, expiry, cas };
+                let expected = match (verb, old) {
+                    (Wanted::Set, _)
+                    | (Wanted::Add, None)
+                    | (Wanted::Replace | Wanted::CasRight, Some(_)) => Ok(new(0)),
+                    (Wanted::Append, Some(old)) => {
+                        Ok(ModelItem { value: [old.value.clone(), value.clone()].concat(), ..old })
+                    }
+                    (Wanted::Prepend, Some(old)) => {
+                        Ok(ModelItem { value: [value.clone(), old.value.clone()].concat(), ..old })
+                    }
+                    (Wanted::CasWrong, Some(_)) => Err(Stored::Exists),
+                    (Wanted::CasRight | Wanted::CasWrong, None) => Err(Stored::NotFound),
+                    _ => Err(Stored::NotStored),
+                };
+                match (expected, outcome) {
+                    (Ok(item), Stored::Stored(cas)) => {
+                        let before = self.model.items.insert(key, ModelItem { cas, ..item });
+                        prop_assert!(before.is_none_or(|before| before.cas != cas), "a number came twice");
+                    }
+                    (Err(refusal), outcome) => prop_assert_eq!(refusal, outcome),
+                    (Ok(_), outcome) => prop_assert!(false, "not stored: {:?}", outcome),
+                }
+                self.check(number)?;
+            }
+            Operation::Get(key) => self.check(key)?,
+            Operation::GetMany(ref numbers) => {
+                let keys: Vec<Vec<u8>> = numbers.iter().map(|&number| key_of(number)).collect();
+                let pinned = self.session.pin();
+                let mut found = Vec::new();
+                pinned.get_many(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>(), &mut found);
+                prop_assert_eq!(found.len(), keys.len());
+                for (key, hit) in keys.iter().zip(&found) {
+                    let seen = hit.as_ref().map(|hit| (hit.to_vec(), hit.cas()));
+                    let expected = self.model.get(key).map(|item| (item.value.clone(), item.cas));
+                    prop_assert_eq!(seen, expected);
+                }
+            }
+            Operation::Delete(number) => {
+                let key = key_of(number);
+                let expected = self.model.get(&key).is_some();
+                self.model.items.remove(&key);
+                prop_assert_eq!(self.session.delete(&key), expected);
+                self.check(number)?;
+            }
+            Operation::Touch { key: number, expiry } => {
+                let (key, expiry) = (key_of(number), self.expiry(expiry));
+                let expected = self.model.get(&key).is_some();
+                if expected {
+                    self.model.items.get_mut(&key).unwrap().expiry = expiry;
+                }
+                prop_assert_eq!(self.session.touch(&key, expiry).unwrap(), expected);
+                self.check(number)?;
+            }
+            Operation::Increment(number) => {
+                let key = key_of(number);
+                let outcome = self.session.update(&key, |hit, new| {
+                    let value = hit.to_vec();
+                    let last = *value.last().ok_or("empty")?;
+                    new.extend_from_slice(&value);
+                    new.push(last.wrapping_add(1));
+                    Ok(())
+                });
+                match (outcome.unwrap(), self.model.get(&key).cloned()) {
+                    (Updated::NotFound, None) => {}
+                    (Updated::Declined("empty"), Some(item)) => prop_assert!(item.value.is_empty()),
+                    (Updated::Updated(cas), Some(mut item)) => {
+                        prop_assert!(cas != item.cas);
+                        item.value.push(item.value.last().unwrap().wrapping_add(1));
+                        self.model.items.insert(key, ModelItem { cas, ..item });
+                    }
+                    (outcome, item) => prop_assert!(false, "{:?} of {:?}", outcome, item),
+                }
+                self.check(number)?;
+            }
+            Operation::Tick(seconds) => {
+                self.model.tick(seconds);
+                self.cache.set_time(self.model.now);
+                self.housekeeper.step();
+            }
+            Operation::Flush => {
+                self.model.items.clear();
+                self.model.flush_due = None;
+                self.cache.flush();
+            }
+            Operation::FlushIn(seconds) => {
+                self.model.flush_due = Some(self.model.now + seconds);
+                self.model.tick(0);
+                self.cache.flush_at(Some(self.model.now + seconds));
+                self.housekeeper.step();
+            }
+            Operation::Housekeeping(steps) => {
+                for _ in 0..steps {
+                    self.housekeeper.step();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_cache_is_a_map_with_a_clock(operations in prop::collection::vec(operation(), 1..200)) {
+        let mut world = World::new();
+        for operation in &operations {
+            world.apply(operation)?;
+        }
+        for key in 0..12 {
+            world.check(key)?;
+        }
+        // What is dead goes without being asked for; what is left is exactly what the model has.
+        while world.housekeeper.step() == Todo::More {}
+        world.housekeeper.step();
+        let alive = (0..12).filter(|&key| world.model.get(&key_of(key)).is_some()).count();
+        prop_assert_eq!(world.cache.len(), alive);
+        let counts = world.cache.counts();
+        prop_assert_eq!(counts.stored - counts.removed, alive as u64);
+    }
+}
