@@ -79,7 +79,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         self.settle(hash, found)
     }
 
-    /// Looks up every key, their cache misses overlapping: `found` gets one answer a key, in order.
+    /// Looks up every key, their cache misses overlapping, and calls `each` with the key's number and its item, in order.
     ///
     /// ```
     /// use lookaside_cache::{Cache, Config, Entry, Verb};
@@ -87,17 +87,15 @@ impl<'s, P: Policy> Pinned<'s, P> {
     /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
     /// let mut session = cache.session();
     /// session.store(Verb::Set, Entry::new(b"b"), b"2")?;
-    /// let pinned = session.pin();
     /// let mut found = Vec::new();
-    /// pinned.get_many(&[b"a", b"b"], &mut found);
-    /// assert!(found[0].is_none());
-    /// assert_eq!(found[1].as_ref().unwrap().to_vec(), b"2");
+    /// session.pin().get_many(&[b"a", b"b"], |_, hit| found.push(hit.map(|hit| hit.to_vec())));
+    /// assert_eq!(found, [None, Some(b"2".to_vec())]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get_many<'p>(&'p self, keys: &[&[u8]], found: &mut Vec<Option<Hit<'p, P>>>) {
+    pub fn get_many<'p>(&'p self, keys: &[&[u8]], mut each: impl FnMut(usize, Option<Hit<'p, P>>)) {
         let engine = &*self.session.engine;
         let entries = engine.entries(self.judge.generation);
-        for keys in keys.chunks(GROUP) {
+        for (group, keys) in keys.chunks(GROUP).enumerate() {
             let mut hashes = [0; GROUP];
             let mut locations: [Option<Location>; GROUP] = [None; GROUP];
             let hashes = &mut hashes[..keys.len()];
@@ -106,7 +104,9 @@ impl<'s, P: Policy> Pinned<'s, P> {
                 *hash = engine.hash(key);
             }
             engine.table.get_many(&entries, keys, hashes, locations);
-            found.extend(hashes.iter().zip(locations).map(|(&hash, &mut at)| self.settle(hash, at)));
+            for (i, (&hash, &at)) in hashes.iter().zip(&*locations).enumerate() {
+                each(group * GROUP + i, self.settle(hash, at));
+            }
         }
     }
 

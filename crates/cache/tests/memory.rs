@@ -15,7 +15,8 @@ fn resident() -> usize {
 fn resident_memory_stays_within_the_limit_whatever_the_mix_of_sizes() {
     const LIMIT: usize = 48 * MIB;
     // Sizes that come and go: small, then large, then all, then small again.
-    let phases: [(u64, fn(u64) -> usize); 5] = [
+    type LengthOf = fn(u64) -> usize;
+    let phases: [(u64, LengthOf); 5] = [
         (600_000, |_| 20),
         (400, |key| 300_000 + (key * 7919 % 700_000) as usize),
         (60_000, |key| [3, 50, 700, 5_000, 9_000, 20_000, 100_000, 900_000][(key * 31 % 8) as usize] / 4),

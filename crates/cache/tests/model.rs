@@ -206,7 +206,10 @@ impl World {
                 let keys: Vec<Vec<u8>> = numbers.iter().map(|&number| key_of(number)).collect();
                 let pinned = self.session.pin();
                 let mut found = Vec::new();
-                pinned.get_many(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>(), &mut found);
+                pinned.get_many(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>(), |i, hit| {
+                    assert_eq!(i, found.len());
+                    found.push(hit);
+                });
                 prop_assert_eq!(found.len(), keys.len());
                 for (key, hit) in keys.iter().zip(&found) {
                     let seen = hit.as_ref().map(|hit| (hit.to_vec(), hit.cas()));
