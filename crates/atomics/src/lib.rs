@@ -3,6 +3,8 @@
 //! Under `--cfg loom` every access to these types is explored by loom in the orders and with the values that the memory
 //! model allows. The code above is the same in both cases; this crate is the seam.
 //!
+//! Counters that threads do not share are here too: see [`counters!`].
+//!
 //! # Loom's blind spot
 //!
 //! To decide which accesses to try in another order, loom 0.7 remembers only the last access to an object. Where a thread
@@ -24,9 +26,13 @@ mod standard {
     pub use parking_lot::{Mutex, MutexGuard};
 }
 
+#[cfg(not(loom))]
+mod counters;
 #[cfg(loom)]
 mod modelled;
 
+#[cfg(not(loom))]
+pub use counters::{CounterSet, Counting, Registry};
 #[cfg(loom)]
 pub use modelled::*;
 #[cfg(not(loom))]

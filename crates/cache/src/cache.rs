@@ -104,7 +104,7 @@ impl<P: Policy> Cache<P> {
     /// What has happened since the cache was made.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.engine.registry.counts()
+        self.engine.registry.sums()
     }
 
     /// Every slab class that has pages or had, with its number.

@@ -22,6 +22,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use atomics::Registry;
 use crossbeam_utils::CachePadded;
 use cuckoo::{DefaultLayout, Entries, Growth, Layout, Linear, Location, Table};
 use parking_lot::MutexGuard;
@@ -29,7 +30,7 @@ use twox_hash::XxHash3_64;
 
 use crate::arena::{Arena, PAGE, PageNumber};
 use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
-use crate::counters::{Counters, Registry};
+use crate::counters::Counters;
 use crate::epoch::Epochs;
 use crate::flush::Flushes;
 use crate::item::{FURTHER_HEADER, Generation, Item, Outline, Unfinished};
@@ -94,7 +95,7 @@ pub(crate) struct Engine<P: Policy> {
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) flushes: Flushes,
     pub(crate) stamps: Stamps,
-    pub(crate) registry: Registry,
+    pub(crate) registry: Arc<Registry<Counters>>,
     /// Unix time in seconds, as told by whoever keeps the time.
     now: CachePadded<AtomicU32>,
     hash_seed: u64,
@@ -126,7 +127,7 @@ impl<P: Policy> Engine<P> {
             epochs: Arc::new(Epochs::new()),
             flushes: Flushes::new(),
             stamps: Stamps::new(),
-            registry: Registry::default(),
+            registry: Arc::default(),
             now: CachePadded::new(AtomicU32::new(0)),
             arena,
             sizes,

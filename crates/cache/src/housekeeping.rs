@@ -15,6 +15,8 @@
 
 use std::sync::Arc;
 
+use atomics::Counting;
+
 use crate::arena::PageNumber;
 use crate::cache::Cache;
 use crate::config::Eviction;
@@ -48,7 +50,7 @@ pub enum Todo {
 /// The one who does it.
 pub struct Housekeeper<P: Policy = crate::Clock> {
     engine: Arc<Engine<P>>,
-    counters: Arc<crossbeam_utils::CachePadded<Counters>>,
+    counters: Counting<Counters>,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
     steps: u32,
@@ -69,12 +71,6 @@ impl<P: Policy> Cache<P> {
             steps: 0,
             engine,
         }
-    }
-}
-
-impl<P: Policy> Drop for Housekeeper<P> {
-    fn drop(&mut self) {
-        self.engine.registry.leave(&self.counters);
     }
 }
 

@@ -6,9 +6,10 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crossbeam_utils::CachePadded;
+use atomics::Counting;
 use cuckoo::Location;
 
 use crate::counters::Counters;
@@ -26,7 +27,7 @@ const GROUP: usize = 32;
 pub struct Session<P: Policy = crate::Clock> {
     pub(crate) engine: Arc<Engine<P>>,
     pub(crate) participant: Participant,
-    pub(crate) counters: Arc<CachePadded<Counters>>,
+    pub(crate) counters: Counting<Counters>,
     /// Values that are made from other values.
     pub(crate) scratch: Vec<u8>,
 }
@@ -47,12 +48,6 @@ impl<P: Policy> Session<P> {
     pub fn pin(&mut self) -> Pinned<'_, P> {
         self.participant.pin();
         Pinned { session: self, judge: self.engine.judge() }
-    }
-}
-
-impl<P: Policy> Drop for Session<P> {
-    fn drop(&mut self) {
-        self.engine.registry.leave(&self.counters);
     }
 }
 
@@ -79,20 +74,29 @@ impl<'s, P: Policy> Pinned<'s, P> {
         self.settle(hash, found)
     }
 
-    /// Looks up every key, their cache misses overlapping, and calls `each` with the key's number and its item, in order.
+    /// Looks up the keys, their cache misses overlapping, and calls `each` with every key's number and item, in order, until
+    /// that breaks off; says how many were answered.
     ///
     /// ```
     /// use lookaside_cache::{Cache, Config, Entry, Verb};
+    /// use std::ops::ControlFlow;
     ///
     /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
     /// let mut session = cache.session();
     /// session.store(Verb::Set, Entry::new(b"b"), b"2")?;
     /// let mut found = Vec::new();
-    /// session.pin().get_many(&[b"a", b"b"], |_, hit| found.push(hit.map(|hit| hit.to_vec())));
+    /// session.pin().get_many(&[b"a", b"b"], |_, hit| {
+    ///     found.push(hit.map(|hit| hit.to_vec()));
+    ///     ControlFlow::Continue(())
+    /// });
     /// assert_eq!(found, [None, Some(b"2".to_vec())]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn get_many<'p>(&'p self, keys: &[&[u8]], mut each: impl FnMut(usize, Option<Hit<'p, P>>)) {
+    pub fn get_many<'p>(
+        &'p self,
+        keys: &[&[u8]],
+        mut each: impl FnMut(usize, Option<Hit<'p, P>>) -> ControlFlow<()>,
+    ) -> usize {
         let engine = &*self.session.engine;
         let entries = engine.entries(self.judge.generation);
         for (group, keys) in keys.chunks(GROUP).enumerate() {
@@ -105,9 +109,13 @@ impl<'s, P: Policy> Pinned<'s, P> {
             }
             engine.table.get_many(&entries, keys, hashes, locations);
             for (i, (&hash, &at)) in hashes.iter().zip(&*locations).enumerate() {
-                each(group * GROUP + i, self.settle(hash, at));
+                let number = group * GROUP + i;
+                if each(number, self.settle(hash, at)).is_break() {
+                    return number + 1;
+                }
             }
         }
+        keys.len()
     }
 
     /// Looks at the item of `key` without counting it as used.

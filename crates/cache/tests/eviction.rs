@@ -178,7 +178,10 @@ fn a_pinned_reader_keeps_what_it_found_through_everything() {
     let pinned = reader.pin();
     let keys: Vec<String> = (0..100).map(|key| format!("key-{key:012}")).collect();
     let mut found = Vec::new();
-    pinned.get_many(&keys.iter().map(String::as_bytes).collect::<Vec<_>>(), |_, hit| found.push(hit));
+    pinned.get_many(&keys.iter().map(String::as_bytes).collect::<Vec<_>>(), |_, hit| {
+        found.push(hit);
+        std::ops::ControlFlow::Continue(())
+    });
     let mut refused = 0;
     for key in 0..20_000 {
         match set(&mut writer, key, 1000) {

@@ -209,6 +209,7 @@ impl World {
                 pinned.get_many(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>(), |i, hit| {
                     assert_eq!(i, found.len());
                     found.push(hit);
+                    std::ops::ControlFlow::Continue(())
                 });
                 prop_assert_eq!(found.len(), keys.len());
                 for (key, hit) in keys.iter().zip(&found) {

@@ -152,7 +152,10 @@ impl Stress<'_> {
                 keys.iter().map(|&key| self.histories[key].made.load(Ordering::SeqCst)).collect();
             let pinned = session.pin();
             let mut found = Vec::new();
-            pinned.get_many(&names.iter().map(Vec::as_slice).collect::<Vec<_>>(), |_, hit| found.push(hit));
+            pinned.get_many(&names.iter().map(Vec::as_slice).collect::<Vec<_>>(), |_, hit| {
+                found.push(hit);
+                std::ops::ControlFlow::Continue(())
+            });
             let announced: Vec<u64> =
                 keys.iter().map(|&key| self.histories[key].announced.load(Ordering::SeqCst)).collect();
             for (i, hit) in found.iter().enumerate() {
