@@ -121,6 +121,15 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
+        impl ::std::ops::Sub for $sums {
+            type Output = Self;
+
+            /// What has been counted since.
+            fn sub(self, earlier: Self) -> Self {
+                $sums { $($name: self.$name.wrapping_sub(earlier.$name),)* }
+            }
+        }
+
         $(#[$counters_doc])*
         #[derive(Debug, Default)]
         $counters_visibility struct $counters {

@@ -22,7 +22,7 @@ use pages::{Array, MapError, PageKind, Region};
 use crate::policy::Recency;
 
 /// Bytes of a slab page.
-pub(crate) const PAGE: usize = 64 << 10;
+pub const PAGE: usize = 64 << 10;
 /// Bytes that a location counts in.
 pub(crate) const UNIT: usize = 8;
 

@@ -44,10 +44,14 @@ pub struct MemoryReport {
     pub taken: usize,
     /// Bytes of the index.
     pub index: usize,
+    /// Buckets of the index.
+    pub index_buckets: usize,
     /// Share of the index's slots in use.
     pub index_load: f64,
-    /// Pages of 64 KiB that belong to no class.
+    /// Pages of [`crate::PAGE`] bytes that belong to no class.
     pub pages_free: usize,
+    /// Pages that have moved from one class to another.
+    pub pages_moved: usize,
 }
 
 impl<P: Policy> Cache<P> {
@@ -124,8 +128,10 @@ impl<P: Policy> Cache<P> {
             limit: self.engine.config.limit,
             taken: self.engine.pool.taken(),
             index: self.engine.table.bytes(),
+            index_buckets: self.engine.table.buckets(),
             index_load: self.engine.table.load_factor(),
             pages_free: self.engine.pool.available(),
+            pages_moved: self.engine.pool.returned(),
         }
     }
 

@@ -68,6 +68,7 @@ mod store;
 
 #[cfg(not(loom))]
 mod public {
+    pub use crate::arena::PAGE;
     pub use crate::cache::{Cache, MemoryReport};
     pub use crate::clock::{Clock, CountingClock};
     pub use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};

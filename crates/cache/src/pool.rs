@@ -46,6 +46,8 @@ struct PoolState {
     untouched: PageNumber,
     /// Entries that the chunks of all classes could hold.
     entries: usize,
+    /// Pages that classes have given back.
+    returned: usize,
 }
 
 impl Pool {
@@ -59,7 +61,13 @@ impl Pool {
             index_base,
             index_bytes_per_entry,
             reserve: (limit / 64).clamp(PAGE, 64 * PAGE),
-            state: Mutex::new(PoolState { free: Vec::new(), released: Vec::new(), untouched: 0, entries: 0 }),
+            state: Mutex::new(PoolState {
+                free: Vec::new(),
+                released: Vec::new(),
+                untouched: 0,
+                entries: 0,
+                returned: 0,
+            }),
         }
     }
 
@@ -137,7 +145,13 @@ impl Pool {
     pub(crate) fn give(&self, page: PageNumber, chunks: usize) {
         let mut state = self.state.lock();
         state.entries -= chunks;
+        state.returned += 1;
         state.free.push(page);
+    }
+
+    /// Pages that classes have given back so far.
+    pub(crate) fn returned(&self) -> usize {
+        self.state.lock().returned
     }
 
     /// Pages that were ever used: those that a sweep has to look at.

@@ -1,1 +1,19 @@
-//! See Cargo.toml.
+//! The laboratory: experiments that re-run the papers' tables and figures, and the means to measure honestly.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`experiment`] | definitions as data, kinds of experiment as code, and running the one with the other |
+//! | [`index`] | experiments on the hash index, and the tables it is compared with |
+//! | [`measure`] | pinning, taking turns, medians, time that counts |
+//! | [`machine`] | where numbers come from |
+//! | [`results`] | numbers as CSV |
+//! | [`report`] | numbers as text, beside the papers' own |
+
+#![deny(unsafe_code)]
+
+pub mod experiment;
+pub mod index;
+pub mod machine;
+pub mod measure;
+pub mod report;
+pub mod results;

@@ -1,1 +1,30 @@
-//! See Cargo.toml.
+//! Foreign engines, for comparison only: nothing else depends on this crate.
+//!
+//! `cargo run --release -p lookaside-peers -- index` compares the hash index (`crates/cuckoo`) with the concurrent hash
+//! tables that a user might take instead, in the same process, with the same keys, the same hash and, as far as the C
+//! library can be made to, the same kind of pages, each at its best call.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`engine`] | the engines by name |
+//! | [`maps`] | those written in Rust |
+//! | `libcuckoo` | the one written in C++: the only unsafe module |
+//! | [`comparison`] | kind `peers-index`: the experiment |
+//! | [`allocator`] | what the C library's allocator is told about pages |
+
+#![deny(unsafe_code)]
+
+pub mod allocator;
+pub mod comparison;
+pub mod engine;
+#[cfg(libcuckoo)]
+pub mod libcuckoo;
+pub mod maps;
+
+use lab::experiment::Laboratory;
+
+/// The laboratory with the kinds of experiment of this crate.
+#[must_use]
+pub fn laboratory() -> Laboratory {
+    Laboratory::new().with_kind("peers-index", comparison::run)
+}

@@ -1,1 +1,52 @@
-//! See Cargo.toml.
+//! A cache server that memcached's clients can talk to.
+//!
+//! ```text
+//!              +----------+  connections, dealt out in turn   +-----------------------------+
+//!  clients --> | listener | --------------------------------> | worker 0: event loop,       |
+//!              +----------+               |                   | its connections, a session  | ---+
+//!                                         |                   +-----------------------------+    |
+//!                                         |                   +-----------------------------+    |    +-------+
+//!                                         +-----------------> | worker 1: ...               | ---+--> | cache |
+//!                                                             +-----------------------------+    |    +-------+
+//!              +-------------+                                                                   |
+//!              | housekeeper | ---- time, expiry, flushes, memory moved between classes ---------+
+//!              +-------------+
+//! ```
+//!
+//! The data plane is the workers: a request is received, parsed, carried out and answered by one thread, which shares
+//! nothing with the others but the cache, and takes no lock and touches no shared counter on a `get`. The control plane is
+//! the listener and the housekeeper.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `settings`, `server` | what a server is started with; starting and stopping |
+//! | `listener`, `worker` | accepting; the event loop |
+//! | `conversation` | bytes in, requests out: one client's side of things, without sockets |
+//! | `executor` | carrying out a request |
+//! | `output` | what waits to be sent |
+//! | `stats`, `metrics` | what monitoring reads |
+//!
+//! # Bounds
+//!
+//! Beside the cache's own ([`cache`]), a worker has 64 KiB to receive into and a few spare outputs. A connection has no
+//! memory of its own while its client neither sends half a request nor leaves replies unread; at worst it has 16 KiB of the
+//! one and about 40 KiB of the other, plus one large value that stays in the cache's memory.
+
+#![forbid(unsafe_code)]
+
+mod conversation;
+mod executor;
+mod listener;
+mod metrics;
+mod output;
+mod server;
+mod settings;
+mod shared;
+mod stats;
+mod worker;
+
+pub use server::{Server, StartError};
+pub use settings::{Settings, UnixSocket};
+
+/// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.
+pub const VERSION: &str = concat!("1.6.45-lookaside-", env!("CARGO_PKG_VERSION"));

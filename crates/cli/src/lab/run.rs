@@ -1,10 +1,103 @@
-//! `lookaside lab run`.
+//! `lookaside lab run`: runs experiments, keeps their results, and shows them beside the papers' numbers.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-#[derive(clap::Args)]
-pub(crate) struct Arguments {}
+use lab::experiment::{Catalogue, Definition, ExperimentError, Laboratory, Scale, Session};
+use lab::machine::Provenance;
+use lab::report::{Report, to_json};
+use lab::results::Results;
 
-pub(crate) fn run(_arguments: Arguments) -> ExitCode {
-    ExitCode::SUCCESS
+use super::report::print;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Names of experiments, or paths of their definitions
+    #[arg(value_name = "NAME|PATH", required_unless_present_any = ["list", "all"], conflicts_with_all = ["list", "all"])]
+    experiments: Vec<String>,
+    /// List the experiments there are
+    #[arg(long, conflicts_with = "all")]
+    list: bool,
+    /// Run all of them
+    #[arg(long)]
+    all: bool,
+    /// Run them small, once: shows that they work; the numbers mean nothing and are kept only where --out says
+    #[arg(long)]
+    quick: bool,
+    /// Keep the results below this folder instead of the repository's results/
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Fails where an experiment could not be run, or an expectation of it was not met.
+pub(crate) fn run(arguments: Arguments) -> ExitCode {
+    match try_run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("lookaside: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
+    let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
+    if arguments.list {
+        for definition in catalogue.definitions() {
+            print(format_args!("{:<20} {}\n", definition.name, definition.title));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let definitions = if arguments.all {
+        catalogue.definitions().to_vec()
+    } else {
+        arguments.experiments.iter().map(|name| catalogue.get(name)).collect::<Result<_, _>>()?
+    };
+    let scale = if arguments.quick { Scale::Quick } else { Scale::Full };
+    let kept = (scale == Scale::Full).then(|| catalogue.results_folder());
+    let out = arguments.out.clone().or(kept);
+    let mut all_ran = true;
+    let mut done = Vec::new();
+    for definition in &definitions {
+        match measure(definition, scale, &catalogue, out.as_deref()) {
+            Ok(results) => {
+                if !arguments.json {
+                    print(format_args!("{}\n", Report::of(definition, &results)?));
+                }
+                done.push((definition, results));
+            }
+            // The others may still work.
+            Err(error) => {
+                eprintln!("lookaside: {error}");
+                all_ran = false;
+            }
+        }
+    }
+    let reports = done.iter().map(|(definition, results)| Report::of(definition, results));
+    let reports = reports.collect::<Result<Vec<_>, _>>()?;
+    if arguments.json {
+        print(format_args!("{}\n", to_json(&reports)));
+    }
+    let all_met = reports.iter().all(Report::all_met);
+    Ok(if all_ran && all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn measure(
+    definition: &Definition,
+    scale: Scale,
+    catalogue: &Catalogue,
+    out: Option<&Path>,
+) -> Result<Results, ExperimentError> {
+    // The command uses the allocator that the standard library starts from.
+    let provenance = Provenance::collect(catalogue.folder(), "system");
+    let session = Session::new(definition.runs_for(scale), Session::progress_bar(&definition.name));
+    let results = Laboratory::new().run(definition, scale, provenance, session)?;
+    if let Some(folder) = out {
+        let path = results.write(folder)?;
+        eprintln!("kept in {}", path.display());
+    }
+    Ok(results)
 }

@@ -1,0 +1,305 @@
+//! Kind `index-growth`: the longest pauses of a table that grows, beside those of one that need not.
+//!
+//! One thread puts in all keys, into a table that starts small and grows, and, in turns, into one that was made large
+//! enough; every insert is timed. Where the definition asks for a reader, a second thread meanwhile looks up keys that
+//! are in the table, each lookup timed and its answer checked.
+//!
+//! A single operation cannot be told from the interrupt that hit it, and on a busy machine the longest of ten million is
+//! that of a thread that lost its core. So two maxima are given. *Longest*: by the clock. *Longest on a core*: less the
+//! time that the kernel says the thread waited for a core, which is asked after each operation of more than
+//! [`SUSPICIOUS`] nanoseconds. What a hypervisor or an interrupt takes is in both.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cuckoo::{Config, EightWay, FourWay, Growth, Layout, Linear, SevenWay};
+use hdrhistogram::Histogram;
+use rand::distr::{Distribution, Uniform};
+use serde::Deserialize;
+use workload::generator::seeded;
+
+use super::engine::{Index, Insertion, Inspected};
+use super::optimistic::Optimistic;
+use super::records::{Key, Records};
+use super::tables::make_records;
+use crate::experiment::{ExperimentError, Session};
+use crate::measure::{in_parallel, turns, waited_for_core};
+
+/// Operations longer than this are asked about.
+const SUSPICIOUS: u64 = 10_000;
+/// The reader draws anew from the records that are in the table after so many lookups.
+const REFRESH: u64 = 256;
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    /// Keys put in.
+    keys: usize,
+    /// Buckets that the growing table has at first.
+    first_buckets: usize,
+    /// The tables' layout.
+    layout: LayoutChoice,
+    /// Whether a second thread reads.
+    readers: Vec<Reader>,
+}
+
+/// A layout by name.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(clippy::enum_variant_names, reason = "the layouts are called so")]
+enum LayoutChoice {
+    FourWay,
+    SevenWay,
+    EightWay,
+}
+
+/// Whether a second thread reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Reader {
+    None,
+    One,
+}
+
+impl Reader {
+    fn point(self) -> &'static str {
+        match self {
+            Reader::None => "one writer",
+            Reader::One => "one writer, one reader",
+        }
+    }
+}
+
+/// Whether the table grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Fixed,
+    Growing,
+}
+
+impl Size {
+    const BOTH: [Size; 2] = [Size::Fixed, Size::Growing];
+
+    fn name(self) -> &'static str {
+        match self {
+            Size::Fixed => "fixed size",
+            Size::Growing => "growing",
+        }
+    }
+}
+
+pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    let records = make_records(parameters.keys)?;
+    session.announce(session.runs() * parameters.readers.len() * Size::BOTH.len());
+    match parameters.layout {
+        LayoutChoice::FourWay => run_with::<FourWay>(parameters, &records, session),
+        LayoutChoice::SevenWay => run_with::<SevenWay>(parameters, &records, session),
+        LayoutChoice::EightWay => run_with::<EightWay>(parameters, &records, session),
+    }
+}
+
+fn run_with<L: Layout>(
+    parameters: &Parameters,
+    records: &Records,
+    session: &mut Session,
+) -> Result<(), ExperimentError> {
+    // What a table with_capacity has: at the end the fixed table has room, and its pages were never touched before either.
+    let enough = (parameters.keys + parameters.keys / 16).div_ceil(L::SLOTS).next_power_of_two();
+    for run in 0..session.runs() {
+        for &reader in &parameters.readers {
+            for turn in turns(Size::BOTH.len(), run) {
+                let size = Size::BOTH[turn];
+                session.begin(format!("{}, {}", size.name(), reader.point()));
+                let (buckets, growth) = match size {
+                    Size::Fixed => (enough, Growth::Fixed),
+                    Size::Growing => (parameters.first_buckets, Growth::Linear(Linear::up_to(2 * enough))),
+                };
+                let config = Config { growth, ..Config::default() };
+                let index = Optimistic::<L>::new(buckets, &config, records)
+                    .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+                let (inserts, lookups) = load(&index, records, reader, size)?;
+                let (name, point) = (size.name(), reader.point());
+                inserts.record(
+                    session,
+                    name,
+                    point,
+                    ["insert, longest", "insert, longest on a core"],
+                    "insert",
+                );
+                if let Some(lookups) = lookups {
+                    lookups.record(
+                        session,
+                        name,
+                        point,
+                        ["lookup, longest", "lookup, longest on a core"],
+                        "lookup",
+                    );
+                }
+                session.record(
+                    name,
+                    point,
+                    "load factor at the end",
+                    "%",
+                    100.0 * index.table().load_factor(),
+                );
+                session.record_pages(name, index.anatomy().pages);
+                session.end();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts all records in, with or without a reader beside: the latencies of inserts and of lookups.
+fn load<L: Layout>(
+    index: &Optimistic<'_, L>,
+    records: &Records,
+    reader: Reader,
+    size: Size,
+) -> Result<(Latencies, Option<Latencies>), ExperimentError> {
+    let all = records.len() as u64;
+    let present = AtomicU64::new(0);
+    let write = || {
+        let mut latencies = Latencies::new();
+        for record in 0..all {
+            match latencies.time(|| index.insert(record)) {
+                Insertion::Done { .. } => present.store(record + 1, Ordering::Release), // pairs with the reader's acquire
+                Insertion::TooFull => {
+                    present.store(all, Ordering::Release); // as above: lets the reader end
+                    return Err(format!("a table for {all} keys was too full for number {record}"));
+                }
+            }
+        }
+        Ok(latencies)
+    };
+    let read = || {
+        let mut latencies = Latencies::new();
+        let mut random = seeded(2);
+        let mut lookups = 0u64;
+        let mut drawn = None;
+        loop {
+            if lookups.is_multiple_of(REFRESH) {
+                // pairs with the writer's release: a record below the number is in the table.
+                match present.load(Ordering::Acquire) {
+                    number if number == all => return Ok(latencies),
+                    number => drawn = Uniform::new(0, number).ok(),
+                }
+            }
+            let Some(drawn) = drawn else { continue };
+            let record = drawn.sample(&mut random);
+            let key = Key::of(record);
+            if latencies.time(|| index.get(&key)) != Some(record) {
+                return Err(format!("record {record} was put in and not found"));
+            }
+            lookups += 1;
+        }
+    };
+    let threads = if reader == Reader::One { 2 } else { 1 };
+    let outcomes = in_parallel(threads, |thread| if thread == 0 { write() } else { read() })
+        .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+    let wrong = |found| ExperimentError::WrongAnswer { what: size.name().to_owned(), found };
+    let mut latencies = outcomes.into_iter().collect::<Result<Vec<_>, _>>().map_err(wrong)?.into_iter();
+    let inserts = latencies.next().expect("there is a writer");
+    Ok((inserts, latencies.next()))
+}
+
+/// The latencies of one thread's operations, in nanoseconds.
+struct Latencies {
+    histogram: Histogram<u64>,
+    longest: u64,
+    longest_on_core: u64,
+    waited: Duration,
+}
+
+impl Latencies {
+    fn new() -> Latencies {
+        // Up to a minute, to three digits; what is longer is a minute.
+        let histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are in order");
+        Latencies { histogram, longest: 0, longest_on_core: 0, waited: waited_for_core() }
+    }
+
+    #[inline]
+    fn time<R>(&mut self, operation: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = operation();
+        let nanoseconds = start.elapsed().as_nanos() as u64;
+        self.histogram.saturating_record(nanoseconds);
+        self.longest = self.longest.max(nanoseconds);
+        if nanoseconds <= SUSPICIOUS {
+            self.longest_on_core = self.longest_on_core.max(nanoseconds);
+        } else {
+            self.suspect(nanoseconds);
+        }
+        result
+    }
+
+    #[cold]
+    fn suspect(&mut self, nanoseconds: u64) {
+        let waited = waited_for_core();
+        // Waiting between two operations is counted here too, and cannot be more than all of this one.
+        let during = waited.saturating_sub(self.waited).as_nanos() as u64;
+        self.waited = waited;
+        self.longest_on_core = self.longest_on_core.max(nanoseconds.saturating_sub(during));
+    }
+
+    fn record(
+        &self,
+        session: &mut Session,
+        configuration: &str,
+        point: &str,
+        [longest, on_core]: [&'static str; 2],
+        operation: &str,
+    ) {
+        let micros = |nanoseconds: u64| nanoseconds as f64 / 1e3;
+        session.record(configuration, point, longest, "us", micros(self.longest));
+        session.record(configuration, point, on_core, "us", micros(self.longest_on_core));
+        for percent in [50.0, 99.0, 99.9, 99.99] {
+            let value = micros(self.histogram.value_at_percentile(percent));
+            session.record(configuration, point, format!("{operation}, p{percent}"), "us", value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::ProgressBar;
+
+    #[test]
+    fn an_operation_is_as_long_as_it_takes() {
+        let mut latencies = Latencies::new();
+        for _ in 0..100 {
+            latencies.time(|| ());
+        }
+        latencies.time(|| std::thread::sleep(Duration::from_millis(5)));
+        assert!(latencies.longest >= 5_000_000);
+        // It slept by its own choice.
+        assert!(latencies.longest_on_core >= 4_000_000, "{}", latencies.longest_on_core);
+        assert!(latencies.longest_on_core <= latencies.longest);
+        assert_eq!(latencies.histogram.len(), 101);
+    }
+
+    #[test]
+    fn both_sizes_end_with_all_records_and_their_own_load() {
+        let parameters = Parameters {
+            keys: 20_000,
+            first_buckets: 4,
+            layout: LayoutChoice::SevenWay,
+            readers: vec![Reader::None],
+        };
+        run(&parameters, &mut Session::new(1, ProgressBar::hidden())).unwrap();
+        let records = make_records(20_000).unwrap();
+        let config = Config { growth: Growth::Linear(Linear::up_to(1 << 13)), ..Config::default() };
+        let index = Optimistic::<SevenWay>::new(4, &config, &records).unwrap();
+        load(&index, &records, Reader::None, Size::Growing).unwrap();
+        assert_eq!(index.table().len(), 20_000);
+        assert!(index.table().load_factor() > 0.85);
+        // A table that is too small says so.
+        let index = Optimistic::<SevenWay>::new(64, &Config::default(), &records).unwrap();
+        assert!(matches!(
+            load(&index, &records, Reader::None, Size::Fixed),
+            Err(ExperimentError::WrongAnswer { .. })
+        ));
+    }
+}

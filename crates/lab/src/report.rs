@@ -1,0 +1,323 @@
+//! Results as text: our numbers, the paper's beside them, and whether what was expected of them is so.
+//!
+//! Nothing is left out: what was skipped, what was missed and where we lose stand in the same tables as the rest.
+
+use std::fmt::{self, Write};
+
+use serde::Serialize;
+
+use crate::experiment::{Beside, Bound, Definition, ExperimentError, Outcome, Scale, Verdict};
+use crate::machine::Provenance;
+use crate::results::{Results, Row};
+
+/// The report of one experiment: text by `Display`, JSON by `Serialize`.
+#[derive(Debug, Serialize)]
+pub struct Report<'r> {
+    /// The experiment's name.
+    pub experiment: &'r str,
+    /// What is measured.
+    pub title: &'r str,
+    /// The paper's table or figure, if it reproduces one.
+    pub reproduces: Option<String>,
+    /// How it is measured.
+    pub about: &'r str,
+    /// Whether the numbers are those of a quick run, which mean nothing.
+    pub quick: bool,
+    /// Where the numbers come from.
+    pub provenance: &'r Provenance,
+    /// The numbers.
+    pub rows: &'r [Row],
+    /// What could not be measured.
+    pub skipped: &'r [String],
+    /// The paper's numbers beside ours.
+    pub beside: Vec<Beside>,
+    /// What became of the expectations; empty for a quick run.
+    pub verdicts: Vec<Verdict>,
+}
+
+impl<'r> Report<'r> {
+    /// The report of `results`, which are those of `definition`; references are looked up beside the definition or,
+    /// where that is in a subfolder, above it.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Reference`] where a reference leads nowhere.
+    pub fn of(definition: &'r Definition, results: &'r Results) -> Result<Report<'r>, ExperimentError> {
+        let folder = definition.path.parent().unwrap_or(&definition.path);
+        let beside = definition.references.iter().map(|reference| {
+            let found = folder.ancestors().find(|above| above.join(&reference.file).is_file());
+            reference.beside(found.unwrap_or(folder), &results.rows)
+        });
+        let verdicts = match results.scale {
+            Scale::Full => {
+                definition.expectations.iter().map(|expectation| expectation.judge(&results.rows)).collect()
+            }
+            Scale::Quick => Vec::new(),
+        };
+        Ok(Report {
+            experiment: &definition.name,
+            title: &definition.title,
+            reproduces: definition
+                .reproduces
+                .as_ref()
+                .map(|source| format!("{}, {}", source.paper, source.exhibit)),
+            about: &definition.about,
+            quick: results.scale == Scale::Quick,
+            provenance: &results.provenance,
+            rows: &results.rows,
+            skipped: &results.skipped,
+            beside: beside.collect::<Result<_, _>>()?,
+            verdicts,
+        })
+    }
+
+    /// Whether every expectation was met.
+    #[must_use]
+    pub fn all_met(&self) -> bool {
+        self.verdicts.iter().all(|verdict| verdict.outcome == Outcome::Met)
+    }
+}
+
+/// Several reports as one JSON document: an array.
+///
+/// # Panics
+/// Never: they are texts and numbers.
+#[must_use]
+pub fn to_json(reports: &[Report<'_>]) -> String {
+    serde_json::to_string_pretty(reports).expect("a report is texts and numbers")
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: {}", self.experiment, self.title)?;
+        if let Some(source) = &self.reproduces {
+            writeln!(f, "after {source}")?;
+        }
+        writeln!(f, "{}", self.about.trim())?;
+        let Provenance { date, revision, compiler, build, allocator, machine } = self.provenance;
+        writeln!(
+            f,
+            "{}, {} cores, {} GiB, Linux {}, transparent huge pages: {}; {allocator} allocator; {compiler}, {build} \
+             build of {revision}; {date}",
+            machine.processor,
+            machine.cores,
+            machine.memory_gib,
+            machine.kernel,
+            machine.transparent_huge_pages
+        )?;
+        if self.quick {
+            writeln!(f, "A quick run: it shows that the experiment works; its numbers mean nothing.")?;
+        }
+        let mut table =
+            Table::new(["configuration", "at", "metric", "median", "from", "to", "unit", "runs", "pages"]);
+        for row in self.rows {
+            table.add([
+                row.configuration.clone(),
+                row.point.clone(),
+                row.metric.clone(),
+                number(row.median),
+                number(row.minimum),
+                number(row.maximum),
+                row.unit.clone(),
+                row.runs.to_string(),
+                row.pages.clone(),
+            ]);
+        }
+        write!(f, "\n{table}")?;
+        for skipped in self.skipped {
+            writeln!(f, "skipped: {skipped}")?;
+        }
+        if !self.beside.is_empty() {
+            let mut table = Table::new(["quantity", "paper", "ours", "unit", "where"]);
+            for beside in &self.beside {
+                let ours: Vec<_> = match beside.ours.as_slice() {
+                    [] => vec!["not measured".into()],
+                    [(_, only)] => vec![number(*only)],
+                    several => {
+                        several.iter().map(|(point, value)| format!("{} ({point})", number(*value))).collect()
+                    }
+                };
+                table.add([
+                    beside.quantity.clone(),
+                    number(beside.paper),
+                    ours.join(", "),
+                    beside.unit.clone(),
+                    beside.exhibit.clone(),
+                ]);
+            }
+            write!(f, "\nThe paper's numbers and ours:\n{table}")?;
+            for beside in &self.beside {
+                if let Some(differs) = &beside.differs {
+                    writeln!(f, "{}: {}", beside.quantity, differs.trim())?;
+                }
+            }
+        }
+        if !self.verdicts.is_empty() {
+            let mut table = Table::new(["expected", "bound", "measured", "at", ""]);
+            for verdict in &self.verdicts {
+                table.add([
+                    verdict.statement.clone(),
+                    match verdict.bound {
+                        Bound::AtLeast(bound) => format!(">= {bound}"),
+                        Bound::AtMost(bound) => format!("<= {bound}"),
+                    },
+                    verdict.measured.map_or_else(String::new, number),
+                    verdict.point.clone().unwrap_or_default(),
+                    match verdict.outcome {
+                        Outcome::Met => "met".into(),
+                        Outcome::Missed => "MISSED".into(),
+                        Outcome::Unmeasured => "not measured".into(),
+                    },
+                ]);
+            }
+            write!(f, "\n{table}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with about four digits, and without a fraction where it is large.
+fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        1000.0.. => 0,
+        100.0.. => 1,
+        0.0 => 0,
+        ..0.1 => 4,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// Text in columns, as wide as they need to be.
+struct Table<const COLUMNS: usize> {
+    lines: Vec<[String; COLUMNS]>,
+}
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    fn new(head: [&str; COLUMNS]) -> Self {
+        Table { lines: vec![head.map(str::to_owned)] }
+    }
+
+    fn add(&mut self, line: [String; COLUMNS]) {
+        self.lines.push(line);
+    }
+}
+
+impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut widths = [0; COLUMNS];
+        for line in &self.lines {
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let is_number = |cell: &str| cell.parse::<f64>().is_ok();
+        for (at, line) in self.lines.iter().enumerate() {
+            let mut text = String::new();
+            for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
+                // The head of a column of numbers stands at their side.
+                let sample = if at == 0 { self.lines.get(1).map_or("", |line| &line[column]) } else { cell };
+                if is_number(sample) {
+                    write!(text, "{cell:>width$}  ")?;
+                } else {
+                    write!(text, "{cell:<width$}  ")?;
+                }
+            }
+            writeln!(f, "  {}", text.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::row;
+    use std::path::Path;
+
+    const DEFINITION: &str = r#"
+name = "speed"
+title = "Speed"
+reproduces = { paper = "A paper", exhibit = "Figure 1" }
+kind = "none"
+about = "Two tables are compared."
+runs = 1
+[rows]
+configurations = ["ours", "theirs"]
+metrics = ["speed"]
+[[expectations]]
+statement = "ours is faster"
+quantity = { configuration = "ours", metric = "speed", over = [{ configuration = "theirs" }] }
+at_least = 2
+[[expectations]]
+statement = "theirs is fast"
+quantity = { configuration = "theirs", metric = "speed" }
+at_least = 100
+[[expectations]]
+statement = "a third one exists"
+quantity = { configuration = "third", metric = "speed" }
+at_least = 1
+[[references]]
+file = "papers/paper.csv"
+filter = { configuration = "theirs" }
+ours = { configuration = "theirs", metric = "speed" }
+differs = "The machine is a newer one."
+"#;
+
+    fn with_report(scale: Scale, check: impl FnOnce(&Report<'_>)) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("papers")).unwrap();
+        let csv = "configuration,value,unit,where\ntheirs,7.43,M/s,Table 2\n";
+        std::fs::write(folder.path().join("papers/paper.csv"), csv).unwrap();
+        // A definition in a subfolder, as those of other programs are.
+        let path = folder.path().join("peers").join("speed.toml");
+        let definition = Definition::parse(DEFINITION, Path::new(&path)).unwrap();
+        let results = Results {
+            experiment: "speed".into(),
+            scale,
+            skipped: vec!["third: it is not installed".into()],
+            provenance: Provenance::default(),
+            rows: vec![row("ours", "1 thread", "speed", 25.0), row("theirs", "1 thread", "speed", 10.0)],
+        };
+        check(&Report::of(&definition, &results).unwrap());
+    }
+
+    #[test]
+    fn met_missed_and_unmeasured_are_all_told() {
+        with_report(Scale::Full, |report| {
+            let outcomes: Vec<_> = report.verdicts.iter().map(|verdict| verdict.outcome).collect();
+            assert_eq!(outcomes, [Outcome::Met, Outcome::Missed, Outcome::Unmeasured]);
+            assert!(!report.all_met());
+            let text = report.to_string();
+            for part in [
+                "after A paper, Figure 1",
+                "MISSED",
+                "not measured",
+                "7.43",
+                "The machine is a newer one.",
+                "skipped: third",
+            ] {
+                assert!(text.contains(part), "{part} is not in\n{text}");
+            }
+            let json = to_json(std::slice::from_ref(report));
+            let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+            assert_eq!(json[0]["verdicts"][0]["outcome"], "met");
+            assert_eq!(json[0]["beside"][0]["paper"], 7.43);
+        });
+    }
+
+    #[test]
+    fn a_quick_run_is_called_one_and_judges_nothing() {
+        with_report(Scale::Quick, |report| {
+            assert!(report.verdicts.is_empty());
+            assert!(report.to_string().contains("mean nothing"));
+        });
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new(["name", "speed"]);
+        table.add(["a".into(), "12.5".into()]);
+        table.add(["longer".into(), "1".into()]);
+        assert_eq!(table.to_string(), "  name    speed\n  a        12.5\n  longer      1\n");
+    }
+}

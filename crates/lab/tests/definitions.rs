@@ -1,0 +1,84 @@
+//! Every definition is run once, in its quick size: it must measure what it promises, and every row that its
+//! expectations and references speak of must be among what it measured.
+
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use lookaside_lab::experiment::{Catalogue, Definition, Laboratory, Outcome, Scale, Session};
+use lookaside_lab::machine::Provenance;
+use lookaside_lab::measure;
+use lookaside_lab::report::Report;
+use lookaside_lab::results::Results;
+
+fn catalogue() -> Catalogue {
+    Catalogue::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn quick(definition: &Definition) -> Results {
+    let provenance = Provenance::collect(catalogue().folder(), "system");
+    let session = Session::new(definition.runs_for(Scale::Quick), ProgressBar::hidden());
+    Laboratory::new()
+        .run(definition, Scale::Quick, provenance, session)
+        .unwrap_or_else(|error| panic!("{}: {error}", definition.path.display()))
+}
+
+#[test]
+fn every_definition_measures_what_it_promises() {
+    let catalogue = catalogue();
+    assert!(catalogue.definitions().len() >= 10, "definitions are missing");
+    // A machine with one core measures nothing of two threads, and says so.
+    let all_points = measure::cores().unwrap().len() >= 2;
+    for definition in catalogue.definitions() {
+        let results = quick(definition);
+        let report = Report::of(definition, &results).unwrap();
+        assert!(report.quick && report.verdicts.is_empty());
+        assert!(results.rows.iter().all(|row| row.runs >= 1 && row.minimum <= row.median));
+        if !all_points {
+            assert!(!results.skipped.is_empty() || definition.kind != "index-throughput");
+            continue;
+        }
+        assert!(results.skipped.is_empty(), "{:?}", results.skipped);
+        for expectation in &definition.expectations {
+            let verdict = expectation.judge(&results.rows);
+            assert_ne!(verdict.outcome, Outcome::Unmeasured, "{}: {verdict:?}", definition.name);
+        }
+        for beside in &report.beside {
+            assert!(!beside.ours.is_empty(), "{}: {} is not measured", definition.name, beside.quantity);
+        }
+    }
+}
+
+#[test]
+fn quick_results_are_written_and_reported() {
+    let catalogue = catalogue();
+    let definition = catalogue.get("memc3-table2").unwrap();
+    let results = quick(&definition);
+    let folder = tempfile::tempdir().unwrap();
+    results.write(folder.path()).unwrap();
+    let read = Results::newest(folder.path(), "memc3-table2").unwrap().unwrap();
+    assert_eq!(read, results);
+    let text = Report::of(&definition, &read).unwrap().to_string();
+    assert!(text.contains("after MemC3 (NSDI 2013), Table 2") && text.contains("13.33"), "{text}");
+}
+
+/// The committed results are of experiments that exist, measured what these promise, and are of full size.
+#[test]
+fn committed_results_fit_their_definitions() {
+    let catalogue = catalogue();
+    for definition in catalogue.definitions() {
+        let newest = Results::newest(&catalogue.results_folder(), &definition.name).unwrap();
+        let Some(results) = newest else { continue };
+        assert_eq!((results.scale, results.provenance.build.as_str()), (Scale::Full, "release"));
+        Report::of(definition, &results).unwrap();
+    }
+}
+
+#[test]
+fn definitions_are_found_from_below_and_not_from_nowhere() {
+    assert!(catalogue().get("memc3-table2").is_ok());
+    assert!(catalogue().get("memc3-table9").unwrap_err().to_string().contains("memc3-table2"));
+    let path: PathBuf = catalogue().folder().join("memc3-table2.toml");
+    assert_eq!(catalogue().get(path.to_str().unwrap()).unwrap().name, "memc3-table2");
+    let nowhere = tempfile::tempdir().unwrap();
+    assert!(Catalogue::find(nowhere.path()).is_err());
+}

@@ -1,0 +1,271 @@
+//! Kind `peers-index`: our index beside the foreign engines.
+//!
+//! For each number of keys our table is made once, and each foreign engine after the other beside it: at a hundred
+//! million keys they do not all fit. While an engine is there, it and ours take turns, run by run, so that their ratio
+//! is of neighbouring moments; the ratio of each run is a sample of its own. Every loop is asked of fresh keys, after a
+//! warm-up with others, and its answers are checked.
+//!
+//! What is compared is not the same in every respect. The foreign engines hold keys and values, ours holds locations of
+//! 48 bits and compares keys where they lie, in an array of 16-byte records; the *memory per entry* of each counts all
+//! that it needs to answer, ours with the records, as the growth of the process's resident memory.
+
+use std::fs;
+
+use cuckoo::{Config, DefaultLayout, Layout};
+use lab::experiment::{ExperimentError, Session};
+use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
+use lab::measure::{Stopwatch, in_parallel, turns};
+use serde::Deserialize;
+use workload::generator;
+
+use crate::engine::Engine;
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// Numbers of keys.
+    keys: Vec<usize>,
+    /// Numbers of threads.
+    threads: Vec<usize>,
+    /// Lookups of one thread in one timed part.
+    operations: usize,
+    /// The engines to compare with.
+    engines: Vec<Engine>,
+}
+
+/// The names of our two calls.
+const OURS: [&str; 2] = ["lookaside, get", "lookaside, get_many"];
+/// Warm-ups are this part of what is timed.
+const WARM_UP: usize = 10;
+
+/// One by one, or in batches.
+type Ask = fn(&dyn Index, &[lab::index::Key]) -> Tally;
+
+const ONE_BY_ONE: Ask = |index, keys| index.get_each(keys);
+const IN_BATCHES: Ask = |index, keys| index.get_batched(keys);
+
+/// Runs it.
+///
+/// # Errors
+/// [`ExperimentError`]: the machine has too few cores or too little memory, or an engine answered wrongly.
+pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    let parts = parameters.threads.len() * 2;
+    let steps = parameters.engines.len() * (1 + session.runs() * parts);
+    session.announce(parameters.keys.len() * (1 + steps));
+    for &keys in &parameters.keys {
+        session.begin(format!("filling ours with {keys} keys"));
+        let before = Resident::now();
+        let records = Records::new(keys).map_err(|error| ExperimentError::Machine(error.to_string()))?;
+        // As Table::with_capacity.
+        let buckets = (keys + keys / 16).div_ceil(DefaultLayout::SLOTS).next_power_of_two();
+        let ours = Optimistic::<DefaultLayout>::new(buckets, &Config::default(), &records)
+            .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+        fill(session, OURS, &ours, keys, before)?;
+        session.end();
+        for &engine in &parameters.engines {
+            session.begin(format!("filling {} with {keys} keys", engine.name()));
+            let before = Resident::now();
+            match engine.make(keys) {
+                Ok(peer) => {
+                    fill(session, calls(engine), &*peer, keys, before)?;
+                    session.end();
+                    compare(parameters, session, keys, &ours, engine, &*peer)?;
+                }
+                Err(reason) => {
+                    calls(engine).into_iter().for_each(|call| session.skip(call, reason.clone()));
+                    session.end();
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names of an engine's calls: the same one twice where it has no batches.
+fn calls(engine: Engine) -> [&'static str; 2] {
+    match engine {
+        Engine::Libcuckoo => ["libcuckoo"; 2],
+        Engine::Dashmap => ["dashmap"; 2],
+        Engine::Papaya => ["papaya", "papaya, pinned once a batch"],
+        Engine::Standard => ["HashMap under RwLock", "HashMap under RwLock, locked once a batch"],
+    }
+}
+
+/// Fills an engine from one thread, and records how fast and with how much memory.
+fn fill(
+    session: &mut Session,
+    [name, batched]: [&'static str; 2],
+    index: &dyn Index,
+    keys: usize,
+    before: Resident,
+) -> Result<(), ExperimentError> {
+    let point = millions(keys);
+    let filled = in_parallel(1, |_| {
+        let watch = Stopwatch::start();
+        let filling = index.insert_each(0..keys as u64);
+        (filling, watch.elapsed().as_secs_f64())
+    });
+    let filled = filled.map_err(|error| ExperimentError::Machine(error.to_string()))?;
+    let (filling, seconds) = filled[0];
+    if filling.refused {
+        return Err(ExperimentError::Machine(format!("{name} refused key {} of {keys}", filling.inserted)));
+    }
+    session.record(name, &point, "construction", "M keys/s", keys as f64 / seconds / 1e6);
+    let memory = Resident::now().since(before);
+    session.record(name, &point, "memory per entry", "B", memory.bytes as f64 / keys as f64);
+    for name in [name, batched] {
+        session.record_pages(name, memory.pages());
+    }
+    Ok(())
+}
+
+/// Lets our table and another take turns.
+fn compare(
+    parameters: &Parameters,
+    session: &mut Session,
+    keys: usize,
+    ours: &dyn Index,
+    engine: Engine,
+    peer: &dyn Index,
+) -> Result<(), ExperimentError> {
+    let [single, batched] = calls(engine);
+    let mut contestants: Vec<(&'static str, &dyn Index, Ask)> =
+        vec![(OURS[0], ours, ONE_BY_ONE), (single, peer, ONE_BY_ONE), (OURS[1], ours, IN_BATCHES)];
+    if batched != single {
+        contestants.push((batched, peer, IN_BATCHES));
+    }
+    for run in 0..session.runs() {
+        for &threads in &parameters.threads {
+            for lookups in [Lookups::Positive, Lookups::Negative] {
+                let (metric, sign) = match lookups {
+                    Lookups::Positive => ("positive lookups", "positive"),
+                    Lookups::Negative => ("negative lookups", "negative"),
+                };
+                let point = point(keys, threads);
+                session.begin(format!("{}, {metric}, {point}", engine.name()));
+                let mut rates = vec![0.0; contestants.len()];
+                for turn in turns(contestants.len(), run) {
+                    let (name, index, ask) = contestants[turn];
+                    let seed = (run * 2 + usize::from(lookups == Lookups::Negative)) as u64;
+                    rates[turn] = rate(parameters, index, ask, lookups, keys, threads, seed)
+                        .map_err(|found| ExperimentError::WrongAnswer { what: name.into(), found })?;
+                    session.record(name, &point, metric, "M/s", rates[turn] / 1e6);
+                }
+                let best = rates[1].max(rates.get(3).copied().unwrap_or_default());
+                session.record(single, &point, format!("our get / its best, {sign}"), "", rates[0] / best);
+                session.record(
+                    single,
+                    &point,
+                    format!("our get_many / its best, {sign}"),
+                    "",
+                    rates[2] / best,
+                );
+                session.end();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lookups a second of all threads together, or what was wrong.
+fn rate(
+    parameters: &Parameters,
+    index: &dyn Index,
+    ask: Ask,
+    lookups: Lookups,
+    keys: usize,
+    threads: usize,
+    seed: u64,
+) -> Result<f64, String> {
+    let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
+    let mut part = |count| {
+        let drawn: Vec<_> =
+            randoms.iter_mut().map(|random| draw_lookups(lookups, keys as u64, count, random)).collect();
+        let answers = in_parallel(threads, |thread| {
+            let watch = Stopwatch::start();
+            let tally = ask(index, &drawn[thread].0);
+            (tally, watch.elapsed().as_secs_f64())
+        });
+        let answers = answers.map_err(|error| error.to_string())?;
+        let mut rate = 0.0;
+        for ((_, expected), (tally, seconds)) in drawn.iter().zip(answers) {
+            if tally != *expected {
+                return Err(format!("{tally:?} instead of {expected:?}"));
+            }
+            rate += count as f64 / seconds;
+        }
+        Ok(rate)
+    };
+    part((parameters.operations / WARM_UP).max(1))?;
+    part(parameters.operations)
+}
+
+fn millions(keys: usize) -> String {
+    format!("{} M keys", keys as f64 / 1e6)
+}
+
+fn point(keys: usize, threads: usize) -> String {
+    let threads = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+    format!("{}, {threads}", millions(keys))
+}
+
+/// Resident memory of this process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Resident {
+    bytes: u64,
+    huge: u64,
+}
+
+impl Resident {
+    /// As the kernel tells it; zero where it does not.
+    fn now() -> Resident {
+        let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+        let field = |name: &str| {
+            let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim_start_matches(':').trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+        };
+        Resident {
+            bytes: field("Rss").unwrap_or_default() << 10,
+            huge: field("AnonHugePages").unwrap_or_default() << 10,
+        }
+    }
+
+    fn since(self, before: Resident) -> Resident {
+        Resident {
+            bytes: self.bytes.saturating_sub(before.bytes),
+            huge: self.huge.saturating_sub(before.huge),
+        }
+    }
+
+    fn pages(self) -> String {
+        if self.bytes == 0 {
+            return String::new();
+        }
+        format!("{:.0} % huge", 100.0 * self.huge.min(self.bytes) as f64 / self.bytes as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_touched_is_resident() {
+        let before = Resident::now();
+        let memory = vec![1u8; 64 << 20];
+        let grown = Resident::now().since(before).bytes;
+        assert!((60 << 20..80 << 20).contains(&grown), "{grown}");
+        assert!(memory.iter().all(|&byte| byte == 1));
+    }
+
+    #[test]
+    fn a_wrong_answer_is_noticed() {
+        let parameters = Parameters { keys: vec![100], threads: vec![1], operations: 1000, engines: vec![] };
+        let half = Engine::Standard.make(100).unwrap();
+        half.insert_each(0..50);
+        let rate = |keys| rate(&parameters, &*half, ONE_BY_ONE, Lookups::Positive, keys, 1, 1);
+        assert!(rate(50).unwrap() > 0.0);
+        assert!(rate(100).unwrap_err().contains("instead of"));
+    }
+}

@@ -1,0 +1,95 @@
+//! `peers index`: the hash index beside foreign engines, and the largest one that fits 4 GB.
+
+#![forbid(unsafe_code)]
+// A program of its own, which talks to people.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use lab::experiment::{Catalogue, ExperimentError, Scale, Session};
+use lab::machine::Provenance;
+use lab::report::{Report, to_json};
+use lookaside_peers::allocator::Malloc;
+
+/// Compare the parts of this project with foreign engines
+#[derive(Parser)]
+#[command(name = "peers", version)]
+enum Arguments {
+    /// The hash index: the largest table that fits 4 GB, then lookups beside libcuckoo, dashmap, papaya and the standard
+    /// library's map
+    Index {
+        /// Let the foreign engines have the pages that the C library takes by itself, instead of huge ones
+        #[arg(long)]
+        plain_malloc: bool,
+        /// Run small, once: shows that it works; the numbers mean nothing and are kept only where --out says
+        #[arg(long)]
+        quick: bool,
+        /// Keep the results below this folder instead of the repository's results/
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let Arguments::Index { plain_malloc, quick, out, json } = Arguments::parse();
+    let malloc = if plain_malloc { Malloc::Plain } else { Malloc::HugePages };
+    match malloc.restart() {
+        Ok(None) => {}
+        Ok(Some(mut command)) => {
+            eprintln!("peers: {}", command.exec());
+            return ExitCode::FAILURE;
+        }
+        Err(error) => {
+            eprintln!("peers: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    match index(malloc, if quick { Scale::Quick } else { Scale::Full }, out, json) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("peers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn index(
+    malloc: Malloc,
+    scale: Scale,
+    out: Option<PathBuf>,
+    json: bool,
+) -> Result<ExitCode, ExperimentError> {
+    let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
+    let beside = match malloc {
+        Malloc::HugePages => "peers/peers-index.toml",
+        Malloc::Plain => "peers/peers-index-plain-malloc.toml",
+    };
+    let beside = catalogue.folder().join(beside);
+    let definitions = [catalogue.get("index-largest")?, catalogue.get(&beside.to_string_lossy())?];
+    let out = out.or_else(|| (scale == Scale::Full).then(|| catalogue.results_folder()));
+    let mut done = Vec::new();
+    for definition in &definitions {
+        let provenance = Provenance::collect(catalogue.folder(), &malloc.describe());
+        let session = Session::new(definition.runs_for(scale), Session::progress_bar(&definition.name));
+        let results = lookaside_peers::laboratory().run(definition, scale, provenance, session)?;
+        if let Some(folder) = &out {
+            eprintln!("kept in {}", results.write(folder)?.display());
+        }
+        done.push(results);
+    }
+    let reports = definitions.iter().zip(&done).map(|(definition, results)| Report::of(definition, results));
+    let reports = reports.collect::<Result<Vec<_>, _>>()?;
+    if json {
+        println!("{}", to_json(&reports));
+    } else {
+        reports.iter().for_each(|report| println!("{report}"));
+    }
+    let all_met = reports.iter().all(Report::all_met);
+    Ok(if all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,38 @@
+//! The definitions of this crate are run once, in their quick size.
+
+use std::path::Path;
+
+use indicatif::ProgressBar;
+use lab::experiment::{Catalogue, Definition, FOLDER, Outcome, Scale, Session};
+use lab::machine::Provenance;
+use lab::report::Report;
+use lab::results::Results;
+
+fn definitions() -> Catalogue {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    Catalogue::read(&workspace.join(FOLDER).join("peers")).unwrap()
+}
+
+fn quick(definition: &Definition) -> Results {
+    let session = Session::new(1, ProgressBar::hidden());
+    let provenance = Provenance::collect(definitions().folder(), "system");
+    lookaside_peers::laboratory().run(definition, Scale::Quick, provenance, session).unwrap()
+}
+
+#[test]
+fn every_definition_measures_what_it_promises() {
+    assert_eq!(definitions().definitions().len(), 2);
+    for definition in definitions().definitions() {
+        let results = quick(definition);
+        let report = Report::of(definition, &results).unwrap();
+        // What is not installed is said, in the results and in the report.
+        let installed = cfg!(libcuckoo);
+        assert_eq!(report.to_string().contains("libcuckoo-dev is not installed"), !installed);
+        for expectation in &definition.expectations {
+            let verdict = expectation.judge(&results.rows);
+            let about_libcuckoo = expectation.quantity.configuration == "libcuckoo";
+            let expected = about_libcuckoo && !installed;
+            assert_eq!(verdict.outcome == Outcome::Unmeasured, expected, "{verdict:?}");
+        }
+    }
+}

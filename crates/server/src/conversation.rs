@@ -1,0 +1,505 @@
+//! A conversation: what a client has sent so far, turned into requests and replies.
+//!
+//! It knows bytes in and bytes out, no sockets, so tests and the fuzzer can talk to it directly. The caller offers what was
+//! received; the conversation serves as many requests as are complete and says how much of it is done with. The rest, at
+//! most [`MOST_LEFT`] bytes, is to be offered again with what comes after it.
+//!
+//! ```text
+//!                  +--------------------------- Command <---------------------------+
+//!                  | a value that is still      | a data block        | a get whose  |
+//!                  | to come, and large         | to be ignored       | line is not  |
+//!                  v                            v                     v all here,    |
+//!               Value -----> stored          Swallow ----> ...      Keys  or whose   |
+//!                  +----------------------------+---------------------+ replies do   |
+//!                                               +-----------------------------------+
+//!                                                                       not fit
+//! ```
+//!
+//! Gets that follow each other, in one line or in many, are gathered and looked up together, so that their cache misses
+//! overlap; their replies are written in order. Nothing else is reordered.
+
+use protocol::{
+    Connection, ErrorReply, GetRequest, KeyStream, Line, Refusal, Request, StoreRequest, StreamState, parse,
+    reply, split_line,
+};
+
+use crate::executor::{After, Executor, StoreReply};
+use crate::output::Output;
+
+/// A value is waited for in the receive buffer if it and its line are not longer than this; a longer one is written into
+/// the cache's memory as it comes.
+const MOST_BUFFERED: usize = 16 << 10;
+/// What a conversation leaves of what it was offered, at the most: the receive buffer must be larger.
+pub(crate) const MOST_LEFT: usize = MOST_BUFFERED;
+/// Keys looked up together.
+const GATHERED: usize = 64;
+
+/// What the conversation needs to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// More bytes from the client.
+    Input,
+    /// Its replies to be sent: they are as many as may wait.
+    Room,
+    /// Another turn, after others have had theirs.
+    Turn,
+    /// Nothing: what waits is to be sent, then the connection is closed.
+    Close,
+    /// Nothing: the connection is to be closed at once.
+    Abort,
+}
+
+/// What came of an offer of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// Bytes that are done with.
+    pub(crate) consumed: usize,
+    pub(crate) needs: Needs,
+}
+
+/// Where a conversation stands.
+enum State {
+    /// Before a request line.
+    Command,
+    /// In the data block of a storage command.
+    Value(Block),
+    /// In a data block that is not wanted.
+    Swallow(usize),
+    /// In the key list of a `get` whose line was seen to its end and found good.
+    Keys { with_cas: bool, exptime: Option<i32> },
+    /// In the key list of a `get` whose end has not come yet.
+    KeyStream(KeyStream),
+}
+
+/// A data block that comes in pieces.
+struct Block {
+    verb: protocol::Verb,
+    noreply: bool,
+    /// Where the value goes; an error if it does not go anywhere.
+    reservation: Result<cache::Reservation, ErrorReply>,
+    /// Bytes of the value that are still to come.
+    missing: usize,
+    /// Bytes of the line ending behind it that have come, and whether they were right.
+    ending: usize,
+    ended_well: bool,
+}
+
+/// One client's side of things.
+pub(crate) struct Conversation {
+    state: State,
+}
+
+impl Default for Conversation {
+    fn default() -> Self {
+        Conversation { state: State::Command }
+    }
+}
+
+/// Gets that are looked up together: keys, and how to go on from each if the output fills up there.
+struct Gathered<'d> {
+    keys: [&'d [u8]; GATHERED],
+    /// Where in the data the request, or the rest of the key list, begins that starts with this key.
+    resume_at: [usize; GATHERED],
+    /// Of each key a bit: whether it is the first of its line, the last of its line, wants its number.
+    first: u64,
+    last: u64,
+    with_cas: u64,
+    len: usize,
+}
+
+impl<'d> Gathered<'d> {
+    fn new() -> Self {
+        Gathered { keys: [&[]; GATHERED], resume_at: [0; GATHERED], first: 0, last: 0, with_cas: 0, len: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == GATHERED
+    }
+
+    fn push(&mut self, key: &'d [u8], resume_at: usize, first: bool, with_cas: bool) {
+        let bit = 1 << self.len;
+        self.keys[self.len] = key;
+        self.resume_at[self.len] = resume_at;
+        self.first |= if first { bit } else { 0 };
+        self.with_cas |= if with_cas { bit } else { 0 };
+        self.len += 1;
+    }
+
+    fn end_line(&mut self) {
+        self.last |= 1 << (self.len - 1);
+    }
+
+    fn clear(&mut self) {
+        (self.first, self.last, self.with_cas, self.len) = (0, 0, 0, 0);
+    }
+}
+
+/// Where a piece of `data` begins in it.
+fn offset_in(data: &[u8], piece: &[u8]) -> usize {
+    piece.as_ptr() as usize - data.as_ptr() as usize
+}
+
+impl Conversation {
+    /// Serves what can be served of `data`: what was left of the last offer, followed by what has come since.
+    pub(crate) fn serve(&mut self, data: &[u8], executor: &mut Executor, output: &mut Output) -> Served {
+        let mut at = 0;
+        let mut turn = executor.requests_per_turn();
+        let needs = loop {
+            if output.is_full() {
+                break Needs::Room;
+            }
+            let rest = &data[at..];
+            let step = match &mut self.state {
+                State::Command if rest.is_empty() => break Needs::Input,
+                State::Command if turn == 0 => break Needs::Turn,
+                State::Command => self.command(data, at, &mut turn, executor, output),
+                State::Value(block) => match block.receive(rest, executor, output) {
+                    (consumed, true) => {
+                        self.state = State::Command;
+                        Ok(consumed)
+                    }
+                    (_, false) => Err((rest.len(), Needs::Input)),
+                },
+                State::Swallow(left) => {
+                    let swallowed = rest.len().min(*left);
+                    *left -= swallowed;
+                    if *left == 0 {
+                        self.state = State::Command;
+                        Ok(swallowed)
+                    } else {
+                        Err((swallowed, Needs::Input))
+                    }
+                }
+                State::Keys { .. } => self.keys(rest, executor, output),
+                State::KeyStream(_) => self.key_stream(rest, executor, output),
+            };
+            match step {
+                Ok(consumed) => at += consumed,
+                Err((consumed, needs)) => {
+                    at += consumed;
+                    break needs;
+                }
+            }
+        };
+        Served { consumed: at, needs }
+    }
+
+    /// Serves the request at `at`, or, if it is a get, the run of gets that begins there.
+    fn command(
+        &mut self,
+        data: &[u8],
+        at: usize,
+        turn: &mut usize,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Result<usize, (usize, Needs)> {
+        let rest = &data[at..];
+        if rest.starts_with(b"get") {
+            match self.run_of_gets(data, at, turn, executor, output) {
+                Ok(0) => {}
+                served => return served,
+            }
+        }
+        let line = match split_line(rest) {
+            Line::Complete(line) => line,
+            Line::Incomplete => return Err((0, Needs::Input)),
+            Line::LongGet if rest.len() < MOST_BUFFERED => return Err((0, Needs::Input)),
+            Line::LongGet => {
+                let (stream, consumed) = KeyStream::begin(rest).expect("split_line has found one");
+                self.state = State::KeyStream(stream);
+                return Ok(consumed);
+            }
+            Line::TooLong => return Err((0, Needs::Abort)),
+        };
+        match parse(line) {
+            Ok(request) => {
+                *turn -= 1;
+                match request {
+                    Request::Get(GetRequest { keys, with_cas }) => {
+                        // With spaces before it: the run of gets has not taken it for one.
+                        let first =
+                            keys.clone().next().map_or(line.len(), |key| offset_in(line, key.as_bytes()));
+                        self.state = State::Keys { with_cas, exptime: None };
+                        Ok(first)
+                    }
+                    Request::Store(store) => self.store(&store, line.len(), rest, executor, output),
+                    Request::GetAndTouch { exptime, keys, with_cas } => {
+                        let first =
+                            keys.clone().next().map_or(line.len(), |key| offset_in(line, key.as_bytes()));
+                        self.state = State::Keys { with_cas, exptime: Some(exptime) };
+                        Ok(first)
+                    }
+                    request => match executor.execute(&request, output) {
+                        After::GoOn => Ok(line.len()),
+                        After::Close => Err((line.len(), Needs::Close)),
+                    },
+                }
+            }
+            Err(refusal) => {
+                *turn -= 1;
+                self.refuse(refusal, line.len(), output)
+            }
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        refusal: Refusal,
+        line: usize,
+        output: &mut Output,
+    ) -> Result<usize, (usize, Needs)> {
+        if refusal.connection == Connection::Close {
+            return Err((line, Needs::Abort));
+        }
+        if let Some(error) = refusal.reply {
+            output.bytes().extend_from_slice(error.bytes());
+        }
+        if refusal.swallow > 0 {
+            self.state = State::Swallow(refusal.swallow);
+        }
+        Ok(line)
+    }
+
+    /// Serves gets for as long as they follow each other; consumes up to the first request that is not one, or up to where
+    /// it must go on when there is room again.
+    fn run_of_gets(
+        &mut self,
+        data: &[u8],
+        start: usize,
+        turn: &mut usize,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Result<usize, (usize, Needs)> {
+        let mut gathered = Gathered::new();
+        let mut at = start;
+        while *turn > 0
+            && let Line::Complete(line) = split_line(&data[at..])
+            && let Ok(Request::Get(get)) = parse(line)
+        {
+            *turn -= 1;
+            let mut first = true;
+            for key in get.keys {
+                let key = key.as_bytes();
+                if gathered.is_full() && !self.answer_gathered(&mut gathered, executor, output) {
+                    return Err((gathered.resume_at[0] - start, Needs::Room));
+                }
+                let resume_at = if first { at } else { offset_in(data, key) };
+                gathered.push(key, resume_at, first, get.with_cas);
+                first = false;
+            }
+            gathered.end_line();
+            at += line.len();
+        }
+        if !self.answer_gathered(&mut gathered, executor, output) {
+            return Err((gathered.resume_at[0] - start, Needs::Room));
+        }
+        Ok(at - start)
+    }
+
+    /// Answers what was gathered; false if the output is full before the last of it, and then `resume_at[0]` and the state
+    /// say where to go on.
+    fn answer_gathered(
+        &mut self,
+        gathered: &mut Gathered<'_>,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> bool {
+        let (with_cas, last) = (gathered.with_cas, gathered.last);
+        let answered = executor.get(
+            &gathered.keys[..gathered.len],
+            |number| with_cas >> number & 1 != 0,
+            |number, bytes| {
+                if last >> number & 1 != 0 {
+                    bytes.extend_from_slice(reply::END);
+                }
+            },
+            output,
+        );
+        if answered == gathered.len {
+            gathered.clear();
+            return true;
+        }
+        gathered.resume_at[0] = gathered.resume_at[answered];
+        if gathered.first >> answered & 1 == 0 {
+            let with_cas = gathered.with_cas >> answered & 1 != 0;
+            self.state = State::Keys { with_cas, exptime: None };
+        }
+        false
+    }
+
+    /// Goes on with a key list that is known to be good, up to the end of its line.
+    fn keys(
+        &mut self,
+        rest: &[u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Result<usize, (usize, Needs)> {
+        let State::Keys { with_cas, exptime } = self.state else { unreachable!("called in this state") };
+        let line = match split_line(rest) {
+            Line::Complete(line) => line,
+            // The line was complete when the state was entered, and nothing of it has been dropped.
+            _ => return Err((0, Needs::Abort)),
+        };
+        let list = line.strip_suffix(b"\n").unwrap_or(line);
+        let list = list.strip_suffix(b"\r").unwrap_or(list);
+        let keys = list.split(|&byte| byte == b' ').filter(|key| !key.is_empty());
+        let unanswered = match exptime {
+            Some(exptime) => touch_list(keys, exptime, with_cas, executor, output),
+            None => get_list(keys, with_cas, executor, output),
+        };
+        if let Some(key) = unanswered {
+            return Err((offset_in(line, key), Needs::Room));
+        }
+        output.bytes().extend_from_slice(reply::END);
+        self.state = State::Command;
+        Ok(line.len())
+    }
+
+    /// Goes on with a key list whose end has not been seen.
+    fn key_stream(
+        &mut self,
+        rest: &[u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Result<usize, (usize, Needs)> {
+        let State::KeyStream(stream) = &mut self.state else { unreachable!("called in this state") };
+        // A step back to here is possible at any key: the stream itself remembers only what kind of line it is.
+        let before = stream.clone();
+        let step = stream.feed(rest);
+        let with_cas = stream.with_cas();
+        let unanswered = get_list(step.keys.map(|key| key.as_bytes()), with_cas, executor, output);
+        if let Some(key) = unanswered {
+            *stream = before;
+            return Err((offset_in(rest, key), Needs::Room));
+        }
+        match step.state {
+            StreamState::More => Err((step.consumed, Needs::Input)),
+            StreamState::End => {
+                output.bytes().extend_from_slice(reply::END);
+                self.state = State::Command;
+                Ok(step.consumed)
+            }
+            StreamState::Refused(refusal) => {
+                self.state = State::Command;
+                self.refuse(refusal, step.consumed, output)
+            }
+        }
+    }
+
+    /// Serves a storage command, whose line has `line` bytes at the start of `rest`.
+    fn store(
+        &mut self,
+        request: &StoreRequest<'_>,
+        line: usize,
+        rest: &[u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Result<usize, (usize, Needs)> {
+        if executor.refuse_too_large(request) {
+            answer(Err(ErrorReply::TooLarge), request.noreply, output);
+            self.state = State::Swallow(request.length + reply::CRLF.len());
+            return Ok(line);
+        }
+        let total = line + request.length + reply::CRLF.len();
+        if let Some(block) = rest.get(line..total) {
+            let (value, ending) = block.split_at(request.length);
+            let outcome = if ending == reply::CRLF {
+                executor.store(request, value)
+            } else {
+                Err(ErrorReply::BadDataChunk)
+            };
+            answer(outcome, request.noreply, output);
+            return Ok(total);
+        }
+        if total <= MOST_BUFFERED {
+            return Err((0, Needs::Input));
+        }
+        self.state = State::Value(Block {
+            verb: request.verb,
+            noreply: request.noreply,
+            reservation: executor.reserve(request),
+            missing: request.length,
+            ending: 0,
+            ended_well: true,
+        });
+        Ok(line)
+    }
+}
+
+/// Answers the keys of a list, many at a time, until the output is full; says which key is the first not answered.
+fn get_list<'d>(
+    mut keys: impl Iterator<Item = &'d [u8]>,
+    with_cas: bool,
+    executor: &mut Executor,
+    output: &mut Output,
+) -> Option<&'d [u8]> {
+    loop {
+        let mut group: [&[u8]; GATHERED] = [&[]; GATHERED];
+        let mut len = 0;
+        for (slot, key) in group.iter_mut().zip(&mut keys) {
+            *slot = key;
+            len += 1;
+        }
+        if len == 0 {
+            return None;
+        }
+        if output.is_full() {
+            return Some(group[0]);
+        }
+        let answered = executor.get(&group[..len], |_| with_cas, |_, _| {}, output);
+        if answered < len {
+            return Some(group[answered]);
+        }
+    }
+}
+
+/// As [`get_list`], giving each item another expiry.
+fn touch_list<'d>(
+    keys: impl Iterator<Item = &'d [u8]>,
+    exptime: i32,
+    with_cas: bool,
+    executor: &mut Executor,
+    output: &mut Output,
+) -> Option<&'d [u8]> {
+    for key in keys {
+        if output.is_full() {
+            return Some(key);
+        }
+        executor.get_and_touch(key, exptime, with_cas, output);
+    }
+    None
+}
+
+impl Block {
+    /// Takes what has come of the block; says how much that was, and whether the block is complete and has been answered.
+    fn receive(&mut self, rest: &[u8], executor: &mut Executor, output: &mut Output) -> (usize, bool) {
+        let of_value = rest.len().min(self.missing);
+        if let Ok(reservation) = &mut self.reservation
+            && let Err(error) = executor.fill(reservation, &rest[..of_value])
+        {
+            self.reservation = Err(error);
+        }
+        self.missing -= of_value;
+        let of_ending = (rest.len() - of_value).min(reply::CRLF.len() - self.ending);
+        let ending = &rest[of_value..of_value + of_ending];
+        self.ended_well &= reply::CRLF[self.ending..].starts_with(ending);
+        self.ending += of_ending;
+        let complete = self.ending == reply::CRLF.len();
+        if complete {
+            let reservation = std::mem::replace(&mut self.reservation, Err(ErrorReply::BadDataChunk));
+            let outcome = match reservation {
+                Ok(reservation) if self.ended_well => executor.commit(self.verb, reservation),
+                Ok(_) => Err(ErrorReply::BadDataChunk),
+                Err(error) => Err(error),
+            };
+            answer(outcome, self.noreply, output);
+        }
+        (of_value + of_ending, complete)
+    }
+}
+
+fn answer(outcome: StoreReply, noreply: bool, output: &mut Output) {
+    if !noreply {
+        output.bytes().extend_from_slice(outcome.unwrap_or_else(ErrorReply::bytes));
+    }
+}

@@ -1,0 +1,330 @@
+//! Carrying out requests: from a parsed request to the cache and back to a reply.
+//!
+//! One executor belongs to one worker. It knows nothing of sockets; replies are appended to an [`Output`].
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use atomics::Counting;
+use cache::{Entry, Expiry, Hit, Reservation, Session, StoreError, Stored, Updated, Verb};
+use protocol::{ErrorReply, Operation, Request, StoreRequest, reply};
+
+use crate::metrics::Metrics;
+use crate::output::Output;
+use crate::shared::Shared;
+
+/// What a reply to a storage command may be.
+pub(crate) type StoreReply = Result<&'static [u8], ErrorReply>;
+
+/// A worker's way of carrying out requests.
+pub(crate) struct Executor {
+    shared: Arc<Shared>,
+    session: Session,
+    metrics: Counting<Metrics>,
+    /// For the new value of an `incr` or `decr`.
+    number: Vec<u8>,
+}
+
+/// Whether the connection goes on after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    GoOn,
+    /// What waits is to be sent, then the connection is closed.
+    Close,
+}
+
+impl Executor {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Executor {
+            session: shared.cache.session(),
+            metrics: shared.metrics.join(),
+            number: Vec::new(),
+            shared,
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(crate) fn requests_per_turn(&self) -> usize {
+        self.shared.settings.requests_per_turn
+    }
+
+    /// Looks up keys and writes the values found; `each` writes what comes after a key's. Stops when the output is full, and
+    /// says how many keys were answered.
+    #[inline]
+    pub(crate) fn get(
+        &mut self,
+        keys: &[&[u8]],
+        with_cas: impl Fn(usize) -> bool,
+        after: impl Fn(usize, &mut Vec<u8>),
+        output: &mut Output,
+    ) -> usize {
+        let mut hits = 0;
+        let answered = self.session.pin().get_many(keys, |number, hit| {
+            if let Some(hit) = hit {
+                hits += 1;
+                write_value(&hit, with_cas(number), output);
+            }
+            after(number, output.bytes());
+            if output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        self.metrics.gets(answered as u64);
+        self.metrics.get_hits(hits);
+        answered
+    }
+
+    /// Gives a key another expiry and writes its value, if it is there.
+    pub(crate) fn get_and_touch(&mut self, key: &[u8], exptime: i32, with_cas: bool, output: &mut Output) {
+        self.metrics.gets(1);
+        self.metrics.touches(1);
+        let expiry = self.expiry(exptime);
+        // The value as it was: an expiry that has passed already takes it away only for those who come after.
+        let pinned = self.session.pin();
+        if let Some(hit) = pinned.get(key) {
+            write_value(&hit, with_cas, output);
+            self.metrics.get_hits(1);
+            self.metrics.touch_hits(1);
+        }
+        drop(pinned);
+        // Where there is no memory to note an expiry, the item keeps the one it had.
+        let _ = self.session.touch(key, expiry);
+    }
+
+    /// Whether a value is too large to be stored; what it was to replace is gone then, if it was a `set`.
+    pub(crate) fn refuse_too_large(&mut self, request: &StoreRequest<'_>) -> bool {
+        let too_large =
+            self.shared.settings.is_too_large(request.key.len(), request.length, entry_flags(request));
+        if too_large {
+            self.metrics.sets(1);
+            self.metrics.too_large(1);
+            if request.verb == protocol::Verb::Set {
+                self.session.delete(&request.key);
+            }
+        }
+        too_large
+    }
+
+    /// Carries out a storage command whose value is there.
+    pub(crate) fn store(&mut self, request: &StoreRequest<'_>, value: &[u8]) -> StoreReply {
+        let entry = self.entry(request);
+        let outcome = self.session.store(verb(request), entry, value);
+        self.stored(request.verb, outcome)
+    }
+
+    /// Makes room for a value that is still to come.
+    pub(crate) fn reserve(&mut self, request: &StoreRequest<'_>) -> Result<Reservation, ErrorReply> {
+        let entry = self.entry(request);
+        self.session.reserve(verb(request), entry, request.length).map_err(|error| {
+            self.metrics.sets(1);
+            self.refusal(error)
+        })
+    }
+
+    /// Adds to a value that is coming.
+    pub(crate) fn fill(&mut self, reservation: &mut Reservation, piece: &[u8]) -> Result<(), ErrorReply> {
+        self.session.fill(reservation, piece).map_err(|error| {
+            self.metrics.sets(1);
+            self.refusal(error)
+        })
+    }
+
+    /// Carries out a storage command all of whose value has come.
+    pub(crate) fn commit(&mut self, verb: protocol::Verb, reservation: Reservation) -> StoreReply {
+        let outcome = self.session.commit(reservation);
+        self.stored(verb, outcome)
+    }
+
+    fn stored(&mut self, verb: protocol::Verb, outcome: Result<Stored, StoreError>) -> StoreReply {
+        self.metrics.sets(1);
+        let is_cas = matches!(verb, protocol::Verb::Cas(_));
+        match outcome {
+            Ok(Stored::Stored(_)) => {
+                self.metrics.cas_hits(is_cas.into());
+                Ok(reply::STORED)
+            }
+            Ok(Stored::NotStored) => Ok(reply::NOT_STORED),
+            Ok(Stored::Exists) => {
+                self.metrics.cas_badval(1);
+                Ok(reply::EXISTS)
+            }
+            Ok(Stored::NotFound) => {
+                self.metrics.cas_misses(1);
+                Ok(reply::NOT_FOUND)
+            }
+            Err(error) => Err(self.refusal(error)),
+        }
+    }
+
+    fn refusal(&self, error: StoreError) -> ErrorReply {
+        match error {
+            StoreError::TooLarge => {
+                self.metrics.too_large(1);
+                ErrorReply::TooLarge
+            }
+            _ => {
+                self.metrics.no_memory(1);
+                ErrorReply::OutOfMemoryStoring
+            }
+        }
+    }
+
+    /// Carries out a request that is neither a `get` nor a storage command.
+    pub(crate) fn execute(&mut self, request: &Request<'_>, output: &mut Output) -> After {
+        match *request {
+            Request::Get(_) | Request::GetAndTouch { .. } | Request::Store(_) => {
+                unreachable!("served by the conversation, which has their keys and values")
+            }
+            Request::Delete { key, noreply } => {
+                let deleted = self.session.delete(&key);
+                self.metrics.delete_hits(deleted.into());
+                self.metrics.delete_misses((!deleted).into());
+                answer(output, noreply, if deleted { reply::DELETED } else { reply::NOT_FOUND });
+            }
+            Request::Arithmetic { operation, key, delta, noreply } => {
+                self.arithmetic(operation, &key, delta, noreply, output);
+            }
+            Request::Touch { key, exptime, noreply } => {
+                let expiry = self.expiry(exptime);
+                self.metrics.touches(1);
+                match self.session.touch(&key, expiry) {
+                    Ok(found) => {
+                        self.metrics.touch_hits(found.into());
+                        answer(output, noreply, if found { reply::TOUCHED } else { reply::NOT_FOUND });
+                    }
+                    Err(_) => answer(output, noreply, ErrorReply::OutOfMemory.bytes()),
+                }
+            }
+            Request::FlushAll { delay, noreply } => {
+                self.metrics.flushes(1);
+                match protocol::flush(delay, self.now(), self.shared.started) {
+                    protocol::Flush::Nothing => self.shared.cache.flush_at(None),
+                    protocol::Flush::Now => self.shared.cache.flush(),
+                    protocol::Flush::At(second) => self.shared.cache.flush_at(Some(to_second(second))),
+                }
+                answer(output, noreply, reply::OK);
+            }
+            Request::Stats(topic) => self.shared.write_stats(topic, output.bytes()),
+            Request::Version => reply::version(output.bytes(), crate::VERSION),
+            Request::Verbosity { level, noreply } => {
+                self.shared.set_verbosity(level);
+                answer(output, noreply, reply::OK);
+            }
+            Request::CacheMemlimit { noreply, .. } => {
+                answer(output, noreply, ErrorReply::MemlimitUnable.bytes());
+            }
+            Request::Quit => return After::Close,
+        }
+        After::GoOn
+    }
+
+    fn arithmetic(
+        &mut self,
+        operation: Operation,
+        key: &[u8],
+        delta: u64,
+        noreply: bool,
+        output: &mut Output,
+    ) {
+        let mut result = 0;
+        let outcome = self.session.update(key, |hit, new| {
+            let copied;
+            let value = match hit.contiguous() {
+                Some(value) => value,
+                None => {
+                    copied = hit.to_vec();
+                    &copied
+                }
+            };
+            let sum = protocol::apply(value, delta, operation)?;
+            result = sum.number();
+            new.resize(sum.length(), 0);
+            sum.fill(new);
+            Ok::<(), protocol::NotNumeric>(())
+        });
+        let found = !matches!(outcome, Ok(Updated::NotFound));
+        match operation {
+            Operation::Increment if found => self.metrics.increment_hits(1),
+            Operation::Increment => self.metrics.increment_misses(1),
+            Operation::Decrement if found => self.metrics.decrement_hits(1),
+            Operation::Decrement => self.metrics.decrement_misses(1),
+        }
+        match outcome {
+            Ok(Updated::Updated(_)) => {
+                self.number.clear();
+                reply::number(&mut self.number, result);
+                answer(output, noreply, &self.number);
+            }
+            Ok(Updated::NotFound) => answer(output, noreply, reply::NOT_FOUND),
+            Ok(Updated::Declined(_)) => {
+                answer(output, noreply, ErrorReply::NonNumeric.bytes());
+            }
+            Err(_) => answer(output, noreply, ErrorReply::OutOfMemory.bytes()),
+        }
+    }
+
+    fn entry<'a>(&self, request: &StoreRequest<'a>) -> Entry<'a> {
+        Entry {
+            key: request.key.as_bytes(),
+            flags: entry_flags(request),
+            expiry: self.expiry(request.exptime),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.shared.cache.time().into()
+    }
+
+    fn expiry(&self, exptime: i32) -> Expiry {
+        if exptime == 0 {
+            return Expiry::Never;
+        }
+        match protocol::expiry(exptime, self.now(), self.shared.started) {
+            protocol::Expiry::Never => Expiry::Never,
+            protocol::Expiry::Already => Expiry::At(1),
+            protocol::Expiry::At(second) => Expiry::At(to_second(second)),
+        }
+    }
+}
+
+/// Unix time fits into 32 bits until 2106; what is later is as late as that.
+fn to_second(second: u64) -> u32 {
+    u32::try_from(second).unwrap_or(u32::MAX)
+}
+
+/// An item that is extended keeps its own flags.
+fn entry_flags(request: &StoreRequest<'_>) -> u32 {
+    match request.verb {
+        protocol::Verb::Append | protocol::Verb::Prepend => 0,
+        _ => request.flags,
+    }
+}
+
+fn verb(request: &StoreRequest<'_>) -> Verb {
+    match request.verb {
+        protocol::Verb::Set => Verb::Set,
+        protocol::Verb::Add => Verb::Add,
+        protocol::Verb::Replace => Verb::Replace,
+        protocol::Verb::Append => Verb::Append,
+        protocol::Verb::Prepend => Verb::Prepend,
+        protocol::Verb::Cas(number) => Verb::CompareAndSwap(number),
+    }
+}
+
+fn answer(output: &mut Output, noreply: bool, bytes: &[u8]) {
+    if !noreply {
+        output.bytes().extend_from_slice(bytes);
+    }
+}
+
+#[inline]
+fn write_value(hit: &Hit<'_>, with_cas: bool, output: &mut Output) {
+    let cas = with_cas.then(|| hit.cas());
+    reply::value_header(output.bytes(), hit.key(), hit.flags(), hit.value_len(), cas);
+    match hit.contiguous() {
+        Some(value) => output.bytes().extend_from_slice(value),
+        None => output.value(hit.keep().expect("a value in several pieces can be kept")),
+    }
+    output.bytes().extend_from_slice(reply::CRLF);
+}

@@ -1,0 +1,196 @@
+//! Listening: sockets are bound before anything else starts, so that a port that is taken is an error at the start; then a
+//! thread accepts connections and deals them out to the workers in turn.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crossbeam_channel::Sender;
+use mio::net::{TcpListener, UnixListener};
+use mio::{Events, Interest, Poll, Token, Waker};
+use protocol::ErrorReply;
+use socket2::{Domain, Protocol, Socket, Type};
+use tracing::{debug, warn};
+
+use crate::server::StartError;
+use crate::settings::{Settings, UnixSocket};
+use crate::shared::Shared;
+use crate::worker::{Stream, WAKER};
+
+/// A bound socket.
+enum Listening {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// All bound sockets.
+pub(crate) struct Sockets {
+    listening: Vec<Listening>,
+    addresses: Vec<SocketAddr>,
+    /// A Unix socket's path, removed when this is dropped.
+    path: Option<PathBuf>,
+}
+
+impl Sockets {
+    pub(crate) fn bind(settings: &Settings) -> Result<Self, StartError> {
+        let mut sockets = Sockets { listening: Vec::new(), addresses: Vec::new(), path: None };
+        for &address in &settings.tcp {
+            let listener = bind_tcp(address, settings.backlog)
+                .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
+            let bound = listener
+                .local_addr()
+                .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
+            sockets.addresses.push(bound);
+            sockets.listening.push(Listening::Tcp(listener));
+        }
+        if let Some(unix) = &settings.unix {
+            let listener = bind_unix(unix, settings.backlog)
+                .map_err(|source| StartError::Bind { what: unix.path.display().to_string(), source })?;
+            sockets.path = Some(unix.path.clone());
+            sockets.listening.push(Listening::Unix(listener));
+        }
+        if sockets.listening.is_empty() {
+            return Err(StartError::NowhereToListen);
+        }
+        if let Some(file) = &settings.port_file {
+            write_ports(file, &sockets.addresses)
+                .map_err(|source| StartError::PortFile { path: file.clone(), source })?;
+        }
+        Ok(sockets)
+    }
+
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    Ok(TcpListener::from_std(socket.into()))
+}
+
+fn bind_unix(unix: &UnixSocket, backlog: u32) -> io::Result<UnixListener> {
+    // What a server that died has left is in the way; anything else at that path is not ours to remove.
+    if fs::symlink_metadata(&unix.path).is_ok_and(|found| found.file_type().is_socket()) {
+        fs::remove_file(&unix.path)?;
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&socket2::SockAddr::unix(&unix.path)?)?;
+    fs::set_permissions(&unix.path, fs::Permissions::from_mode(unix.mode))?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    Ok(UnixListener::from_std(socket.into()))
+}
+
+/// Written under another name first, so that whoever waits for the file finds all of it.
+fn write_ports(file: &Path, addresses: &[SocketAddr]) -> io::Result<()> {
+    let mut unfinished = file.as_os_str().to_owned();
+    unfinished.push(".lck");
+    let mut out = fs::File::create(&unfinished)?;
+    for address in addresses {
+        let family = if address.is_ipv6() { "INET6" } else { "INET" };
+        writeln!(out, "TCP {family}: {}", address.port())?;
+    }
+    drop(out);
+    fs::rename(unfinished, file)
+}
+
+/// Where a worker's connections are sent to.
+pub(crate) struct Inbox {
+    pub(crate) connections: Sender<Stream>,
+    pub(crate) waker: Arc<Waker>,
+}
+
+/// Accepts connections until the server stops.
+pub(crate) fn accept(
+    shared: &Shared,
+    mut sockets: Sockets,
+    mut poll: Poll,
+    inboxes: &[Inbox],
+) -> io::Result<()> {
+    for (number, socket) in sockets.listening.iter_mut().enumerate() {
+        let source: &mut dyn mio::event::Source = match socket {
+            Listening::Tcp(listener) => listener,
+            Listening::Unix(listener) => listener,
+        };
+        poll.registry().register(source, Token(number), Interest::READABLE)?;
+    }
+    let mut events = Events::with_capacity(64);
+    let mut next = 0;
+    while !shared.is_stopping() {
+        match poll.poll(&mut events, None) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            outcome => outcome?,
+        }
+        for event in events.iter().filter(|event| event.token() != WAKER) {
+            loop {
+                match accept_one(&sockets.listening[event.token().0]) {
+                    Ok(stream) => deal(shared, stream, inboxes, &mut next),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    // The client has gone again, or we are out of file descriptors: the others go on.
+                    Err(error) => {
+                        warn!(%error, "a connection could not be accepted");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn accept_one(socket: &Listening) -> io::Result<Stream> {
+    match socket {
+        Listening::Tcp(listener) => {
+            let (stream, peer) = listener.accept()?;
+            debug!(%peer, "connected");
+            // Replies are written whole; waiting to fill a segment would only delay them.
+            if let Err(error) = stream.set_nodelay(true) {
+                debug!(%error, "no delay could not be set");
+            }
+            Ok(Stream::Tcp(stream))
+        }
+        Listening::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+    }
+}
+
+fn deal(shared: &Shared, mut stream: Stream, inboxes: &[Inbox], next: &mut usize) {
+    if shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.settings.connections {
+        shared.connections.fetch_sub(1, Ordering::Relaxed);
+        shared.connections_rejected.fetch_add(1, Ordering::Relaxed);
+        // Whether the client gets to read it or not: it is closed.
+        let _ = stream.write(ErrorReply::TooManyConnections.bytes());
+        return;
+    }
+    shared.connections_in_all.fetch_add(1, Ordering::Relaxed);
+    let inbox = &inboxes[*next % inboxes.len()];
+    *next += 1;
+    if inbox.connections.send(stream).is_ok() {
+        if let Err(error) = inbox.waker.wake() {
+            warn!(%error, "a worker could not be woken");
+        }
+    } else {
+        // The worker has stopped: so does the server.
+        shared.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,182 @@
+//! Starting and stopping.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use cache::{Cache, CreateError, Eviction, Todo};
+use mio::{Poll, Waker};
+use tracing::info;
+
+use crate::listener::{self, Inbox, Sockets};
+use crate::settings::Settings;
+use crate::shared::{Shared, unix_time};
+use crate::worker::{WAKER, Worker};
+
+/// How long housekeeping rests when nothing is to be done.
+const REST: Duration = Duration::from_millis(100);
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Neither a TCP address nor a Unix socket was given.
+    #[error("nowhere to listen: give a TCP port (-p) or a Unix socket (-s)")]
+    NowhereToListen,
+    /// A socket could not be bound.
+    #[error("cannot listen on {what}: {source}")]
+    Bind {
+        /// The address or path.
+        what: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The ports could not be written to the file they were wanted in.
+    #[error("cannot write the ports to {path}: {source}")]
+    PortFile {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// No threads were asked for.
+    #[error("a server needs at least one thread (-t)")]
+    NoThreads,
+    /// The cache could not be made.
+    #[error("cannot make the cache: {0}")]
+    Cache(#[from] CreateError),
+    /// The kernel refused something that a server needs.
+    #[error("cannot start: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A server that runs. Dropped, it stops.
+pub struct Server {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    wakers: Vec<Arc<Waker>>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    housekeeper: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Binds its sockets and starts its threads: one that accepts, one that keeps house, and those that serve.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing has been left behind then.
+    pub fn start(settings: Settings) -> Result<Server, StartError> {
+        if settings.threads == 0 {
+            return Err(StartError::NoThreads);
+        }
+        let eviction = if settings.evict { Eviction::ByPolicy } else { Eviction::Never };
+        let config = cache::Config {
+            largest_item: settings.largest_item,
+            eviction,
+            ..cache::Config::with_limit(settings.memory)
+        };
+        let cache = Cache::new(config)?;
+        cache.set_time(second());
+        let sockets = Sockets::bind(&settings)?;
+        let mut server = Server {
+            addresses: sockets.addresses().to_vec(),
+            shared: Arc::new(Shared::new(settings, cache)),
+            wakers: Vec::new(),
+            threads: Vec::new(),
+            housekeeper: None,
+        };
+        server.start_threads(sockets)?;
+        info!(addresses = ?server.addresses, "listening");
+        Ok(server)
+    }
+
+    fn start_threads(&mut self, sockets: Sockets) -> Result<(), StartError> {
+        let mut inboxes = Vec::new();
+        for number in 0..self.shared.settings.threads {
+            let (connections, newcomers) = crossbeam_channel::unbounded();
+            let (poll, waker) = self.waker()?;
+            inboxes.push(Inbox { connections, waker });
+            let shared = self.shared.clone();
+            self.spawn(format!("worker-{number}"), move || Worker::new(shared, poll, newcomers).run())?;
+        }
+        let (poll, _) = self.waker()?;
+        let shared = self.shared.clone();
+        self.spawn("listener".into(), move || listener::accept(&shared, sockets, poll, &inboxes))?;
+        let shared = self.shared.clone();
+        let housekeeping = move || keep_house(&shared);
+        self.housekeeper = Some(thread::Builder::new().name("housekeeper".into()).spawn(housekeeping)?);
+        Ok(())
+    }
+
+    fn waker(&mut self) -> io::Result<(Poll, Arc<Waker>)> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        self.wakers.push(waker.clone());
+        Ok((poll, waker))
+    }
+
+    fn spawn(
+        &mut self,
+        name: String,
+        run: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        self.threads.push(thread::Builder::new().name(name).spawn(run)?);
+        Ok(())
+    }
+
+    /// The TCP addresses it listens on, with the ports that were chosen.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Stops: no more connections are accepted, those that are open are closed.
+    ///
+    /// # Errors
+    /// What ended a thread before its time, if anything did.
+    pub fn stop(mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for waker in &self.wakers {
+            waker.wake()?;
+        }
+        if let Some(housekeeper) = self.housekeeper.take() {
+            housekeeper.thread().unpark();
+            housekeeper.join().map_err(|_| io::Error::other("housekeeping panicked"))?;
+        }
+        let mut outcome = Ok(());
+        for thread in self.threads.drain(..) {
+            let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+            outcome = outcome.and(ended);
+        }
+        outcome
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+fn second() -> u32 {
+    u32::try_from(unix_time()).unwrap_or(u32::MAX)
+}
+
+/// Keeps the time and does the cache's housekeeping until the server stops.
+fn keep_house(shared: &Shared) {
+    let mut housekeeper = shared.cache.housekeeper();
+    while !shared.is_stopping() {
+        shared.cache.set_time(second());
+        match housekeeper.step() {
+            Todo::Rest => thread::park_timeout(REST),
+            Todo::More => thread::yield_now(),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! `stats`: what monitoring reads, under memcached's names and in its order (MEMCACHED 1.6).
+//!
+//! Names for things that do not exist here stand with the value that means nothing happened, because dashboards ask for
+//! them.
+
+use std::fmt::Display;
+use std::sync::atomic::Ordering;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use protocol::{StatsTopic, reply};
+
+use crate::metrics::Sums;
+use crate::shared::{Shared, unix_time};
+
+impl Shared {
+    /// Answers `stats`.
+    pub(crate) fn write_stats(&self, topic: StatsTopic, out: &mut Vec<u8>) {
+        match topic {
+            StatsTopic::General => self.general(out),
+            StatsTopic::Reset => {
+                *self.baseline.lock() = (self.metrics.sums(), self.cache.counts());
+                out.extend_from_slice(reply::RESET);
+                return;
+            }
+            StatsTopic::Settings => self.settings(out),
+            StatsTopic::Items => self.items(out),
+            StatsTopic::Slabs => self.slabs(out),
+            StatsTopic::Sizes => reply::stat(out, "sizes_status", "disabled"),
+            StatsTopic::Conns => {}
+        }
+        out.extend_from_slice(reply::END);
+    }
+
+    fn general(&self, out: &mut Vec<u8>) {
+        let now = unix_time();
+        let (sums, counts) = self.since_reset();
+        let memory = self.cache.memory();
+        let classes = self.cache.classes();
+        let total = |field: fn(&cache::ClassReport) -> u64| {
+            classes.iter().map(|(_, class)| field(class)).sum::<u64>()
+        };
+        let all = self.cache.counts();
+        let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
+        stat("pid", &std::process::id());
+        stat("uptime", &now.saturating_sub(self.started));
+        stat("time", &now);
+        stat("version", &crate::VERSION);
+        stat("pointer_size", &usize::BITS);
+        if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
+            let seconds = |time: nix::sys::time::TimeVal| {
+                format!("{}.{:06}", time.num_seconds(), time.num_microseconds() % 1_000_000)
+            };
+            stat("rusage_user", &seconds(usage.user_time()));
+            stat("rusage_system", &seconds(usage.system_time()));
+        }
+        stat("max_connections", &self.settings.connections);
+        stat("curr_connections", &self.connections.load(Ordering::Relaxed));
+        stat("total_connections", &self.connections_in_all.load(Ordering::Relaxed));
+        stat("rejected_connections", &self.connections_rejected.load(Ordering::Relaxed));
+        stat("connection_structures", &self.connections.load(Ordering::Relaxed));
+        for name in ["response_obj_oom", "response_obj_count", "response_obj_bytes", "read_buf_count"] {
+            stat(name, &0);
+        }
+        for name in ["read_buf_bytes", "read_buf_bytes_free", "read_buf_oom", "reserved_fds"] {
+            stat(name, &0);
+        }
+        stat("cmd_get", &sums.gets);
+        stat("cmd_set", &sums.sets);
+        stat("cmd_flush", &sums.flushes);
+        stat("cmd_touch", &sums.touches);
+        stat("cmd_meta", &0);
+        stat("get_hits", &sums.get_hits);
+        stat("get_misses", &sums.gets.saturating_sub(sums.get_hits));
+        stat("get_expired", &counts.expired);
+        stat("get_flushed", &counts.flushed);
+        stat("delete_misses", &sums.delete_misses);
+        stat("delete_hits", &sums.delete_hits);
+        stat("incr_misses", &sums.increment_misses);
+        stat("incr_hits", &sums.increment_hits);
+        stat("decr_misses", &sums.decrement_misses);
+        stat("decr_hits", &sums.decrement_hits);
+        stat("cas_misses", &sums.cas_misses);
+        stat("cas_hits", &sums.cas_hits);
+        stat("cas_badval", &sums.cas_badval);
+        stat("touch_hits", &sums.touch_hits);
+        stat("touch_misses", &sums.touches.saturating_sub(sums.touch_hits));
+        stat("store_too_large", &sums.too_large);
+        stat("store_no_memory", &sums.no_memory);
+        stat("auth_cmds", &0);
+        stat("auth_errors", &0);
+        stat("bytes_read", &sums.bytes_read);
+        stat("bytes_written", &sums.bytes_written);
+        stat("limit_maxbytes", &memory.limit);
+        stat("accepting_conns", &1);
+        stat("listen_disabled_num", &0);
+        stat("time_in_listen_disabled_us", &0);
+        stat("threads", &self.settings.threads);
+        stat("conn_yields", &sums.yields);
+        stat("hash_power_level", &memory.index_buckets.ilog2());
+        stat("hash_bytes", &memory.index);
+        // It grows by a bucket now and then; there is no such state.
+        stat("hash_is_expanding", &0);
+        for name in ["rescues", "chunk_rescues", "inline_reclaim", "busy_items", "busy_deletes", "busy_nomem"]
+        {
+            stat(&format!("slab_reassign_{name}"), &0);
+        }
+        stat("slab_reassign_last_busy_status", &0);
+        stat("slab_reassign_running", &0);
+        stat("slabs_moved", &memory.pages_moved);
+        stat("malloc_fails", &0);
+        for name in ["worker_dropped", "worker_written", "watcher_skipped", "watcher_sent", "watchers"] {
+            stat(&format!("log_{name}"), &0);
+        }
+        stat("unexpected_napi_ids", &0);
+        stat("round_robin_fallback", &0);
+        stat("bytes", &all.bytes_stored.wrapping_sub(all.bytes_removed));
+        stat("curr_items", &self.cache.len());
+        stat("total_items", &counts.stored);
+        stat("slab_global_page_pool", &memory.pages_free);
+        stat("expired_unfetched", &total(|class| class.expired_unfetched));
+        stat("evicted_unfetched", &total(|class| class.evicted_unfetched));
+        stat("evictions", &total(|class| class.evicted));
+        stat("reclaimed", &total(|class| class.reclaimed));
+        stat("crawler_reclaimed", &0);
+        stat("crawler_items_checked", &0);
+        stat("lrutail_reflocked", &0);
+    }
+
+    fn settings(&self, out: &mut Vec<u8>) {
+        let settings = &self.settings;
+        let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
+        let address = settings.tcp.first();
+        stat("maxbytes", &settings.memory);
+        stat("maxconns", &settings.connections);
+        stat("tcpport", &address.map_or(0, |address| address.port()));
+        stat("udpport", &0);
+        stat("inter", &address.map_or_else(|| "NULL".to_owned(), |address| address.ip().to_string()));
+        stat("verbosity", &self.verbosity());
+        stat("oldest", &0);
+        stat("evictions", &if settings.evict { "on" } else { "off" });
+        let socket = settings.unix.as_ref();
+        stat(
+            "domain_socket",
+            &socket.map_or_else(|| "NULL".to_owned(), |socket| socket.path.display().to_string()),
+        );
+        stat("umask", &format!("{:o}", socket.map_or(0o700, |socket| socket.mode)));
+        stat("growth_factor", &"1.04");
+        stat("chunk_size", &16);
+        stat("num_threads", &settings.threads);
+        stat("stat_key_prefix", &":");
+        stat("detail_enabled", &"no");
+        stat("reqs_per_event", &settings.requests_per_turn);
+        stat("cas_enabled", &"yes");
+        stat("tcp_backlog", &settings.backlog);
+        stat("binding_protocol", &"ascii");
+        stat("auth_enabled_sasl", &"no");
+        stat("auth_enabled_ascii", &"no");
+        stat("item_size_max", &settings.largest_item);
+        stat("maxconns_fast", &"yes");
+        stat("hashpower_init", &0);
+        stat("slab_reassign", &"yes");
+        stat("slab_automove", &1);
+        stat("lru_crawler", &"yes");
+        stat("flush_enabled", &"yes");
+        stat("dump_enabled", &"no");
+        stat("hash_algorithm", &"xxh3");
+        stat("lru_maintainer_thread", &"no");
+        stat("temp_lru", &"no");
+        stat("idle_timeout", &0);
+        stat("eviction_policy", &<cache::Clock as cache::Policy>::NAME);
+        stat("page_kind", &self.cache.page_kind());
+    }
+
+    fn items(&self, out: &mut Vec<u8>) {
+        for (id, class) in self.cache.classes() {
+            let id = id + 1;
+            let mut stat =
+                |name: &str, value: u64| reply::stat(out, format_args!("items:{id}:{name}"), value);
+            stat("number", (class.used_chunks - class.limbo_chunks.min(class.used_chunks)) as u64);
+            stat("age", 0);
+            stat("mem_requested", (class.used_chunks * class.chunk_size) as u64);
+            stat("evicted", class.evicted);
+            stat("evicted_nonzero", 0);
+            stat("evicted_time", 0);
+            stat("outofmemory", class.out_of_memory);
+            stat("tailrepairs", 0);
+            stat("reclaimed", class.reclaimed);
+            stat("expired_unfetched", class.expired_unfetched);
+            stat("evicted_unfetched", class.evicted_unfetched);
+        }
+    }
+
+    fn slabs(&self, out: &mut Vec<u8>) {
+        let classes = self.cache.classes();
+        let mut malloced = 0;
+        for (id, class) in &classes {
+            let id = id + 1;
+            let mut stat = |name: &str, value: usize| reply::stat(out, format_args!("{id}:{name}"), value);
+            stat("chunk_size", class.chunk_size);
+            stat("chunks_per_page", class.chunks_per_page);
+            stat("total_pages", class.pages);
+            stat("total_chunks", class.pages * class.chunks_per_page);
+            stat("used_chunks", class.used_chunks);
+            stat("free_chunks", class.free_chunks);
+            stat("free_chunks_end", 0);
+            malloced += class.pages * cache::PAGE;
+        }
+        reply::stat(out, "active_slabs", classes.len());
+        reply::stat(out, "total_malloced", malloced);
+    }
+
+    fn since_reset(&self) -> (Sums, cache::Counts) {
+        let (sums, counts) = *self.baseline.lock();
+        (self.metrics.sums() - sums, self.cache.counts() - counts)
+    }
+}

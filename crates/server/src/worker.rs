@@ -1,0 +1,328 @@
+//! A worker: one thread, one event loop, the connections it was given, and nothing shared with other workers but the cache.
+//!
+//! ```text
+//!   listener ---- new connections, by channel and waker ----> worker
+//!                                                              |  wait for events
+//!                                                              |  for each connection that has one, or is owed a turn:
+//!                                                              |    send what waits      -> blocked? wait for room
+//!                                                              |    serve what was left  -> replies
+//!                                                              |    receive, serve       -> replies
+//!                                                              v    send
+//! ```
+//!
+//! Sockets are registered once, edge-triggered, for reading and writing both, so that a request costs no more system calls
+//! than its receive, its send, and its share of a wait. A receive that does not fill the buffer has emptied the socket
+//! (epoll(7), question 9), so no second one is needed to learn that.
+//!
+//! One receive buffer and one output serve all connections of a worker in turn. A connection owns memory only while it has
+//! half a request or replies that its client does not take: at most [`MOST_LEFT`] bytes of the one, a full
+//! [`Output`] of the other. It is then not read from, so a client that does not read its replies blocks nobody but itself.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+use mio::event::Event;
+use mio::net::{TcpStream, UnixStream};
+use mio::{Events, Interest, Poll, Token};
+use slab::Slab;
+use tracing::debug;
+
+use crate::conversation::{Conversation, MOST_LEFT, Needs};
+use crate::executor::Executor;
+use crate::output::{Output, Sent};
+use crate::shared::Shared;
+
+/// Bytes received at once. More than a conversation leaves, so that there is always room for more.
+const RECEIVE: usize = 64 << 10;
+const _: () = assert!(RECEIVE >= 2 * MOST_LEFT);
+/// Events handled between two waits.
+const EVENTS: usize = 1024;
+/// Outputs kept for the next connection whose client is slow.
+const SPARE_OUTPUTS: usize = 16;
+/// The token of the waker; connections have the numbers below.
+pub(crate) const WAKER: Token = Token(usize::MAX);
+
+/// A client's socket.
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write_vectored(pieces),
+            Stream::Unix(stream) => stream.write_vectored(pieces),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn source(&mut self) -> &mut dyn mio::event::Source {
+        match self {
+            Stream::Tcp(stream) => stream,
+            Stream::Unix(stream) => stream,
+        }
+    }
+}
+
+/// A client's connection.
+struct Connection {
+    stream: Stream,
+    conversation: Conversation,
+    /// Received and not yet served.
+    left: Vec<u8>,
+    /// Replies that the socket did not take; no room is needed while there are none.
+    output: Option<Output>,
+    /// Whether the socket may have something to read.
+    readable: bool,
+    /// Whether what was left can be served without receiving more.
+    servable: bool,
+    /// Whether it is to be closed when its replies are sent.
+    closing: bool,
+    /// Whether it is on the list of those that are owed a turn.
+    queued: bool,
+}
+
+/// What became of a connection's turn.
+enum Turn {
+    /// Nothing to do before the next event.
+    Waits,
+    /// It could go on, but others are first.
+    Again,
+    Ended,
+}
+
+/// One thread's event loop.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    poll: Poll,
+    newcomers: Receiver<Stream>,
+    connections: Slab<Connection>,
+    /// Connections that are owed a turn.
+    queue: VecDeque<usize>,
+    executor: Executor,
+    /// What was left of a connection's last turn, and what it has received since.
+    received: Box<[u8]>,
+    output: Output,
+    spare: Vec<Output>,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, newcomers: Receiver<Stream>) -> Self {
+        Worker {
+            executor: Executor::new(shared.clone()),
+            shared,
+            poll,
+            newcomers,
+            connections: Slab::new(),
+            queue: VecDeque::new(),
+            received: vec![0; RECEIVE].into_boxed_slice(),
+            output: Output::default(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Serves until the server stops.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS);
+        while !self.shared.is_stopping() {
+            let timeout = if self.queue.is_empty() { None } else { Some(Duration::ZERO) };
+            match self.poll.poll(&mut events, timeout) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                outcome => outcome?,
+            }
+            for event in &events {
+                self.note(event);
+            }
+            // Those that are queued again have their turn after the next look at the events.
+            for _ in 0..self.queue.len() {
+                if let Some(number) = self.queue.pop_front() {
+                    self.take_turn(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, event: &Event) {
+        if event.token() == WAKER {
+            while let Ok(stream) = self.newcomers.try_recv() {
+                self.welcome(stream);
+            }
+        } else if let Some(connection) = self.connections.get_mut(event.token().0) {
+            connection.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
+            self.enqueue(event.token().0);
+        }
+    }
+
+    fn enqueue(&mut self, number: usize) {
+        if !std::mem::replace(&mut self.connections[number].queued, true) {
+            self.queue.push_back(number);
+        }
+    }
+
+    fn welcome(&mut self, mut stream: Stream) {
+        let entry = self.connections.vacant_entry();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self.poll.registry().register(stream.source(), Token(entry.key()), interest) {
+            Ok(()) => {
+                entry.insert(Connection {
+                    stream,
+                    conversation: Conversation::default(),
+                    left: Vec::new(),
+                    output: None,
+                    readable: false,
+                    servable: false,
+                    closing: false,
+                    queued: false,
+                });
+            }
+            Err(error) => {
+                debug!(%error, "a connection could not be registered");
+                self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn take_turn(&mut self, number: usize) {
+        self.connections[number].queued = false;
+        match self.serve(number) {
+            Turn::Waits => {}
+            Turn::Again => {
+                self.executor.metrics().yields(1);
+                self.enqueue(number);
+            }
+            Turn::Ended => self.part(number),
+        }
+    }
+
+    fn part(&mut self, number: usize) {
+        let mut connection = self.connections.remove(number);
+        // Closing the socket deregisters it too; this only keeps mio's own books straight.
+        let _ = self.poll.registry().deregister(connection.stream.source());
+        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Sends, serves and receives for one connection, as far as its turn goes.
+    fn serve(&mut self, number: usize) -> Turn {
+        let connection = &mut self.connections[number];
+        if let Some(mut output) = connection.output.take() {
+            match send(&mut connection.stream, &mut output, &self.executor) {
+                Ok(Sent::All) if self.spare.len() < SPARE_OUTPUTS => {
+                    output.reset();
+                    self.spare.push(output);
+                }
+                Ok(Sent::All) => {}
+                Ok(Sent::Blocked) => {
+                    connection.output = Some(output);
+                    return Turn::Waits;
+                }
+                Err(_) => return Turn::Ended,
+            }
+        }
+        if connection.closing {
+            return Turn::Ended;
+        }
+        let mut filled = connection.left.len();
+        self.received[..filled].copy_from_slice(&connection.left);
+        if !connection.servable {
+            if !connection.readable {
+                return Turn::Waits;
+            }
+            match connection.stream.read(&mut self.received[filled..]) {
+                Ok(0) => return Turn::Ended,
+                Ok(count) => {
+                    self.executor.metrics().bytes_read(count as u64);
+                    filled += count;
+                    connection.readable = filled == self.received.len();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    connection.readable = false;
+                    return Turn::Waits;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Turn::Again,
+                Err(_) => return Turn::Ended,
+            }
+        }
+        let data = &self.received[..filled];
+        let served = connection.conversation.serve(data, &mut self.executor, &mut self.output);
+        keep(&mut connection.left, &data[served.consumed..]);
+        connection.servable = matches!(served.needs, Needs::Room | Needs::Turn);
+        connection.closing = served.needs == Needs::Close;
+        let sent = if served.needs == Needs::Abort {
+            // memcached may drop what waits, too; it is sent as far as the socket takes it at once.
+            let _ = send(&mut connection.stream, &mut self.output, &self.executor);
+            self.output = Output::default();
+            return Turn::Ended;
+        } else {
+            send(&mut connection.stream, &mut self.output, &self.executor)
+        };
+        match sent {
+            Ok(Sent::All) => self.output.reset(),
+            Ok(Sent::Blocked) => {
+                let fresh = self.spare.pop().unwrap_or_default();
+                connection.output = Some(std::mem::replace(&mut self.output, fresh));
+                return Turn::Waits;
+            }
+            Err(_) => {
+                self.output = Output::default();
+                return Turn::Ended;
+            }
+        }
+        match served.needs {
+            Needs::Close | Needs::Abort => Turn::Ended,
+            Needs::Room | Needs::Turn => Turn::Again,
+            Needs::Input if connection.readable => Turn::Again,
+            Needs::Input => Turn::Waits,
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let open = self.connections.len() + self.newcomers.try_iter().count();
+        self.shared.connections.fetch_sub(open, Ordering::Relaxed);
+    }
+}
+
+fn send(stream: &mut Stream, output: &mut Output, executor: &Executor) -> io::Result<Sent> {
+    let (bytes, outcome) = output.send(stream);
+    executor.metrics().bytes_written(bytes as u64);
+    outcome
+}
+
+/// Keeps what is left of the received bytes, in no more memory than it needs.
+fn keep(left: &mut Vec<u8>, rest: &[u8]) {
+    if rest.is_empty() {
+        // Given back: most connections have nothing left most of the time.
+        *left = Vec::new();
+    } else {
+        left.clear();
+        left.extend_from_slice(rest);
+    }
+}
