@@ -24,6 +24,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve memcached's clients (what happens without a subcommand, too)
+    #[command(version)]
     Serve(Box<serve::Arguments>),
     /// Measure: drive a server with load or a real trace, re-run the papers' experiments
     Lab(lab::Arguments),

@@ -45,7 +45,7 @@ mod shared;
 mod stats;
 mod worker;
 
-pub use server::{Server, StartError};
+pub use server::{Prepared, Server, StartError};
 pub use settings::{Settings, UnixSocket};
 
 /// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.

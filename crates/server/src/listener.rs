@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crossbeam_channel::Sender;
 use mio::net::{TcpListener, UnixListener};
@@ -20,6 +21,9 @@ use crate::server::StartError;
 use crate::settings::{Settings, UnixSocket};
 use crate::shared::Shared;
 use crate::worker::{Stream, WAKER};
+
+/// How long accepting rests when file descriptors have run out.
+const OUT_OF_MEANS: Duration = Duration::from_millis(10);
 
 /// A bound socket.
 enum Listening {
@@ -136,20 +140,27 @@ pub(crate) fn accept(
     }
     let mut events = Events::with_capacity(64);
     let mut next = 0;
+    // Sockets on which connections may wait. An event is told once, so one that could not be served then is remembered.
+    let mut waiting = vec![false; sockets.listening.len()];
     while !shared.is_stopping() {
-        match poll.poll(&mut events, None) {
+        let timeout = waiting.contains(&true).then_some(OUT_OF_MEANS);
+        match poll.poll(&mut events, timeout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             outcome => outcome?,
         }
         for event in events.iter().filter(|event| event.token() != WAKER) {
-            loop {
-                match accept_one(&sockets.listening[event.token().0]) {
+            waiting[event.token().0] = true;
+        }
+        for (socket, waiting) in sockets.listening.iter().zip(&mut waiting) {
+            while *waiting {
+                match accept_one(socket) {
                     Ok(stream) => deal(shared, stream, inboxes, &mut next),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    // The client has gone again, or we are out of file descriptors: the others go on.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => *waiting = false,
+                    // The client has gone again before it was accepted, or a signal came.
+                    Err(error) if is_passing(&error) => {}
+                    // File descriptors or memory have run out. The connections that there are go on, and may end.
                     Err(error) => {
-                        warn!(%error, "a connection could not be accepted");
+                        debug!(%error, "a connection could not be accepted");
                         break;
                     }
                 }
@@ -157,6 +168,11 @@ pub(crate) fn accept(
         }
     }
     Ok(())
+}
+
+/// Whether the next connection can be accepted although this one could not.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
 fn accept_one(socket: &Listening) -> io::Result<Stream> {

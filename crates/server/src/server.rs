@@ -54,21 +54,22 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
-/// A server that runs. Dropped, it stops.
-pub struct Server {
-    shared: Arc<Shared>,
-    addresses: Vec<SocketAddr>,
-    wakers: Vec<Arc<Waker>>,
-    threads: Vec<JoinHandle<io::Result<()>>>,
-    housekeeper: Option<JoinHandle<()>>,
+/// A server that has its memory and its sockets, and no thread yet.
+///
+/// Between the two, a process may give up the rights that its sockets needed, or go into the background, which threads
+/// would not survive.
+pub struct Prepared {
+    settings: Settings,
+    cache: Cache,
+    sockets: Sockets,
 }
 
-impl Server {
-    /// Binds its sockets and starts its threads: one that accepts, one that keeps house, and those that serve.
+impl Prepared {
+    /// Takes memory and binds sockets: clients can connect from here on, and wait.
     ///
     /// # Errors
     /// [`StartError`]: nothing has been left behind then.
-    pub fn start(settings: Settings) -> Result<Server, StartError> {
+    pub fn new(settings: Settings) -> Result<Prepared, StartError> {
         if settings.threads == 0 {
             return Err(StartError::NoThreads);
         }
@@ -81,6 +82,27 @@ impl Server {
         let cache = Cache::new(config)?;
         cache.set_time(second());
         let sockets = Sockets::bind(&settings)?;
+        Ok(Prepared { settings, cache, sockets })
+    }
+
+    /// What it was made with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The TCP addresses it listens on, with the ports that were chosen.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.sockets.addresses()
+    }
+
+    /// Starts the threads: one that accepts, one that keeps house, and those that serve.
+    ///
+    /// # Errors
+    /// [`StartError::System`]: nothing has been left behind then.
+    pub fn start(self) -> Result<Server, StartError> {
+        let Prepared { settings, cache, sockets } = self;
         let mut server = Server {
             addresses: sockets.addresses().to_vec(),
             shared: Arc::new(Shared::new(settings, cache)),
@@ -91,6 +113,25 @@ impl Server {
         server.start_threads(sockets)?;
         info!(addresses = ?server.addresses, "listening");
         Ok(server)
+    }
+}
+
+/// A server that runs. Dropped, it stops.
+pub struct Server {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    wakers: Vec<Arc<Waker>>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    housekeeper: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Prepares a server and starts it.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing has been left behind then.
+    pub fn start(settings: Settings) -> Result<Server, StartError> {
+        Prepared::new(settings)?.start()
     }
 
     fn start_threads(&mut self, sockets: Sockets) -> Result<(), StartError> {

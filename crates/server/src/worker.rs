@@ -100,6 +100,8 @@ struct Connection {
     output: Option<Output>,
     /// Whether the socket may have something to read.
     readable: bool,
+    /// Whether the client has closed its side: there is an end to be read, and no event will announce it again.
+    ended: bool,
     /// Whether what was left can be served without receiving more.
     servable: bool,
     /// Whether it is to be closed when its replies are sent.
@@ -175,7 +177,8 @@ impl Worker {
                 self.welcome(stream);
             }
         } else if let Some(connection) = self.connections.get_mut(event.token().0) {
-            connection.readable |= event.is_readable() || event.is_read_closed() || event.is_error();
+            connection.ended |= event.is_read_closed() || event.is_error();
+            connection.readable |= event.is_readable() || connection.ended;
             self.enqueue(event.token().0);
         }
     }
@@ -197,6 +200,7 @@ impl Worker {
                     left: Vec::new(),
                     output: None,
                     readable: false,
+                    ended: false,
                     servable: false,
                     closing: false,
                     queued: false,
@@ -259,7 +263,7 @@ impl Worker {
                 Ok(count) => {
                     self.executor.metrics().bytes_read(count as u64);
                     filled += count;
-                    connection.readable = filled == self.received.len();
+                    connection.readable = connection.ended || filled == self.received.len();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     connection.readable = false;
