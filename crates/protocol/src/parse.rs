@@ -137,11 +137,18 @@ fn store(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
     Ok(Request::Store(StoreRequest { verb, key, flags, exptime, length, noreply }))
 }
 
-/// `<key> [noreply]`. What stands between is ignored, as `delete <key> 0` was once asked for by PHP's client.
+/// `<key> [0] [noreply]`, the `0` being a time that some old clients send.
+///
+/// Anything else behind the key is an error, as in memcached up to 1.6.18: what a client means by it is not known, and
+/// libmemcached's test of servers asks for the error. (1.6.45 ignores it and deletes.)
 fn delete(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     let mut tokens = Tokens::after_name(rest);
     let noreply = tokens.clone().end_in_noreply();
     let key = tokens.next().ok_or(BAD_FORMAT)?;
+    let is_time = tokens.clone().next() == Some(b"0");
+    if tokens.count() > usize::from(is_time) + usize::from(noreply) {
+        return Err(Refusal::answer_unless(noreply, ErrorReply::DeleteUsage));
+    }
     let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
     Ok(Request::Delete { key, noreply })
 }

@@ -80,7 +80,7 @@ fn append_number(out: &mut Vec<u8>, before: u8, number: u64) {
     }
 }
 
-/// The error lines of memcached 1.6.45 that a server of the classic protocol can need.
+/// The error lines of memcached 1.6 that a server of the classic protocol can need.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorReply {
@@ -88,6 +88,8 @@ pub enum ErrorReply {
     Error,
     /// The command is known and the line is not right.
     BadFormat,
+    /// `delete` with more than a key, a `0` and `noreply`.
+    DeleteUsage,
     /// A time is not a number of 32 bits.
     InvalidExptime,
     /// A delta is not a number of 64 bits.
@@ -138,6 +140,9 @@ impl ErrorReply {
         match self {
             ErrorReply::Error => b"ERROR\r\n",
             ErrorReply::BadFormat => b"CLIENT_ERROR bad command line format\r\n",
+            ErrorReply::DeleteUsage => {
+                b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
+            }
             ErrorReply::InvalidExptime => b"CLIENT_ERROR invalid exptime argument\r\n",
             ErrorReply::InvalidDelta => b"CLIENT_ERROR invalid numeric delta argument\r\n",
             ErrorReply::NonNumeric => b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",

@@ -25,6 +25,7 @@
 //! | `executor` | carrying out a request |
 //! | `output` | what waits to be sent |
 //! | `stats`, `metrics` | what monitoring reads |
+//! | `in_process` | a server without sockets and threads, for models and fuzzers |
 //!
 //! # Bounds
 //!
@@ -36,6 +37,7 @@
 
 mod conversation;
 mod executor;
+mod in_process;
 mod listener;
 mod metrics;
 mod output;
@@ -45,6 +47,7 @@ mod shared;
 mod stats;
 mod worker;
 
+pub use in_process::InProcess;
 pub use server::{Prepared, Server, StartError};
 pub use settings::{Settings, UnixSocket};
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use cache::{Cache, CreateError, Eviction, Todo};
+use cache::{Cache, CreateError, Todo};
 use mio::{Poll, Waker};
 use tracing::info;
 
@@ -73,13 +73,7 @@ impl Prepared {
         if settings.threads == 0 {
             return Err(StartError::NoThreads);
         }
-        let eviction = if settings.evict { Eviction::ByPolicy } else { Eviction::Never };
-        let config = cache::Config {
-            largest_item: settings.largest_item,
-            eviction,
-            ..cache::Config::with_limit(settings.memory)
-        };
-        let cache = Cache::new(config)?;
+        let cache = settings.cache()?;
         cache.set_time(second());
         let sockets = Sockets::bind(&settings)?;
         Ok(Prepared { settings, cache, sockets })

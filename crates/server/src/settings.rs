@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use cache::{Cache, CreateError, Eviction};
+
 /// memcached's fixed costs of an item: its header, the number that compare-and-swap goes by, the zero behind the key and
 /// the line ending behind the value. An item is too large here exactly when it would be there (MEMCACHED 1.6, item size
 /// and `-I`), although ours are smaller.
@@ -61,6 +63,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The cache that is asked for, empty.
+    pub(crate) fn cache(&self) -> Result<Cache, CreateError> {
+        let eviction = if self.evict { Eviction::ByPolicy } else { Eviction::Never };
+        let largest_item = self.largest_item;
+        Cache::new(cache::Config { largest_item, eviction, ..cache::Config::with_limit(self.memory) })
+    }
+
     /// Whether memcached with these settings would find an item too large.
     pub(crate) fn is_too_large(&self, key: usize, value: usize, flags: u32) -> bool {
         let flags = if flags == 0 { 0 } else { 4 };

@@ -29,12 +29,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The time that the cache has been told is that of the start.
     pub(crate) fn new(settings: Settings, cache: Cache) -> Self {
         Shared {
+            started: cache.time().into(),
             settings,
             cache,
             metrics: Arc::default(),
-            started: unix_time(),
             stop: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
             connections_in_all: AtomicU64::new(0),

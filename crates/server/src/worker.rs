@@ -37,7 +37,7 @@ use crate::output::{Output, Sent};
 use crate::shared::Shared;
 
 /// Bytes received at once. More than a conversation leaves, so that there is always room for more.
-const RECEIVE: usize = 64 << 10;
+pub(crate) const RECEIVE: usize = 64 << 10;
 const _: () = assert!(RECEIVE >= 2 * MOST_LEFT);
 /// Events handled between two waits.
 const EVENTS: usize = 1024;

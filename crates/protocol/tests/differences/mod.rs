@@ -59,8 +59,20 @@ pub(crate) struct Difference {
 pub(crate) enum Who {
     /// Versions before the one that is followed here; the examples are 1.6.18's.
     Older,
+    /// The version that is followed here.
+    Followed,
     /// Every version.
     All,
+}
+
+impl Who {
+    pub(crate) fn is(&self, version: [u32; 3]) -> bool {
+        match self {
+            Who::Older => version < FOLLOWED,
+            Who::Followed => version >= FOLLOWED,
+            Who::All => true,
+        }
+    }
 }
 
 pub(crate) const DIFFERENCES: &[Difference] = &[
@@ -172,11 +184,12 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         theirs: "ERROR\r\n",
     },
     Difference {
-        reason: "delete answered all but `0` and `noreply` behind its key with its usage",
-        who: Who::Older,
-        applies: |line| line.is(&["delete"]) && line.tokens.len() == 3 && line.token(2) != b"noreply",
+        reason: "delete ignores what stands behind its key: libmemcached's test of servers asks for the error that \
+                 1.6.18 answered",
+        who: Who::Followed,
+        applies: |line| line.is(&["delete"]) && line.tokens.len() > 2,
         example: "delete a 10\r\n",
-        theirs: "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n",
+        theirs: "NOT_FOUND\r\n",
     },
     Difference {
         reason: "gat without a key was fine, or had a bad time",
@@ -302,8 +315,6 @@ type Reader = fn(&[u8]) -> Option<i128>;
 /// The first difference between this crate and this version of memcached that concerns the line.
 pub(crate) fn difference(version: [u32; 3], line: &[u8]) -> Option<&'static Difference> {
     let seen = Seen::new(line);
-    let concerned = |difference: &&Difference| {
-        (difference.who == Who::All || version < FOLLOWED) && (difference.applies)(&seen)
-    };
+    let concerned = |difference: &&Difference| difference.who.is(version) && (difference.applies)(&seen);
     DIFFERENCES.iter().find(concerned)
 }

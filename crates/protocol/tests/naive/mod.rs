@@ -17,6 +17,15 @@ pub(crate) enum Outcome {
 
 use Outcome::{Closed, Refused, Request};
 
+/// What stands behind the key of a delete, but for the `noreply` at the end.
+fn surplus_of_delete<'a>(tokens: &[(usize, &'a [u8])], ends_in_noreply: bool) -> Vec<&'a [u8]> {
+    let mut surplus: Vec<_> = tokens.iter().skip(2).map(|(_, token)| *token).collect();
+    if ends_in_noreply {
+        surplus.pop();
+    }
+    surplus
+}
+
 /// All tokens with their offsets, without a limit.
 pub(crate) fn all_tokens(text: &[u8]) -> Vec<(usize, &[u8])> {
     let mut tokens = Vec::new();
@@ -172,6 +181,9 @@ pub(crate) fn parse(line: &[u8]) -> Outcome {
         }
         b"delete" if count < 2 => bad(false, 0),
         b"incr" | b"decr" | b"touch" if count < 3 => bad(false, 0),
+        b"delete" if !matches!(surplus_of_delete(&tokens, ends_in_noreply)[..], [] | [b"0"]) => {
+            refuse(ErrorReply::DeleteUsage)
+        }
         b"delete" | b"incr" | b"decr" | b"touch" if token(1).len() > 250 => bad(ends_in_noreply, 0),
         b"delete" if token(1) == b"noreply" && !ends_in_noreply => Request(b"delete noreply 0\r\n".to_vec()),
         b"delete" => canonical(vec![name.to_vec(), token(1).to_vec()], ends_in_noreply),

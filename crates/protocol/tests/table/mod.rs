@@ -1,4 +1,5 @@
-//! Request lines and what becomes of them: the behaviour of memcached 1.6.45, found by asking it.
+//! Request lines and what becomes of them: the behaviour of memcached 1.6.45, found by asking it, and for
+//! what follows the key of a delete that of 1.6.18.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use lookaside_protocol::ErrorReply;
@@ -17,7 +18,7 @@ pub(crate) enum Expect {
 }
 
 use ErrorReply::{
-    BadFormat, Error, InvalidDelta, InvalidExptime, LruCrawlerDisabled, MemlimitNotMegabytes,
+    BadFormat, DeleteUsage, Error, InvalidDelta, InvalidExptime, LruCrawlerDisabled, MemlimitNotMegabytes,
     MemlimitTooSmall, ShutdownNotEnabled, SlabReassignDisabled, StatsCachedumpNotAllowed,
     StatsDetailNotAllowed, WatchNotAllowed,
 };
@@ -172,18 +173,21 @@ const TABLE: &[(&str, Expect)] = &[
     ("delete\r\n", Refused(BadFormat, 0)),
     ("delete a\r\n", Means("delete a")),
     ("delete a 0\r\n", Means("delete a")),
-    ("delete a 10\r\n", Means("delete a")),
-    ("delete a b c d\r\n", Means("delete a")),
+    ("delete a 10\r\n", Refused(DeleteUsage, 0)),
+    ("delete a 0 0\r\n", Refused(DeleteUsage, 0)),
+    ("delete a 10 noreply\r\n", Silent(0)),
+    ("delete a b c d\r\n", Refused(DeleteUsage, 0)),
     ("delete a noreply\r\n", Means("delete a noreply")),
     ("delete a 0 noreply\r\n", Means("delete a noreply")),
-    ("delete a noreply x\r\n", Means("delete a")),
+    ("delete a noreply x\r\n", Refused(DeleteUsage, 0)),
     ("delete noreply\r\n", Means("delete noreply noreply")),
-    ("delete noreply x\r\n", Means("delete noreply 0")),
+    ("delete noreply x\r\n", Refused(DeleteUsage, 0)),
+    ("delete noreply 0\r\n", Means("delete noreply 0")),
     ("delete K251\r\n", Refused(BadFormat, 0)),
     ("delete K251 noreply\r\n", Silent(0)),
-    ("delete a X20 noreply\r\n", Means("delete a noreply")),
-    ("delete a X21 noreply\r\n", Means("delete a")),
-    ("delete a noreply\r\r\n", Means("delete a")),
+    ("delete a X20 noreply\r\n", Silent(0)),
+    ("delete a X21 noreply\r\n", Refused(DeleteUsage, 0)),
+    ("delete a noreply\r\r\n", Refused(DeleteUsage, 0)),
     ("delete / HTTP/1.1\r\n", Means("delete /")),
     // incr, decr.
     ("incr\r\n", Refused(BadFormat, 0)),

@@ -1,0 +1,120 @@
+//! A server without sockets and threads: one client's conversation, and a clock that stands until it is told the time.
+//!
+//! Requests go the way they go in a server (conversation, executor, cache, output), and what a worker and the housekeeper
+//! do around it is done here by hand. So a model can be compared at exact times, and a fuzzer decides at which byte what
+//! it sends is cut.
+
+use std::sync::Arc;
+
+use cache::Housekeeper;
+
+use crate::conversation::{Conversation, Needs};
+use crate::executor::Executor;
+use crate::output::Output;
+use crate::server::StartError;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::worker::RECEIVE;
+
+/// A server that is called instead of connected to.
+///
+/// ```
+/// use lookaside_server::{InProcess, Settings};
+///
+/// let mut server = InProcess::new(Settings::default(), 1_700_000_000)?;
+/// assert_eq!(server.receive(b"set k 0 60 4\r\nstar\r\nget"), b"STORED\r\n");
+/// assert_eq!(server.receive(b" k\r\n"), b"VALUE k 0 4\r\nstar\r\nEND\r\n");
+/// server.set_time(1_700_000_060);
+/// assert_eq!(server.receive(b"get k\r\n"), b"END\r\n");
+/// # Ok::<(), lookaside_server::StartError>(())
+/// ```
+pub struct InProcess {
+    shared: Arc<Shared>,
+    executor: Executor,
+    housekeeper: Housekeeper,
+    conversation: Conversation,
+    /// Received and not yet served.
+    left: Vec<u8>,
+    output: Output,
+    open: bool,
+}
+
+impl InProcess {
+    /// A server whose clock stands at this Unix time in seconds. What the settings say of sockets and threads has no
+    /// meaning here.
+    ///
+    /// # Errors
+    /// [`StartError::Cache`]: the cache could not be made.
+    pub fn new(settings: Settings, second: u32) -> Result<Self, StartError> {
+        let cache = settings.cache()?;
+        cache.set_time(second);
+        let housekeeper = cache.housekeeper();
+        let shared = Arc::new(Shared::new(settings, cache));
+        Ok(InProcess {
+            executor: Executor::new(shared.clone()),
+            shared,
+            housekeeper,
+            conversation: Conversation::default(),
+            left: Vec::new(),
+            output: Output::default(),
+            open: true,
+        })
+    }
+
+    /// Takes what a client sends, or the next piece of it, and returns the replies that are complete with it. A connection
+    /// that is closed takes nothing more.
+    pub fn receive(&mut self, mut bytes: &[u8]) -> Vec<u8> {
+        let mut replies = Vec::new();
+        while self.open && !bytes.is_empty() {
+            let (piece, rest) = bytes.split_at(bytes.len().min(RECEIVE - self.left.len()));
+            bytes = rest;
+            self.executor.metrics().bytes_read(piece.len() as u64);
+            self.left.extend_from_slice(piece);
+            self.serve(&mut replies);
+        }
+        replies
+    }
+
+    /// Serves what has been received, until more is needed.
+    fn serve(&mut self, replies: &mut Vec<u8>) {
+        loop {
+            let served = self.conversation.serve(&self.left, &mut self.executor, &mut self.output);
+            self.left.drain(..served.consumed);
+            let (bytes, sent) = self.output.send(replies);
+            sent.expect("a vector takes everything");
+            self.output.reset();
+            self.executor.metrics().bytes_written(bytes as u64);
+            match served.needs {
+                Needs::Room | Needs::Turn => {}
+                Needs::Input => return,
+                Needs::Close | Needs::Abort => {
+                    self.open = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the connection is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Connects again: the cache stays, the conversation begins anew.
+    pub fn reconnect(&mut self) {
+        self.conversation = Conversation::default();
+        self.left.clear();
+        self.open = true;
+    }
+
+    /// Sets the clock to this Unix time in seconds.
+    pub fn set_time(&mut self, second: u32) {
+        self.shared.cache.set_time(second);
+    }
+
+    /// Does one step of housekeeping.
+    pub fn keep_house(&mut self) {
+        self.housekeeper.step();
+    }
+}
