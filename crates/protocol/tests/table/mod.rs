@@ -188,7 +188,7 @@ const TABLE: &[(&str, Expect)] = &[
     ("delete a X20 noreply\r\n", Silent(0)),
     ("delete a X21 noreply\r\n", Refused(DeleteUsage, 0)),
     ("delete a noreply\r\r\n", Refused(DeleteUsage, 0)),
-    ("delete / HTTP/1.1\r\n", Means("delete /")),
+    ("delete / HTTP/1.1\r\n", Refused(DeleteUsage, 0)),
     // incr, decr.
     ("incr\r\n", Refused(BadFormat, 0)),
     ("incr a\r\n", Refused(BadFormat, 0)),
