@@ -247,8 +247,9 @@ fn no_update_is_lost() {
     cache.session().store(Verb::Set, Entry::new(b"n"), b"0").unwrap();
     let each = changes() as u64 / 4;
     std::thread::scope(|scope| {
+        let mut threads = Vec::new();
         for _ in 0..4 {
-            scope.spawn(|| {
+            threads.push(scope.spawn(|| {
                 let mut session = cache.session();
                 for _ in 0..each {
                     let outcome = session.update(b"n", |hit, new| {
@@ -258,8 +259,10 @@ fn no_update_is_lost() {
                     });
                     assert!(matches!(outcome, Ok(Updated::Updated(_))), "{outcome:?}");
                 }
-            });
+            }));
         }
+        // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     let mut session = cache.session();
     assert_eq!(session.pin().get(b"n").unwrap().to_vec(), (each * 4).to_string().as_bytes());
@@ -271,9 +274,10 @@ fn one_of_those_who_compete_wins() {
     let cache: Cache = Cache::new(Config::with_limit(4 << 20)).unwrap();
     let (added, deleted) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
+        let mut threads = Vec::new();
         for thread in 0..4u64 {
             let (cache, added, deleted) = (&cache, &added, &deleted);
-            scope.spawn(move || {
+            threads.push(scope.spawn(move || {
                 let mut session = cache.session();
                 let mut random = Random(99 + thread);
                 for _ in 0..changes() / 4 {
@@ -285,8 +289,10 @@ fn one_of_those_who_compete_wins() {
                         deleted.fetch_add(u64::from(session.delete(&name)), Ordering::Relaxed);
                     }
                 }
-            });
+            }));
         }
+        // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     assert_eq!(added.into_inner() - deleted.into_inner(), cache.len() as u64);
 }

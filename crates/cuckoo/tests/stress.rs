@@ -134,14 +134,17 @@ fn read<L: Layout>(table: &Table<L>, histories: &[History], reader: usize, looku
 fn stress<L: Layout>(table: &Table<L>, changes: usize) {
     let histories: Vec<History> = (0..KEYS).map(|_| History::default()).collect();
     std::thread::scope(|scope| {
+        let mut threads = Vec::new();
         for writer in 0..WRITERS {
             let (table, histories) = (&table, &histories);
-            scope.spawn(move || write(table, histories, writer, changes));
+            threads.push(scope.spawn(move || write(table, histories, writer, changes)));
         }
         for reader in 0..READERS {
             let (table, histories) = (&table, &histories);
-            scope.spawn(move || read(table, histories, reader, changes));
+            threads.push(scope.spawn(move || read(table, histories, reader, changes)));
         }
+        // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     let present: Vec<usize> =
         (0..KEYS).filter(|&key| histories[key].made.load(Ordering::SeqCst) % 2 == 1).collect();
@@ -198,9 +201,10 @@ fn competing_writers_agree_on_who_won() {
     let inserted = AtomicU64::new(0);
     let removed = AtomicU64::new(0);
     std::thread::scope(|scope| {
+        let mut threads = Vec::new();
         for thread in 0..4u64 {
             let (table, inserted, removed) = (&table, &inserted, &removed);
-            scope.spawn(move || {
+            threads.push(scope.spawn(move || {
                 let mut random = Random(77 + thread);
                 for round in 0..changes() as u64 / 2 {
                     let key = random.below(5);
@@ -215,8 +219,10 @@ fn competing_writers_agree_on_who_won() {
                         ),
                     };
                 }
-            });
+            }));
         }
+        // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     assert_eq!(inserted.into_inner() - removed.into_inner(), table.len() as u64);
     assert_eq!(table.locations().count(), table.len());
