@@ -214,10 +214,15 @@ impl<P: Policy> Session<P> {
     pub fn delete(&mut self, key: &[u8]) -> bool {
         let hash = self.engine.hash(key);
         let pinned = self.pin();
-        let Some(hit) = pinned.find(key, hash) else { return false };
-        let dead = pinned.judge().is_dead(hit.item);
-        let why = if dead { Departure::Reclaimed } else { Departure::Asked };
-        pinned.engine().remove(hash, hit.item.location(), why, pinned.counters()) && !dead
+        loop {
+            let Some(hit) = pinned.find(key, hash) else { return false };
+            let dead = pinned.judge().is_dead(hit.item);
+            let why = if dead { Departure::Reclaimed } else { Departure::Asked };
+            if pinned.engine().remove(hash, hit.item.location(), why, pinned.counters()) {
+                return !dead;
+            }
+            // It has gone meanwhile, or another one made from it has taken its place, which is to go too: look again.
+        }
     }
 
     /// Gives the item of `key` another expiry, and says whether there was one. Its number stays.
@@ -469,7 +474,15 @@ impl<P: Policy> Reservation<P> {
         self.unfinished.as_ref().map(|unfinished| unsafe { Item::at(&self.engine.arena, unfinished.first()) })
     }
 
-    fn key(&self) -> Vec<u8> {
+    /// Bytes of the value, come or still to come.
+    #[must_use]
+    pub fn value_len(&self) -> usize {
+        self.item().map_or(0, Item::value_len)
+    }
+
+    /// The key that the value is for.
+    #[must_use]
+    pub fn key(&self) -> Vec<u8> {
         self.item().map_or_else(Vec::new, |item| item.key().to_vec())
     }
 }

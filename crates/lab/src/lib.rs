@@ -4,6 +4,9 @@
 //! |---|---|
 //! | [`experiment`] | definitions as data, kinds of experiment as code, and running the one with the other |
 //! | [`index`] | experiments on the hash index, and the tables it is compared with |
+//! | `cache` | experiments on the cache, and the caches it is compared with |
+//! | [`drive`] | a load generator and a trace player for cache servers |
+//! | `servers` | experiments on whole servers, ours and memcached |
 //! | [`measure`] | pinning, taking turns, medians, time that counts |
 //! | [`machine`] | where numbers come from |
 //! | [`results`] | numbers as CSV |
@@ -11,9 +14,12 @@
 
 #![deny(unsafe_code)]
 
+mod cache;
+pub mod drive;
 pub mod experiment;
 pub mod index;
 pub mod machine;
 pub mod measure;
 pub mod report;
 pub mod results;
+mod servers;

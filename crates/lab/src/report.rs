@@ -188,16 +188,16 @@ fn number(value: f64) -> String {
 }
 
 /// Text in columns, as wide as they need to be.
-struct Table<const COLUMNS: usize> {
+pub(crate) struct Table<const COLUMNS: usize> {
     lines: Vec<[String; COLUMNS]>,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
-    fn new(head: [&str; COLUMNS]) -> Self {
+    pub(crate) fn new(head: [&str; COLUMNS]) -> Self {
         Table { lines: vec![head.map(str::to_owned)] }
     }
 
-    fn add(&mut self, line: [String; COLUMNS]) {
+    pub(crate) fn add(&mut self, line: [String; COLUMNS]) {
         self.lines.push(line);
     }
 }

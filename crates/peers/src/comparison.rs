@@ -9,12 +9,10 @@
 //! 48 bits and compares keys where they lie, in an array of 16-byte records; the *memory per entry* of each counts all
 //! that it needs to answer, ours with the records, as the growth of the process's resident memory.
 
-use std::fs;
-
 use cuckoo::{Config, DefaultLayout, Layout};
 use lab::experiment::{ExperimentError, Session};
 use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
-use lab::measure::{Stopwatch, in_parallel, turns};
+use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, turns};
 use serde::Deserialize;
 use workload::generator;
 
@@ -206,58 +204,12 @@ fn millions(keys: usize) -> String {
 }
 
 fn point(keys: usize, threads: usize) -> String {
-    let threads = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
-    format!("{}, {threads}", millions(keys))
-}
-
-/// Resident memory of this process.
-#[derive(Debug, Clone, Copy, Default)]
-struct Resident {
-    bytes: u64,
-    huge: u64,
-}
-
-impl Resident {
-    /// As the kernel tells it; zero where it does not.
-    fn now() -> Resident {
-        let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
-        let field = |name: &str| {
-            let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
-            line.trim_start_matches(':').trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
-        };
-        Resident {
-            bytes: field("Rss").unwrap_or_default() << 10,
-            huge: field("AnonHugePages").unwrap_or_default() << 10,
-        }
-    }
-
-    fn since(self, before: Resident) -> Resident {
-        Resident {
-            bytes: self.bytes.saturating_sub(before.bytes),
-            huge: self.huge.saturating_sub(before.huge),
-        }
-    }
-
-    fn pages(self) -> String {
-        if self.bytes == 0 {
-            return String::new();
-        }
-        format!("{:.0} % huge", 100.0 * self.huge.min(self.bytes) as f64 / self.bytes as f64)
-    }
+    format!("{}, {}", millions(keys), name_threads(threads))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_that_is_touched_is_resident() {
-        let before = Resident::now();
-        let memory = vec![1u8; 64 << 20];
-        let grown = Resident::now().since(before).bytes;
-        assert!((60 << 20..80 << 20).contains(&grown), "{grown}");
-        assert!(memory.iter().all(|&byte| byte == 1));
-    }
 
     #[test]
     fn a_wrong_answer_is_noticed() {

@@ -403,11 +403,8 @@ impl Conversation {
         let total = line + request.length + reply::CRLF.len();
         if let Some(block) = rest.get(line..total) {
             let (value, ending) = block.split_at(request.length);
-            let outcome = if ending == reply::CRLF {
-                executor.store(request, value)
-            } else {
-                Err(ErrorReply::BadDataChunk)
-            };
+            let outcome =
+                if ending == reply::CRLF { executor.store(request, value) } else { executor.bad_data() };
             answer(outcome, request.noreply, output);
             return Ok(total);
         }
@@ -489,7 +486,7 @@ impl Block {
             let reservation = std::mem::replace(&mut self.reservation, Err(ErrorReply::BadDataChunk));
             let outcome = match reservation {
                 Ok(reservation) if self.ended_well => executor.commit(self.verb, reservation),
-                Ok(_) => Err(ErrorReply::BadDataChunk),
+                Ok(_) => executor.bad_data(),
                 Err(error) => Err(error),
             };
             answer(outcome, self.noreply, output);

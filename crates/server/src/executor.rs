@@ -77,14 +77,13 @@ impl Executor {
 
     /// Gives a key another expiry and writes its value, if it is there.
     pub(crate) fn get_and_touch(&mut self, key: &[u8], exptime: i32, with_cas: bool, output: &mut Output) {
-        self.metrics.gets(1);
+        // It counts as a touch alone, as in memcached.
         self.metrics.touches(1);
         let expiry = self.expiry(exptime);
         // The value as it was: an expiry that has passed already takes it away only for those who come after.
         let pinned = self.session.pin();
         if let Some(hit) = pinned.get(key) {
             write_value(&hit, with_cas, output);
-            self.metrics.get_hits(1);
             self.metrics.touch_hits(1);
         }
         drop(pinned);
@@ -97,7 +96,6 @@ impl Executor {
         let too_large =
             self.shared.settings.is_too_large(request.key.len(), request.length, entry_flags(request));
         if too_large {
-            self.metrics.sets(1);
             self.metrics.too_large(1);
             if request.verb == protocol::Verb::Set {
                 self.session.delete(&request.key);
@@ -109,30 +107,47 @@ impl Executor {
     /// Carries out a storage command whose value is there.
     pub(crate) fn store(&mut self, request: &StoreRequest<'_>, value: &[u8]) -> StoreReply {
         let entry = self.entry(request);
-        let outcome = self.session.store(verb(request), entry, value);
+        let outcome = if self.may_store(request.verb, entry.key, value.len()) {
+            self.session.store(verb(request), entry, value)
+        } else {
+            Err(StoreError::TooLarge)
+        };
         self.stored(request.verb, outcome)
+    }
+
+    /// False if an append or prepend would make a larger item than memcached would have.
+    fn may_store(&mut self, verb: protocol::Verb, key: &[u8], more: usize) -> bool {
+        let settings = &self.shared.settings;
+        !extends(verb)
+            || !self.session.pin().peek(key).is_some_and(|hit| {
+                settings.is_too_large(key.len(), hit.value_len() + more, hit.flags())
+            })
     }
 
     /// Makes room for a value that is still to come.
     pub(crate) fn reserve(&mut self, request: &StoreRequest<'_>) -> Result<Reservation, ErrorReply> {
         let entry = self.entry(request);
-        self.session.reserve(verb(request), entry, request.length).map_err(|error| {
-            self.metrics.sets(1);
-            self.refusal(error)
-        })
+        self.session.reserve(verb(request), entry, request.length).map_err(|error| self.refusal(error))
     }
 
     /// Adds to a value that is coming.
     pub(crate) fn fill(&mut self, reservation: &mut Reservation, piece: &[u8]) -> Result<(), ErrorReply> {
-        self.session.fill(reservation, piece).map_err(|error| {
-            self.metrics.sets(1);
-            self.refusal(error)
-        })
+        self.session.fill(reservation, piece).map_err(|error| self.refusal(error))
+    }
+
+    /// Does not carry out a storage command whose data did not end as it should.
+    pub(crate) fn bad_data(&self) -> StoreReply {
+        self.metrics.sets(1);
+        Err(ErrorReply::BadDataChunk)
     }
 
     /// Carries out a storage command all of whose value has come.
     pub(crate) fn commit(&mut self, verb: protocol::Verb, reservation: Reservation) -> StoreReply {
-        let outcome = self.session.commit(reservation);
+        let outcome = if self.may_store(verb, &reservation.key(), reservation.value_len()) {
+            self.session.commit(reservation)
+        } else {
+            Err(StoreError::TooLarge)
+        };
         self.stored(verb, outcome)
     }
 
@@ -153,7 +168,11 @@ impl Executor {
                 self.metrics.cas_misses(1);
                 Ok(reply::NOT_FOUND)
             }
-            Err(error) => Err(self.refusal(error)),
+            Err(error) => {
+                let refusal = self.refusal(error);
+                // What is there cannot be extended, and stays; memcached says no more than this.
+                if extends(verb) { Ok(reply::NOT_STORED) } else { Err(refusal) }
+            }
         }
     }
 
@@ -243,12 +262,12 @@ impl Executor {
             sum.fill(new);
             Ok::<(), protocol::NotNumeric>(())
         });
-        let found = !matches!(outcome, Ok(Updated::NotFound));
-        match operation {
-            Operation::Increment if found => self.metrics.increment_hits(1),
-            Operation::Increment => self.metrics.increment_misses(1),
-            Operation::Decrement if found => self.metrics.decrement_hits(1),
-            Operation::Decrement => self.metrics.decrement_misses(1),
+        match (operation, &outcome) {
+            (Operation::Increment, Ok(Updated::Updated(_))) => self.metrics.increment_hits(1),
+            (Operation::Increment, Ok(Updated::NotFound)) => self.metrics.increment_misses(1),
+            (Operation::Decrement, Ok(Updated::Updated(_))) => self.metrics.decrement_hits(1),
+            (Operation::Decrement, Ok(Updated::NotFound)) => self.metrics.decrement_misses(1),
+            _ => {}
         }
         match outcome {
             Ok(Updated::Updated(_)) => {
@@ -295,10 +314,12 @@ fn to_second(second: u64) -> u32 {
 
 /// An item that is extended keeps its own flags.
 fn entry_flags(request: &StoreRequest<'_>) -> u32 {
-    match request.verb {
-        protocol::Verb::Append | protocol::Verb::Prepend => 0,
-        _ => request.flags,
-    }
+    if extends(request.verb) { 0 } else { request.flags }
+}
+
+/// Whether a verb makes a new value of the old one.
+fn extends(verb: protocol::Verb) -> bool {
+    matches!(verb, protocol::Verb::Append | protocol::Verb::Prepend)
 }
 
 fn verb(request: &StoreRequest<'_>) -> Verb {

@@ -5,11 +5,11 @@ atomics::counters! {
     pub(crate) struct Sums;
     /// The counts of one worker.
     pub(crate) struct Metrics;
-    /// Keys asked for by `get`, `gets`, `gat` and `gats`.
+    /// Keys asked for by `get` and `gets`.
     gets,
     /// Of these, keys found.
     get_hits,
-    /// Storage commands.
+    /// Storage commands whose value was taken.
     sets,
     /// `flush_all`.
     flushes,
@@ -21,13 +21,13 @@ atomics::counters! {
     delete_hits,
     /// `delete` of one that was not.
     delete_misses,
-    /// `incr` of a key that was there.
+    /// `incr` of a number that was there.
     increment_hits,
-    /// `incr` of one that was not.
+    /// `incr` of a key that was not there.
     increment_misses,
-    /// `decr` of a key that was there.
+    /// `decr` of a number that was there.
     decrement_hits,
-    /// `decr` of one that was not.
+    /// `decr` of a key that was not there.
     decrement_misses,
     /// `cas` that stored.
     cas_hits,

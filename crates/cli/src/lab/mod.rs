@@ -8,6 +8,7 @@ mod load;
 mod replay;
 mod report;
 mod run;
+mod target;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

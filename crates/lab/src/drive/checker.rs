@@ -8,6 +8,7 @@
 use protocol::response::{Malformed, Parsed, Response, parse};
 
 use super::contents::{Contents, WrongValue};
+use super::script::request_length;
 use super::tally::Tally;
 
 /// What a server answered and should not have.
@@ -87,16 +88,13 @@ impl Checker {
                 Response::Value { key, data, .. } if self.in_get => {
                     let name = || String::from_utf8_lossy(key).into_owned();
                     loop {
-                        let asked =
-                            self.next_key(requests).ok_or_else(|| WrongReply::NotAsked(name()))?;
+                        let asked = self.next_key(requests).ok_or_else(|| WrongReply::NotAsked(name()))?;
                         if asked == key {
                             break;
                         }
                         missed(asked);
                     }
-                    contents
-                        .check(key, data)
-                        .map_err(|reason| WrongReply::Value { key: name(), reason })?;
+                    contents.check(key, data).map_err(|reason| WrongReply::Value { key: name(), reason })?;
                     tally.hits += 1;
                 }
                 Response::End if self.in_get => {
@@ -149,12 +147,7 @@ impl Checker {
 
     /// Goes behind a set and its data.
     fn end_set(&mut self, requests: &[u8]) {
-        let line = self.at;
-        self.end_line(requests);
-        let text = requests[line..self.at].trim_ascii_end();
-        let length = text.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-        let length: usize = std::str::from_utf8(length).ok().and_then(|length| length.parse().ok()).unwrap_or(0);
-        self.at += length + 2;
+        self.at += request_length(&requests[self.at..]);
     }
 }
 
@@ -231,7 +224,8 @@ mod tests {
             let replies = [reply(first, &value(first)), reply(second, &value(second))].concat();
             assert_eq!(check(&replies, 1000), Err(not_asked(second)));
         }
-        for replies in ["STORED\r\n", "END\r\nEND\r\n", "END\r\nNOT_STORED\r\n", "END\r\nVALUE d 0 0\r\n\r\n"] {
+        for replies in ["STORED\r\n", "END\r\nEND\r\n", "END\r\nNOT_STORED\r\n", "END\r\nVALUE d 0 0\r\n\r\n"]
+        {
             let error = check(replies.as_bytes(), 100).unwrap_err();
             assert!(matches!(error, WrongReply::Unexpected(_)), "{replies:?}: {error}");
         }

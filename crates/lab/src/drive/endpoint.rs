@@ -22,8 +22,7 @@ impl Endpoint {
     /// # Errors
     /// What the system says where the name is unknown, or there is no port.
     pub fn tcp(host_and_port: &str) -> io::Result<Endpoint> {
-        let unknown =
-            || io::Error::new(io::ErrorKind::NotFound, format!("'{host_and_port}' has no address"));
+        let unknown = || io::Error::new(io::ErrorKind::NotFound, format!("'{host_and_port}' has no address"));
         host_and_port.to_socket_addrs()?.next().map(Endpoint::Tcp).ok_or_else(unknown)
     }
 

@@ -135,8 +135,11 @@ impl Writer {
         self.lanes.iter_mut().for_each(Lane::finish_get);
     }
 
-    /// Ends the batch.
+    /// Ends the batch. One without requests is none: nobody would answer it.
     pub(super) fn end_batch(&mut self) {
+        if self.lanes.iter().all(|lane| lane.keys_in_get == 0 && lane.replies == 0) {
+            return;
+        }
         for lane in &mut self.lanes {
             lane.finish_get();
             self.script.bytes.extend_from_slice(&lane.finished);
@@ -172,6 +175,17 @@ pub(super) fn set(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// The length of the request that `requests` begins with, which is one of those written here.
+pub(super) fn request_length(requests: &[u8]) -> usize {
+    let line = memchr::memchr(b'\n', requests).map_or(requests.len(), |end| end + 1);
+    if !requests.starts_with(b"set ") {
+        return line;
+    }
+    let length = requests[..line].trim_ascii_end().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    let data: usize = std::str::from_utf8(length).ok().and_then(|length| length.parse().ok()).unwrap_or(0);
+    (line + data + 2).min(requests.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,11 +207,21 @@ mod tests {
         writer.end_get();
         writer.set(b"f", b"");
         writer.end_batch();
+        writer.end_batch();
         let script = writer.finish();
         assert_eq!((script.batches(), script.operations()), (2, 7));
         assert_eq!(text(&script, 0, 0), ("get a b c\r\nset e 0 0 2\r\n12\r\nget d\r\n", 3, 4));
         assert_eq!(text(&script, 1, 0), ("get f\r\nset f 0 0 0\r\n\r\n", 2, 1));
         assert_eq!(script.size(), script.part(1, 0).0.end);
+    }
+
+    #[test]
+    fn requests_are_told_apart_by_their_length() {
+        let mut requests = b"get a b\r\n".to_vec();
+        set(b"key", b"12345\nget x\r\n", &mut requests);
+        requests.extend_from_slice(b"get c\r\n");
+        assert_eq!(request_length(&requests), 9);
+        assert_eq!(request_length(&requests[9..]), "set key 0 0 13\r\n".len() + 13 + 2);
     }
 
     #[test]

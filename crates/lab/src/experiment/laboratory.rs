@@ -29,7 +29,7 @@ impl Laboratory {
     /// A laboratory with the kinds of this crate.
     #[must_use]
     pub fn new() -> Laboratory {
-        crate::index::add_kinds(Laboratory::empty())
+        crate::servers::add_kinds(crate::cache::add_kinds(crate::index::add_kinds(Laboratory::empty())))
     }
 
     /// Adds a kind, whose parameters are read as `P`.
@@ -107,7 +107,10 @@ impl Promise {
         };
         let excused: Vec<_> = skipped.iter().map(|skip| &skip.configuration).collect();
         compare("configuration", &self.configurations, |row| &row.configuration, &excused);
-        compare("metric", &self.metrics, |row| &row.metric, &[]);
+        // Of nothing but configurations that were skipped, nothing was measured.
+        let all_excused = rows.is_empty() && self.configurations.iter().all(|name| excused.contains(&name));
+        let excused = if all_excused { self.metrics.iter().collect() } else { Vec::new() };
+        compare("metric", &self.metrics, |row| &row.metric, &excused);
         for row in rows.iter().filter(|row| !row.is_finite()) {
             differences.push(format!("{} of {} is not a number", row.metric, row.configuration));
         }
@@ -192,6 +195,11 @@ mod tests {
             run("samples = [1.0]\nabsent = true", "configurations = ['a', 'b']\nmetrics = ['speed']")
                 .unwrap();
         assert_eq!(results.skipped, ["b: it is not installed"]);
+        let results =
+            run("samples = []\nabsent = true", "configurations = ['b']\nmetrics = ['speed']").unwrap();
+        assert!(results.rows.is_empty() && results.skipped.len() == 1);
+        let nothing = run("samples = []\nabsent = true", "configurations = ['b']\nmetrics = ['speed']").unwrap();
+        assert!(nothing.rows.is_empty());
     }
 
     #[test]

@@ -21,17 +21,17 @@
 
 mod basic_cuckoo;
 mod chaining;
-mod comparison;
+pub(crate) mod comparison;
 mod engine;
 mod frozen;
 mod growth;
 mod insert_cost;
-mod locking;
+pub(crate) mod locking;
 mod optimistic;
 mod records;
 mod requests;
 mod space;
-mod tables;
+pub(crate) mod tables;
 mod throughput;
 
 pub use engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Operation, Tally, describe_pages};

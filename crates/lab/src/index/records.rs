@@ -42,6 +42,21 @@ impl Key {
         XxHash3_64::oneshot(&self.0)
     }
 
+    /// The key as two integers.
+    #[inline]
+    #[must_use]
+    pub fn to_words(&self) -> [u64; 2] {
+        let both = u128::from_ne_bytes(self.0);
+        [both as u64, (both >> 64) as u64]
+    }
+
+    /// The key of these two integers.
+    #[inline]
+    #[must_use]
+    pub fn from_words([low, high]: [u64; 2]) -> Key {
+        Key((u128::from(high) << 64 | u128::from(low)).to_ne_bytes())
+    }
+
     /// Whether both are the same, compared as one integer.
     #[inline]
     #[must_use]
@@ -140,5 +155,6 @@ mod tests {
         let keys: HashSet<_> = (0..10_000).map(|record| records.key(record).0).collect();
         assert_eq!(keys.len(), 10_000);
         assert!(records.key(7).same(&Key::of(7)) && !records.key(7).same(&Key::of(8)));
+        assert_eq!(Key::from_words(Key::of(7).to_words()), Key::of(7));
     }
 }

@@ -94,7 +94,7 @@ pub(crate) enum SearchChoice {
     BreadthFirst,
 }
 
-fn page_kind<'de, D: serde::Deserializer<'de>>(name: D) -> Result<PageKind, D::Error> {
+pub(crate) fn page_kind<'de, D: serde::Deserializer<'de>>(name: D) -> Result<PageKind, D::Error> {
     String::deserialize(name)?.parse().map_err(serde::de::Error::custom)
 }
 

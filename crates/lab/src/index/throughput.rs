@@ -11,7 +11,7 @@ use super::engine::{Index, Inspected, Tally};
 use super::requests::{Division, Mix, Requests};
 use super::tables::{Call, TableChoice, make_records};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::{CoreError, Stopwatch, cores, in_parallel, turns};
+use crate::measure::{CoreError, Stopwatch, cores, in_parallel, name_threads, turns};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -56,7 +56,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let (threads, beyond): (Vec<usize>, Vec<usize>) =
         parameters.threads.iter().partition(|&&threads| threads <= available);
     for threads in beyond {
-        session.skip(&name_of(threads), format!("this program may use {available} cores"));
+        session.skip(&name_threads(threads), format!("this program may use {available} cores"));
     }
     let most_threads = threads.iter().copied().max().unwrap_or(1);
     let division_of = |choice: &TableChoice| {
@@ -101,14 +101,14 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             for &threads in &threads {
                 for turn in turns(contestants.len(), run) {
                     let contestant = &contestants[turn];
-                    session.begin(format!("{}: {}, {}", contestant.choice.name, mix.name, name_of(threads)));
+                    session.begin(format!("{}: {}, {}", contestant.choice.name, mix.name, name_threads(threads)));
                     if threads == 1 || !mix.writes() || contestant.choice.table.is_shareable() {
                         // The same requests for tables with the same records, other ones in each run.
                         let seed = (run * parameters.mixes.len() + mix_number) as u64;
                         let rate = measure(contestant, mix, parameters.operations, threads, seed)?;
                         session.record(
                             &contestant.choice.name,
-                            &name_of(threads),
+                            &name_threads(threads),
                             mix.name.clone(),
                             "M operations/s",
                             rate / 1e6,
@@ -120,10 +120,6 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         }
     }
     Ok(())
-}
-
-fn name_of(threads: usize) -> String {
-    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
 }
 
 fn core_error(error: CoreError) -> ExperimentError {

@@ -11,10 +11,12 @@
 //! Rejected: the processor time of the thread, which leaves out the time slept on a lock, so that a lock looks free; wall
 //! time alone, which on a shared machine measures the neighbours.
 
+mod resident;
 mod stopwatch;
 mod summary;
 mod threads;
 
+pub use resident::Resident;
 pub use stopwatch::{Stopwatch, waited_for_core};
 pub use summary::Summary;
-pub use threads::{CoreError, cores, in_parallel, pin, turns};
+pub use threads::{CoreError, cores, in_parallel, name_threads, pin, turns};

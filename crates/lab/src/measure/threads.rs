@@ -71,6 +71,18 @@ pub fn in_parallel<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) ->
     })
 }
 
+/// A number of threads in words: a point in results.
+///
+/// ```
+/// use lookaside_lab::measure::name_threads;
+///
+/// assert_eq!((name_threads(1).as_str(), name_threads(2).as_str()), ("1 thread", "2 threads"));
+/// ```
+#[must_use]
+pub fn name_threads(threads: usize) -> String {
+    if threads == 1 { "1 thread".into() } else { format!("{threads} threads") }
+}
+
 /// The order in which `alternatives` take their turns in run number `run`: every other run goes backwards, and every
 /// second one begins one further on, so that none always follows the same neighbour or is always the first.
 ///

@@ -94,6 +94,15 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         theirs: "CLIENT_ERROR bad command line format\r\n",
     },
     Difference {
+        reason: "a flush that is to come brings back what an earlier one has taken away: what is gone should stay gone",
+        who: Who::All,
+        applies: |line| {
+            line.is(&["flush_all"]) && naive::strict_i32(line.token(1)).is_some_and(|delay| delay > 0)
+        },
+        example: "set a 0 0 1\r\nx\r\nflush_all\r\nflush_all 1000\r\nget a\r\n",
+        theirs: "STORED\r\nOK\r\nOK\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
+    },
+    Difference {
         reason: "settings of machinery that does not exist here are refused, not accepted and forgotten: slabs",
         who: Who::All,
         applies: |line| line.is(&["slabs"]) && line.tokens.len() > 2,
@@ -318,3 +327,140 @@ pub(crate) fn difference(version: [u32; 3], line: &[u8]) -> Option<&'static Diff
     let concerned = |difference: &&Difference| difference.who.is(version) && (difference.applies)(&seen);
     DIFFERENCES.iter().find(concerned)
 }
+
+/// Statistics that one of the two servers shows and the other does not.
+pub(crate) struct Unshared {
+    /// What `stats` was asked for.
+    pub(crate) topic: &'static str,
+    pub(crate) who: Shows,
+    /// Without the number of the slab class, where there is one.
+    pub(crate) names: &'static [&'static str],
+    pub(crate) reason: &'static str,
+}
+
+#[derive(PartialEq, Eq, Clone, Copy, Debug)]
+pub(crate) enum Shows {
+    Memcached,
+    Lookaside,
+}
+
+#[allow(dead_code, reason = "only the server has statistics")]
+pub(crate) const STATISTICS: &[Unshared] = &[
+    Unshared {
+        topic: "",
+        who: Shows::Memcached,
+        names: &["libevent"],
+        reason: "the version of a library that is not used here",
+    },
+    Unshared {
+        topic: "",
+        who: Shows::Lookaside,
+        names: &[
+            "slab_reassign_rescues",
+            "slab_reassign_chunk_rescues",
+            "slab_reassign_inline_reclaim",
+            "slab_reassign_busy_items",
+            "slab_reassign_busy_deletes",
+            "slab_reassign_busy_nomem",
+            "slab_reassign_last_busy_status",
+            "slab_reassign_running",
+            "slabs_moved",
+        ],
+        reason: "memory moves between classes here; the memcached of the tests is told not to",
+    },
+    Unshared {
+        topic: "settings",
+        who: Shows::Memcached,
+        names: &[
+            "slab_automove_ratio",
+            "slab_automove_window",
+            "slab_automove_freeratio",
+            "slab_chunk_max",
+            "lru_crawler_sleep",
+            "lru_crawler_tocrawl",
+            "lru_segmented",
+            "hot_lru_pct",
+            "warm_lru_pct",
+            "hot_max_factor",
+            "warm_max_factor",
+            "temporary_ttl",
+            "tail_repair_time",
+            "track_sizes",
+        ],
+        reason: "steer machinery that does not exist here",
+    },
+    Unshared {
+        topic: "settings",
+        who: Shows::Memcached,
+        names: &["shutdown_command", "watcher_logbuf_size", "worker_logbuf_size", "read_buf_mem_limit"],
+        reason: "commands and buffers that do not exist here",
+    },
+    Unshared {
+        topic: "settings",
+        who: Shows::Memcached,
+        names: &["num_threads_per_udp", "inline_ascii_response", "num_napi_ids", "memory_file"],
+        reason: "ways to listen and to restart that do not exist here",
+    },
+    Unshared {
+        topic: "settings",
+        who: Shows::Memcached,
+        names: &[
+            "ext_item_size",
+            "ext_item_age",
+            "ext_low_ttl",
+            "ext_recache_rate",
+            "ext_wbuf_size",
+            "ext_compact_under",
+            "ext_drop_under",
+            "ext_max_sleep",
+            "ext_max_frag",
+            "ext_drop_unread",
+        ],
+        reason: "there is no external storage",
+    },
+    Unshared {
+        topic: "settings",
+        who: Shows::Memcached,
+        names: &[
+            "ssl_enabled",
+            "ssl_chain_cert",
+            "ssl_key",
+            "ssl_verify_mode",
+            "ssl_keyformat",
+            "ssl_ciphers",
+            "ssl_ca_cert",
+            "ssl_wbuf_size",
+            "ssl_session_cache",
+            "ssl_kernel_tls",
+            "ssl_min_version",
+        ],
+        reason: "there is no TLS",
+    },
+    Unshared {
+        topic: "settings",
+        who: Shows::Lookaside,
+        names: &["eviction_policy", "page_kind"],
+        reason: "can be chosen here",
+    },
+    Unshared {
+        topic: "items",
+        who: Shows::Memcached,
+        names: &["crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked"],
+        reason: "there is no crawler, and no reference count to find an item locked by",
+    },
+    Unshared {
+        topic: "slabs",
+        who: Shows::Memcached,
+        names: &[
+            "get_hits",
+            "cmd_set",
+            "delete_hits",
+            "incr_hits",
+            "decr_hits",
+            "cas_hits",
+            "cas_badval",
+            "touch_hits",
+        ],
+        reason: "requests are counted for all classes together: the class of an item that is gone is not known",
+    },
+];

@@ -5,7 +5,7 @@
 
 use lookaside_protocol::{ErrorReply, reply};
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -89,10 +89,11 @@ impl Memcached {
     }
 
     pub(crate) fn connect(&self) -> Conversation {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("memcached accepts connections");
-        stream.set_nodelay(true).expect("a socket");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-        Conversation { stream }
+        Conversation::with(self.address())
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
     }
 }
 
@@ -129,6 +130,14 @@ fn before_the_questions(answer: &[u8]) -> Option<&[u8]> {
 }
 
 impl Conversation {
+    /// Connects to a server.
+    pub(crate) fn with(address: SocketAddr) -> Conversation {
+        let stream = TcpStream::connect(address).expect("it accepts connections");
+        stream.set_nodelay(true).expect("a socket");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        Conversation { stream }
+    }
+
     /// Sends `bytes` and a few questions more, all in one piece, and returns what was answered before these.
     ///
     /// The questions' answers are known, leave nothing behind, and in this order nobody else asks for them.

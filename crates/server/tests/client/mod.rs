@@ -115,13 +115,14 @@ impl Client {
         received
     }
 
-    /// Receives up to and including these bytes.
+    /// Receives up to and including these bytes, which must be the last that are under way.
     pub(crate) fn receive_through(&mut self, end: &[u8]) -> Vec<u8> {
         let mut received = Vec::new();
+        let mut piece = vec![0; 64 << 10];
         while !received.ends_with(end) {
-            let next = self.receive(1);
-            assert!(!next.is_empty(), "the end after {}", shorten(&received));
-            received.extend_from_slice(&next);
+            let count = self.socket.read(&mut piece).expect("the connection is open");
+            assert!(count > 0, "the end after {}", shorten(&received));
+            received.extend_from_slice(&piece[..count]);
         }
         received
     }
@@ -147,18 +148,26 @@ impl Client {
         assert!(surplus.is_empty(), "{} instead of the end", shorten(&surplus));
     }
 
-    /// What `stats` says, by name.
-    pub(crate) fn stats(&mut self, topic: &str) -> BTreeMap<String, String> {
+    /// What `stats` says, in order.
+    pub(crate) fn stat_lines(&mut self, topic: &str) -> Vec<(String, String)> {
         self.send(format!("stats {topic}\r\n").as_bytes());
         let reply = self.receive_through(b"END\r\n");
         let reply = String::from_utf8(reply).expect("statistics are text");
+        let lines = reply.strip_suffix("END\r\n").expect("just received").split_terminator("\r\n");
+        lines
+            .map(|line| {
+                let stat = line.strip_prefix("STAT ").unwrap_or_else(|| panic!("not a statistic: {line}"));
+                let (name, value) = stat.split_once(' ').unwrap_or((stat, ""));
+                (name.to_owned(), value.to_owned())
+            })
+            .collect()
+    }
+
+    /// What `stats` says, by name.
+    pub(crate) fn stats(&mut self, topic: &str) -> BTreeMap<String, String> {
         let mut stats = BTreeMap::new();
-        for line in reply.strip_suffix("END\r\n").expect("just received").split_terminator("\r\n") {
-            let (name, value) = line
-                .strip_prefix("STAT ")
-                .and_then(|stat| stat.split_once(' '))
-                .unwrap_or_else(|| panic!("not a statistic: {line}"));
-            let before = stats.insert(name.to_owned(), value.to_owned());
+        for (name, value) in self.stat_lines(topic) {
+            let before = stats.insert(name.clone(), value);
             assert_eq!(before, None, "{name} twice");
         }
         stats

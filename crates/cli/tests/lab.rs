@@ -1,0 +1,146 @@
+//! `lookaside lab` as a user runs it: against the command itself as the server, and memcached where it is installed.
+
+// Tests say what they skip.
+#![allow(clippy::print_stderr)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const LOOKASIDE: &str = env!("CARGO_BIN_EXE_lookaside");
+
+/// Runs `lookaside lab` in the repository.
+fn lab(arguments: &[&str]) -> Output {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(LOOKASIDE).current_dir(repository).arg("lab").args(arguments).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = lab(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
+}
+
+fn our_server() -> String {
+    format!("{LOOKASIDE} serve -t 1 -m 64")
+}
+
+#[test]
+fn load_fills_drives_and_checks() {
+    let server = our_server();
+    let result = json(&[
+        "load",
+        "--spawn",
+        &server,
+        "--preload",
+        "--keys",
+        "1000",
+        "--operations",
+        "20000",
+        "--get-share",
+        "0.9",
+        "--depth",
+        "8",
+        "--threads",
+        "2",
+        "--verify",
+        "--warm-up",
+        "50ms",
+        "--json",
+    ]);
+    assert_eq!(result["filled"]["stored"], 1000);
+    let report = &result["report"];
+    assert_eq!(report["operations"], 20_000);
+    assert_eq!(report["gets"].as_u64().unwrap() + report["sets"].as_u64().unwrap(), 20_000);
+    assert_eq!(report["hit_ratio"], 1.0);
+    assert!(report["server_cpu"].as_f64().unwrap() > 0.0 && report["latency"]["p99"].as_f64().unwrap() > 0.0);
+    // In words as well.
+    let output = lab(&["load", "--spawn", &server, "--keys", "10", "--duration", "100ms", "--warm-up", "0s"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in ["operations in", "0 hits", "p99.9", "client / server"] {
+        assert!(output.status.success() && text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn load_refuses_what_makes_no_sense() {
+    for (arguments, reason) in [
+        (&["load", "--server", "127.0.0.1:1"][..], "cannot connect"),
+        (&["load", "--get-share", "2"], "from 0 to 1"),
+        (&["load", "--value-sizes", "many"], "many"),
+        (&["load", "--spawn", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["load", "--ycsb", "E"], "invalid value"),
+        (&["load", "--duration", "soon"], "duration"),
+        (&["replay", "--memory-share", "1/0", "--spawn", "x"], "1/8"),
+        (&["replay", "no-such-trace", "--value-sizes", "10"], "no-such-trace"),
+    ] {
+        let output = lab(arguments);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && words.contains(reason), "{arguments:?}: {words}");
+    }
+}
+
+#[test]
+fn replay_plays_a_trace_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.trace");
+    let keys = (0..20_000i32).map(|at| at * 7919 % 3000);
+    std::fs::write(&path, keys.flat_map(i32::to_be_bytes).collect::<Vec<u8>>()).unwrap();
+    let server = format!("{LOOKASIDE} serve -t 1");
+    let arguments = [
+        "replay",
+        path.to_str().unwrap(),
+        "--value-sizes",
+        "10000",
+        "--value-scale",
+        "1",
+        "--spawn",
+        &server,
+        "--memory-share",
+        "1/2,2",
+        "--runs",
+        "2",
+    ];
+    let result = json(&[&arguments[..], &["--json"]].concat());
+    let replays = result["replays"].as_array().unwrap();
+    assert_eq!(replays.len(), 4);
+    for (replay, (memory, is_small)) in replays.iter().zip([(15, true), (58, false), (15, true), (58, false)])
+    {
+        assert_eq!((replay["requests"].as_u64(), replay["mebibytes"].as_u64()), (Some(20_000), Some(memory)));
+        assert_eq!(replay["evictions"].as_u64().unwrap() > 0, is_small, "{replay}");
+        assert_eq!(replay["hits"].as_u64().unwrap() < 17_000, is_small, "{replay}");
+    }
+    let output = lab(&arguments);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("evictions") && text.contains("was checked"), "{text}");
+}
+
+/// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what it
+/// promises, and every number that its expectations speak of.
+#[test]
+fn experiments_on_servers_measure_what_they_promise() {
+    for name in ["server-cpu", "server-replay", "memc3-figure9"] {
+        let result = json(&["run", "--quick", "--json", name]);
+        let report = &result[0];
+        let skipped = report["skipped"].as_array().unwrap();
+        let required = std::env::var("LOOKASIDE_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+        for reason in skipped {
+            let data = reason.as_str().unwrap().contains("LOOKASIDE_DATA");
+            assert!(!required || data, "{name}: {reason}");
+            eprintln!("skipped: {name}: {reason}");
+        }
+        let rows = report["rows"].as_array().unwrap();
+        assert!(!rows.is_empty() || !skipped.is_empty(), "{name}");
+        let ours = rows.iter().filter(|row| row["configuration"] == "lookaside");
+        let metrics: Vec<_> = ours.map(|row| row["metric"].as_str().unwrap()).collect();
+        if skipped.is_empty() {
+            assert!(metrics.iter().any(|metric| metric.starts_with("server CPU per")), "{name}: {metrics:?}");
+        }
+        for beside in report["beside"].as_array().unwrap() {
+            let measured = !beside["ours"].as_array().unwrap().is_empty();
+            assert!(measured || !skipped.is_empty(), "{name}: {beside}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A baseline: the cuckoo index with strict LRU (paper, section 5.3).
+//!
+//! A get finds its item without a lock, and then needs the global one, to move the item to the front of the list. Between
+//! the two the item may have made way for another; so under the lock its key is compared once more, and its value is read
+//! there. Sets are serialised by the same lock, as the paper's are.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cuckoo::{Config, Entries, FourWay, Location, Search, Table};
+use pages::PageKind;
+
+use super::contestant::{Contestant, Holding, Value, Visitor};
+use super::items::{Items, Layout, Number};
+use super::recency_list::RecencyList;
+use crate::experiment::ExperimentError;
+use crate::index::{Key, describe_pages};
+
+/// The layout of its items.
+pub(super) const LAYOUT: Layout = Layout { listed: true, chained: false };
+
+/// The cache.
+pub(super) struct CuckooLru {
+    table: Table<FourWay>,
+    items: Items,
+    global: Mutex<Recency>,
+}
+
+#[derive(Default)]
+struct Recency {
+    list: RecencyList,
+    used: usize,
+    evicted: bool,
+}
+
+impl CuckooLru {
+    /// A cache of `count` items in pages of `kind`, with the paper's index: four slots, two paths.
+    pub(super) fn new(count: usize, kind: PageKind) -> Result<CuckooLru, ExperimentError> {
+        let config = Config { search: Search::Walks(2), pages: kind, ..Config::default() };
+        let table = Table::with_capacity(count, &config)
+            .map_err(|error| ExperimentError::Machine(format!("no index for {count} items: {error}")))?;
+        let items = Items::new(count, LAYOUT, LAYOUT.bytes(), kind)
+            .map_err(|error| ExperimentError::Machine(format!("no memory for {count} items: {error}")))?;
+        Ok(CuckooLru { table, items, global: Mutex::default() })
+    }
+
+    fn global(&self) -> MutexGuard<'_, Recency> {
+        // As in `chaining_lru`.
+        self.global.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn location(item: Number) -> Location {
+        Location::new(item.into()).expect("items are numbered below 2^32")
+    }
+
+    #[inline]
+    fn find(&self, key: &Key, hash: u64) -> Option<Number> {
+        self.table.get(hash, |at| self.items.holds(at, key)).map(|at| at.get() as Number)
+    }
+
+    fn allocate(&self, recency: &mut Recency) -> Option<Number> {
+        if recency.used < self.items.count() {
+            recency.used += 1;
+            return Some((recency.used - 1) as Number);
+        }
+        let victim = recency.list.from_oldest(&self.items).next()?;
+        let removed = self.table.remove_exact(self.items.key(victim).hash(), Self::location(victim));
+        debug_assert!(removed, "what is in the list is in the index");
+        recency.list.remove(&self.items, victim);
+        recency.evicted = true;
+        Some(victim)
+    }
+}
+
+impl Visitor for &CuckooLru {
+    #[inline]
+    fn get(&mut self, key: &Key) -> Option<Value> {
+        let hash = key.hash();
+        loop {
+            let item = self.find(key, hash)?;
+            let mut global = self.global();
+            // What is written is written under the lock, and what has the key is in the list: nothing is freed but to be
+            // written anew at once.
+            if self.items.key(item).same(key) {
+                global.list.touch(&self.items, item);
+                return Some(self.items.value(item));
+            }
+        }
+    }
+
+    fn set(&mut self, key: &Key, value: &Value) -> bool {
+        let hash = key.hash();
+        let mut global = self.global();
+        if let Some(item) = self.find(key, hash) {
+            self.items.write_value(item, value);
+            global.list.touch(&self.items, item);
+            return true;
+        }
+        let Some(item) = self.allocate(&mut global) else { return false };
+        self.items.write_key(item, key);
+        self.items.write_value(item, value);
+        global.list.push(&self.items, item);
+        self.table.insert(&self.items, key, hash, CuckooLru::location(item)).is_ok()
+    }
+}
+
+impl Contestant for CuckooLru {
+    fn enter(&self) -> Box<dyn Visitor + '_> {
+        Box::new(self)
+    }
+
+    fn holding(&self) -> Holding {
+        Holding {
+            items: self.table.len(),
+            index: self.table.bytes(),
+            pages: describe_pages(self.items.region()),
+        }
+    }
+
+    fn has_evicted(&self) -> bool {
+        self.global().evicted
+    }
+}

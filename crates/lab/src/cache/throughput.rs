@@ -1,0 +1,222 @@
+//! Kind `cache-throughput`: how many requests a second, by cache, mix and number of threads (the paper's Figure 8).
+//!
+//! All caches are made and filled first, and then take turns as tables do in `index-throughput`. Filled means either that
+//! every record is in it, so that no get misses, or that the workload itself has filled it until an item had to make
+//! way, and warmed it by half as many requests again. Requests are drawn before the clock starts.
+
+use serde::Deserialize;
+use workload::popularity::{Permutation, Zipfian};
+
+use super::choice::CacheChoice;
+use super::contestant::{Contestant, Request, Tally, Value};
+use super::requests::{popularity, streams};
+use crate::experiment::{ExperimentError, Session};
+use crate::index::Key;
+use crate::index::tables::Call;
+use crate::measure::{CoreError, Stopwatch, cores, in_parallel, name_threads, turns};
+
+/// Warm-ups are this part of what is timed.
+const WARM_UP: usize = 10;
+/// Requests drawn at once where time is not taken.
+const BLOCK: usize = 1 << 14;
+/// As in `replacement`.
+const MOST_ROUNDS: u64 = 100;
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    /// The space for items, in bytes.
+    bytes: usize,
+    /// Records that are asked for.
+    records: u64,
+    /// How the caches are filled.
+    fill: Fill,
+    /// The caches.
+    caches: Vec<CacheChoice>,
+    /// The mixes.
+    mixes: Vec<Mix>,
+    /// Numbers of threads.
+    threads: Vec<usize>,
+    /// Requests of one thread in one timed part.
+    requests: usize,
+}
+
+/// What is in a cache when the clock starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Fill {
+    /// Every record.
+    AllRecords,
+    /// What the workload has left there.
+    ByWorkload,
+}
+
+/// A mix of requests; what is left to a hundred are gets, each followed by a set where it misses.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mix {
+    /// The name of the metric in the results.
+    name: String,
+    /// Sets in a hundred requests.
+    sets: u32,
+}
+
+/// A cache that takes part.
+struct Entrant<'p> {
+    choice: &'p CacheChoice,
+    cache: Box<dyn Contestant>,
+}
+
+pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    let available = cores().map_err(core_error)?.len();
+    let (threads, beyond): (Vec<usize>, Vec<usize>) =
+        parameters.threads.iter().partition(|&&threads| threads <= available);
+    for threads in beyond {
+        session.skip(&name_threads(threads), format!("this program may use {available} cores"));
+    }
+    let parts = session.runs() * parameters.mixes.len() * threads.len();
+    session.announce(parameters.caches.len() * (1 + parts));
+    let popularity = popularity(parameters.records)?;
+    let mut entrants = Vec::new();
+    for choice in &parameters.caches {
+        session.begin(format!("filling {}", choice.name));
+        let entrant = Entrant { choice, cache: choice.cache.make(parameters.bytes)? };
+        match parameters.fill {
+            Fill::AllRecords => fill_with_all(&entrant, parameters.records)?,
+            Fill::ByWorkload => fill_by_workload(&entrant, parameters, &popularity)?,
+        }
+        let holding = entrant.cache.holding();
+        let items = holding.items as f64;
+        session.record(&choice.name, "", "items stored", "M", items / 1e6);
+        session.record(&choice.name, "", "index per item", "B", holding.index as f64 / items);
+        if entrant.cache.has_evicted() {
+            let space = parameters.bytes as f64 / items;
+            session.record(&choice.name, "", "cache space per item", "B", space);
+        }
+        session.record_pages(&choice.name, holding.pages);
+        entrants.push(entrant);
+        session.end();
+    }
+    for run in 0..session.runs() {
+        for (mix_number, mix) in parameters.mixes.iter().enumerate() {
+            for &threads in &threads {
+                for turn in turns(entrants.len(), run) {
+                    let entrant = &entrants[turn];
+                    let (name, point) = (&entrant.choice.name, name_threads(threads));
+                    session.begin(format!("{name}: {}, {point}", mix.name));
+                    // The same requests for all caches, other ones in each run.
+                    let seed = 1 + (run * parameters.mixes.len() + mix_number) as u64;
+                    let (rate, tally) = measure(parameters, entrant, &popularity, mix, threads, seed)?;
+                    session.record(name, &point, mix.name.clone(), "M requests/s", rate / 1e6);
+                    let misses = format!("{}: gets that miss", mix.name);
+                    session.record(name, &point, misses, "%", tally.miss_ratio());
+                    session.end();
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn core_error(error: CoreError) -> ExperimentError {
+    ExperimentError::Machine(error.to_string())
+}
+
+/// Puts every record in, in an order that has nothing to do with how often they are asked for.
+fn fill_with_all(entrant: &Entrant<'_>, records: u64) -> Result<(), ExperimentError> {
+    let order = Permutation::new(records, 1)
+        .map_err(|error| ExperimentError::Machine(format!("{records} records: {error}")))?;
+    let mut visitor = entrant.cache.enter();
+    for at in 0..records {
+        let key = Key::of(order.record(at));
+        if !visitor.set(&key, &Value::of(&key)) {
+            return Err(entrant.wrong(format!("it refused a set after {at}")));
+        }
+    }
+    if entrant.cache.has_evicted() {
+        return Err(ExperimentError::Machine(format!(
+            "{records} records do not fit {}: ask for fewer, or a larger cache",
+            entrant.choice.name
+        )));
+    }
+    Ok(())
+}
+
+/// Lets the workload, its first mix, fill the cache.
+fn fill_by_workload(
+    entrant: &Entrant<'_>,
+    parameters: &Parameters,
+    popularity: &Zipfian,
+) -> Result<(), ExperimentError> {
+    let sets = parameters.mixes.first().map_or(0, |mix| mix.sets);
+    let mut stream = streams(popularity, sets, 0).next().expect("streams do not end");
+    let mut visitor = entrant.cache.enter();
+    let mut requests = Vec::new();
+    let (mut asked, mut enough) = (0, u64::MAX);
+    while asked < enough {
+        stream.draw(BLOCK, &mut requests);
+        entrant.check(visitor.perform(&requests))?;
+        asked += BLOCK as u64;
+        if enough == u64::MAX && entrant.cache.has_evicted() {
+            enough = asked + asked / 2;
+        }
+        if asked > parameters.records * MOST_ROUNDS {
+            return Err(ExperimentError::Machine(format!(
+                "{} is never full: ask for more records, or a smaller cache",
+                entrant.choice.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Entrant<'_> {
+    fn wrong(&self, found: String) -> ExperimentError {
+        ExperimentError::WrongAnswer { what: self.choice.name.clone(), found }
+    }
+
+    /// Nothing may be wrong or refused.
+    fn check(&self, tally: Tally) -> Result<(), ExperimentError> {
+        if tally.wrong + tally.refused > 0 { Err(self.wrong(format!("{tally:?}"))) } else { Ok(()) }
+    }
+}
+
+/// Requests a second of all threads together, and what they came to.
+fn measure(
+    parameters: &Parameters,
+    entrant: &Entrant<'_>,
+    popularity: &Zipfian,
+    mix: &Mix,
+    threads: usize,
+    seed: u64,
+) -> Result<(f64, Tally), ExperimentError> {
+    let mut streams: Vec<_> = streams(popularity, mix.sets, seed).take(threads).collect();
+    let mut requests: Vec<Vec<Request>> = vec![Vec::new(); threads];
+    let mut part = |count: usize| -> Result<(f64, Tally), ExperimentError> {
+        for (stream, requests) in streams.iter_mut().zip(&mut requests) {
+            stream.draw(count, requests);
+        }
+        let answers = in_parallel(threads, |thread| {
+            let mut visitor = entrant.cache.enter();
+            let watch = Stopwatch::start();
+            let tally = match entrant.choice.call {
+                Call::Single => visitor.perform(&requests[thread]),
+                Call::Batch => visitor.perform_batched(&requests[thread]),
+            };
+            (tally, watch.elapsed().as_secs_f64())
+        });
+        let (mut rate, mut sum) = (0.0, Tally::default());
+        for (tally, seconds) in answers.map_err(core_error)? {
+            rate += count as f64 / seconds;
+            sum += tally;
+        }
+        entrant.check(sum)?;
+        if parameters.fill == Fill::AllRecords && sum.misses > 0 {
+            return Err(entrant.wrong(format!("every record is in it, and {} gets missed", sum.misses)));
+        }
+        Ok((rate, sum))
+    };
+    part((parameters.requests / WARM_UP).max(1))?;
+    part(parameters.requests)
+}

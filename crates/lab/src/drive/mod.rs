@@ -1,0 +1,48 @@
+//! Driving servers: a load generator and a trace player for anything that speaks memcached's classic protocol.
+//!
+//! A server under a load generator that costs as much as itself is not measured. So requests are drawn and rendered
+//! before the clock starts, replies are only looked at as far as they must be, and what the generator costs is part of
+//! every report. Where correctness is the question, all replies and values are checked instead.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `load` | a load, and what it came to |
+//! | `replay`, `trace` | a recorded trace against a server: get, and on a miss set; traces made ready for it |
+//! | `demand`, `items` | what is asked for; keys and values |
+//! | `contents` | values that say what they are |
+//! | `script` | requests, rendered in advance |
+//! | `driver` | one thread's event loop |
+//! | `counter`, `checker` | counting replies; checking them |
+//! | `tally`, `latency` | what came back; how long it took |
+//! | `endpoint`, `statistics` | where servers listen; what they say of themselves |
+//! | `process` | servers as processes, and their processor time |
+
+mod checker;
+mod contents;
+mod counter;
+mod demand;
+mod driver;
+mod endpoint;
+mod error;
+mod items;
+mod latency;
+mod load;
+mod process;
+mod replay;
+mod script;
+mod statistics;
+mod tally;
+mod trace;
+
+pub use checker::WrongReply;
+pub use contents::{Contents, WrongValue};
+pub use demand::Demand;
+pub use endpoint::Endpoint;
+pub use error::DriveError;
+pub use items::{Items, LARGEST_VALUE, SizesOf, sizes};
+pub use latency::LatencySummary;
+pub use load::{Amount, Filled, Load, LoadReport};
+pub use process::{ProcessClock, ServerCommand, ServerProcess};
+pub use replay::{Replay, ReplayReport, SideBySide};
+pub use statistics::Statistics;
+pub use trace::{ITEM_OVERHEAD, RecordedTrace, WorkingSet};

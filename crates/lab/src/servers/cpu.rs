@@ -1,0 +1,170 @@
+//! Kind `server-cpu`: what requests cost a server, in processor time.
+//!
+//! Throughput depends on the client as much as on the server; the time that the server's process spends on processors for
+//! a key (user and system) does not, and it is what an operator pays. All servers are filled with the same keys and stay
+//! up; they take turns, pattern by pattern. Before anything is measured each of them answers a round of checked requests:
+//! a fast wrong answer counts for nothing. The client's own time stands beside the server's.
+
+use indicatif::ProgressBar;
+use serde::Deserialize;
+use workload::popularity::Popularity;
+
+use super::contender::Contender;
+use super::cores::Cores;
+use super::failed;
+use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, ServerProcess};
+use crate::experiment::{ExperimentError, Session};
+use crate::measure::turns;
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    servers: Vec<Contender>,
+    /// The servers' threads.
+    threads: usize,
+    /// Records, all of which the servers must be able to hold.
+    keys: u64,
+    /// Bytes of keys.
+    key_size: u64,
+    /// Bytes of values.
+    value_size: u64,
+    patterns: Vec<Pattern>,
+    /// Checked requests before the first measurement.
+    checked: u64,
+}
+
+/// How requests come.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pattern {
+    name: String,
+    connections: usize,
+    depth: usize,
+    keys_per_get: usize,
+    /// Keys asked for in a measurement.
+    operations: u64,
+    /// Keys asked for before.
+    warm_up: u64,
+}
+
+struct Running<'p> {
+    name: &'p str,
+    processes: Vec<ServerProcess>,
+}
+
+pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    let names = parameters.servers.iter().map(|server| server.name.as_str());
+    let Some(cores) = Cores::find(session, names)? else { return Ok(()) };
+    session.announce(parameters.servers.len() + session.runs() * parameters.patterns.len());
+    let mut running = Vec::new();
+    for server in &parameters.servers {
+        session.begin(format!("filling {}", server.name));
+        let started = server.start(parameters.threads, &[], Some(cores.server), session)?;
+        if let Some(processes) = started {
+            let server = Running { name: &server.name, processes };
+            server.fill(parameters, cores)?;
+            running.push(server);
+        }
+        session.end();
+    }
+    for run in 0..session.runs() {
+        for pattern in &parameters.patterns {
+            session.begin(format!("{}, run {}", pattern.name, run + 1));
+            for turn in turns(running.len(), run) {
+                let report = running[turn].measure(parameters, pattern, cores, run as u64)?;
+                record(session, running[turn].name, &pattern.name, &report);
+            }
+            session.end();
+        }
+    }
+    Ok(())
+}
+
+/// Records what a run came to.
+fn record(session: &mut Session, server: &str, point: &str, report: &LoadReport) {
+    let mut record = |metric, unit, value| session.record(server, point, metric, unit, value);
+    if let Some(server_cpu) = report.server_cpu {
+        record("server CPU per key", "us", server_cpu);
+        record("client CPU / server CPU", "", report.client_cpu / server_cpu);
+    }
+    record("client CPU per key", "us", report.client_cpu);
+    record("throughput", "M keys/s", report.operations_per_second / 1e6);
+    record("request latency, p50", "us", report.latency.p50);
+    record("request latency, p99", "us", report.latency.p99);
+}
+
+impl Running<'_> {
+    fn load(
+        &self,
+        parameters: &Parameters,
+        pattern: &Pattern,
+        cores: Cores,
+        seed: u64,
+    ) -> Result<Load, DriveError> {
+        Ok(Load {
+            servers: self.processes.iter().map(|process| process.endpoint().clone()).collect(),
+            records: parameters.keys,
+            items: Items::fixed(parameters.key_size, parameters.value_size),
+            demand: Demand::Mixed { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 },
+            connections: pattern.connections,
+            depth: pattern.depth,
+            keys_per_get: pattern.keys_per_get,
+            threads: 1,
+            cores: vec![cores.client],
+            seed,
+            warm_up: Amount::Operations(pattern.warm_up),
+            measured: Amount::Operations(pattern.operations),
+            rate: None,
+            check: false,
+        })
+    }
+
+    /// Stores all records, and checks that they are there and right.
+    fn fill(&self, parameters: &Parameters, cores: Cores) -> Result<(), ExperimentError> {
+        let Some(pattern) = parameters.patterns.first() else { return Ok(()) };
+        let fill = || {
+            let load = self.load(parameters, pattern, cores, u64::MAX)?;
+            let filled = load.fill(&ProgressBar::hidden())?;
+            let warm_up = Amount::Operations(0);
+            let measured = Amount::Operations(parameters.checked);
+            let report = Load { check: true, warm_up, measured, ..load }.run(&[], &ProgressBar::hidden())?;
+            Ok((filled, report))
+        };
+        let (filled, report) = fill().map_err(|error| failed(self.name, error))?;
+        self.expect_all(&report)?;
+        if filled.stored != parameters.keys {
+            return Err(self.wrong(format!("it stored {} of {} records", filled.stored, parameters.keys)));
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        parameters: &Parameters,
+        pattern: &Pattern,
+        cores: Cores,
+        run: u64,
+    ) -> Result<LoadReport, ExperimentError> {
+        let measure = || {
+            let clocks: Vec<_> = self.processes.iter().map(ServerProcess::clock).collect::<Result<_, _>>()?;
+            self.load(parameters, pattern, cores, run)?.run(&clocks, &ProgressBar::hidden())
+        };
+        let report = measure().map_err(|error| failed(self.name, error))?;
+        self.expect_all(&report)?;
+        Ok(report)
+    }
+
+    /// Every key asked for was stored, so every get must hit.
+    fn expect_all(&self, report: &LoadReport) -> Result<(), ExperimentError> {
+        if report.hits == report.gets && report.refused == 0 {
+            return Ok(());
+        }
+        let LoadReport { gets, hits, refused, .. } = report;
+        Err(self.wrong(format!("of {gets} keys that were stored it found {hits}; {refused} were refused")))
+    }
+
+    fn wrong(&self, found: String) -> ExperimentError {
+        ExperimentError::WrongAnswer { what: self.name.to_owned(), found }
+    }
+}

@@ -1,0 +1,36 @@
+//! Experiments on whole servers: our own and memcached, each as a process of its own, driven over loopback TCP.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `contender` | naming a server in a definition, and starting it |
+//! | `cores` | which core servers and client get |
+//! | `cpu` | kind `server-cpu`: what requests cost a server |
+//! | `replay` | kind `server-replay`: hit ratios on a real trace |
+//! | `throughput` | kind `server-throughput`: the paper's section 5.4, Figure 9 |
+
+mod contender;
+mod cores;
+mod cpu;
+mod replay;
+mod throughput;
+
+use crate::drive::DriveError;
+use crate::experiment::{ExperimentError, Laboratory};
+
+/// Adds the kinds of experiment on servers.
+pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
+    laboratory
+        .with_kind("server-cpu", cpu::run)
+        .with_kind("server-replay", replay::run)
+        .with_kind("server-throughput", throughput::run)
+}
+
+/// What went wrong while `server` was driven, as an experiment tells it.
+fn failed(server: &str, error: DriveError) -> ExperimentError {
+    match error {
+        DriveError::Reply(reply) => {
+            ExperimentError::WrongAnswer { what: server.to_owned(), found: reply.to_string() }
+        }
+        other => ExperimentError::Machine(format!("{server}: {other}")),
+    }
+}

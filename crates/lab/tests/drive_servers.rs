@@ -1,0 +1,230 @@
+//! The load generator and the trace player against real servers: ours in this process, and memcached where it is
+//! installed. What both sides counted must agree.
+
+// Tests say what they skip.
+#![allow(clippy::print_stderr)]
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use lookaside_lab::drive::{
+    Amount, Demand, Endpoint, Items, Load, RecordedTrace, Replay, ServerCommand, ServerProcess, SizesOf,
+    Statistics, sizes,
+};
+use rand::RngExt;
+use server::{Server, Settings, UnixSocket};
+use workload::data::DataFolder;
+use workload::generator::seeded;
+use workload::popularity::Popularity;
+use workload::trace::Trace;
+use workload::ycsb::CoreWorkload;
+
+/// A server to be driven, which ends with this.
+struct Peer {
+    name: &'static str,
+    endpoint: Endpoint,
+    process: Option<ServerProcess>,
+    _ours: Option<Server>,
+}
+
+fn ours() -> Peer {
+    let tcp = vec![([127, 0, 0, 1], 0).into()];
+    let server = Server::start(Settings { tcp, threads: 2, ..Settings::default() }).unwrap();
+    let endpoint = Endpoint::Tcp(server.addresses()[0]);
+    Peer { name: "lookaside", endpoint, process: None, _ours: Some(server) }
+}
+
+/// memcached with these arguments.
+fn memcached(arguments: &str) -> Option<Peer> {
+    let program = std::env::var("LOOKASIDE_MEMCACHED").unwrap_or_else(|_| "memcached".into());
+    if std::process::Command::new(&program).arg("-V").output().is_err() {
+        let required = std::env::var("LOOKASIDE_REQUIRE_PEERS").is_ok_and(|value| value == "1");
+        assert!(!required, "{program} is not installed, and it is required");
+        eprintln!("skipped: {program} is not installed");
+        return None;
+    }
+    let user = if rustix::process::geteuid().is_root() { "-u root" } else { "" };
+    let line = format!("{program} {user} {arguments}");
+    let process = ServerCommand::parse(&line).unwrap().start(None).unwrap();
+    let endpoint = process.endpoint().clone();
+    Some(Peer { name: "memcached", endpoint, process: Some(process), _ours: None })
+}
+
+fn peers() -> impl Iterator<Item = Peer> {
+    std::iter::once(ours()).chain(memcached("-t 2 -m 64"))
+}
+
+fn load(endpoint: &Endpoint, demand: Demand) -> Load {
+    Load {
+        servers: vec![endpoint.clone()],
+        records: 500,
+        items: Items::new(
+            sizes("etc", SizesOf::Keys, 1.0).unwrap(),
+            sizes("etc", SizesOf::Values, 1.0).unwrap(),
+        ),
+        demand,
+        connections: 5,
+        depth: 7,
+        keys_per_get: 3,
+        threads: 2,
+        cores: Vec::new(),
+        seed: 3,
+        warm_up: Amount::Operations(500),
+        measured: Amount::Operations(20_000),
+        rate: None,
+        check: true,
+    }
+}
+
+#[test]
+fn both_sides_count_the_same() {
+    for peer in peers() {
+        let demand = Demand::Mixed { popularity: Popularity::scrambled(500, 0.99).unwrap(), gets: 0.7 };
+        let load = load(&peer.endpoint, demand);
+        assert_eq!(load.fill(&ProgressBar::hidden()).unwrap().stored, 500);
+        let counts = || {
+            let statistics = Statistics::of(&peer.endpoint).unwrap();
+            ["cmd_get", "get_hits", "cmd_set", "evictions"].map(|name| statistics.number(name).unwrap())
+        };
+        let before = counts();
+        let report = load.run(&[], &ProgressBar::hidden()).unwrap();
+        let after = counts();
+        assert_eq!((report.operations, report.gets + report.sets), (20_000, 20_000), "{}", peer.name);
+        assert_eq!(report.hits, report.gets, "{}: all keys were stored", peer.name);
+        // The server counted the warm-up, too.
+        let [gets, hits, sets, evictions] = std::array::from_fn(|at| after[at] - before[at]);
+        assert_eq!((gets + sets, hits, evictions), (20_500, gets, 0), "{}", peer.name);
+        assert!((gets - report.gets) + (sets - report.sets) == 500, "{}", peer.name);
+        assert_eq!(Statistics::of(&peer.endpoint).unwrap().number("curr_items"), Some(500));
+    }
+}
+
+#[test]
+fn every_letter_of_ycsb_is_answered_rightly() {
+    for peer in peers() {
+        for core in [CoreWorkload::A, CoreWorkload::B, CoreWorkload::C, CoreWorkload::D, CoreWorkload::F] {
+            let load = load(&peer.endpoint, Demand::Ycsb(core));
+            load.fill(&ProgressBar::hidden()).unwrap();
+            let report = load.run(&[], &ProgressBar::hidden()).unwrap();
+            assert!(report.operations >= 20_000 && report.hits > 0, "{} {core:?}: {report:?}", peer.name);
+        }
+    }
+}
+
+#[test]
+fn large_values_come_back_whole() {
+    for peer in peers() {
+        let demand = Demand::Mixed { popularity: Popularity::uniform(20).unwrap(), gets: 0.5 };
+        let load = Load {
+            records: 20,
+            items: Items::new(
+                sizes("16", SizesOf::Keys, 1.0).unwrap(),
+                sizes("1-900000", SizesOf::Values, 1.0).unwrap(),
+            ),
+            measured: Amount::Operations(400),
+            ..load(&peer.endpoint, demand)
+        };
+        load.fill(&ProgressBar::hidden()).unwrap();
+        let report = load.run(&[], &ProgressBar::hidden()).unwrap();
+        assert_eq!((report.operations, report.refused), (400, 0), "{}", peer.name);
+        assert!(report.received_bytes > 10_000_000, "{}: {report:?}", peer.name);
+    }
+}
+
+#[test]
+fn a_unix_socket_is_as_good() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let unix = Some(UnixSocket { path: path.clone(), mode: 0o700 });
+    let _server = Server::start(Settings { tcp: Vec::new(), unix, ..Settings::default() }).unwrap();
+    let demand = Demand::Mixed { popularity: Popularity::uniform(500).unwrap(), gets: 0.9 };
+    let load = load(&Endpoint::unix(&path), demand);
+    load.fill(&ProgressBar::hidden()).unwrap();
+    let report = load.run(&[], &ProgressBar::hidden()).unwrap();
+    assert_eq!((report.operations, report.hits), (20_000, report.gets));
+}
+
+#[test]
+fn a_process_that_serves_takes_time_and_one_that_does_not_takes_none() {
+    let Some(peer) = memcached("-t 2 -m 64") else { return };
+    let process = peer.process.as_ref().unwrap();
+    let clock = process.clock().unwrap();
+    let demand = Demand::Mixed { popularity: Popularity::uniform(500).unwrap(), gets: 1.0 };
+    let load = Load {
+        measured: Amount::Time(Duration::from_millis(300)),
+        warm_up: Amount::Time(Duration::from_millis(50)),
+        check: false,
+        ..load(&peer.endpoint, demand)
+    };
+    let report = load.run(&[clock], &ProgressBar::hidden()).unwrap();
+    let server = report.server_cpu.unwrap();
+    assert!(server > 0.01 && report.client_cpu > 0.01, "{report:?}");
+    assert!((0.29..5.0).contains(&report.seconds), "{report:?}");
+    assert!(process.peak_resident().unwrap() > 1 << 20);
+    let id = process.id();
+    drop(peer);
+    assert!(
+        lookaside_lab::drive::ProcessClock::of(id).and_then(|clock| clock.now()).is_err(),
+        "it has ended"
+    );
+}
+
+#[test]
+fn a_replay_hits_as_a_cache_that_holds_everything_would() {
+    let mut random = seeded(11);
+    // Few keys and many repetitions close to each other: windows end early all the time.
+    let names: Vec<String> = (0..400).map(|number| format!("user:{number}")).collect();
+    let order: Vec<usize> =
+        (0..20_000).map(|_| (random.random::<f64>().powi(3) * names.len() as f64) as usize).collect();
+    let mut seen = HashSet::new();
+    let hits = order.iter().filter(|key| !seen.insert(**key)).count() as u64;
+    let trace = RecordedTrace::of_gets(order.iter().map(|key| names[*key].as_str()));
+    let items =
+        Items::new(sizes("1", SizesOf::Keys, 1.0).unwrap(), sizes("1-3000", SizesOf::Values, 1.0).unwrap());
+    for depth in [1, 2, 16, 300] {
+        let replay = Replay::new(&trace, &items, depth);
+        assert_eq!(replay.working_set().keys, seen.len() as u64);
+        for peer in peers() {
+            let report = replay.play(peer.name, &peer.endpoint, None, &ProgressBar::hidden()).unwrap();
+            assert_eq!((report.requests, report.hits), (20_000, hits), "{} at depth {depth}", peer.name);
+            assert_eq!((report.sets, report.evictions), (seen.len() as u64, Some(0)), "{}", peer.name);
+        }
+    }
+}
+
+#[test]
+fn a_real_trace_hits_as_a_cache_that_holds_everything_would() {
+    let file = match DataFolder::find().and_then(|folder| folder.file("traces/web07.trace.xz")) {
+        Ok(file) => file,
+        Err(reason) => return eprintln!("skipped: {reason}"),
+    };
+    let mut seen = HashSet::new();
+    let hits = Trace::open(&file)
+        .unwrap()
+        .filter(|record| !seen.insert(record.as_ref().unwrap().key.clone()))
+        .count();
+    let trace = RecordedTrace::read("traces/web07.trace.xz", usize::MAX).unwrap();
+    let items = Items::fixed(0, 100);
+    let peer = ours();
+    let replay = Replay::new(&trace, &items, 16);
+    let report = replay.play(peer.name, &peer.endpoint, None, &ProgressBar::hidden()).unwrap();
+    assert_eq!((report.requests, report.hits), (76_118, hits as u64));
+    assert_eq!(report.working_set.keys, 20_484);
+    assert_eq!(Statistics::of(&peer.endpoint).unwrap().number("curr_items"), Some(20_484));
+}
+
+/// With less memory than the trace needs there are evictions.
+#[test]
+fn a_replay_in_little_memory_evicts() {
+    let names: Vec<String> = (0..3000).map(|number| format!("key{number}")).collect();
+    let trace = RecordedTrace::of_gets((0..9000).map(|at| names[at * 7 % 3000].as_str()));
+    let items = Items::fixed(0, 20_000);
+    let replay = Replay::new(&trace, &items, 16);
+    assert_eq!(replay.working_set().mebibytes(1, 1), 58);
+    let Some(peer) = memcached("-t 1 -m 16") else { return };
+    let clock = peer.process.as_ref().unwrap().clock().unwrap();
+    let report = replay.play(peer.name, &peer.endpoint, Some(clock), &ProgressBar::hidden()).unwrap();
+    assert!(report.evictions.unwrap() > 1000, "{report:?}");
+    assert!(report.hit_ratio < 0.9 && report.server_cpu.unwrap() > 0.0, "{report:?}");
+}
