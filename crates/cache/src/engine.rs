@@ -7,11 +7,13 @@
 //!   3. a new page, while the limit allows             nobody else does
 //!   4. evict, and see 2
 //!   5. a page from the reserve
-//!   6. empty a page of another class, and see 5
+//!   6. wait for the readers who are in the way
+//!   7. empty a page of another class, and see 5
 //! ```
 //!
 //! In a full cache step 1 is what happens: each allocation that leaves fewer chunks free or in limbo than the class's
-//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. An allocation never waits.
+//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 6 comes only after both reserves, for a
+//! reader whose thread has lost its core in the middle of a lookup.
 //!
 //! Locks are taken one at a time: a class's, or the index's buckets', or the pool's. The hash of a victim's key is
 //! computed while its class is locked, which keeps the item where it is; the index is asked to remove exactly that
@@ -21,6 +23,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use atomics::Registry;
 use crossbeam_utils::CachePadded;
@@ -48,6 +52,10 @@ const LARGEST_RESERVE: usize = 64;
 const MOST_PAGES_EMPTIED: usize = 4;
 /// Times an allocation goes through its steps before it takes to the reserve.
 const ROUNDS: usize = 4;
+/// How long an allocation waits for readers at the most: some turns of a scheduler, on a machine with too many threads.
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+/// How long it does nothing but yield.
+const LONGEST_YIELDING: Duration = Duration::from_micros(100);
 /// Buckets that the index starts with: one piece of its budget.
 const INITIAL_BUCKETS: usize = (64 << 10) / DefaultLayout::BUCKET_BYTES;
 
@@ -283,7 +291,11 @@ impl<P: Policy> Engine<P> {
             }
         }
         let mut found = self.adopt(class, Need::Urgent);
-        if self.config.eviction == Eviction::ByPolicy {
+        let readers_left = found || self.wait_for_readers();
+        if !found && readers_left {
+            found = self.recycle(class, class.lock());
+        }
+        if self.config.eviction == Eviction::ByPolicy && readers_left {
             for _ in 0..MOST_PAGES_EMPTIED {
                 if found {
                     break;
@@ -298,6 +310,26 @@ impl<P: Policy> Engine<P> {
             state.tallies.out_of_memory += 1;
         }
         at.ok_or(StoreError::OutOfMemory)
+    }
+
+    /// Waits until those have left who were pinned when it was called, and says whether they have.
+    ///
+    /// Nobody stays pinned for longer than it takes to look something up, but the kernel may take a thread off its core
+    /// meanwhile. By then the reserves, which are there for this, are gone: evicting more would empty the cache without
+    /// freeing a byte, and refusing would be an error that no client has earned. The caller must not be pinned.
+    #[cold]
+    fn wait_for_readers(&self) -> bool {
+        let present = self.epochs.advance();
+        let began = Instant::now();
+        while self.epochs.safe_before() < present {
+            match began.elapsed() {
+                waited if waited > LONGEST_WAIT => return false,
+                // Whoever is waited for may need this core.
+                waited if waited > LONGEST_YIELDING => thread::sleep(LONGEST_YIELDING),
+                _ => thread::yield_now(),
+            }
+        }
+        true
     }
 
     fn reserve_of(&self, class: &Class<P>, state: &ClassState<P>) -> usize {

@@ -79,10 +79,11 @@ impl Epochs {
         Epoch(self.global.load(Ordering::Relaxed))
     }
 
-    /// Starts a new epoch, so that what is stamped so far can become reusable.
-    pub(crate) fn advance(&self) {
+    /// Starts a new epoch, so that what is stamped so far can become reusable: once
+    /// [`safe_before`](Epochs::safe_before) has reached the one that is returned.
+    pub(crate) fn advance(&self) -> Epoch {
         // Relaxed: the fences order everything that must be ordered.
-        self.global.fetch_add(1, Ordering::Relaxed);
+        Epoch(self.global.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// The first epoch whose stamps are not yet safe: whatever carries an earlier one may be reused.

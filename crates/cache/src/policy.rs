@@ -5,7 +5,7 @@
 //! class, it names the one to evict.
 //!
 //! To add one: implement [`Policy`], and hand it to [`crate::Cache`] as its type parameter; `tests/policies.rs` runs every
-//! policy through the model, and `experiments/memc3-table3.toml` measures it.
+//! policy through its checks, and `experiments/memc3-policies.toml` measures it on recorded requests.
 
 use std::fmt;
 

@@ -167,6 +167,40 @@ fn a_kept_value_outlives_its_item_and_holds_only_its_own_memory() {
     assert!(session.pin().get(b"key-000000000001").unwrap().keep().is_none());
 }
 
+/// A thread that loses its core in the middle of a lookup holds up memory for some milliseconds, in which other threads may
+/// store more than all reserves: they wait for it.
+#[test]
+fn a_reader_who_takes_its_time_costs_no_store() {
+    let cache: Cache = Cache::new(config(2 * MIB)).unwrap();
+    let mut writer = cache.session();
+    for key in 0..10_000 {
+        set(&mut writer, key, 1000).unwrap();
+    }
+    let (mut stored, mut waited) = (0, false);
+    std::thread::scope(|scope| {
+        let (pinned, is_pinned) = std::sync::mpsc::channel();
+        let mut reader = cache.session();
+        let slow = scope.spawn(move || {
+            for _ in 0..10 {
+                let guard = reader.pin();
+                pinned.send(()).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                drop(guard);
+            }
+        });
+        while is_pinned.recv().is_ok() {
+            let began = std::time::Instant::now();
+            for _ in 0..2000 {
+                assert!(set(&mut writer, stored, 1000).is_ok(), "store {stored} was refused");
+                stored += 1;
+            }
+            waited |= began.elapsed() >= std::time::Duration::from_millis(5);
+        }
+        slow.join().unwrap();
+    });
+    assert!(stored >= 2000 && waited, "the reserves were never used up: {stored} stores");
+}
+
 #[test]
 fn a_pinned_reader_keeps_what_it_found_through_everything() {
     let cache: Cache = Cache::new(config(4 * MIB)).unwrap();
@@ -186,12 +220,16 @@ fn a_pinned_reader_keeps_what_it_found_through_everything() {
     for key in 0..20_000 {
         match set(&mut writer, key, 1000) {
             Ok(_) => {}
-            // Nothing can be reused while somebody reads: the whole cache may end up in limbo.
+            // Nothing can be reused while somebody reads, and he has been waited for.
             Err(StoreError::OutOfMemory) => refused += 1,
             Err(error) => panic!("{error}"),
         }
+        if refused == 10 {
+            break;
+        }
     }
-    assert!(refused > 0, "more was stored than there is memory, and none of it could be reused");
+    assert_eq!(refused, 10, "more was stored than there is memory, and none of it could be reused");
+    assert!(cache.len() > 1000, "evicting more than the reserve would free nothing");
     for (key, hit) in found.iter().enumerate() {
         assert!(hit.unwrap().contiguous().unwrap().iter().all(|&byte| byte == key as u8));
     }

@@ -47,13 +47,19 @@ impl<L: Layout> Table<L> {
         hashes: &[u64],
         found: &mut [Option<Location>],
     ) {
-        for &hash in hashes {
-            self.prefetch(hash);
+        let geometry = self.geometry();
+        let mut sought = [Self::seek(0, geometry); GROUP];
+        for (&hash, sought) in hashes.iter().zip(&mut sought) {
+            *sought = Self::seek(hash, geometry);
+            self.prefetch_bucket(sought.candidates.0);
+            self.prefetch_bucket(sought.candidates.1);
         }
         let mut settled = [true; GROUP];
-        for ((&hash, found), settled) in hashes.iter().zip(&mut *found).zip(&mut settled) {
+        for (((&hash, &sought), found), settled) in
+            hashes.iter().zip(&sought).zip(&mut *found).zip(&mut settled)
+        {
             // The first location whose tag agrees: nearly always the right one.
-            *found = match self.probe(hash, Tag::of(hash, L::TAG_BITS), &mut |_| true) {
+            *found = match self.probe(hash, sought, &mut |_| true) {
                 Probe::Found(location) => {
                     entries.prefetch(location);
                     Some(location)

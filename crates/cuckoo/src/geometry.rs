@@ -61,8 +61,10 @@ impl Geometry {
     /// The bucket for one of a key's two hashes.
     #[inline]
     fn bucket(self, hash: u64) -> usize {
+        let low = hash as usize & (self.base - 1);
         let index = hash as usize & (2 * self.base - 1);
-        if index < self.open { index } else { index - self.base }
+        // An index that is not open has the bit that is not in `low`.
+        if index < self.open { index } else { low }
     }
 
     /// Both candidates of a key: they may coincide.

@@ -31,12 +31,15 @@ use crate::geometry::Geometry;
 use crate::layout::{Bucket, Layout};
 use crate::slot::{Location, Tag, Word};
 use crate::table::{Entries, LockedKey, Table};
+use crate::tags;
 use atomics::Ordering;
 
 /// Searches an insert makes before it gives up; each but the last failed because others were writing.
 const ATTEMPTS: usize = 64;
 /// Displacements tried in one search by walks, all of them together: the paper's bound.
 const MOST_STEPS: usize = 500;
+/// The number of no tag: that of an empty slot.
+const EMPTY: u64 = 0;
 /// Buckets looked at in one breadth-first search.
 const MOST_BUCKETS: usize = 512;
 
@@ -238,11 +241,11 @@ impl<L: Layout> Table<L> {
     }
 
     fn free_slots(&self, bucket: usize) -> usize {
-        self.buckets[bucket].slots().iter().filter(|cell| cell.load().is_empty()).count()
+        tags::in_one(&self.buckets[bucket], EMPTY).len()
     }
 
     fn free_slot(&self, bucket: usize) -> Option<usize> {
-        self.buckets[bucket].slots().iter().position(|cell| cell.load().is_empty())
+        tags::in_one(&self.buckets[bucket], EMPTY).next()
     }
 
     /// Makes all moves of a path but that of its first step, which the caller makes together with its insert. `None` if

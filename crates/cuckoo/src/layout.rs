@@ -41,12 +41,14 @@ pub(crate) mod sealed {
 
     #[cfg(not(loom))]
     pub trait Bucket: Send + Sync + pages::Zeroed {
+        const SLOTS: usize;
         fn slots(&self) -> &[SlotCell];
         fn version(&self) -> Option<&Version>;
     }
 
     #[cfg(loom)]
     pub trait Bucket: Send + Sync + Default {
+        const SLOTS: usize;
         fn slots(&self) -> &[SlotCell];
         fn version(&self) -> Option<&Version>;
     }
@@ -152,6 +154,8 @@ impl<const S: usize> Default for StripedBucket<S> {
 }
 
 impl<const S: usize> Bucket for InlineBucket<S> {
+    const SLOTS: usize = S;
+
     #[inline(always)]
     fn slots(&self) -> &[SlotCell] {
         &self.slots
@@ -164,6 +168,8 @@ impl<const S: usize> Bucket for InlineBucket<S> {
 }
 
 impl<const S: usize> Bucket for StripedBucket<S> {
+    const SLOTS: usize = S;
+
     #[inline(always)]
     fn slots(&self) -> &[SlotCell] {
         &self.slots

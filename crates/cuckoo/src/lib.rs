@@ -18,6 +18,7 @@
 //! | `layout` | four, seven or eight slots a bucket; where the version is |
 //! | `geometry` | which two buckets a key may be in, at any number of buckets |
 //! | `version` | the protocol between readers and writers, and why it is right |
+//! | `tags` | comparing a bucket's tags all at once |
 //! | `table` | lookup, removal, replacement |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
@@ -38,6 +39,7 @@ mod layout;
 mod loom_tests;
 mod slot;
 mod table;
+mod tags;
 mod version;
 
 pub use config::{Config, CreateError, Growth, Linear, Search};

@@ -65,6 +65,12 @@ impl Tag {
         Tag((hash >> (64 - bits)).max(1))
     }
 
+    /// Its number, never zero.
+    #[inline]
+    pub(crate) fn raw(self) -> u64 {
+        self.0
+    }
+
     /// hash(tag) of the paper: what the index of a key's one bucket is combined with to get the other.
     ///
     /// A fixed mix to 64 bits, masked where it is used, so that both candidates of a key keep their low bits when the
@@ -120,6 +126,12 @@ impl Word {
     #[inline]
     pub(crate) fn has_tag(self, tag: Tag) -> bool {
         (self.0 ^ tag.0 << Tag::SHIFT) >> Tag::SHIFT == 0
+    }
+
+    /// The tag's number; zero for the empty word, which has none.
+    #[inline]
+    pub(crate) fn raw_tag(self) -> u64 {
+        self.0 >> Tag::SHIFT
     }
 
     #[inline]

@@ -8,7 +8,7 @@
 //!   loop
 //!     (b1, b2) = candidates(hash, geometry)
 //!     v1, v2 = versions of b1, b2
-//!     for each slot of b1 and b2 whose tag agrees
+//!     for each slot of b1 and b2 whose tag agrees           compared together: see `tags`
 //!       if its entry holds the key: return it          a hit needs no second look: see `version`
 //!     if versions and candidates are unchanged: return none
 //! ```
@@ -24,6 +24,7 @@ use crate::config::{Config, CreateError, Growth};
 use crate::geometry::Geometry;
 use crate::layout::{Bucket, Buckets, Layout, SlotCell};
 use crate::slot::{Location, Tag, Word};
+use crate::tags::{self, SlotSet};
 use crate::version::Version;
 use atomics::{AtomicBool, AtomicUsize, Ordering};
 
@@ -95,6 +96,16 @@ pub struct Table<L: Layout = crate::DefaultLayout> {
     pub(crate) config: Config,
     /// Bytes taken from the budget: changed only by who holds `splitting`.
     pub(crate) taken: AtomicUsize,
+}
+
+/// Where a key is looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sought {
+    tag: Tag,
+    /// Open buckets when the look began.
+    open: usize,
+    /// Its buckets in a table of so many.
+    pub(crate) candidates: (usize, usize),
 }
 
 /// What an optimistic search came to.
@@ -172,24 +183,40 @@ impl<L: Layout> Table<L> {
     ///
     /// `holds` is called for each entry whose tag agrees (for few that are not the one sought) and must compare the full
     /// key. The entry was in the table at some moment during the call.
-    #[inline]
+    // Always: what a call saves and restores is a seventh of the instructions, and these are what limits it (see `tags`).
+    #[inline(always)]
     pub fn get(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
-        let tag = Tag::of(hash, L::TAG_BITS);
-        for _ in 0..OPTIMISTIC_ATTEMPTS {
-            match self.probe(hash, tag, &mut holds) {
+        match self.probe(hash, Self::seek(hash, self.geometry()), &mut holds) {
+            Probe::Found(location) => Some(location),
+            Probe::Absent => None,
+            Probe::Disturbed => self.get_again(hash, holds),
+        }
+    }
+
+    /// After an optimistic look that was disturbed.
+    #[cold]
+    fn get_again(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
+        for _ in 1..OPTIMISTIC_ATTEMPTS {
+            match self.probe(hash, Self::seek(hash, self.geometry()), &mut holds) {
                 Probe::Found(location) => return Some(location),
                 Probe::Absent => return None,
                 Probe::Disturbed => {}
             }
         }
-        self.get_locked(hash, tag, holds)
+        self.get_locked(hash, Tag::of(hash, L::TAG_BITS), holds)
+    }
+
+    /// Where a key of this hash is to be looked for, in a table of this geometry.
+    #[inline(always)]
+    pub(crate) fn seek(hash: u64, geometry: Geometry) -> Sought {
+        let tag = Tag::of(hash, L::TAG_BITS);
+        Sought { tag, open: geometry.open(), candidates: geometry.candidates(hash, tag) }
     }
 
     /// One optimistic look at both buckets.
     #[inline(always)]
-    pub(crate) fn probe(&self, hash: u64, tag: Tag, holds: &mut impl FnMut(Location) -> bool) -> Probe {
-        let geometry = self.geometry();
-        let (first, second) = geometry.candidates(hash, tag);
+    pub(crate) fn probe(&self, hash: u64, sought: Sought, holds: &mut impl FnMut(Location) -> bool) -> Probe {
+        let Sought { tag, open, candidates: (first, second) } = sought;
         let buckets = [&self.buckets[first], &self.buckets[second]];
         if L::STRIPES > 0 {
             // With inline versions the snapshots below fetch both lines; here nothing has touched the second one yet.
@@ -197,24 +224,23 @@ impl<L: Layout> Table<L> {
         }
         let versions = [self.version(first), self.version(second)];
         let snapshots = versions.map(Version::snapshot);
-        for bucket in buckets {
-            for cell in bucket.slots() {
-                let word = cell.load();
-                if word.has_tag(tag) && holds(word.location()) {
-                    return Probe::Found(word.location());
-                }
+        for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
+            let bucket = buckets[usize::from(slot >= SlotSet::SECOND)];
+            let word = bucket.slots()[slot % SlotSet::SECOND].load();
+            if word.has_tag(tag) && holds(word.location()) {
+                return Probe::Found(word.location());
             }
         }
-        if versions.map(Version::snapshot) == snapshots
-            && self.geometry().candidates(hash, tag) == (first, second)
-        {
+        let unmoved = versions.map(Version::snapshot) == snapshots;
+        // pairs with the release in `publish`, as in `geometry`.
+        let now = self.open.load(Ordering::Acquire);
+        if unmoved && (now == open || Geometry::new(now).candidates(hash, tag) == (first, second)) {
             Probe::Absent
         } else {
             Probe::Disturbed
         }
     }
 
-    #[cold]
     fn get_locked(&self, hash: u64, tag: Tag, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
         let locked = self.lock_candidates(hash, tag, None);
         self.find_locked(&locked, tag, |word| holds(word.location())).map(|(_, word)| word.location())
@@ -427,7 +453,8 @@ impl<L: Layout> Table<L> {
     ) -> Option<(&SlotCell, Word)> {
         [key.candidates.0, key.candidates.1]
             .into_iter()
-            .flat_map(|bucket| self.buckets[bucket].slots())
+            .map(|bucket| &self.buckets[bucket])
+            .flat_map(|bucket| tags::in_one(bucket, tag.raw()).map(|slot| &bucket.slots()[slot]))
             .map(|cell| (cell, cell.load()))
             .find(|&(_, word)| word.has_tag(tag) && is_it(word))
     }

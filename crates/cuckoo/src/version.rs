@@ -48,6 +48,10 @@
 //! known, so the version, or the candidates, have changed, and the miss is not believed. The case of a slot reused since
 //! is the same: who stores there has held the same lock later.
 //!
+//! A reader compares tags first, of all slots together, and then loads the slots that may have its key ([`crate::tags`]). The
+//! comparison is a look at each slot like any other, and the load another one, later: what has been said of the slot of
+//! that copy holds for both.
+//!
 //! The paper (section 3.2.1) makes the counter odd before a move and even after it, and readers wait while it is odd.
 //! One step between copy and clear is enough, because here the entry is duplicated for a moment, never absent; so no
 //! reader ever waits for a writer that was preempted.
@@ -66,7 +70,7 @@
 //!
 //! Fan, Andersen, Kaminsky, "MemC3", NSDI 2013, section 3.2 and appendix A. Kung and Robinson, "On optimistic methods for
 //! concurrency control", TODS 1981. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012:
-//! slots are atomics loaded with acquire, so no fence is needed before the second look.
+//! slots are loaded with acquire, so no fence is needed before the second look.
 
 use atomics::{AtomicU32, Ordering, spin_loop, yield_now};
 

@@ -1,6 +1,7 @@
 //! Every definition is run once, in its quick size: it must measure what it promises, and every row that its
 //! expectations and references speak of must be among what it measured.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
@@ -9,6 +10,7 @@ use lookaside_lab::machine::Provenance;
 use lookaside_lab::measure;
 use lookaside_lab::report::Report;
 use lookaside_lab::results::Results;
+use workload::data;
 
 fn catalogue() -> Catalogue {
     Catalogue::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -36,10 +38,17 @@ fn every_definition_measures_what_it_promises() {
         assert!(report.quick && report.verdicts.is_empty());
         assert!(results.rows.iter().all(|row| row.runs >= 1 && row.minimum <= row.median));
         if !all_points {
-            assert!(!results.skipped.is_empty() || definition.kind != "index-throughput");
+            assert!(!results.skipped.is_empty() || !definition.kind.ends_with("-throughput"));
             continue;
         }
-        assert!(results.skipped.is_empty(), "{:?}", results.skipped);
+        // Recorded requests are not part of the repository: where they are missing, that is said.
+        if !results.skipped.is_empty() {
+            let absent = |skipped: &String| skipped.contains(data::VARIABLE);
+            assert!(results.skipped.iter().all(absent), "{}: {:?}", definition.name, results.skipped);
+            // Not `eprintln`, which the test harness keeps to itself when a test passes.
+            writeln!(std::io::stderr(), "skipped: {}: {}", definition.name, results.skipped[0]).unwrap();
+            continue;
+        }
         for expectation in &definition.expectations {
             let verdict = expectation.judge(&results.rows);
             assert_ne!(verdict.outcome, Outcome::Unmeasured, "{}: {verdict:?}", definition.name);

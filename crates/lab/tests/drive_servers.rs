@@ -161,7 +161,6 @@ fn a_process_that_serves_takes_time_and_one_that_does_not_takes_none() {
     let server = report.server_cpu.unwrap();
     assert!(server > 0.01 && report.client_cpu > 0.01, "{report:?}");
     assert!((0.29..5.0).contains(&report.seconds), "{report:?}");
-    assert!(process.peak_resident().unwrap() > 1 << 20);
     let id = process.id();
     drop(peer);
     assert!(

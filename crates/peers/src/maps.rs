@@ -56,7 +56,7 @@ impl Dash {
 }
 
 impl Index for Dash {
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
         self.0.get(key).map(|record| *record)
     }
@@ -84,7 +84,7 @@ impl Papaya {
 }
 
 impl Index for Papaya {
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
         self.0.pin().get(key).copied()
     }
@@ -123,7 +123,7 @@ impl Standard {
 }
 
 impl Index for Standard {
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }

@@ -2,7 +2,7 @@
 //!
 //! It knows bytes in and bytes out, no sockets, so tests and the fuzzer can talk to it directly. The caller offers what was
 //! received; the conversation serves as many requests as are complete and says how much of it is done with. The rest, at
-//! most [`MOST_LEFT`] bytes, is to be offered again with what comes after it.
+//! most [`MOST_LEFT`] bytes if it is more bytes that are needed, is to be offered again with what comes after it.
 //!
 //! ```text
 //!                  +--------------------------- Command <---------------------------+
@@ -29,7 +29,7 @@ use crate::output::Output;
 /// A value is waited for in the receive buffer if it and its line are not longer than this; a longer one is written into
 /// the cache's memory as it comes.
 const MOST_BUFFERED: usize = 16 << 10;
-/// What a conversation leaves of what it was offered, at the most: the receive buffer must be larger.
+/// What a conversation that needs more leaves of what it was offered, at the most: the receive buffer must be larger.
 pub(crate) const MOST_LEFT: usize = MOST_BUFFERED;
 /// Keys looked up together.
 const GATHERED: usize = 64;

@@ -119,9 +119,11 @@ impl Executor {
     fn may_store(&mut self, verb: protocol::Verb, key: &[u8], more: usize) -> bool {
         let settings = &self.shared.settings;
         !extends(verb)
-            || !self.session.pin().peek(key).is_some_and(|hit| {
-                settings.is_too_large(key.len(), hit.value_len() + more, hit.flags())
-            })
+            || !self
+                .session
+                .pin()
+                .peek(key)
+                .is_some_and(|hit| settings.is_too_large(key.len(), hit.value_len() + more, hit.flags()))
     }
 
     /// Makes room for a value that is still to come.

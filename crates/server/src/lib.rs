@@ -30,8 +30,9 @@
 //! # Bounds
 //!
 //! Beside the cache's own ([`cache`]), a worker has 64 KiB to receive into and a few spare outputs. A connection has no
-//! memory of its own while its client neither sends half a request nor leaves replies unread; at worst it has 16 KiB of the
-//! one and about 40 KiB of the other, plus one large value that stays in the cache's memory.
+//! memory of its own while its client neither sends half a request nor leaves replies unread. Half a request is at most
+//! 16 KiB. A client that does not read costs at most 64 KiB of requests, as much as is received at once, and 64 KiB of
+//! replies, plus up to 256 KiB of large values, and one more, that stay in the cache's memory.
 
 #![forbid(unsafe_code)]
 

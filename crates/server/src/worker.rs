@@ -15,8 +15,9 @@
 //! (epoll(7), question 9), so no second one is needed to learn that.
 //!
 //! One receive buffer and one output serve all connections of a worker in turn. A connection owns memory only while it has
-//! half a request or replies that its client does not take: at most [`MOST_LEFT`] bytes of the one, a full
-//! [`Output`] of the other. It is then not read from, so a client that does not read its replies blocks nobody but itself.
+//! half a request or replies that its client does not take: at most [`MOST_LEFT`] bytes of the one; of the other a full
+//! [`Output`], and the requests behind it that came in the same receive. It is then not read from, so a client that does
+//! not read its replies blocks nobody but itself.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

@@ -176,7 +176,10 @@ impl Pair {
             self.reconnect();
         }
         let [(theirs, their_end), (ours, our_end)] = &both;
-        if end == End::Dropped && (their_end, our_end) == (&End::Closed, &End::Closed) && ours.starts_with(theirs) {
+        if end == End::Dropped
+            && (their_end, our_end) == (&End::Closed, &End::Closed)
+            && ours.starts_with(theirs)
+        {
             // Replies that wait at that moment memcached does not send; how many do is a matter of chance.
             both[0] = both[1].clone();
         }
@@ -215,7 +218,12 @@ fn the_conversations() {
             let each = [0, 1].map(|number| pair.with_numbers(number, sent));
             let [theirs, ours] = pair.answers_to_each([&each[0], &each[1]]);
             assert_eq!(ours, theirs, "{}", shorten(sent));
-            assert_eq!(ours.1 == End::Open, conversation.end == conversations::End::Open, "{}", shorten(sent));
+            assert_eq!(
+                ours.1 == End::Open,
+                conversation.end == conversations::End::Open,
+                "{}",
+                shorten(sent)
+            );
         }
     }
     assert!(compared > 200, "only {compared} conversations could be compared");
@@ -240,11 +248,25 @@ impl Pair {
 enum Part {
     /// A line, right or wrong, and, if it is one that data follows, data.
     Line(Vec<u8>),
-    Store { verb: &'static str, key: &'static str, flags: u32, time: &'static str, data: Data, noreply: bool },
+    Store {
+        verb: &'static str,
+        key: &'static str,
+        flags: u32,
+        time: &'static str,
+        data: Data,
+        noreply: bool,
+    },
     /// A `cas` with the number that the key was last seen with.
-    Cas { key: &'static str, data: Data },
+    Cas {
+        key: &'static str,
+        data: Data,
+    },
     /// A block that is not as long as its line says.
-    Misfit { announced: usize, data: Data, noreply: bool },
+    Misfit {
+        announced: usize,
+        data: Data,
+        noreply: bool,
+    },
     Rubbish(Vec<u8>),
     /// Everything that may be there.
     Look,
@@ -267,9 +289,8 @@ impl Data {
 
 fn part() -> impl Strategy<Value = Part> {
     let key = || select(vec!["a", "b", "c"]);
-    let numbers: Vec<Vec<u8>> = ["0", "7", "99", "18446744073709551615", " 12", "5 ", "5 x", "-3", "x", ""]
-        .map(Vec::from)
-        .to_vec();
+    let numbers: Vec<Vec<u8>> =
+        ["0", "7", "99", "18446744073709551615", " 12", "5 ", "5 x", "-3", "x", ""].map(Vec::from).to_vec();
     let data = || {
         prop_oneof![
             6 => select(numbers.clone()).prop_map(Data::Bytes),

@@ -27,7 +27,8 @@ fn memccapable() {
         let mut command = Command::new("memccapable");
         command.args(["-a", "-h", "127.0.0.1", "-p", &port]);
         let Some(Ended { said, status }) = run(&mut command, PATIENCE) else { return };
-        let passed = said.lines().filter(|line| line.starts_with("ascii ") && line.ends_with("[pass]")).count();
+        let passed =
+            said.lines().filter(|line| line.starts_with("ascii ") && line.ends_with("[pass]")).count();
         assert!(status.success() && passed == 27, "{passed} of 27 tests passed:\n{said}");
         assert!(said.contains("All tests passed"), "{said}");
         server.stop().expect("no thread has failed");

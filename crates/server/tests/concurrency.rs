@@ -6,13 +6,13 @@ mod history;
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use client::{Address, Client, LOCALHOST, settings, shorten, wait_until};
 use history::{Clock, Eviction, Log, Span, check, number_in, value};
-use lookaside_server::{Server, Settings, UnixSocket};
+use lookaside_server::{Server, Settings, UnixSocket, VERSION};
 use protocol::response::{self, Parsed, Response};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -43,7 +43,8 @@ impl Busy<'_> {
     fn run(mut self, until: Instant) -> Log {
         while Instant::now() < until {
             let mut requests = Vec::new();
-            let asked: Vec<Asked> = (0..self.random.random_range(1..12)).map(|_| self.ask(&mut requests)).collect();
+            let asked: Vec<Asked> =
+                (0..self.random.random_range(1..12)).map(|_| self.ask(&mut requests)).collect();
             let from = self.clock.tick();
             self.client.send(&requests);
             for asked in asked {
@@ -160,7 +161,8 @@ impl Busy<'_> {
             };
             let filled = self.received.len();
             self.received.resize(needed.max(filled + (16 << 10)), 0);
-            let count = self.client.socket.read(&mut self.received[filled..]).expect("the connection is open");
+            let count =
+                self.client.socket.read(&mut self.received[filled..]).expect("the connection is open");
             assert!(count > 0, "the end after {}", shorten(&self.received[..filled]));
             self.received.truncate(filled + count);
         }
@@ -211,11 +213,7 @@ fn every_value_could_be_current() {
 
 #[test]
 fn every_value_could_be_current_while_others_are_evicted() {
-    unleash(
-        Settings { threads: 3, memory: 8 << 20, ..settings() },
-        8000,
-        Eviction::Possible,
-    );
+    unleash(Settings { threads: 3, memory: 8 << 20, ..settings() }, 8000, Eviction::Possible);
 }
 
 /// Runs a client's part in as many threads as there are clients, all beginning at the same time.
@@ -329,6 +327,45 @@ fn what_must_be_atomic_is() {
         assert_eq!(of_this_one(after), (0..200).step_by(2).collect::<Vec<_>>());
         assert_eq!(of_this_one(before), (0..200).rev().step_by(2).collect::<Vec<_>>());
     }
+    drop(observer);
+    server.stop().expect("no thread has failed");
+}
+
+/// A deletion takes away what is there, and what others make of it at the same moment too.
+#[test]
+fn what_is_deleted_stays_deleted() {
+    let server = Server::start(Settings { threads: 2, ..settings() }).expect("it starts");
+    let address = Address::from(server.addresses()[0]);
+    let [mut observer, mut other] = [(); 2].map(|()| Client::connect(&address));
+    let changes = b"incr n 1\r\nappend n 0 0 1\r\n \r\ntouch n 1000\r\n".repeat(40);
+    let version = format!("VERSION {VERSION}\r\n");
+    const ROUNDS: usize = 400;
+    let (begin, begun) = mpsc::channel();
+    let (end, ended) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while begun.recv().is_ok() {
+                other.send(&[changes.as_slice(), b"version\r\n"].concat());
+                let replies = other.receive_through(version.as_bytes());
+                assert!(!replies.windows(5).any(|part| part == b"ERROR"), "{}", shorten(&replies));
+                end.send(()).expect("somebody waits for it");
+            }
+        });
+        let mut deleted = 0;
+        for round in 0..ROUNDS {
+            observer.ask(b"set n 0 0 1\r\n1\r\n", b"STORED\r\n");
+            begin.send(()).expect("the other one goes on");
+            // Now, or a little later.
+            let misses = round % 8 * 10;
+            observer.ask(&b"get nothing\r\n".repeat(misses), &b"END\r\n".repeat(misses));
+            observer.send(b"delete n\r\n");
+            deleted += usize::from(line(&mut observer) == "DELETED");
+            ended.recv().expect("the other one goes on");
+            observer.ask(b"get n\r\n", b"END\r\n");
+        }
+        drop(begin);
+        assert_eq!(deleted, ROUNDS, "it was there all the time");
+    });
     drop(observer);
     server.stop().expect("no thread has failed");
 }

@@ -20,16 +20,55 @@ const LARGEST_VALUE: usize = LARGEST_ITEM - 60;
 
 #[derive(Debug, Clone)]
 enum Operation {
-    Store { verb: Verb, key: u8, flags: u32, time: Time, value: Value, noreply: bool },
-    Cas { key: u8, flags: u32, time: Time, value: Value, wanted: Wanted, noreply: bool },
-    Get { keys: Vec<u8>, with_cas: bool },
-    GetAndTouch { keys: Vec<u8>, with_cas: bool, time: Time },
-    Touch { key: u8, time: Time, noreply: bool },
-    Delete { key: u8, noreply: bool },
-    Add { key: u8, delta: u64, negative: bool, noreply: bool },
-    Flush { delay: Option<u32>, noreply: bool },
+    Store {
+        verb: Verb,
+        key: u8,
+        flags: u32,
+        time: Time,
+        value: Value,
+        noreply: bool,
+    },
+    Cas {
+        key: u8,
+        flags: u32,
+        time: Time,
+        value: Value,
+        wanted: Wanted,
+        noreply: bool,
+    },
+    Get {
+        keys: Vec<u8>,
+        with_cas: bool,
+    },
+    GetAndTouch {
+        keys: Vec<u8>,
+        with_cas: bool,
+        time: Time,
+    },
+    Touch {
+        key: u8,
+        time: Time,
+        noreply: bool,
+    },
+    Delete {
+        key: u8,
+        noreply: bool,
+    },
+    Add {
+        key: u8,
+        delta: u64,
+        negative: bool,
+        noreply: bool,
+    },
+    Flush {
+        delay: Option<u32>,
+        noreply: bool,
+    },
     /// Data that goes on where it should end.
-    BadData { key: u8, value: Value },
+    BadData {
+        key: u8,
+        value: Value,
+    },
     Rubbish(&'static str),
     Tick(u8),
 }
@@ -57,8 +96,22 @@ impl Value {
 
 fn value() -> impl Strategy<Value = Value> {
     let texts = vec![
-        "", "0", "1", "9", "99", "007", "18446744073709551615", "18446744073709551616", "5  ", " 5", "5 x", "x",
-        "5x", "\r\n", "END\r\n", "\0",
+        "",
+        "0",
+        "1",
+        "9",
+        "99",
+        "007",
+        "18446744073709551615",
+        "18446744073709551616",
+        "5  ",
+        " 5",
+        "5 x",
+        "x",
+        "5x",
+        "\r\n",
+        "END\r\n",
+        "\0",
     ];
     prop_oneof![
         6 => select(texts).prop_map(Value::Text),

@@ -238,7 +238,8 @@ fn cut_anywhere() {
 /// The same over a socket, where each piece is known to have been received before the next one is sent.
 #[test]
 fn pipelined_requests_split_at_every_byte() {
-    let pipeline = b"set a 5 0 9\r\nabc\r\ndefg\r\nget a b\r\nadd b 0 0 2 noreply\r\n17\r\nincr b 8\r\nget a b\r\n\
+    let pipeline =
+        b"set a 5 0 9\r\nabc\r\ndefg\r\nget a b\r\nadd b 0 0 2 noreply\r\n17\r\nincr b 8\r\nget a b\r\n\
                      foo\r\nset c 0 0 1\r\nxyz\r\ngat 0 b\r\ndelete a noreply\r\ndelete b\r\nget a b c\r\n";
     let replies = b"STORED\r\nVALUE a 5 9\r\nabc\r\ndefg\r\nEND\r\n25\r\n\
                     VALUE a 5 9\r\nabc\r\ndefg\r\nVALUE b 0 2\r\n25\r\nEND\r\nERROR\r\n\

@@ -124,13 +124,7 @@ fn clients_that_never_read() {
 }
 
 /// Reads so many replies, sending the rest of the requests meanwhile, and sees that each is what it should be.
-fn read_replies(
-    mut client: Client,
-    requests: &[u8],
-    sent: usize,
-    count: usize,
-    values: &[(&str, Vec<u8>)],
-) {
+fn read_replies(mut client: Client, requests: &[u8], sent: usize, count: usize, values: &[(&str, Vec<u8>)]) {
     let mut sender = Client { socket: client.socket.try_clone().expect("a socket") };
     let rest = requests[sent..].to_vec();
     // Ends when the other half is closed, if not before.
@@ -269,7 +263,10 @@ fn replies_under_way_when_their_item_changes() {
             }
             let olds = read_old_then_new(client, &requests, sent, &old, new.as_deref());
             let reply = format!("VALUE {KEY} 0 {size}\r\n").len() + size + b"\r\nEND\r\n".len();
-            assert!(olds * reply >= at_the_change, "{change:?}, {size} bytes: what was sent before was not old");
+            assert!(
+                olds * reply >= at_the_change,
+                "{change:?}, {size} bytes: what was sent before was not old"
+            );
             seen += 1;
             half_sent += u32::from(at_the_change % reply != 0);
         }
@@ -422,7 +419,8 @@ fn half_a_request_and_then_gone() {
                     match client.socket.read_to_end(&mut rest) {
                         // The list of keys has been answered as far as it went, and the bad line at once.
                         Ok(_) => {
-                            let answers: [&[u8]; 2] = [b"VALUE kept", b"CLIENT_ERROR bad command line format"];
+                            let answers: [&[u8]; 2] =
+                                [b"VALUE kept", b"CLIENT_ERROR bad command line format"];
                             let answered = answers.iter().any(|answer| rest.starts_with(answer));
                             assert!(rest.is_empty() || answered, "{}", shorten(&rest));
                         }

@@ -193,7 +193,7 @@ pub(super) fn progress_bar() -> ProgressBar {
     ProgressBar::new(0).with_style(style)
 }
 
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match arguments.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -19,9 +19,9 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Send a server the load described by the options, and say what it answered and what that cost
-    Load(load::Arguments),
+    Load(Box<load::Arguments>),
     /// Replay a real trace against a server: get, and on a miss set; every value is verified
-    Replay(replay::Arguments),
+    Replay(Box<replay::Arguments>),
     /// Run an experiment of the papers or of ours, and write its results as CSV
     Run(run::Arguments),
     /// Show results beside the papers' own numbers
@@ -30,8 +30,8 @@ enum Command {
 
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
-        Command::Load(arguments) => load::run(arguments),
-        Command::Replay(arguments) => replay::run(arguments),
+        Command::Load(arguments) => load::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Report(arguments) => report::run(arguments),
     }

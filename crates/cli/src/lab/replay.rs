@@ -143,7 +143,7 @@ fn with_memory(command: ServerCommand, mebibytes: Option<u64>) -> ServerCommand 
     }
 }
 
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match arguments.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -17,7 +17,9 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    args_override_self = true,
+    after_help = "\
 Examples:
   lookaside                               127.0.0.1:11211, 64 MB, 4 threads
   lookaside -m 1024 -l 10.0.0.7,[::1]     1 GB, on two addresses
@@ -25,7 +27,8 @@ Examples:
   lookaside -p -1                         a free port, told on the first line
                                           and in the file that MEMCACHED_PORT_FILENAME names
 
-See what it does with 'echo stats | nc -q1 127.0.0.1 11211', and what it costs with 'lookaside lab load --help'.")]
+See what it does with 'echo stats | nc -q1 127.0.0.1 11211', and what it costs with 'lookaside lab load --help'."
+)]
 pub(crate) struct Arguments {
     /// TCP port to listen on; 0 turns TCP off, -1 asks for a free one
     #[arg(short, long, value_name = "NUM", default_value_t = 11211, allow_negative_numbers = true,

@@ -62,7 +62,7 @@ impl ChainingLru {
             recency.used += 1;
             return Some((recency.used - 1) as Number);
         }
-        let mut oldest = recency.list.from_oldest(&self.items).take(MOST_TAILS);
+        let mut oldest = recency.list.oldest_first(&self.items).take(MOST_TAILS);
         let victim = oldest.find(|&item| self.items.references(item).load(Relaxed) == 0)?;
         let bucket = self.chains.bucket(&self.items.key(victim));
         let unlinked = self.chains.unlink(&self.items, bucket, victim);

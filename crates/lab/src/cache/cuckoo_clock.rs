@@ -40,7 +40,9 @@ pub(super) fn limit_for(space: usize, key: usize, value: usize) -> Result<usize,
     let stored = probe.session().store(Verb::Set, Entry::new(&vec![0; key]), &vec![0; value]);
     let classes = probe.classes();
     let (Ok(_), [(_, class)]) = (stored, classes.as_slice()) else {
-        return Err(ExperimentError::Machine(format!("an item of {key} + {value} bytes: choose smaller ones")));
+        return Err(ExperimentError::Machine(format!(
+            "an item of {key} + {value} bytes: choose smaller ones"
+        )));
     };
     let slot = DefaultLayout::BUCKET_BYTES as f64 / DefaultLayout::SLOTS as f64;
     let entry = slot / Linear::up_to(1).target_load;

@@ -62,7 +62,7 @@ impl CuckooLru {
             recency.used += 1;
             return Some((recency.used - 1) as Number);
         }
-        let victim = recency.list.from_oldest(&self.items).next()?;
+        let victim = recency.list.oldest_first(&self.items).next()?;
         let removed = self.table.remove_exact(self.items.key(victim).hash(), Self::location(victim));
         debug_assert!(removed, "what is in the list is in the index");
         recency.list.remove(&self.items, victim);

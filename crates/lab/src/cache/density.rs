@@ -67,7 +67,9 @@ impl Choice {
         match self {
             Choice::Fixed(size) => size,
             // A multiple of the record that is prime to every range: each size in turn, in no order.
-            Choice::Between(least, most) => least + (record * 2_654_435_761 % (most - least + 1) as u64) as usize,
+            Choice::Between(least, most) => {
+                least + (record * 2_654_435_761 % (most - least + 1) as u64) as usize
+            }
             Choice::Etc => etc(record) as usize,
         }
     }

@@ -54,7 +54,7 @@ impl RecencyList {
     }
 
     /// Items, the one used longest ago first.
-    pub(super) fn from_oldest<'i>(&self, items: &'i Items) -> impl Iterator<Item = Number> + use<'i> {
+    pub(super) fn oldest_first<'i>(&self, items: &'i Items) -> impl Iterator<Item = Number> + use<'i> {
         std::iter::successors(number(self.oldest), |&item| number(items.newer(item).load(Relaxed)))
     }
 }

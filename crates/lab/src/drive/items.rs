@@ -86,7 +86,11 @@ pub fn sizes(name: &str, of: SizesOf, scale: f64) -> Result<AnySizes, DriveError
     } else if let Some((first, last)) =
         name.split_once('-').and_then(|(first, last)| Some((number(first)?, number(last)?)))
     {
-        Box::new(Histogram::new(&[first, last + 1], &[1.0]).map_err(|error| wrong(error.to_string()))?)
+        if first > last {
+            return Err(wrong("a range goes from the smaller number to the larger".into()));
+        }
+        let end = last.saturating_add(1);
+        Box::new(Histogram::new(&[first, end], &[1.0]).map_err(|error| wrong(error.to_string()))?)
     } else if name == "etc" {
         match of {
             SizesOf::Keys => Box::new(EtcKeySizes),
@@ -123,7 +127,7 @@ mod tests {
         assert_eq!((values("10-19", 1.0).quantile(0.0), values("10-19", 1.0).quantile(0.9999)), (10, 19));
         assert_eq!(values("etc", 1.0).quantile(0.45), 18);
         assert!(sizes("etc", SizesOf::Keys, 1.0).unwrap().quantile(0.5) > 25);
-        for name in ["", "x", "20-10", "-", "kvcache"] {
+        for name in ["", "x", "20-10", "5-4", "-", "kvcache"] {
             assert!(matches!(sizes(name, SizesOf::Keys, 1.0), Err(DriveError::Settings(_))), "{name}");
         }
         assert!(matches!(sizes("32", SizesOf::Values, -1.0), Err(DriveError::Distribution(_))));

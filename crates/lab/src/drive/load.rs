@@ -5,6 +5,7 @@
 //! up to a bound, and starts again at the beginning where that is not enough; the report says how often.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -35,6 +36,9 @@ const FILLING: usize = 64;
 const FILLING_BYTES: usize = 256 << 10;
 /// How often progress is shown.
 const SHOW: Duration = Duration::from_millis(100);
+
+/// Rates that can be kept: one operation in a quarter of an hour, and one in a nanosecond.
+const RATES: RangeInclusive<f64> = 1e-3..=1e9;
 
 /// How much of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,8 +203,8 @@ impl Load {
                 self.threads, self.connections
             ));
         }
-        if self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-            return wrong("a rate is a positive number of operations a second".into());
+        if self.rate.is_some_and(|rate| !RATES.contains(&rate)) {
+            return wrong("a rate is a number of operations a second from 0.001 to 1,000,000,000".into());
         }
         Ok(())
     }

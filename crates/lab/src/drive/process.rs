@@ -126,8 +126,7 @@ impl ServerCommand {
             .stdout(Stdio::null())
             .stderr(words_file);
         let child = spawn_on(&mut command, core)?.map_err(|error| failed(error.to_string()))?;
-        let mut server =
-            ServerProcess { child, endpoint: Endpoint::Tcp(([127, 0, 0, 1], 0).into()), line: self.line() };
+        let mut server = ServerProcess { child, endpoint: Endpoint::Tcp(([127, 0, 0, 1], 0).into()) };
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(port) = port.or_else(|| written_port(&port_file)) {
@@ -172,7 +171,6 @@ fn spawn_on(command: &mut Command, core: Option<usize>) -> Result<std::io::Resul
 pub struct ServerProcess {
     child: Child,
     endpoint: Endpoint,
-    line: String,
 }
 
 impl ServerProcess {
@@ -188,26 +186,12 @@ impl ServerProcess {
         self.child.id()
     }
 
-    /// The command that it was started with.
-    #[must_use]
-    pub fn line(&self) -> &str {
-        &self.line
-    }
-
     /// The clock of its time on processors.
     ///
     /// # Errors
     /// [`DriveError::Process`] where it has ended.
     pub fn clock(&self) -> Result<ProcessClock, DriveError> {
         ProcessClock::of(self.id())
-    }
-
-    /// Most memory that the process ever had resident, in bytes; none where the kernel does not tell.
-    #[must_use]
-    pub fn peak_resident(&self) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
     }
 }
 

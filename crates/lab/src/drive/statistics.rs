@@ -56,10 +56,4 @@ impl Statistics {
     pub fn number(&self, name: &str) -> Option<u64> {
         self.values.get(name)?.parse().ok()
     }
-
-    /// The value of `name` as text.
-    #[must_use]
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.values.get(name).map(String::as_str)
-    }
 }

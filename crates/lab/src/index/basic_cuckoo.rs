@@ -165,7 +165,7 @@ impl<'r, T: Summary, L: Locking> BasicCuckoo<'r, T, L> {
 }
 
 impl<T: Summary, L: Locking> Index for BasicCuckoo<'_, T, L> {
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
         let hash = key.hash();
         let summary = T::of(hash);

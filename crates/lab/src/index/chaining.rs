@@ -67,7 +67,7 @@ impl<K: Comparison, L: Locking> Chaining<K, L> {
 }
 
 impl<K: Comparison, L: Locking> Index for Chaining<K, L> {
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
         let bucket = self.bucket(key);
         let _locked = self.locking.lock(bucket);

@@ -116,7 +116,8 @@ fn run_with<L: Layout>(
 ) -> Result<(), ExperimentError> {
     // What a table with_capacity has: at the end the fixed table has room, and its pages were never touched before either.
     let enough = (parameters.keys + parameters.keys / 16).div_ceil(L::SLOTS).next_power_of_two();
-    let scenes: Vec<_> = parameters.readers.iter().flat_map(|&reader| Size::BOTH.map(|size| (reader, size))).collect();
+    let scenes: Vec<_> =
+        parameters.readers.iter().flat_map(|&reader| Size::BOTH.map(|size| (reader, size))).collect();
     let mut shortest: Vec<_> = scenes.iter().map(|_| Shortest::of(parameters.keys)).collect();
     for run in 0..session.runs() {
         for &reader in &parameters.readers {

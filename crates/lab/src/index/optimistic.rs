@@ -42,7 +42,7 @@ fn insertion(outcome: Result<cuckoo::Insertion, cuckoo::TooFull>) -> Insertion {
 }
 
 impl<L: Layout> Index for Optimistic<'_, L> {
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
         self.table.get(key.hash(), |at| self.records.holds(at, key)).map(Location::get)
     }

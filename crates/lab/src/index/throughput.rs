@@ -101,7 +101,12 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             for &threads in &threads {
                 for turn in turns(contestants.len(), run) {
                     let contestant = &contestants[turn];
-                    session.begin(format!("{}: {}, {}", contestant.choice.name, mix.name, name_threads(threads)));
+                    session.begin(format!(
+                        "{}: {}, {}",
+                        contestant.choice.name,
+                        mix.name,
+                        name_threads(threads)
+                    ));
                     if threads == 1 || !mix.writes() || contestant.choice.table.is_shareable() {
                         // The same requests for tables with the same records, other ones in each run.
                         let seed = (run * parameters.mixes.len() + mix_number) as u64;

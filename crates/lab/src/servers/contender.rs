@@ -26,7 +26,7 @@ pub(super) struct Contender {
     arguments: Vec<String>,
     /// One process with one thread for each thread asked for, and the client spreads the keys; instead of one process.
     #[serde(default)]
-    pub(super) sharded: bool,
+    sharded: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -64,6 +64,11 @@ fn memcached() -> Result<ServerCommand, String> {
 }
 
 impl Contender {
+    /// Processes that the server is with so many threads.
+    pub(super) fn processes(&self, threads: usize) -> usize {
+        if self.sharded { threads } else { 1 }
+    }
+
     /// Starts the server with so many threads and `arguments` more, on `core` if one is named: one process, or as many
     /// as threads where it is sharded. None where the program is absent, which the session is told.
     pub(super) fn start(
@@ -83,9 +88,9 @@ impl Contender {
                 return Ok(None);
             }
         };
-        let (processes, threads_each) = if self.sharded { (threads, 1) } else { (1, threads) };
+        let processes = self.processes(threads);
         let command = command
-            .with(["-t".to_owned(), threads_each.to_string()])
+            .with(["-t".to_owned(), (threads / processes).to_string()])
             .with(self.arguments.iter().cloned())
             .with(arguments.iter().cloned());
         let started = (0..processes).map(|_| command.start(core)).collect::<Result<Vec<_>, DriveError>>();

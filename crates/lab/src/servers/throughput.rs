@@ -26,6 +26,8 @@ pub(crate) struct Parameters {
     servers: Vec<Contender>,
     /// The servers' numbers of threads.
     threads: Vec<usize>,
+    /// Memory of each server in MiB; the processes of a sharded one share it.
+    memory: u64,
     keys: u64,
     /// Bytes of keys.
     key_size: u64,
@@ -62,7 +64,9 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         let mut running = Vec::new();
         for server in &parameters.servers {
             session.begin(format!("filling {}, {point}", server.name));
-            if let Some(processes) = server.start(threads, &[], server_core, session)? {
+            let memory = parameters.memory / server.processes(threads) as u64;
+            let memory = ["-m".to_owned(), memory.to_string()];
+            if let Some(processes) = server.start(threads, &memory, server_core, session)? {
                 let fill = || {
                     let load = load(parameters, &processes, &client_cores)?;
                     load.fill(&ProgressBar::hidden())?;

@@ -30,7 +30,10 @@ const EXCHANGES: &[(&str, &str)] = &[
     ("set a 1 0 0\r\n\r\nget a\r\n", "STORED\r\nVALUE a 1 0\r\n\r\nEND\r\n"),
     ("set a 0 0 1\nx\r\nget a\n", "STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n"),
     ("set a 0 0 4\r\n\r\n\r\n\r\nget a\r\n", "STORED\r\nVALUE a 0 4\r\n\r\n\r\n\r\nEND\r\n"),
-    ("set a 0 0 1\r\nx\r\nset a 7 0 2\r\nyz\r\nget a\r\n", "STORED\r\nSTORED\r\nVALUE a 7 2\r\nyz\r\nEND\r\n"),
+    (
+        "set a 0 0 1\r\nx\r\nset a 7 0 2\r\nyz\r\nget a\r\n",
+        "STORED\r\nSTORED\r\nVALUE a 7 2\r\nyz\r\nEND\r\n",
+    ),
     ("set a 0 0 1 noreply\r\nx\r\nget a\r\n", "VALUE a 0 1\r\nx\r\nEND\r\n"),
     ("set a 0 -1 1\r\nx\r\nget a\r\n", "STORED\r\nEND\r\n"),
     ("set a 0 0 1\r\nx\r\nset a 0 -1 1\r\ny\r\nget a\r\n", "STORED\r\nSTORED\r\nEND\r\n"),
@@ -39,12 +42,12 @@ const EXCHANGES: &[(&str, &str)] = &[
     ("set a 0 4000000000 1\r\nx\r\nget a\r\n", "STORED\r\nEND\r\n"),
     // add
     ("add a 3 0 1\r\nx\r\nget a\r\n", "STORED\r\nVALUE a 3 1\r\nx\r\nEND\r\n"),
-    ("set a 0 0 1\r\nx\r\nadd a 3 0 1\r\ny\r\nget a\r\n", "STORED\r\nNOT_STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n"),
-    ("add a 0 0 1 noreply\r\nx\r\nadd a 0 0 1 noreply\r\ny\r\nget a\r\n", "VALUE a 0 1\r\nx\r\nEND\r\n"),
     (
-        "set a 0 -1 1\r\nx\r\nadd a 0 0 1\r\ny\r\nget a\r\n",
-        "STORED\r\nSTORED\r\nVALUE a 0 1\r\ny\r\nEND\r\n",
+        "set a 0 0 1\r\nx\r\nadd a 3 0 1\r\ny\r\nget a\r\n",
+        "STORED\r\nNOT_STORED\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
     ),
+    ("add a 0 0 1 noreply\r\nx\r\nadd a 0 0 1 noreply\r\ny\r\nget a\r\n", "VALUE a 0 1\r\nx\r\nEND\r\n"),
+    ("set a 0 -1 1\r\nx\r\nadd a 0 0 1\r\ny\r\nget a\r\n", "STORED\r\nSTORED\r\nVALUE a 0 1\r\ny\r\nEND\r\n"),
     // replace
     ("replace a 0 0 1\r\nx\r\nget a\r\n", "NOT_STORED\r\nEND\r\n"),
     (
@@ -207,8 +210,7 @@ const EXCHANGES: &[(&str, &str)] = &[
     ("append a 0 0 1\r\nxyzget a\r\n", "CLIENT_ERROR bad data chunk\r\nEND\r\n"),
 ];
 
-const BAD_FORMAT_2: &str =
-    "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad command line format\r\n";
+const BAD_FORMAT_2: &str = "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad command line format\r\n";
 const BAD_FORMAT_3: &str = "CLIENT_ERROR bad command line format\r\nCLIENT_ERROR bad command line format\r\n\
                             CLIENT_ERROR bad command line format\r\n";
 
@@ -245,7 +247,10 @@ const EXCHANGES_WITH_CAS: &[&[(&str, &str)]] = &[
         ("touch a 0\r\ngats 50 a\r\n", "TOUCHED\r\nVALUE a 0 1 $1\r\n5\r\nEND\r\n"),
         ("gats 0 a\r\ngets a\r\n", "VALUE a 0 1 $1\r\n5\r\nEND\r\nVALUE a 0 1 $1\r\n5\r\nEND\r\n"),
         ("add a 0 0 1\r\ny\r\ngets a\r\n", "NOT_STORED\r\nVALUE a 0 1 $1\r\n5\r\nEND\r\n"),
-        ("incr a x\r\ngets a\r\n", "CLIENT_ERROR invalid numeric delta argument\r\nVALUE a 0 1 $1\r\n5\r\nEND\r\n"),
+        (
+            "incr a x\r\ngets a\r\n",
+            "CLIENT_ERROR invalid numeric delta argument\r\nVALUE a 0 1 $1\r\n5\r\nEND\r\n",
+        ),
         ("incr a 1\r\ngets a\r\n", "6\r\nVALUE a 0 1 $2\r\n6\r\nEND\r\n"),
         ("decr a 1\r\ngets a\r\n", "5\r\nVALUE a 0 1 $3\r\n5\r\nEND\r\n"),
         ("append a 0 0 1\r\n0\r\ngets a\r\n", "STORED\r\nVALUE a 0 2 $4\r\n50\r\nEND\r\n"),
@@ -377,7 +382,9 @@ fn computed() -> Vec<(Vec<u8>, Vec<u8>, End)> {
     let too_large = "SERVER_ERROR object too large for cache\r\n";
     for size in [LARGEST + 1, 3 << 20] {
         let value = value(size);
-        for (verb, left) in [("set", false), ("add", true), ("replace", true), ("append", true), ("cas", true)] {
+        for (verb, left) in
+            [("set", false), ("add", true), ("replace", true), ("append", true), ("cas", true)]
+        {
             let extra = if verb == "cas" { " 1" } else { "" };
             let sent = [set("a", 0, b"old", ""), storing(verb, "a", 0, &value, extra), b"get a\r\n".into()];
             let old: &[(&str, u32, &[u8])] = if left { &[("a", 0, b"old")] } else { &[] };

@@ -123,7 +123,14 @@ impl Map {
         len + key.len() - 1 + if flags == 0 { 0 } else { 4 } <= self.largest
     }
 
-    pub(crate) fn store(&mut self, verb: Verb, key: &[u8], flags: u32, time: Time, data: &[u8]) -> &'static str {
+    pub(crate) fn store(
+        &mut self,
+        verb: Verb,
+        key: &[u8],
+        flags: u32,
+        time: Time,
+        data: &[u8],
+    ) -> &'static str {
         let extends = matches!(verb, Verb::Append | Verb::Prepend);
         if !self.fits(key, if extends { 0 } else { flags }, data.len()) {
             if verb == Verb::Set {
@@ -142,14 +149,25 @@ impl Map {
             {
                 return "NOT_STORED";
             }
-            (Verb::Append, Some(item)) => self.put(key, item.flags, item.gone_at, [&item.data, data].concat()),
-            (Verb::Prepend, Some(item)) => self.put(key, item.flags, item.gone_at, [data, &item.data].concat()),
+            (Verb::Append, Some(item)) => {
+                self.put(key, item.flags, item.gone_at, [&item.data, data].concat())
+            }
+            (Verb::Prepend, Some(item)) => {
+                self.put(key, item.flags, item.gone_at, [data, &item.data].concat())
+            }
             _ => return "NOT_STORED",
         }
         "STORED"
     }
 
-    pub(crate) fn cas(&mut self, key: &[u8], flags: u32, time: Time, data: &[u8], wanted: Wanted) -> &'static str {
+    pub(crate) fn cas(
+        &mut self,
+        key: &[u8],
+        flags: u32,
+        time: Time,
+        data: &[u8],
+        wanted: Wanted,
+    ) -> &'static str {
         match (self.items.contains_key(key), wanted) {
             (false, _) => NOT_FOUND,
             (true, Wanted::Other) => "EXISTS",

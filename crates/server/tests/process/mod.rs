@@ -101,7 +101,10 @@ impl Drop for ServerProcess {
             let _ = self.child.wait();
         }
         if !std::thread::panicking() {
-            assert!(status.is_some_and(|status| status.success()), "the server has not ended well: {status:?}");
+            assert!(
+                status.is_some_and(|status| status.success()),
+                "the server has not ended well: {status:?}"
+            );
         }
     }
 }

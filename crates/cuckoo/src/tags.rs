@@ -1,0 +1,109 @@
+//! Comparing the tags of a bucket, all at once.
+//!
+//! A lookup that finds nothing compares fourteen tags and needs none of the words behind them. One comparison and one
+//! branch after another, that is most of its instructions; and instructions are what limits it, because a core looks ahead
+//! only so many of them, and the fewer a lookup takes, the more lookups' cache misses overlap. So the tags of both buckets
+//! are compared together, into one set, and a lookup has one branch for it: which bucket it is that has the key is not for
+//! the branch predictor to guess.
+//!
+//! The set is a hint, and may have too much in it: whoever follows it loads the slot by itself, as the protocol of [`crate::version`] has it, and looks
+//! at the tag again. That a slot is not in the set means that it did not have the tag at the moment when it was compared,
+//! which lies within the call. No later load is made before the comparison's.
+//!
+//! | file | for |
+//! |---|---|
+//! | `tags/sse2.rs` | x86-64, which has had these instructions from the start |
+//! | `tags/portable.rs` | everything else, the model checker and the interpreter among it |
+//!
+//! Rejected: wider vectors, chosen when the program starts. They would halve loads that wait for the same line, and the
+//! choice would cost a branch.
+
+mod portable;
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+mod sse2;
+
+#[cfg(any(loom, miri, not(target_arch = "x86_64")))]
+pub(crate) use portable::{in_both, in_one};
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+pub(crate) use sse2::{in_both, in_one};
+
+/// Slots of one bucket, or of two: a bit for each, those of the second bucket from [`SlotSet::SECOND`] on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlotSet(u32);
+
+impl SlotSet {
+    /// Where the second bucket begins. No bucket has more slots.
+    pub(crate) const SECOND: usize = 8;
+
+    /// How many.
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+}
+
+/// The slots, lowest first.
+impl Iterator for SlotSet {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let first = (self.0 != 0).then(|| self.0.trailing_zeros() as usize);
+        self.0 &= self.0.wrapping_sub(1);
+        first
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::layout::{Bucket, EightWay, FourWay, SevenWay, sealed::Sealed};
+    use crate::slot::{Location, Next, Tag, Word};
+    use proptest::prelude::*;
+
+    /// A bucket whose slots have these tags; a zero is an empty one.
+    fn bucket<L: Sealed>(tags: &[u64]) -> pages::Array<L::Bucket> {
+        let buckets = pages::Array::<L::Bucket>::map(1, pages::PageKind::Base).unwrap();
+        for (slot, &tag) in buckets[0].slots().iter().zip(tags).filter(|(_, tag)| **tag > 0) {
+            // All ones beside the tag: what lies there must not matter.
+            let location = Location::new((1 << Location::BITS) - 1).unwrap();
+            slot.store(Word::new(Tag::of(tag << 50, 14), Next::Bit(1), location));
+        }
+        if let Some(version) = buckets[0].version() {
+            version.lock();
+            version.raise();
+        }
+        buckets
+    }
+
+    fn agree<L: Sealed>(first: &[u64], second: &[u64], wanted: u64) -> Result<(), TestCaseError> {
+        let buckets = [bucket::<L>(first), bucket::<L>(second)];
+        let [one, two] = [&buckets[0][0], &buckets[1][0]];
+        let slots = one.slots().len();
+        let has_it = |tags: &[u64]| (0..slots).filter(|&slot| tags[slot] == wanted).collect::<Vec<_>>();
+        let mut expected = has_it(first);
+        prop_assert_eq!(portable::in_one(one, wanted).collect::<Vec<_>>(), expected.clone());
+        prop_assert_eq!(in_one(one, wanted).collect::<Vec<_>>(), expected.clone());
+        prop_assert_eq!(in_one(one, wanted).len(), expected.len());
+        expected.extend(has_it(second).iter().map(|slot| SlotSet::SECOND + slot));
+        let candidates: Vec<_> = portable::in_both(one, two, wanted).collect();
+        prop_assert!(expected.iter().all(|slot| candidates.contains(slot)));
+        if cfg!(all(target_arch = "x86_64", not(miri))) {
+            prop_assert_eq!(in_both(one, two, wanted).collect::<Vec<_>>(), expected);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn every_variant_finds_the_same_slots(
+            first in prop::collection::vec(prop_oneof![0u64..3, 0u64..1 << 14], 8),
+            second in prop::collection::vec(prop_oneof![0u64..3, 0u64..1 << 14], 8),
+            wanted in prop_oneof![0u64..3, 0u64..1 << 14],
+        ) {
+            agree::<FourWay>(&first, &second, wanted)?;
+            agree::<SevenWay>(&first, &second, wanted)?;
+            agree::<EightWay>(&first, &second, wanted)?;
+        }
+    }
+}
