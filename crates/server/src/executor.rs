@@ -117,13 +117,12 @@ impl Executor {
 
     /// False if an append or prepend would make a larger item than memcached would have.
     fn may_store(&mut self, verb: protocol::Verb, key: &[u8], more: usize) -> bool {
-        let settings = &self.shared.settings;
-        !extends(verb)
-            || !self
-                .session
-                .pin()
-                .peek(key)
-                .is_some_and(|hit| settings.is_too_large(key.len(), hit.value_len() + more, hit.flags()))
+        if !extends(verb) {
+            return true;
+        }
+        let pinned = self.session.pin();
+        let Some(old) = pinned.peek(key) else { return true };
+        !self.shared.settings.is_too_large(key.len(), old.value_len() + more, old.flags())
     }
 
     /// Makes room for a value that is still to come.
@@ -170,11 +169,9 @@ impl Executor {
                 self.metrics.cas_misses(1);
                 Ok(reply::NOT_FOUND)
             }
-            Err(error) => {
-                let refusal = self.refusal(error);
-                // What is there cannot be extended, and stays; memcached says no more than this.
-                if extends(verb) { Ok(reply::NOT_STORED) } else { Err(refusal) }
-            }
+            // What is there cannot be extended, and stays; memcached says and counts no more than this.
+            Err(_) if extends(verb) => Ok(reply::NOT_STORED),
+            Err(error) => Err(self.refusal(error)),
         }
     }
 

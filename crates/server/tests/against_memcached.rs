@@ -10,7 +10,6 @@ extern crate protocol as lookaside_protocol;
 mod client;
 mod conversations;
 // Of the protocol's own tests: only a part of each is wanted here.
-#[allow(dead_code)]
 #[path = "../../protocol/tests/differences/mod.rs"]
 mod differences;
 #[path = "../../protocol/tests/table/mod.rs"]
@@ -438,6 +437,7 @@ fn the_largest_items() {
             assert_eq!(ours, theirs, "{key} {flags}, {half} bytes extended to {size}");
         }
     }
+    pair.compare_counts();
 }
 
 /// Names, their order, and the numbers that both count.

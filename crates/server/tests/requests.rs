@@ -162,11 +162,11 @@ fn hold_all<C: Connection>(label: &str, connect: impl Fn() -> C, cut: impl Fn(us
             let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 hold(conversation, &mut connect(), cut);
             }));
-            if let Err(panic) = held {
+            // What was wrong has been said by then.
+            if held.is_err() {
                 let sent: Vec<String> =
                     conversation.exchanges.iter().map(|(sent, _)| shorten(sent)).collect();
-                eprintln!("{label}, cut {cut:?}: {sent:#?}");
-                std::panic::resume_unwind(panic);
+                panic!("{label}, cut {cut:?}: {sent:#?}");
             }
         }
     }

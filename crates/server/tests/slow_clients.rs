@@ -268,7 +268,7 @@ fn replies_under_way_when_their_item_changes() {
                 "{change:?}, {size} bytes: what was sent before was not old"
             );
             seen += 1;
-            half_sent += u32::from(at_the_change % reply != 0);
+            half_sent += u32::from(!at_the_change.is_multiple_of(reply));
         }
     }
     assert!(half_sent * 4 > seen * 3, "only {half_sent} of {seen} replies were half sent");
