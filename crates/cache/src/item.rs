@@ -258,6 +258,17 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// Changes the expiry in place from `old` to `new`, unless somebody else has changed it; false if the item has no room
+    /// for one.
+    pub(crate) fn exchange_expiry(self, old: Expiry, new: Expiry) -> bool {
+        let cell = self.expiry_cell();
+        if let Some(cell) = cell {
+            // Failing is as good: a newer expiry is there. Relaxed: as in `expiry`.
+            let _ = cell.compare_exchange(old.to_word(), new.to_word(), Ordering::Relaxed, Ordering::Relaxed);
+        }
+        cell.is_some() || new == Expiry::Never
+    }
+
     #[inline]
     pub(crate) fn flags(self) -> u32 {
         if self.mark.has_flags() {

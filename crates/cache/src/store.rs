@@ -232,10 +232,22 @@ impl<P: Policy> Session<P> {
     pub fn touch(&mut self, key: &[u8], expiry: Expiry) -> Result<bool, StoreError> {
         let hash = self.engine.hash(key);
         let pinned = self.pin();
-        let Some(hit) = pinned.find_alive(key, hash) else { return Ok(false) };
-        if hit.item.set_expiry(expiry) {
-            pinned.engine().note_expiry(hit.item.location(), expiry);
-            return Ok(true);
+        let engine = pinned.engine();
+        let mut touched = false;
+        loop {
+            let Some(hit) = pinned.find_alive(key, hash) else { return Ok(touched) };
+            if !hit.item.set_expiry(expiry) {
+                break;
+            }
+            let at = hit.item.location();
+            engine.note_expiry(at, expiry);
+            // An item made from this one at the same time carries over the old expiry or the new one. Putting the location
+            // in its own place takes the lock that the other one's goes through: if it succeeds, the other one comes
+            // later and sees the new expiry; if not, the other one is there, and gets it too.
+            if engine.table.replace(hash, at, at) {
+                return Ok(true);
+            }
+            touched = true;
         }
         drop(pinned);
         let copy = |hit: &Hit<'_, P>, new: &mut Vec<u8>| {
@@ -290,9 +302,10 @@ impl<P: Policy> Session<P> {
                 break Ok(Updated::Declined(reason));
             }
             let old_stamp = hit.item.stamp();
+            let carries = new_expiry.is_none();
             let entry = Entry { key, flags: hit.flags(), expiry: new_expiry.unwrap_or(hit.expiry()) };
             drop(pinned);
-            match self.replace_if_unchanged(entry, hash, &scratch, old_stamp, identity) {
+            match self.replace_if_unchanged(entry, hash, &scratch, old_stamp, identity, carries) {
                 Ok(Some(number)) => break Ok(Updated::Updated(number)),
                 Ok(None) => {}
                 Err(error) => break Err(error),
@@ -304,7 +317,8 @@ impl<P: Policy> Session<P> {
         outcome
     }
 
-    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more.
+    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more. If it carries over the
+    /// old one's expiry, it gets what a touch has made of that meanwhile.
     fn replace_if_unchanged(
         &mut self,
         entry: Entry<'_>,
@@ -312,6 +326,7 @@ impl<P: Policy> Session<P> {
         value: &[u8],
         old_stamp: u32,
         identity: Identity,
+        carries_expiry: bool,
     ) -> Result<Option<u64>, StoreError> {
         let mut unfinished = self.engine.begin(&entry.outline(value.len()), &self.counters)?;
         if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
@@ -331,8 +346,20 @@ impl<P: Policy> Session<P> {
         match old.filter(|&old| engine.table.replace(hash, old, at)) {
             Some(old) => {
                 engine.published(at, pinned.counters());
+                // SAFETY: ours to retire, which comes next.
+                let touched = unsafe { Item::at(&engine.arena, old) }.expiry();
                 // SAFETY: replaced by us.
                 unsafe { engine.retire(old, Departure::Asked, pinned.counters()) };
+                if carries_expiry && touched != entry.expiry {
+                    // SAFETY: published and pinned since.
+                    let new = unsafe { Item::at(&engine.arena, at) };
+                    engine.note_expiry(at, touched);
+                    if !new.exchange_expiry(entry.expiry, touched) {
+                        drop(pinned);
+                        let again = Entry { expiry: touched, ..entry };
+                        self.replace_if_unchanged(again, hash, value, stamp, Identity::Kept, false)?;
+                    }
+                }
                 Ok(Some(Stamps::number(stamp, hash)))
             }
             None => {

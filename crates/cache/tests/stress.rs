@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lookaside_cache::{Cache, Config, Entry, Expiry, Session, StoreError, Stored, Updated, Verb};
+use lookaside_cache::{Cache, Config, Entry, Expiry, Hit, Session, StoreError, Stored, Updated, Verb};
 
 const KEYS: usize = 4096;
 const WRITERS: usize = 2;
@@ -295,4 +295,35 @@ fn one_of_those_who_compete_wins() {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     assert_eq!(added.into_inner() - deleted.into_inner(), cache.len() as u64);
+}
+
+/// A touch is not undone by a change of the same item that goes on at the same time, which carries over the expiry.
+#[test]
+fn no_touch_is_lost() {
+    let cache: Cache = Cache::new(Config::with_limit(4 << 20)).unwrap();
+    let (past, future) = (1_000, 2_000);
+    cache.set_time(1_500);
+    let mut session = cache.session();
+    for round in 0..changes() / 8 {
+        let entry = Entry { expiry: Expiry::At(future), ..Entry::new(b"n") };
+        session.store(Verb::Set, entry, b"0").unwrap();
+        let start = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let changer = scope.spawn(|| {
+                let mut session = cache.session();
+                start.wait();
+                for _ in 0..20 {
+                    let extend = |hit: &Hit<'_>, new: &mut Vec<u8>| {
+                        new.extend_from_slice(hit.contiguous().unwrap());
+                        Ok::<(), ()>(())
+                    };
+                    session.update(b"n", extend).unwrap();
+                }
+            });
+            start.wait();
+            assert_eq!(session.touch(b"n", Expiry::At(past)), Ok(true));
+            changer.join().unwrap();
+        });
+        assert!(session.pin().get(b"n").is_none(), "round {round}: it lives on");
+    }
 }
