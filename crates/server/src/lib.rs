@@ -54,3 +54,8 @@ pub use settings::{Settings, UnixSocket};
 
 /// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.
 pub const VERSION: &str = concat!("1.6.45-lookaside-", env!("CARGO_PKG_VERSION"));
+
+/// The README's program, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
