@@ -34,7 +34,7 @@ pub(crate) type PageNumber = u32;
 /// ```text
 ///            allocate                commit                  retire               recycle
 ///   Free  -------------> Filling -------------> Live -------------------> Limbo ----------> Free
-///   (class lock)         (its draft)            (all read, none writes)   (as Live)         (class lock)
+///   (class lock)         (its writer)           (all read, none writes)   (as Live)         (class lock)
 ///                           |                                                               ^
 ///                           +---------------------- given up -------------------------------+
 /// ```
@@ -47,7 +47,7 @@ pub(crate) type PageNumber = u32;
 pub(crate) enum State {
     /// On a free list, or never used.
     Free = 0,
-    /// Being written by the one draft that owns it.
+    /// Being written by the one thread that owns it.
     Filling = 1,
     /// Written; in the index, or about to be put there.
     Live = 2,

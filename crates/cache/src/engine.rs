@@ -22,7 +22,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -106,6 +106,8 @@ pub(crate) struct Engine<P: Policy> {
     pub(crate) registry: Arc<Registry<Counters>>,
     /// Unix time in seconds, as told by whoever keeps the time.
     now: CachePadded<AtomicU32>,
+    /// Bytes of values that are reserved and not yet stored: nothing can evict them.
+    promised: AtomicUsize,
     hash_seed: u64,
 }
 
@@ -137,6 +139,7 @@ impl<P: Policy> Engine<P> {
             stamps: Stamps::new(),
             registry: Arc::default(),
             now: CachePadded::new(AtomicU32::new(0)),
+            promised: AtomicUsize::new(0),
             arena,
             sizes,
             pool,
@@ -190,6 +193,27 @@ impl<P: Policy> Engine<P> {
     pub(crate) fn class_of(&self, at: Location) -> &Class<P> {
         let (page, _) = self.arena.page_of(at);
         self.class(self.page(page).class())
+    }
+
+    /// Promises `bytes` for a value that is still to come, unless too much is promised already.
+    ///
+    /// At most half of the memory is, and of what is left of that a newcomer gets at most half (but the first gets what it
+    /// wants): so however many values are begun and never finished, smaller ones can still be stored, and the other half
+    /// of the memory keeps its items.
+    pub(crate) fn promise(&self, bytes: usize) -> bool {
+        let share = self.config.limit / 2;
+        // Relaxed: a count that orders nothing.
+        self.promised
+            .try_update(Ordering::Relaxed, Ordering::Relaxed, |promised| {
+                let fits = promised == 0 || bytes <= share.saturating_sub(promised) / 2;
+                fits.then_some(promised + bytes)
+            })
+            .is_ok()
+    }
+
+    /// Takes back a promise: it has been kept, or is not wanted any more.
+    pub(crate) fn settle(&self, bytes: usize) {
+        self.promised.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Starts an item: its first chunk, with header and key. The session must not be pinned: it would hold back what it
@@ -456,9 +480,17 @@ impl<P: Policy> Engine<P> {
     pub(crate) fn drain_page(&self, class: &Class<P>, counters: &Counters) {
         let mut state = class.lock();
         let Some((page, returned)) = class.drain(&mut state, self.memory()) else { return };
+        // Under the same lock: once it is let go, others may empty the page, and it may be another class's.
+        let victims: Vec<(u64, Location)> = match returned {
+            Returned::ToItsPage => class
+                .items_of(&state, self.memory(), page)
+                .map(|item| (self.hash(item.key()), item.location()))
+                .collect(),
+            Returned::Emptied(_) => Vec::new(),
+        };
         drop(state);
-        if returned == Returned::ToItsPage {
-            self.evict_page(class, page, counters);
+        for (hash, at) in victims {
+            self.remove(hash, at, Departure::Evicted, counters);
         }
         self.give_page(class, returned);
         self.recycle_fully(class);
@@ -473,19 +505,6 @@ impl<P: Policy> Engine<P> {
             if class.lock().limbo_len() >= before {
                 return;
             }
-        }
-    }
-
-    /// Evicts every item of a page that is being drained.
-    fn evict_page(&self, class: &Class<P>, page: PageNumber, counters: &Counters) {
-        let state = class.lock();
-        let victims: Vec<(u64, Location)> = class
-            .items_of(&state, self.memory(), page)
-            .map(|item| (self.hash(item.key()), item.location()))
-            .collect();
-        drop(state);
-        for (hash, at) in victims {
-            self.remove(hash, at, Departure::Evicted, counters);
         }
     }
 }

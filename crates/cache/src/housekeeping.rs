@@ -22,6 +22,7 @@ use crate::cache::Cache;
 use crate::config::Eviction;
 use crate::counters::Counters;
 use crate::engine::{Departure, Engine};
+use crate::epoch::Participant;
 use crate::flush::Sweep;
 use crate::item::Expiry;
 use crate::policy::Policy;
@@ -51,6 +52,7 @@ pub enum Todo {
 pub struct Housekeeper<P: Policy = crate::Clock> {
     engine: Arc<Engine<P>>,
     counters: Counting<Counters>,
+    participant: Participant,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
     steps: u32,
@@ -65,6 +67,7 @@ impl<P: Policy> Cache<P> {
         let engine = self.engine().clone();
         Housekeeper {
             counters: engine.registry.join(),
+            participant: Participant::join(&engine.epochs),
             evicted_before: vec![0; engine.classes().count()],
             next_page: 0,
             sweep: None,
@@ -122,7 +125,7 @@ impl<P: Policy> Housekeeper<P> {
         let Some((sweep, from)) = self.sweep else { return true };
         let to = (from + PAGES_A_STEP).min(self.engine.pool.touched());
         for page in from..to {
-            self.engine.clear_page(page, &self.counters);
+            self.clear_page(page);
         }
         if to < self.engine.pool.touched() {
             self.sweep = Some((sweep, to));
@@ -143,7 +146,7 @@ impl<P: Policy> Housekeeper<P> {
             }
             self.next_page = if self.next_page + 1 < touched { self.next_page + 1 } else { 0 };
             if self.engine.page(self.next_page).earliest_expiry() <= now {
-                self.engine.clear_page(self.next_page, &self.counters);
+                self.clear_page(self.next_page);
                 cleared += 1;
             }
         }
@@ -188,15 +191,24 @@ impl<P: Policy> Housekeeper<P> {
     }
 }
 
+impl<P: Policy> Housekeeper<P> {
+    fn clear_page(&self, page: PageNumber) {
+        self.participant.pin();
+        self.engine.clear_page(page, &self.counters);
+        self.participant.offline();
+    }
+}
+
 impl<P: Policy> Engine<P> {
-    /// Removes the dead items of a page, and notes when the next one expires.
+    /// Removes the dead items of a page, and notes when the next one expires. The caller is pinned, so that no location it
+    /// finds here is another item's when it comes to removing it.
     pub(crate) fn clear_page(&self, number: PageNumber, counters: &Counters) {
         let page = self.page(number);
-        let class = self.class(page.class());
+        let Some(class) = page.owner().map(|id| self.class(id)) else { return };
         let judge = self.judge();
         let mut dead = Vec::new();
         let state = class.lock();
-        if page.class() != class.id() {
+        if page.owner() != Some(class.id()) {
             // It has changed hands since, and is being filled anew.
             return;
         }

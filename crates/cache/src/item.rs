@@ -164,7 +164,7 @@ impl<'a> Item<'a> {
     /// # Safety
     /// The chunk must hold the first chunk of an item, written before, and nobody may write it, or the further chunks of
     /// its chain, during `'a`: because the caller is pinned and found it in the index since, or holds the lock of its class
-    /// (or of a bucket it is in, or of a further chunk's class) and saw it live, or owns its draft, or has taken it out of
+    /// (or of a bucket it is in, or of a further chunk's class) and saw it live, or is the one who writes it, or has taken it out of
     /// the index itself and not yet retired it.
     #[inline]
     pub(crate) unsafe fn at(arena: &'a Arena, at: Location) -> Item<'a> {
@@ -406,7 +406,7 @@ pub(crate) unsafe fn owner(arena: &Arena, at: Location) -> Location {
 
 /// An item being written: its chunks are in state `Filling` and belong to whoever has this.
 ///
-/// The value is appended piece by piece; [`crate::draft`] adds further chunks as they are needed.
+/// The value is appended piece by piece; the engine adds further chunks as they are needed.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     first: Location,

@@ -26,6 +26,8 @@ use crate::size_classes::ClassId;
 
 /// No expiry in a page.
 const NONE: u32 = u32::MAX;
+/// The class of a page that belongs to none.
+const NOBODY: u8 = u8::MAX;
 /// Entries that a limbo list has room for when it is empty.
 const LIMBO_KEPT: usize = 1024;
 
@@ -50,7 +52,7 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) const fn new() -> Page {
         Page {
-            class: AtomicU8::new(0),
+            class: AtomicU8::new(NOBODY),
             free_head: AtomicU16::new(0),
             free: AtomicU16::new(0),
             fresh: AtomicU16::new(0),
@@ -60,10 +62,21 @@ impl Page {
         }
     }
 
-    /// The class the page belongs to. Stable for as long as a chunk of it is in use.
+    /// The class that a page belongs to of which a chunk is in use: that keeps it there.
     #[inline]
     pub(crate) fn class(&self) -> ClassId {
         ClassId(self.class.load(Ordering::Relaxed))
+    }
+
+    /// The class that the page belongs to at the moment, if to any. It does not leave a class but under that class's lock,
+    /// so who holds the lock and sees it there knows that it stays.
+    pub(crate) fn owner(&self) -> Option<ClassId> {
+        Some(self.class()).filter(|class| class.0 != NOBODY)
+    }
+
+    /// The page leaves its class, whose lock the caller holds.
+    fn leave(&self) {
+        self.class.store(NOBODY, Ordering::Relaxed);
     }
 
     pub(crate) fn fresh(&self) -> usize {
@@ -253,7 +266,7 @@ impl<P: Policy> Class<P> {
         page.free_head.store(self.chunk_number(offset), Ordering::Relaxed);
         let free = Page::bump(&page.free, 1) as usize;
         if page.draining.load(Ordering::Relaxed) {
-            return if free == page.fresh() { Returned::Emptied(number) } else { Returned::ToItsPage };
+            return self.returned(page, number, free);
         }
         state.free += 1;
         if !page.listed.swap(true, Ordering::Relaxed) {
@@ -336,8 +349,17 @@ impl<P: Policy> Class<P> {
         page.draining.store(true, Ordering::Relaxed);
         let free = page.free.load(Ordering::Relaxed) as usize;
         state.free -= free + (self.per_page - page.fresh());
-        let returned = if free == page.fresh() { Returned::Emptied(number) } else { Returned::ToItsPage };
-        Some((number, returned))
+        Some((number, self.returned(page, number, free)))
+    }
+
+    /// What became of a page that is being drained and has so many free chunks.
+    fn returned(&self, page: &Page, number: PageNumber, free: usize) -> Returned {
+        if free == page.fresh() {
+            page.leave();
+            Returned::Emptied(number)
+        } else {
+            Returned::ToItsPage
+        }
     }
 
     pub(crate) fn report(&self) -> ClassReport {

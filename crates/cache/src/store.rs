@@ -139,9 +139,15 @@ impl<P: Policy> Session<P> {
         entry: Entry<'_>,
         value_len: usize,
     ) -> Result<Reservation<P>, StoreError> {
+        if !self.engine.promise(value_len) {
+            return Err(self.fail(verb, entry.key, StoreError::OutOfMemory));
+        }
+        let mut reservation =
+            Reservation { engine: self.engine.clone(), unfinished: None, verb, promised: value_len };
         match self.engine.begin(&entry.outline(value_len), &self.counters) {
             Ok(unfinished) => {
-                Ok(Reservation { engine: self.engine.clone(), unfinished: Some(unfinished), verb })
+                reservation.unfinished = Some(unfinished);
+                Ok(reservation)
             }
             Err(error) => Err(self.fail(verb, entry.key, error)),
         }
@@ -487,6 +493,8 @@ pub struct Reservation<P: Policy = crate::Clock> {
     /// There, until it is committed.
     unfinished: Option<Unfinished>,
     verb: Verb,
+    /// Bytes that were promised for it.
+    promised: usize,
 }
 
 impl<P: Policy> Reservation<P> {
@@ -516,6 +524,7 @@ impl<P: Policy> Reservation<P> {
 
 impl<P: Policy> Drop for Reservation<P> {
     fn drop(&mut self) {
+        self.engine.settle(self.promised);
         if let Some(unfinished) = &self.unfinished {
             self.engine.discard(unfinished);
         }

@@ -15,7 +15,7 @@ mod lab;
 mod serve;
 
 #[derive(Parser)]
-#[command(name = "lookaside", version, about, disable_version_flag = true)]
+#[command(name = "lookaside", version, about, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -24,7 +24,6 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve memcached's clients (what happens without a subcommand, too)
-    #[command(version)]
     Serve(Box<serve::Arguments>),
     /// Measure: drive a server with load or a real trace, re-run the papers' experiments
     Lab(lab::Arguments),
@@ -32,9 +31,9 @@ enum Command {
 
 /// The command line with `serve` put in where no subcommand is named.
 fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let names_a_command = arguments
-        .get(1)
-        .is_some_and(|first| ["serve", "lab", "help", "--help"].iter().any(|name| first == name));
+    let names_a_command = arguments.get(1).is_some_and(|first| {
+        ["serve", "lab", "help", "--help", "-V", "--version"].iter().any(|name| first == name)
+    });
     if !names_a_command {
         arguments.insert(1.min(arguments.len()), "serve".into());
     }

@@ -120,9 +120,10 @@ impl<L: Layout> Table<L> {
         if to >= linear.limit || !self.take_memory_for(to) {
             return Split::Impossible;
         }
-        let locks = self.lock([from]);
+        // The new bucket too, although nobody knows it before the geometry is published: between that and the clearing of
+        // the old bucket an entry stands in both, and must not be removed from one of them.
+        let locks = self.lock([from, to]);
         let old = &self.buckets[from];
-        // Nobody else knows the new bucket before the geometry is published, so it needs no lock until then.
         let new = &self.buckets[to];
         let mut words = [Word::EMPTY; MOST_SLOTS];
         for (word, cell) in words.iter_mut().zip(old.slots()) {

@@ -66,12 +66,15 @@ fn index(
     json: bool,
 ) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
-    let beside = match malloc {
-        Malloc::HugePages => "peers/peers-index.toml",
-        Malloc::Plain => "peers/peers-index-plain-malloc.toml",
+    let beside: &[&str] = match malloc {
+        Malloc::HugePages => &["peers-index", "peers-index-small"],
+        Malloc::Plain => &["peers-index-plain-malloc"],
     };
-    let beside = catalogue.folder().join(beside);
-    let definitions = [catalogue.get("index-largest")?, catalogue.get(&beside.to_string_lossy())?];
+    let mut definitions = vec![catalogue.get("index-largest")?];
+    for name in beside {
+        let path = catalogue.folder().join("peers").join(name).with_extension("toml");
+        definitions.push(catalogue.get(&path.to_string_lossy())?);
+    }
     let out = out.or_else(|| (scale == Scale::Full).then(|| catalogue.results_folder()));
     let mut done = Vec::new();
     for definition in &definitions {

@@ -21,7 +21,7 @@ fn quick(definition: &Definition) -> Results {
 
 #[test]
 fn every_definition_measures_what_it_promises() {
-    assert_eq!(definitions().definitions().len(), 2);
+    assert_eq!(definitions().definitions().len(), 3);
     for definition in definitions().definitions() {
         let results = quick(definition);
         let report = Report::of(definition, &results).unwrap();

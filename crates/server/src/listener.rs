@@ -4,7 +4,8 @@
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,8 +36,8 @@ enum Listening {
 pub(crate) struct Sockets {
     listening: Vec<Listening>,
     addresses: Vec<SocketAddr>,
-    /// A Unix socket's path, removed when this is dropped.
-    path: Option<PathBuf>,
+    /// A Unix socket's path, removed when this is dropped, if it still is the socket that was bound there.
+    path: Option<(PathBuf, Inode)>,
 }
 
 impl Sockets {
@@ -54,7 +55,7 @@ impl Sockets {
         if let Some(unix) = &settings.unix {
             let listener = bind_unix(unix, settings.backlog)
                 .map_err(|source| StartError::Bind { what: unix.path.display().to_string(), source })?;
-            sockets.path = Some(unix.path.clone());
+            sockets.path = inode(&unix.path).map(|inode| (unix.path.clone(), inode));
             sockets.listening.push(Listening::Unix(listener));
         }
         if sockets.listening.is_empty() {
@@ -74,10 +75,20 @@ impl Sockets {
 
 impl Drop for Sockets {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
+        if let Some((path, bound)) = &self.path
+            && inode(path).as_ref() == Some(bound)
+        {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// What tells a file from another one that has taken its name.
+#[derive(Debug, PartialEq, Eq)]
+struct Inode(u64, u64);
+
+fn inode(path: &Path) -> Option<Inode> {
+    fs::symlink_metadata(path).ok().map(|found| Inode(found.dev(), found.ino()))
 }
 
 fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
@@ -95,6 +106,9 @@ fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
 fn bind_unix(unix: &UnixSocket, backlog: u32) -> io::Result<UnixListener> {
     // What a server that died has left is in the way; anything else at that path is not ours to remove.
     if fs::symlink_metadata(&unix.path).is_ok_and(|found| found.file_type().is_socket()) {
+        if UnixStream::connect(&unix.path).is_ok() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
         fs::remove_file(&unix.path)?;
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;

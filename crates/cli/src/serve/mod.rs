@@ -1,8 +1,8 @@
 //! `lookaside serve`: from the command line to a server that runs, and to its end.
 //!
-//! The order matters. Everything that can be refused comes while there is still a terminal to say so on: options, open
-//! files, memory, sockets (the ports may need root). Then the process goes into the background and gives up root, and only
-//! then are threads started.
+//! The order matters. Signals are minded first, so that none kills it raw. Everything that can be refused comes while there
+//! is still a terminal to say so on: options, open files, memory, sockets (the ports may need root), the file for the process
+//! id, becoming another user. Then the process goes into the background, and only then are threads started.
 
 mod options;
 mod process;
@@ -29,19 +29,24 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 
 fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     log(arguments.verbose);
+    let mut ending = Ending::register()?;
     let settings = arguments.settings()?;
     process::allow_connections(settings.connections, settings.threads)?;
-    let pidfile = arguments.pidfile.as_ref().map(std::path::absolute).transpose()?;
+    let user = arguments.user.as_deref().map(process::find_user).transpose()?.flatten();
     let prepared = Prepared::new(settings)?;
+    let mut pidfile = arguments.pidfile.as_deref().map(PidFile::create).transpose()?;
+    if let Some(user) = &user {
+        let socket = prepared.settings().unix.iter().map(|socket| socket.path.as_path());
+        let files: Vec<_> = socket.chain(pidfile.as_ref().map(PidFile::path)).collect();
+        process::become_user(user, &files)?;
+    }
     announce(&prepared, arguments.daemon);
     if arguments.daemon {
         process::go_into_background(arguments.verbose > 0)?;
     }
-    let _pidfile = pidfile.as_deref().map(PidFile::write).transpose()?;
-    if let Some(user) = &arguments.user {
-        process::become_user(user)?;
+    if let Some(pidfile) = &mut pidfile {
+        pidfile.write()?;
     }
-    let mut ending = Ending::register()?;
     let server = prepared.start()?;
     ending.wait();
     server.stop()?;

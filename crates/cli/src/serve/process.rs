@@ -1,12 +1,13 @@
 //! What the process asks of the kernel before and while it serves: file descriptors, another user, the background, a file
 //! with its number, and signals.
 
-use std::fs;
-use std::io;
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{Uid, User, chdir, daemon, initgroups, setgid, setuid};
+use nix::unistd::{Uid, User, chdir, chown, daemon, initgroups, setgid, setuid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -44,17 +45,27 @@ pub(super) fn allow_connections(connections: usize, threads: usize) -> Result<()
     raise().map_err(|error: nix::Error| ProcessError::OpenFiles { connections, wanted, error: error.into() })
 }
 
-/// Becomes another user, if root started this; anybody else stays what he is, as with memcached.
-pub(super) fn become_user(name: &str) -> Result<(), ProcessError> {
+/// The user to become, if root started this; anybody else stays what he is, as with memcached.
+pub(super) fn find_user(name: &str) -> Result<Option<User>, ProcessError> {
     if !Uid::effective().is_root() {
-        return Ok(());
+        return Ok(None);
     }
-    let refused = |error: nix::Error| ProcessError::User { user: name.to_owned(), error: error.into() };
-    let user =
-        User::from_name(name).map_err(refused)?.ok_or_else(|| ProcessError::NoSuchUser(name.to_owned()))?;
-    let c_name = std::ffi::CString::new(name).map_err(|_| ProcessError::NoSuchUser(name.to_owned()))?;
+    match User::from_name(name) {
+        Ok(Some(user)) => Ok(Some(user)),
+        Ok(None) => Err(ProcessError::NoSuchUser(name.to_owned())),
+        Err(error) => Err(ProcessError::User { user: name.to_owned(), error: error.into() }),
+    }
+}
+
+/// Becomes this user, who gets `files`: he is to be able to use them, and to remove them at the end.
+pub(super) fn become_user(user: &User, files: &[&Path]) -> Result<(), ProcessError> {
+    let refused = |error: nix::Error| ProcessError::User { user: user.name.clone(), error: error.into() };
+    let name = CString::new(user.name.as_str()).map_err(|_| ProcessError::NoSuchUser(user.name.clone()))?;
+    for &file in files {
+        chown(file, Some(user.uid), Some(user.gid)).map_err(refused)?;
+    }
     // The groups go first: afterwards there is no right to.
-    initgroups(&c_name, user.gid)
+    initgroups(&name, user.gid)
         .and_then(|()| setgid(user.gid))
         .and_then(|()| setuid(user.uid))
         .map_err(refused)
@@ -66,19 +77,33 @@ pub(super) fn go_into_background(keep_output: bool) -> Result<(), ProcessError> 
 }
 
 /// A file with the process id, which is removed at the end.
-pub(super) struct PidFile(PathBuf);
+pub(super) struct PidFile {
+    path: PathBuf,
+    file: File,
+}
 
 impl PidFile {
-    pub(super) fn write(path: &Path) -> Result<PidFile, ProcessError> {
-        fs::write(path, format!("{}\n", std::process::id()))
-            .map_err(|error| ProcessError::PidFile { path: path.to_owned(), error })?;
-        Ok(PidFile(path.to_owned()))
+    /// Makes the file, empty yet: in the background the process will have another number.
+    pub(super) fn create(path: &Path) -> Result<PidFile, ProcessError> {
+        let refused = |error| ProcessError::PidFile { path: path.to_owned(), error };
+        let path = std::path::absolute(path).map_err(refused)?;
+        let file = File::create(&path).map_err(refused)?;
+        Ok(PidFile { path, file })
+    }
+
+    pub(super) fn write(&mut self) -> Result<(), ProcessError> {
+        writeln!(self.file, "{}", std::process::id())
+            .map_err(|error| ProcessError::PidFile { path: self.path.clone(), error })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(&self.path);
     }
 }
 
