@@ -167,6 +167,34 @@ fn a_kept_value_outlives_its_item_and_holds_only_its_own_memory() {
     assert!(session.pin().get(b"key-000000000001").unwrap().keep().is_none());
 }
 
+/// Clients that announce values and never finish them hold memory that nothing can evict. They get a share of it, in which
+/// smaller values still find room.
+#[test]
+fn values_that_are_never_finished_do_not_empty_the_cache() {
+    let cache: Cache = Cache::new(config(64 * MIB)).unwrap();
+    let mut session = cache.session();
+    for key in 0..20_000 {
+        set(&mut session, key, 10).unwrap();
+    }
+    let piece = vec![0; 900_000];
+    let mut unfinished = Vec::new();
+    for key in 0..200 {
+        let name = format!("half-{key}");
+        if let Ok(mut reservation) = session.reserve(Verb::Set, Entry::new(name.as_bytes()), 1_000_000) {
+            session.fill(&mut reservation, &piece).unwrap();
+            unfinished.push(reservation);
+        }
+    }
+    assert!((10..64).contains(&unfinished.len()), "{} values were begun", unfinished.len());
+    assert_eq!((0..20_000).filter(|&key| has(&mut session, key, 10)).count(), 20_000);
+    let mut smaller = session.reserve(Verb::Set, Entry::new(b"smaller"), 200_000).unwrap();
+    session.fill(&mut smaller, &piece[..200_000]).unwrap();
+    assert!(matches!(session.commit(smaller), Ok(Stored::Stored(_))));
+    // What is given up is room for others again.
+    unfinished.clear();
+    assert!(session.reserve(Verb::Set, Entry::new(b"large"), 1_000_000).is_ok());
+}
+
 /// A thread that loses its core in the middle of a lookup holds up memory for some milliseconds, in which other threads may
 /// store more than all reserves: they wait for it.
 #[test]

@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Run them small, once: shows that they work; the numbers mean nothing and are kept only where --out says
     #[arg(long)]
     quick: bool,
+    /// Measure everything this often, instead of as often as the definitions say
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "quick")]
+    runs: Option<u16>,
     /// Keep the results below this folder instead of the repository's results/
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -62,7 +65,8 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
     let mut all_ran = true;
     let mut done = Vec::new();
     for definition in &definitions {
-        match measure(definition, scale, &catalogue, out.as_deref()) {
+        let runs = arguments.runs.map_or_else(|| definition.runs_for(scale), usize::from);
+        match measure(definition, scale, runs, &catalogue, out.as_deref()) {
             Ok(results) => {
                 if !arguments.json {
                     print(format_args!("{}\n", Report::of(definition, &results)?));
@@ -88,12 +92,13 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
 fn measure(
     definition: &Definition,
     scale: Scale,
+    runs: usize,
     catalogue: &Catalogue,
     out: Option<&Path>,
 ) -> Result<Results, ExperimentError> {
     // The command uses the allocator that the standard library starts from.
     let provenance = Provenance::collect(catalogue.folder(), "system");
-    let session = Session::new(definition.runs_for(scale), Session::progress_bar(&definition.name));
+    let session = Session::new(runs, Session::progress_bar(&definition.name));
     let results = Laboratory::new().run(definition, scale, provenance, session)?;
     if let Some(folder) = out {
         let path = results.write(folder)?;
