@@ -81,17 +81,17 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         for filling in &parameters.fillings {
             session.begin(filling.name.clone());
             let before = Resident::now();
+            if before.bytes == 0 {
+                return Err(ExperimentError::Machine(
+                    "this system does not tell what is resident: it has no /proc/self/smaps_rollup".into(),
+                ));
+            }
             let cache: Cache = Cache::new(Config::with_limit(filling.limit)).map_err(refused)?;
             // A thread of its own, so that it does not move between cores.
             let filled = in_parallel(1, |_| fill(filling, &cache))
                 .map_err(|error| ExperimentError::Machine(error.to_string()))?;
             filled.into_iter().collect::<Result<(), _>>()?;
             let resident = Resident::now().since(before);
-            if resident.bytes == 0 {
-                return Err(ExperimentError::Machine(
-                    "this system does not tell what is resident: it has no /proc/self/smaps_rollup".into(),
-                ));
-            }
             let (name, items, memory) = (&filling.name, cache.len() as f64, cache.memory());
             let mut record = |metric, unit, sample| session.record(name, "", metric, unit, sample);
             record("items stored", "M", items / 1e6);

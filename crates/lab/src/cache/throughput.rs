@@ -1,8 +1,9 @@
 //! Kind `cache-throughput`: how many requests a second, by cache, mix and number of threads (the paper's Figure 8).
 //!
 //! All caches are made and filled first, and then take turns as tables do in `index-throughput`. Filled means either that
-//! every record is in it, so that no get misses, or that the workload itself has filled it until an item had to make
-//! way, and warmed it by half as many requests again. Requests are drawn before the clock starts.
+//! every record is in it, so that no get misses, or that it is full of the hottest records, and warmed by half as many
+//! requests as it has items: about what it would hold in the long run, without the hundreds of millions of requests that
+//! the workload itself would take to fill it. Requests are drawn before the clock starts.
 
 use serde::Deserialize;
 use workload::popularity::{Permutation, Zipfian};
@@ -19,8 +20,6 @@ use crate::measure::{CoreError, Stopwatch, cores, in_parallel, name_threads, tur
 const WARM_UP: usize = 10;
 /// Requests drawn at once where time is not taken.
 const BLOCK: usize = 1 << 14;
-/// As in `replacement`.
-const MOST_ROUNDS: u64 = 100;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -48,8 +47,8 @@ pub(crate) struct Parameters {
 enum Fill {
     /// Every record.
     AllRecords,
-    /// What the workload has left there.
-    ByWorkload,
+    /// The hottest ones, as many as there is room for.
+    HottestRecords,
 }
 
 /// A mix of requests; what is left to a hundred are gets, each followed by a set where it misses.
@@ -84,7 +83,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         let entrant = Entrant { choice, cache: choice.cache.make(parameters.bytes)? };
         match parameters.fill {
             Fill::AllRecords => fill_with_all(&entrant, parameters.records)?,
-            Fill::ByWorkload => fill_by_workload(&entrant, parameters, &popularity)?,
+            Fill::HottestRecords => fill_with_the_hottest(&entrant, parameters, &popularity)?,
         }
         let holding = entrant.cache.holding();
         let items = holding.items as f64;
@@ -123,17 +122,9 @@ fn core_error(error: CoreError) -> ExperimentError {
     ExperimentError::Machine(error.to_string())
 }
 
-/// Puts every record in, in an order that has nothing to do with how often they are asked for.
+/// Puts every record in.
 fn fill_with_all(entrant: &Entrant<'_>, records: u64) -> Result<(), ExperimentError> {
-    let order = Permutation::new(records, 1)
-        .map_err(|error| ExperimentError::Machine(format!("{records} records: {error}")))?;
-    let mut visitor = entrant.cache.enter();
-    for at in 0..records {
-        let key = Key::of(order.record(at));
-        if !visitor.set(&key, &Value::of(&key)) {
-            return Err(entrant.wrong(format!("it refused a set after {at}")));
-        }
-    }
+    set_all(entrant, records, Until::AllAreIn)?;
     if entrant.cache.has_evicted() {
         return Err(ExperimentError::Machine(format!(
             "{records} records do not fit {}: ask for fewer, or a larger cache",
@@ -143,29 +134,53 @@ fn fill_with_all(entrant: &Entrant<'_>, records: u64) -> Result<(), ExperimentEr
     Ok(())
 }
 
-/// Lets the workload, its first mix, fill the cache.
-fn fill_by_workload(
+/// Fills the cache as full as it gets, first with whatever there is room for, to learn how much that is, and then with the
+/// hottest of so many records; and lets the workload, its first mix, warm it.
+fn fill_with_the_hottest(
     entrant: &Entrant<'_>,
     parameters: &Parameters,
     popularity: &Zipfian,
 ) -> Result<(), ExperimentError> {
+    set_all(entrant, parameters.records, Until::Full)?;
+    if !entrant.cache.has_evicted() {
+        return Err(ExperimentError::Machine(format!(
+            "{} is never full: ask for more records, or a smaller cache",
+            entrant.choice.name
+        )));
+    }
+    let room = entrant.cache.holding().items;
+    set_all(entrant, room as u64, Until::AllAreIn)?;
     let sets = parameters.mixes.first().map_or(0, |mix| mix.sets);
     let mut stream = streams(popularity, sets, 0).next().expect("streams do not end");
     let mut visitor = entrant.cache.enter();
     let mut requests = Vec::new();
-    let (mut asked, mut enough) = (0, u64::MAX);
-    while asked < enough {
-        stream.draw(BLOCK, &mut requests);
+    for start in (0..room / 2).step_by(BLOCK) {
+        stream.draw(BLOCK.min(room / 2 - start), &mut requests);
         entrant.check(visitor.perform(&requests))?;
-        asked += BLOCK as u64;
-        if enough == u64::MAX && entrant.cache.has_evicted() {
-            enough = asked + asked / 2;
+    }
+    Ok(())
+}
+
+/// When to stop putting records in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    AllAreIn,
+    /// Or none is left.
+    Full,
+}
+
+/// Puts the `hottest` records in, in an order that has nothing to do with how often they are asked for.
+fn set_all(entrant: &Entrant<'_>, hottest: u64, until: Until) -> Result<(), ExperimentError> {
+    let order = Permutation::new(hottest, 1)
+        .map_err(|error| ExperimentError::Machine(format!("{hottest} records: {error}")))?;
+    let mut visitor = entrant.cache.enter();
+    for at in 0..hottest {
+        let key = Key::of(order.record(at));
+        if !visitor.set(&key, &Value::of(&key)) {
+            return Err(entrant.wrong(format!("it refused a set after {at}")));
         }
-        if asked > parameters.records * MOST_ROUNDS {
-            return Err(ExperimentError::Machine(format!(
-                "{} is never full: ask for more records, or a smaller cache",
-                entrant.choice.name
-            )));
+        if until == Until::Full && at.is_multiple_of(BLOCK as u64) && entrant.cache.has_evicted() {
+            break;
         }
     }
     Ok(())

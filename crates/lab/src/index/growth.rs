@@ -8,8 +8,10 @@
 //! that of a thread that lost its core, or whose core the hypervisor lent to somebody else. So there are three maxima.
 //!
 //! - *Longest*: by the clock, whatever happened meanwhile.
-//! - *Longest on a core*: less the time that the kernel says the thread waited for a core, which is asked after each
-//!   operation of more than [`SUSPICIOUS`] nanoseconds. What a hypervisor or an interrupt takes is still in it.
+//! - *Longest on a core*: less the time that the thread had no core, or one that the hypervisor had lent to somebody else:
+//!   what the clock has gone on more than the thread's processor time, which is asked after each operation of more than
+//!   [`SUSPICIOUS`] nanoseconds. (No operation of the index sleeps: a writer that waits for another one spins or yields.)
+//!   What an interrupt takes is still in it.
 //! - *Longest every time*: the same inserts are made in every run, with the same hashes, and so each of them has the same
 //!   to do in every run: the n-th insert splits the same bucket. What the work costs, it costs every time; what the
 //!   machine takes, it takes somewhere else the next time. So each insert is given the shortest of its times over all runs,
@@ -33,7 +35,7 @@ use super::optimistic::Optimistic;
 use super::records::{Key, Records};
 use super::tables::make_records;
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::{in_parallel, turns, waited_for_core};
+use crate::measure::{in_parallel, processor_time, turns};
 
 /// Operations longer than this are asked about.
 const SUSPICIOUS: u64 = 10_000;
@@ -256,14 +258,24 @@ struct Latencies {
     histogram: Histogram<u64>,
     longest: u64,
     longest_on_core: u64,
-    waited: Duration,
+    started: Instant,
+    processor_time_before: Duration,
+    /// Time without a core since the start, as far as it is known.
+    without_core: Duration,
 }
 
 impl Latencies {
     fn new() -> Latencies {
         // Up to a minute, to three digits; what is longer is a minute.
         let histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are in order");
-        Latencies { histogram, longest: 0, longest_on_core: 0, waited: waited_for_core() }
+        Latencies {
+            histogram,
+            longest: 0,
+            longest_on_core: 0,
+            started: Instant::now(),
+            processor_time_before: processor_time(),
+            without_core: Duration::ZERO,
+        }
     }
 
     /// Times an operation: its result, and how long it took by the clock, in nanoseconds.
@@ -284,10 +296,11 @@ impl Latencies {
 
     #[cold]
     fn suspect(&mut self, nanoseconds: u64) {
-        let waited = waited_for_core();
-        // Waiting between two operations is counted here too, and cannot be more than all of this one.
-        let during = waited.saturating_sub(self.waited).as_nanos() as u64;
-        self.waited = waited;
+        let on_core = processor_time().saturating_sub(self.processor_time_before);
+        let without_core = self.started.elapsed().saturating_sub(on_core);
+        // What was lost between two operations is counted here too, and cannot be more than all of this one.
+        let during = without_core.saturating_sub(self.without_core).as_nanos() as u64;
+        self.without_core = self.without_core.max(without_core);
         self.longest_on_core = self.longest_on_core.max(nanoseconds.saturating_sub(during));
     }
 
@@ -320,12 +333,16 @@ mod tests {
         for _ in 0..100 {
             latencies.time(|| ());
         }
-        latencies.time(|| std::thread::sleep(Duration::from_millis(5)));
-        assert!(latencies.longest >= 5_000_000);
-        // It slept by its own choice.
-        assert!(latencies.longest_on_core >= 4_000_000, "{}", latencies.longest_on_core);
+        latencies.time(|| std::thread::sleep(Duration::from_millis(50)));
+        assert!(latencies.longest >= 50_000_000);
+        assert!(latencies.longest_on_core < 25_000_000, "a sleep: {}", latencies.longest_on_core);
+        latencies.time(|| {
+            let before = processor_time();
+            while processor_time() < before + Duration::from_millis(25) {}
+        });
+        assert!(latencies.longest_on_core >= 24_000_000, "work: {}", latencies.longest_on_core);
         assert!(latencies.longest_on_core <= latencies.longest);
-        assert_eq!(latencies.histogram.len(), 101);
+        assert_eq!(latencies.histogram.len(), 102);
     }
 
     #[test]

@@ -17,6 +17,6 @@ mod summary;
 mod threads;
 
 pub use resident::Resident;
-pub use stopwatch::{Stopwatch, waited_for_core};
+pub use stopwatch::{Stopwatch, processor_time, waited_for_core};
 pub use summary::Summary;
 pub use threads::{CoreError, cores, in_parallel, name_threads, pin, turns};

@@ -8,6 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use nix::time::{ClockId, clock_gettime};
+
 /// How long this thread has waited for a core since it began; zero where the kernel does not tell.
 #[must_use]
 pub fn waited_for_core() -> Duration {
@@ -22,6 +24,17 @@ pub fn waited_for_core() -> Duration {
 fn parse(text: &[u8]) -> Option<Duration> {
     let waited = std::str::from_utf8(text).ok()?.split_ascii_whitespace().nth(1)?;
     waited.parse().ok().map(Duration::from_nanos)
+}
+
+/// Processor time of this thread since it began: time in which it had a core, and the core was not lent to somebody else by
+/// a hypervisor that tells. Sleep, of whatever kind, is not in it.
+///
+/// # Panics
+/// Never: every thread has such a clock.
+#[must_use]
+pub fn processor_time() -> Duration {
+    let clock = ClockId::CLOCK_THREAD_CPUTIME_ID;
+    clock_gettime(clock).expect("a thread has a clock of its own").into()
 }
 
 /// A running measurement of time on this thread.
