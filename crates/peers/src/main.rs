@@ -21,12 +21,18 @@ enum Arguments {
     /// The hash index: the largest table that fits 4 GB, then lookups beside libcuckoo, dashmap, papaya and the standard
     /// library's map
     Index {
+        /// Only these: names of experiments, or paths of their definitions
+        #[arg(value_name = "NAME|PATH")]
+        names: Vec<String>,
         /// Let the foreign engines have the pages that the C library takes by itself, instead of huge ones
         #[arg(long)]
         plain_malloc: bool,
         /// Run small, once: shows that it works; the numbers mean nothing and are kept only where --out says
         #[arg(long)]
         quick: bool,
+        /// Measure everything this often, instead of as often as the definitions say
+        #[arg(long, value_name = "NUM", conflicts_with = "quick", value_parser = clap::value_parser!(u16).range(1..))]
+        runs: Option<u16>,
         /// Keep the results below this folder instead of the repository's results/
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
@@ -37,7 +43,7 @@ enum Arguments {
 }
 
 fn main() -> ExitCode {
-    let Arguments::Index { plain_malloc, quick, out, json } = Arguments::parse();
+    let Arguments::Index { names, plain_malloc, quick, runs, out, json } = Arguments::parse();
     let malloc = if plain_malloc { Malloc::Plain } else { Malloc::HugePages };
     match malloc.restart() {
         Ok(None) => {}
@@ -50,7 +56,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    match index(malloc, if quick { Scale::Quick } else { Scale::Full }, out, json) {
+    let scale = if quick { Scale::Quick } else { Scale::Full };
+    match index(&names, malloc, scale, runs.map(usize::from), out, json) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("peers: {error}");
@@ -60,26 +67,33 @@ fn main() -> ExitCode {
 }
 
 fn index(
+    names: &[String],
     malloc: Malloc,
     scale: Scale,
+    runs: Option<usize>,
     out: Option<PathBuf>,
     json: bool,
 ) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
-    let beside: &[&str] = match malloc {
-        Malloc::HugePages => &["peers-index", "peers-index-small"],
-        Malloc::Plain => &["peers-index-plain-malloc"],
+    let all: &[&str] = match malloc {
+        Malloc::HugePages => &["index-largest", "peers-index", "peers-index-small"],
+        Malloc::Plain => &["index-largest", "peers-index-plain-malloc"],
     };
-    let mut definitions = vec![catalogue.get("index-largest")?];
-    for name in beside {
-        let path = catalogue.folder().join("peers").join(name).with_extension("toml");
-        definitions.push(catalogue.get(&path.to_string_lossy())?);
-    }
+    let all = all.iter().map(|name| name.to_string());
+    let wanted = if names.is_empty() { all.collect() } else { names.to_vec() };
+    let definitions = wanted.iter().map(|name| {
+        let beside = catalogue.folder().join("peers").join(name).with_extension("toml");
+        catalogue.get(&if beside.is_file() { beside.to_string_lossy() } else { name.into() })
+    });
+    let definitions = definitions.collect::<Result<Vec<_>, _>>()?;
     let out = out.or_else(|| (scale == Scale::Full).then(|| catalogue.results_folder()));
     let mut done = Vec::new();
     for definition in &definitions {
         let provenance = Provenance::collect(catalogue.folder(), &malloc.describe());
-        let session = Session::new(definition.runs_for(scale), Session::progress_bar(&definition.name));
+        let session = Session::new(
+            runs.unwrap_or_else(|| definition.runs_for(scale)),
+            Session::progress_bar(&definition.name),
+        );
         let results = lookaside_peers::laboratory().run(definition, scale, provenance, session)?;
         if let Some(folder) = &out {
             eprintln!("kept in {}", results.write(folder)?.display());
