@@ -1,0 +1,422 @@
+//! The buffer: a table, the stripes that keep it equal to its index, and the account of what it is worth.
+//!
+//! It knows hashes and pointers only, like the table, and follows none. What stands behind a pointer, how keys are compared
+//! and when memory is freed is for the faces above it: the safe map ([`crate::Map`]), and the C interface.
+//!
+//! ```text
+//!   lookup:   Visit::find -- hit ------------------------------> done
+//!                          \- miss: ticket -> the index -> Visit::emit
+//!   write:    Buffer::write -> change the index -> (Write::put) -> drop
+//! ```
+//!
+//! Several indexes may share one buffer: each has a [`Mark`], a number that replaces the highest bits of its hashes, and so of
+//! their tags (HPCA 2021, Figure 10). Tags are compared exactly, so equal keys of two indexes never meet.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_epoch::Guard;
+use parking_lot::Mutex;
+
+use crate::config::CreateError;
+use crate::current::Current;
+use crate::monitor::{Monitor, Verdict, Watch};
+use crate::random::Random;
+use crate::slb::Slb;
+use crate::stats::{Counts, Tally, Totals, count};
+use crate::stripes::{Held, Stripes, Ticket};
+use crate::table::{Emission, Parameters, Table};
+use crate::word::Pointer;
+
+/// Most bits of a hash that may be an index's number: others have to be left for tags.
+const MOST_MARK_BITS: u32 = 8;
+
+/// The number of an index among those that share a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    number: u64,
+    bits: u32,
+}
+
+impl Mark {
+    /// The hash as this index's.
+    #[inline(always)]
+    #[must_use]
+    pub fn on(self, hash: u64) -> u64 {
+        // Shifted in two steps: with no bits, by 64.
+        hash << self.bits >> self.bits | self.number << 1 << (63 - self.bits)
+    }
+}
+
+/// Why an index got no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("all {0} numbers of this buffer are taken: make it with room for more indexes")]
+pub struct NoMarkLeft(pub usize);
+
+/// A table in front of one index or several.
+#[derive(Debug)]
+pub struct Buffer<T: Table = Slb> {
+    table: Current<T>,
+    stripes: Stripes,
+    config: Mutex<T::Config>,
+    mark_bits: u32,
+    marks: AtomicUsize,
+    monitor: Monitor,
+    totals: Totals,
+    seeds: AtomicU64,
+}
+
+impl<T: Table> Buffer<T> {
+    /// A buffer for one index. Its monitor is on.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no size that a table can have, or no memory.
+    pub fn new(config: &T::Config) -> Result<Buffer<T>, CreateError> {
+        Buffer::for_indexes(config, 1)
+    }
+
+    /// A buffer for up to so many indexes, 256 at most.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no size that a table can have, no memory, or too many indexes.
+    pub fn for_indexes(config: &T::Config, indexes: usize) -> Result<Buffer<T>, CreateError> {
+        if !(1..=1 << MOST_MARK_BITS).contains(&indexes) {
+            return Err(CreateError::Parameter {
+                parameter: "indexes",
+                value: indexes as f64,
+                range: "1 to 256",
+            });
+        }
+        Ok(Buffer {
+            table: Current::new(config.create()?),
+            stripes: Stripes::new(),
+            config: Mutex::new(config.clone()),
+            mark_bits: indexes.next_power_of_two().trailing_zeros(),
+            marks: AtomicUsize::new(0),
+            monitor: Monitor::new(true),
+            totals: Totals::default(),
+            seeds: AtomicU64::new(0),
+        })
+    }
+
+    /// A number for one more index.
+    ///
+    /// # Errors
+    /// [`NoMarkLeft`] if there are as many as the buffer was made for.
+    pub fn mark(&self) -> Result<Mark, NoMarkLeft> {
+        let most = 1 << self.mark_bits;
+        let number = self
+            .marks
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < most).then_some(taken + 1))
+            .map_err(|_| NoMarkLeft(most))?;
+        Ok(Mark { number: number as u64, bits: self.mark_bits })
+    }
+
+    /// A thread's visit. Pins an epoch: what is removed meanwhile is freed only after the visit has ended.
+    #[must_use]
+    pub fn visit(&self) -> Visit<'_, T> {
+        self.visit_with(crossbeam_epoch::pin())
+    }
+
+    /// A visit within an epoch that is pinned already.
+    #[must_use]
+    pub fn visit_with(&self, guard: Guard) -> Visit<'_, T> {
+        Visit { buffer: self, guard, seat: self.seat() }
+    }
+
+    /// What a thread keeps between visits.
+    #[must_use]
+    pub fn seat(&self) -> Seat {
+        Seat {
+            random: Random::new(self.seeds.fetch_add(1, Ordering::Relaxed)),
+            tally: Tally::default(),
+            filled: Cell::new(0),
+            watch: Watch::new(),
+        }
+    }
+
+    /// Begins a write of keys with this hash: waits for other writes of its stripe, and clears the table. The index is to
+    /// be changed before what is returned is dropped, and the old entry to be retired after.
+    ///
+    /// `guard` pins the table for as long.
+    pub fn write<'b>(&'b self, hash: u64, guard: &'b Guard) -> Write<'b, T> {
+        let held = self.stripes.lock(hash);
+        let table = self.table.load(guard);
+        let cleared = table.clear(hash);
+        Write { buffer: self, table, hash, cleared, _held: held }
+    }
+
+    /// Forgets a pointer that was emitted with this hash: for memory that is about to be freed without a write.
+    pub fn forget(&self, hash: u64, pointer: Pointer, guard: &Guard) {
+        self.table.load(guard).forget(hash, pointer);
+    }
+
+    /// Takes the stripe of a hash, as the paper's `SLB_lock` does.
+    pub fn lock(&self, hash: u64) {
+        self.stripes.lock_raw(hash);
+    }
+
+    /// Gives it back. Does nothing if nobody holds it.
+    pub fn unlock(&self, hash: u64) {
+        self.stripes.unlock_raw(hash);
+    }
+
+    /// The table as this guard sees it: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
+    #[inline]
+    #[must_use]
+    pub fn table<'g>(&self, guard: &'g Guard) -> &'g T {
+        self.table.load(guard)
+    }
+
+    /// Replaces the table by an empty one of another size, while it is used.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no size that a table can have, or no memory. Then the old one stays.
+    pub fn resize(&self, size: usize) -> Result<(), CreateError> {
+        let mut config = self.config.lock();
+        let resized = config.with_size_of(size);
+        let table = resized.create()?;
+        self.table.replace(table, &crossbeam_epoch::pin());
+        *config = resized;
+        // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
+        Ok(())
+    }
+
+    /// Lets the monitor watch, or not: if not, the table is always used.
+    pub fn monitor(&self, watching: bool) {
+        self.monitor.watch(watching);
+    }
+
+    /// What the monitor has found.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.monitor.verdict()
+    }
+
+    /// What threads have counted.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.totals.counts()
+    }
+}
+
+/// What one thread keeps: random numbers, counts that it has not told yet, and its part of the monitor's trials.
+#[derive(Debug)]
+pub struct Seat {
+    random: Random,
+    tally: Tally,
+    /// Free slots filled: not told to anyone, and so never reset.
+    filled: Cell<u64>,
+    watch: Watch,
+}
+
+impl Seat {
+    #[inline(always)]
+    fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        let uses = self.watch.uses_table(lookups, monitor, &self.filled, capacity);
+        if !uses {
+            self.tally.bypassed.set(self.tally.bypassed.get() + u64::from(lookups));
+        }
+        uses
+    }
+
+    #[inline(always)]
+    fn find<T: Table>(&self, table: &T, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        let found = table.find(hash, &self.random, accept);
+        count(if found.is_some() { &self.tally.hits } else { &self.tally.misses });
+        found
+    }
+
+    /// `guarded` runs the insertion if the stripe allows it.
+    #[inline]
+    fn emit<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        guarded: impl FnOnce(&mut dyn FnMut() -> Emission) -> Option<Emission>,
+        pointer: Pointer,
+    ) {
+        count(&self.tally.emissions);
+        if table.wants(hash, &self.random) {
+            let outcome = guarded(&mut || table.insert(hash, pointer, &self.random));
+            if outcome == Some(Emission::Admitted) {
+                count(&self.filled);
+            }
+            self.tally.emitted(outcome);
+        }
+    }
+}
+
+/// A thread at a buffer, with an epoch pinned.
+#[derive(Debug)]
+pub struct Visit<'b, T: Table = Slb> {
+    buffer: &'b Buffer<T>,
+    guard: Guard,
+    seat: Seat,
+}
+
+impl<'b, T: Table> Visit<'b, T> {
+    /// The pinned epoch.
+    #[inline(always)]
+    #[must_use]
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// The buffer.
+    #[must_use]
+    pub fn buffer(&self) -> &'b Buffer<T> {
+        self.buffer
+    }
+
+    /// Lets go of what was removed so far, and pins anew; tells the counts.
+    pub fn refresh(&mut self) {
+        self.guard.repin();
+        self.buffer.totals.take(&self.seat.tally);
+    }
+
+    /// Whether the next so many lookups are to ask the table: the monitor's decision. Counts those that are not.
+    #[inline(always)]
+    pub fn uses_table(&self, lookups: u32) -> bool {
+        self.seat.uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
+    }
+
+    #[inline(always)]
+    fn table(&self) -> &T {
+        self.buffer.table.load(&self.guard)
+    }
+
+    /// The pointer emitted with this hash that `accept` takes, if the table has it.
+    #[inline(always)]
+    pub fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        self.seat.find(self.table(), hash, accept)
+    }
+
+    /// Asks for the line of this hash.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        self.table().prefetch(hash);
+    }
+
+    /// The pointer that is likely to be the answer.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek(&self, hash: u64) -> Option<Pointer> {
+        self.table().peek(hash)
+    }
+
+    /// To be taken after a miss and before the index is searched.
+    #[inline]
+    pub fn ticket(&self, hash: u64) -> Ticket {
+        self.buffer.stripes.ticket(hash)
+    }
+
+    /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
+    #[inline]
+    pub fn emit(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
+        let stripes = &self.buffer.stripes;
+        self.seat.emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
+    }
+
+    /// Begins a write: see [`Buffer::write`].
+    pub fn write(&self, hash: u64) -> Write<'_, T> {
+        let write = self.buffer.write(hash, &self.guard);
+        let tally = &self.seat.tally;
+        count(&tally.invalidations);
+        tally.cleared.set(tally.cleared.get() + write.cleared as u64);
+        write
+    }
+}
+
+impl<T: Table> Drop for Visit<'_, T> {
+    fn drop(&mut self) {
+        self.buffer.totals.take(&self.seat.tally);
+    }
+}
+
+/// The one owner of a buffer: needs no epoch, no stripe and no ticket.
+#[derive(Debug)]
+pub(crate) struct Ownership {
+    seat: Seat,
+}
+
+impl Ownership {
+    /// # Safety
+    /// While this lives, nobody else reads the buffer or changes it, but to forget pointers; and whoever calls
+    /// [`Ownership::resize`] has nothing of the table.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn of<T: Table>(buffer: &Buffer<T>) -> Ownership {
+        Ownership { seat: buffer.seat() }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn table<'b, T: Table>(&self, buffer: &'b Buffer<T>) -> &'b T {
+        // SAFETY: the table is replaced only by the owner, who then has nothing of the old one: see `of`.
+        buffer.table.load(unsafe { crossbeam_epoch::unprotected() })
+    }
+
+    #[inline(always)]
+    pub(crate) fn uses_table<T: Table>(&self, buffer: &Buffer<T>, lookups: u32) -> bool {
+        self.seat.uses_table(lookups, &buffer.monitor, || self.table(buffer).capacity())
+    }
+
+    #[inline(always)]
+    pub(crate) fn find<T: Table>(
+        &self,
+        buffer: &Buffer<T>,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        self.seat.find(self.table(buffer), hash, accept)
+    }
+
+    pub(crate) fn emit<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+        self.seat.emit(self.table(buffer), hash, |put| Some(put()), pointer);
+    }
+
+    /// Clears the table for a write; how many slots.
+    pub(crate) fn clear<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
+        let (tally, cleared) = (&self.seat.tally, self.table(buffer).clear(hash));
+        count(&tally.invalidations);
+        tally.cleared.set(tally.cleared.get() + cleared as u64);
+        cleared
+    }
+
+    /// Puts a new entry where an old one was cleared.
+    pub(crate) fn put<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+        self.table(buffer).insert(hash, pointer, &self.seat.random);
+    }
+
+    pub(crate) fn counts<T: Table>(&self, buffer: &Buffer<T>) -> Counts {
+        buffer.totals.take(&self.seat.tally);
+        buffer.counts()
+    }
+}
+
+/// A write that has begun. Dropping it ends it.
+#[derive(Debug)]
+#[must_use = "the index is to be changed before this is dropped"]
+pub struct Write<'b, T: Table> {
+    buffer: &'b Buffer<T>,
+    table: &'b T,
+    hash: u64,
+    cleared: usize,
+    _held: Held<'b>,
+}
+
+impl<T: Table> Write<'_, T> {
+    /// Puts the new entry where one of this tag was cleared; if none was, the key was not hot, and nothing happens.
+    pub fn put(&self, pointer: Pointer) {
+        if self.cleared > 0 {
+            let random = Random::new(self.hash);
+            self.table.insert(self.hash, pointer, &random);
+        }
+    }
+
+    /// The buffer.
+    #[must_use]
+    pub fn buffer(&self) -> &Buffer<T> {
+        self.buffer
+    }
+}

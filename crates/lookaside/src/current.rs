@@ -1,0 +1,49 @@
+//! The table in use, which another may replace while it is read.
+//!
+//! A reader pins an epoch (crossbeam-epoch) and loads the table once a call. A replaced table is freed when all who may have
+//! loaded it have left.
+//!
+//! Who still uses the old table can neither get nor do harm: a write clears only the new one, so the old table may answer
+//! with a pointer that has been removed since, but only to a call that loaded it before the new one was there, and so
+//! before the write began; the answer was right at the moment of that load, and the entry lives until the reader
+//! leaves. What is emitted into the old table is lost with it.
+
+#![allow(unsafe_code)]
+
+use crossbeam_epoch::{Atomic, Guard, Owned};
+use std::sync::atomic::Ordering;
+
+/// One `T`, replaceable.
+#[derive(Debug)]
+pub(crate) struct Current<T>(Atomic<T>);
+
+impl<T: Send + Sync + 'static> Current<T> {
+    pub(crate) fn new(first: T) -> Current<T> {
+        Current(Atomic::new(first))
+    }
+
+    /// The one in use.
+    #[inline(always)]
+    pub(crate) fn load<'g>(&self, guard: &'g Guard) -> &'g T {
+        // Acquire pairs with the release in `replace`: the table is seen as it was made.
+        let table = self.0.load(Ordering::Acquire, guard);
+        // SAFETY: never null: made from a value, and replaced by values only. A replaced one is destroyed only after all
+        // guards that were pinned at the time are gone, and `guard` was pinned before the load.
+        unsafe { table.deref() }
+    }
+
+    /// Puts another in its place.
+    pub(crate) fn replace(&self, next: T, guard: &Guard) {
+        // Release pairs with the acquire in `load`.
+        let old = self.0.swap(Owned::new(next), Ordering::AcqRel, guard);
+        // SAFETY: no longer reachable, and the swap gave it to nobody else.
+        unsafe { guard.defer_destroy(old) };
+    }
+}
+
+impl<T> Drop for Current<T> {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: nobody reads, and nobody else owns it.
+        drop(unsafe { std::mem::replace(&mut self.0, Atomic::null()).into_owned() });
+    }
+}

@@ -1,0 +1,300 @@
+//! Entries, and who may hold them.
+//!
+//! An entry is a key, its value and the hash it was made with, alone on the heap. Indexes store [`Handle`]s, which count; readers
+//! hold [`Found`]s, which do not: a [`Pin`] keeps what they see.
+//!
+//! # When an entry is freed
+//!
+//! The map clears the table before it takes an entry from the index. But the index is the user's, and may do with its
+//! handles whatever it likes: drop them in the middle of a search, keep clones of them, give back another's. So nothing
+//! rests on it. When the last handle of an entry goes, wherever that happens:
+//!
+//! 1. wait until everyone has left who was pinned. No handle exists any more, so after that nobody can emit the entry:
+//!    to emit it, it must be found, and to be found, there must be a handle;
+//! 2. forget its pointer in the table, where there still may be one;
+//! 3. wait until everyone has left who may have read it there before;
+//! 4. free it.
+//!
+//! An emission goes under the entry's own hash, so step 2 looks where it would be. With an honest index, the table was cleared
+//! long before, and step 2 finds nothing.
+//!
+//! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which by
+//! the borrow checker is when no reader is left ([`crate::owned`]).
+//!
+//! Rejected: *an index that is trusted* (an `unsafe trait`): then whoever writes one must prove it; *counting readers*: an
+//! atomic read-modify-write on a line that all cores share, a hit.
+
+#![allow(unsafe_code)]
+
+use std::borrow::Borrow;
+use std::cmp::Ordering as Order;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+use crate::word::Pointer;
+
+/// A dead entry: where it was, and how to free it.
+pub(crate) struct Dead {
+    pub(crate) hash: u64,
+    address: usize,
+    free: unsafe fn(usize),
+}
+
+// SAFETY: an entry's keys and values are `Send` (see `Handle::new`), and nobody else has it.
+unsafe impl Send for Dead {}
+
+impl Dead {
+    /// What a table may remember of it, if it ever could.
+    pub(crate) fn pointer(&self) -> Option<Pointer> {
+        Pointer::new(self.address as u64)
+    }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    /// Nobody can reach it, and nobody frees it twice.
+    pub(crate) unsafe fn free(self) {
+        // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
+        unsafe { (self.free)(self.address) }
+    }
+}
+
+/// Where entries go when their last handle has gone.
+pub(crate) trait Reclaim: Send + Sync {
+    /// Takes a dead entry, to be freed when nobody can reach it.
+    fn retire(self: Arc<Self>, dead: Dead);
+}
+
+/// A key and its value. The hash and the key come first: they are in the line that the pointer names, which a hit reads.
+#[repr(C)]
+struct Entry<K, V> {
+    hash: u64,
+    key: K,
+    value: V,
+    handles: AtomicUsize,
+    reclaim: Arc<dyn Reclaim>,
+}
+
+/// An index's share in an entry: what it stores. It compares, orders and hashes as its key does.
+pub struct Handle<K: 'static, V: 'static>(NonNull<Entry<K, V>>);
+
+// SAFETY: a counted share in a key and a value, both of which may be read and dropped by any thread.
+unsafe impl<K: Send + Sync, V: Send + Sync> Send for Handle<K, V> {}
+// SAFETY: as above.
+unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Handle<K, V> {}
+
+/// Whoever has one knows that entries that can be found now stay where they are while it lives.
+#[derive(Debug, Clone, Copy)]
+pub struct Pin<'p> {
+    reclaim: *const (),
+    life: PhantomData<&'p ()>,
+}
+
+impl<'p> Pin<'p> {
+    /// # Safety
+    /// For `'p`, nothing retired to `reclaim` from now on is freed.
+    pub(crate) unsafe fn new(reclaim: &Arc<impl Reclaim>) -> Pin<'p> {
+        Pin { reclaim: Arc::as_ptr(reclaim).cast(), life: PhantomData }
+    }
+}
+
+impl<K: 'static, V: 'static> Handle<K, V> {
+    /// An entry of its own.
+    pub(crate) fn new(key: K, value: V, hash: u64, reclaim: Arc<dyn Reclaim>) -> Handle<K, V>
+    where
+        K: Send + Sync,
+        V: Send + Sync,
+    {
+        let entry = Box::new(Entry { hash, key, value, handles: AtomicUsize::new(1), reclaim });
+        Handle(NonNull::from(Box::leak(entry)))
+    }
+
+    fn entry(&self) -> &Entry<K, V> {
+        // SAFETY: counted: it lives at least as long as this handle.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The entry's key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.entry().key
+    }
+
+    /// The entry's value.
+    #[must_use]
+    pub fn value(&self) -> &V {
+        &self.entry().value
+    }
+
+    /// The entry as an answer to a search under this pin; `None` if it is another map's.
+    #[must_use]
+    pub fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
+        let same = std::ptr::addr_eq(Arc::as_ptr(&self.entry().reclaim), pin.reclaim);
+        // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p.
+        same.then_some(Found { entry: self.0, life: PhantomData })
+    }
+
+    /// What the table is to remember: nothing, if the address has more than 48 bits.
+    pub(crate) fn pointer(&self) -> Option<Pointer> {
+        Found::<K, V> { entry: self.0, life: PhantomData }.pointer()
+    }
+}
+
+impl<K: 'static, V: 'static> Clone for Handle<K, V> {
+    fn clone(&self) -> Self {
+        let before = self.entry().handles.fetch_add(1, Ordering::Relaxed);
+        // As `Arc`: so many handles do not fit memory unless they are forgotten, over and over.
+        assert!(before < isize::MAX as usize, "more handles than memory can hold");
+        Handle(self.0)
+    }
+}
+
+impl<K: 'static, V: 'static> Drop for Handle<K, V> {
+    fn drop(&mut self) {
+        unsafe fn free<K, V>(address: usize) {
+            let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
+            // SAFETY: made by `Handle::new` from a box of this type; the caller promises that it is the last to know of it.
+            drop(unsafe { Box::from_raw(entry) });
+        }
+        // release pairs with the fence below: what other handles did to the entry is done before it dies.
+        if self.entry().handles.fetch_sub(1, Ordering::Release) > 1 {
+            return;
+        }
+        fence(Ordering::Acquire);
+        let entry = self.entry();
+        let reclaim = Arc::clone(&entry.reclaim);
+        let address = self.0.as_ptr().expose_provenance();
+        reclaim.retire(Dead { hash: entry.hash, address, free: free::<K, V> });
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Handle<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Handle").field(self.key()).field(self.value()).finish()
+    }
+}
+
+impl<K: PartialEq, V> PartialEq for Handle<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<K: Eq, V> Eq for Handle<K, V> {}
+
+impl<K: PartialOrd, V> PartialOrd for Handle<K, V> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        self.key().partial_cmp(other.key())
+    }
+}
+
+impl<K: Ord, V> Ord for Handle<K, V> {
+    fn cmp(&self, other: &Self) -> Order {
+        self.key().cmp(other.key())
+    }
+}
+
+impl<K: Hash, V> Hash for Handle<K, V> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+/// What a handle is looked up by: a `Q` that its key can be borrowed as. (`Borrow<Q>` itself cannot be written for every `Q`.)
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Sought<Q: ?Sized>(Q);
+
+impl<Q: ?Sized> Sought<Q> {
+    /// This key, to look handles up by.
+    #[must_use]
+    pub fn of(key: &Q) -> &Sought<Q> {
+        // SAFETY: a transparent wrapper of a `Q`.
+        unsafe { &*(std::ptr::from_ref(key) as *const Sought<Q>) }
+    }
+}
+
+impl<Q: ?Sized, K: Borrow<Q>, V> Borrow<Sought<Q>> for Handle<K, V> {
+    fn borrow(&self) -> &Sought<Q> {
+        Sought::of(self.key().borrow())
+    }
+}
+
+/// An entry that was found, and stays for `'p`.
+pub struct Found<'p, K: 'static, V: 'static> {
+    entry: NonNull<Entry<K, V>>,
+    life: PhantomData<&'p Entry<K, V>>,
+}
+
+impl<K: 'static, V: 'static> Clone for Found<'_, K, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: 'static, V: 'static> Copy for Found<'_, K, V> {}
+
+impl<'p, K: 'static, V: 'static> Found<'p, K, V> {
+    /// The entry behind a pointer that a table gave.
+    ///
+    /// # Safety
+    /// It was emitted by [`Found::pointer`] of an entry of this type, and is not freed for `'p`.
+    #[inline(always)]
+    pub(crate) unsafe fn at(pointer: Pointer) -> Found<'p, K, V> {
+        let entry = std::ptr::with_exposed_provenance_mut(pointer.address() as usize);
+        // SAFETY: a pointer is never zero.
+        Found { entry: unsafe { NonNull::new_unchecked(entry) }, life: PhantomData }
+    }
+
+    #[inline(always)]
+    fn entry(self) -> &'p Entry<K, V> {
+        // SAFETY: alive for 'p, by the promises of `Handle::found` and `Found::at`; nothing in it changes but atomics.
+        unsafe { self.entry.as_ref() }
+    }
+
+    /// The entry's key.
+    #[inline(always)]
+    #[must_use]
+    pub fn key(self) -> &'p K {
+        &self.entry().key
+    }
+
+    /// The entry's value.
+    #[inline(always)]
+    #[must_use]
+    pub fn value(self) -> &'p V {
+        &self.entry().value
+    }
+
+    /// The hash that it was made with.
+    #[inline]
+    pub(crate) fn hash(self) -> u64 {
+        self.entry().hash
+    }
+
+    /// What the table is to remember: nothing, if the address has more than 48 bits.
+    #[inline]
+    pub(crate) fn pointer(self) -> Option<Pointer> {
+        Pointer::new(self.entry.as_ptr().expose_provenance() as u64)
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Found<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Found").field(self.key()).field(self.value()).finish()
+    }
+}
+
+/// Asks for the lines of an entry that a hit will read: the first, where the key is.
+#[inline(always)]
+pub(crate) fn prefetch<K, V>(pointer: Pointer) {
+    let entry = std::ptr::with_exposed_provenance::<Entry<K, V>>(pointer.address() as usize);
+    pages::prefetch(entry);
+    if size_of::<K>() + size_of::<V>() > 64 {
+        pages::prefetch(entry.cast::<u8>().wrapping_add(64));
+    }
+}

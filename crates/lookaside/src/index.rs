@@ -1,0 +1,221 @@
+//! What an index must be able to do to stand behind a map.
+//!
+//! An index stores [`Handle`]s, ordered, hashed or however it likes, and finds them by key. It need not be trusted: one that
+//! loses handles, keeps them, or finds the wrong ones makes a map with wrong answers, and no worse.
+//!
+//! | trait | what | for |
+//! |---|---|---|
+//! | [`Find`] | look up, one or many | both forms |
+//! | [`Store`], [`Discard`] | change, with `&mut self` | [`crate::OwnedMap`] |
+//! | [`SharedStore`], [`SharedDiscard`] | change, with `&self` | [`crate::Map`] |
+//! | [`Scan`] | in order | where the index has an order |
+//!
+//! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a `parking_lot::RwLock` they are
+//! shared ones. Concurrent indexes of other crates are a dozen lines each: see the laboratory's.
+//!
+//! A shared index is changed by one thread at a time for any one key, and not while the same thread searches it. It must
+//! not use the map that it stands behind.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{BuildHasher, Hash};
+use std::ops::{Bound, ControlFlow};
+
+use parking_lot::RwLock;
+
+use crate::entry::{Found, Handle, Pin, Sought};
+
+/// Looking keys up.
+pub trait Find<Q: ?Sized, K: 'static, V: 'static> {
+    /// The entry of this key.
+    fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>>;
+
+    /// The entries of many keys: `found[i]` becomes that of `keys[i]`. An index that can look up several at once overrides
+    /// this.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    fn find_many<'p>(&self, keys: &[&Q], pin: &Pin<'p>, found: &mut [Option<Found<'p, K, V>>]) {
+        assert_eq!(keys.len(), found.len(), "one answer a key");
+        for (key, found) in keys.iter().zip(found) {
+            *found = self.find(key, pin);
+        }
+    }
+}
+
+/// Storing, by the one owner.
+pub trait Store<K: 'static, V: 'static> {
+    /// Puts a handle in, and gives back the one of an equal key, if there was one.
+    fn replace(&mut self, handle: Handle<K, V>) -> Option<Handle<K, V>>;
+
+    /// Handles in the index.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Removing, by the one owner.
+pub trait Discard<Q: ?Sized, K: 'static, V: 'static> {
+    /// Takes the handle of this key out.
+    fn remove(&mut self, key: &Q) -> Option<Handle<K, V>>;
+}
+
+/// Storing, by many threads.
+pub trait SharedStore<K: 'static, V: 'static> {
+    /// Puts a handle in, and gives back the one of an equal key, if there was one.
+    fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>>;
+
+    /// Handles in the index, as far as it knows.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Removing, by many threads.
+pub trait SharedDiscard<Q: ?Sized, K: 'static, V: 'static> {
+    /// Takes the handle of this key out.
+    fn remove(&self, key: &Q) -> Option<Handle<K, V>>;
+}
+
+/// Walking in order.
+pub trait Scan<Q: ?Sized, K: 'static, V: 'static> {
+    /// Shows the entries between two bounds, in order, until `visit` breaks.
+    fn scan<'p>(
+        &self,
+        from: Bound<&Q>,
+        to: Bound<&Q>,
+        pin: &Pin<'p>,
+        visit: &mut dyn FnMut(Found<'p, K, V>) -> ControlFlow<()>,
+    );
+}
+
+impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Find<Q, K, V> for BTreeSet<Handle<K, V>> {
+    #[inline]
+    fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
+        self.get(Sought::of(key))?.found(pin)
+    }
+}
+
+impl<K: Ord, V> Store<K, V> for BTreeSet<Handle<K, V>> {
+    fn replace(&mut self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
+        BTreeSet::replace(self, handle)
+    }
+
+    fn len(&self) -> usize {
+        BTreeSet::len(self)
+    }
+}
+
+impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Discard<Q, K, V> for BTreeSet<Handle<K, V>> {
+    fn remove(&mut self, key: &Q) -> Option<Handle<K, V>> {
+        self.take(Sought::of(key))
+    }
+}
+
+impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Scan<Q, K, V> for BTreeSet<Handle<K, V>> {
+    fn scan<'p>(
+        &self,
+        from: Bound<&Q>,
+        to: Bound<&Q>,
+        pin: &Pin<'p>,
+        visit: &mut dyn FnMut(Found<'p, K, V>) -> ControlFlow<()>,
+    ) {
+        if is_empty_range(&from, &to) {
+            return;
+        }
+        let bounds = (from.map(Sought::of), to.map(Sought::of));
+        for handle in self.range::<Sought<Q>, _>(bounds) {
+            if handle.found(pin).is_some_and(|found| visit(found).is_break()) {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether nothing lies between these bounds; for some of which the standard library panics.
+fn is_empty_range<Q: Ord + ?Sized>(from: &Bound<&Q>, to: &Bound<&Q>) -> bool {
+    match (from, to) {
+        (Bound::Excluded(from), Bound::Excluded(to) | Bound::Included(to))
+        | (Bound::Included(from), Bound::Excluded(to)) => from >= to,
+        (Bound::Included(from), Bound::Included(to)) => from > to,
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+    }
+}
+
+impl<Q, K, V, S> Find<Q, K, V> for HashSet<Handle<K, V>, S>
+where
+    Q: Hash + Eq + ?Sized,
+    K: Borrow<Q> + Hash + Eq,
+    S: BuildHasher,
+{
+    #[inline]
+    fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
+        self.get(Sought::of(key))?.found(pin)
+    }
+}
+
+impl<K: Hash + Eq, V, S: BuildHasher> Store<K, V> for HashSet<Handle<K, V>, S> {
+    fn replace(&mut self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
+        HashSet::replace(self, handle)
+    }
+
+    fn len(&self) -> usize {
+        HashSet::len(self)
+    }
+}
+
+impl<Q, K, V, S> Discard<Q, K, V> for HashSet<Handle<K, V>, S>
+where
+    Q: Hash + Eq + ?Sized,
+    K: Borrow<Q> + Hash + Eq,
+    S: BuildHasher,
+{
+    fn remove(&mut self, key: &Q) -> Option<Handle<K, V>> {
+        self.take(Sought::of(key))
+    }
+}
+
+impl<Q: ?Sized, K: 'static, V: 'static, I: Find<Q, K, V>> Find<Q, K, V> for RwLock<I> {
+    #[inline]
+    fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
+        self.read().find(key, pin)
+    }
+
+    fn find_many<'p>(&self, keys: &[&Q], pin: &Pin<'p>, found: &mut [Option<Found<'p, K, V>>]) {
+        self.read().find_many(keys, pin, found);
+    }
+}
+
+impl<K: 'static, V: 'static, I: Store<K, V>> SharedStore<K, V> for RwLock<I> {
+    fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
+        self.write().replace(handle)
+    }
+
+    fn len(&self) -> usize {
+        self.read().len()
+    }
+}
+
+impl<Q: ?Sized, K: 'static, V: 'static, I: Discard<Q, K, V>> SharedDiscard<Q, K, V> for RwLock<I> {
+    fn remove(&self, key: &Q) -> Option<Handle<K, V>> {
+        self.write().remove(key)
+    }
+}
+
+impl<Q: ?Sized, K: 'static, V: 'static, I: Scan<Q, K, V>> Scan<Q, K, V> for RwLock<I> {
+    fn scan<'p>(
+        &self,
+        from: Bound<&Q>,
+        to: Bound<&Q>,
+        pin: &Pin<'p>,
+        visit: &mut dyn FnMut(Found<'p, K, V>) -> ControlFlow<()>,
+    ) {
+        self.read().scan(from, to, pin, visit);
+    }
+}

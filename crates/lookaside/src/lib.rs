@@ -1,0 +1,99 @@
+//! The Search Lookaside Buffer: a small table of pointers to hot entries, in front of any index.
+//!
+//! A walk to an entry drags in cache lines and address translations that the answer never needed. The buffer remembers
+//! where hot entries are: a hit costs one line of the table and the entry itself, whatever index stands behind it.
+//!
+//! Wu, Ni and Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017. The paper asks its
+//! user to lock around each lookup and to keep the table equal to the index; here a hit takes no lock, and the map does
+//! the rest.
+//!
+//! ```
+//! use lookaside::{Config, Map, RwLock};
+//! use std::collections::BTreeSet;
+//!
+//! // Any index of handles: a tree of the standard library here.
+//! let map = Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
+//! for number in 0..1000u64 {
+//!     map.insert(number, number * number);
+//! }
+//! let reader = map.pin();
+//! assert_eq!(reader.get(&31), Some(&961)); // From the tree, which is emitted...
+//! assert_eq!(reader.get(&31), Some(&961)); // ... and now from the table.
+//! let mut squares = [None; 3];
+//! reader.get_many(&[&1, &2, &2000], &mut squares);
+//! assert_eq!(squares, [Some(&1), Some(&4), None]);
+//! drop(reader);
+//! assert_eq!(map.buffer().counts().hits, 1);
+//! # Ok::<(), lookaside::CreateError>(())
+//! ```
+//!
+//! # Which face
+//!
+//! | face | for |
+//! |---|---|
+//! | [`Map`] | an index that threads share: owns it and its entries, and cannot go stale |
+//! | [`OwnedMap`] | an index that one thread has for itself: no epochs, no tickets |
+//! | [`Buffer`] | words and hashes only: for those who keep entries and consistency themselves, as the C interface does |
+//!
+//! # How it is built
+//!
+//! | module | idea |
+//! |---|---|
+//! | `word`, `bucket`, `tags` | a slot is one word; seven slots and their counters are a line |
+//! | `log_table`, `slb` | the paper's two tables, and who may enter |
+//! | `stlt` | STLT-SW, another table under the same face ([`Table`]) |
+//! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
+//! | `current` | the table can be replaced while it is used |
+//! | `monitor` | off where it does not pay, on again where it does |
+//! | `buffer` | all of that together |
+//! | `entry`, `index`, `map`, `owned` | the safe faces |
+
+mod bucket;
+mod config;
+mod lines;
+mod log_table;
+mod random;
+mod slb;
+mod stlt;
+mod stripes;
+mod table;
+mod tags;
+mod word;
+
+#[cfg(not(loom))]
+mod buffer;
+#[cfg(not(loom))]
+mod current;
+#[cfg(not(loom))]
+mod entry;
+#[cfg(not(loom))]
+pub mod index;
+#[cfg(not(loom))]
+mod map;
+#[cfg(not(loom))]
+mod monitor;
+#[cfg(not(loom))]
+mod owned;
+#[cfg(not(loom))]
+mod stats;
+
+pub use bucket::CounterPolicy;
+pub use config::{Admission, Config, CreateError};
+pub use pages::PageKind;
+pub use random::Random;
+pub use slb::Slb;
+pub use stlt::{Stlt, StltConfig, Ways};
+pub use stripes::Ticket;
+pub use table::{Emission, Parameters, Table};
+pub use word::Pointer;
+
+#[cfg(not(loom))]
+pub use {
+    buffer::{Buffer, Mark, NoMarkLeft, Seat, Visit, Write},
+    entry::{Found, Handle, Pin, Sought},
+    map::{Map, RandomState, Reader, Removed},
+    monitor::Verdict,
+    owned::OwnedMap,
+    parking_lot::RwLock,
+    stats::Counts,
+};

@@ -1,0 +1,424 @@
+//! The safe face: a map that owns an index and its entries, with a table in front.
+//!
+//! ```text
+//!    Map ---- index (the user's): handles, found by key
+//!     |          |
+//!     |          v
+//!     |       entries (the map's): hash, key, value
+//!     |          ^
+//!     +---- Buffer: pointers to the hot ones, found by hash
+//! ```
+//!
+//! A lookup asks the table first; a hit compares the full key and is done. A miss takes a ticket, asks the index, and emits
+//! what it found. Values change by replacement only: a write clears the table, changes the index, and lets go of the old
+//! entry, all under the stripe of its key ([`crate::stripes`]), so writes of one key happen one after the other whatever the
+//! index does.
+//!
+//! A [`Reader`] pins an epoch once for as many lookups as one likes: that is what a hit does not pay. What is removed
+//! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh).
+//!
+//! In batches, lines are asked for before they are needed: those of the table for all keys, then those of the entries, and
+//! what the table does not have goes to the index together.
+
+#![allow(unsafe_code)]
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
+use std::marker::PhantomData;
+use std::ops::{Bound, ControlFlow, Deref};
+use std::sync::Arc;
+
+use crate::buffer::{Buffer, Mark, NoMarkLeft, Visit};
+use crate::config::CreateError;
+use crate::entry::{Dead, Found, Handle, Pin, Reclaim, prefetch};
+use crate::index::{Find, Scan, SharedDiscard, SharedStore};
+use crate::slb::Slb;
+use crate::stripes::Ticket;
+use crate::table::{Parameters, Table};
+
+/// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
+pub(crate) const GROUP: usize = 16;
+
+/// How keys are hashed where nothing else is said.
+pub type RandomState = foldhash::quality::RandomState;
+
+impl<T: Table> Reclaim for Buffer<T> {
+    fn retire(self: Arc<Self>, dead: Dead) {
+        let guard = crossbeam_epoch::pin();
+        let forget_and_free = move || {
+            let guard = crossbeam_epoch::pin();
+            if let Some(pointer) = dead.pointer() {
+                self.forget(dead.hash, pointer, &guard);
+            }
+            // SAFETY: nobody has a handle, and whoever was about to emit it has left; it is in no table any more, and
+            // whoever read it there will have left when this runs. Once. Entries are `Send` and `'static`.
+            unsafe { guard.defer_unchecked(move || dead.free()) };
+        };
+        // SAFETY: what the closure owns is `Send` and `'static`.
+        unsafe { guard.defer_unchecked(forget_and_free) };
+    }
+}
+
+/// A map over an index of type `I`, accelerated by a table of type `T`; for any number of threads.
+///
+/// ```
+/// use lookaside::{Config, Map};
+/// use std::collections::BTreeSet;
+///
+/// let map = Map::new(lookaside::RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
+/// map.insert("rome".to_string(), 753);
+/// let reader = map.pin();
+/// assert_eq!(reader.get("rome"), Some(&753));
+/// assert_eq!(reader.get("remus"), None);
+/// # Ok::<(), lookaside::CreateError>(())
+/// ```
+#[derive(Debug)]
+pub struct Map<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
+    index: I,
+    hasher: S,
+    mark: Mark,
+    buffer: Arc<Buffer<T>>,
+    entries: PhantomData<Handle<K, V>>,
+}
+
+impl<K, V, I, T: Table> Map<K, V, I, RandomState, T> {
+    /// A map over this index, with a table of its own.
+    ///
+    /// What the index has already is found, too, if it belongs to this map: nothing does yet.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no size that a table can have, or no memory.
+    pub fn new<P: Parameters<Table = T>>(index: I, config: &P) -> Result<Self, CreateError>
+    where
+        T: Table<Config = P>,
+    {
+        let buffer = Arc::new(Buffer::new(config)?);
+        Ok(Map::sharing(index, &buffer, RandomState::default())
+            .expect("a buffer for one index, which has none"))
+    }
+}
+
+impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
+    /// A map over this index, behind a table that others may share.
+    ///
+    /// # Errors
+    /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
+    pub fn sharing(index: I, buffer: &Arc<Buffer<T>>, hasher: S) -> Result<Self, NoMarkLeft> {
+        Ok(Map { index, hasher, mark: buffer.mark()?, buffer: Arc::clone(buffer), entries: PhantomData })
+    }
+
+    /// A reader for this thread. See [`Reader`].
+    #[must_use]
+    pub fn pin(&self) -> Reader<'_, K, V, I, S, T> {
+        Reader { map: self, visit: self.buffer.visit() }
+    }
+
+    /// The table in front: for its size, its monitor and its counts.
+    #[must_use]
+    pub fn buffer(&self) -> &Arc<Buffer<T>> {
+        &self.buffer
+    }
+
+    /// The index.
+    #[must_use]
+    pub fn index(&self) -> &I {
+        &self.index
+    }
+}
+
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Map<K, V, I, S, T> {
+    /// [`Reader::insert`], pinned for this call.
+    pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
+    where
+        K: Hash,
+        I: SharedStore<K, V>,
+    {
+        self.pin().insert(key, value)
+    }
+
+    /// [`Reader::remove`], pinned for this call.
+    pub fn remove<Q>(&self, key: &Q) -> Option<Removed<K, V>>
+    where
+        Q: Hash + ?Sized,
+        I: SharedDiscard<Q, K, V>,
+    {
+        self.pin().remove(key)
+    }
+
+    /// Entries in the index, as far as it knows.
+    pub fn len(&self) -> usize
+    where
+        I: SharedStore<K, V>,
+    {
+        self.index.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool
+    where
+        I: SharedStore<K, V>,
+    {
+        self.index.is_empty()
+    }
+}
+
+/// An entry that has been taken out of a map, or replaced. Its value can be read as long as one likes.
+#[derive(Debug)]
+pub struct Removed<K: 'static, V: 'static>(pub(crate) Handle<K, V>);
+
+impl<K, V> Removed<K, V> {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        self.0.key()
+    }
+}
+
+impl<K, V> Deref for Removed<K, V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        self.0.value()
+    }
+}
+
+/// A thread at a map, with an epoch pinned: what it has found stays until it is dropped or refreshed.
+///
+/// Long-lived ones hold back the memory of what others remove: refresh them now and then.
+#[derive(Debug)]
+pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
+    map: &'m Map<K, V, I, S, T>,
+    visit: Visit<'m, T>,
+}
+
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, V, I, S, T> {
+    /// Lets go of what was found, so that what others removed can be freed; tells the counts.
+    pub fn refresh(&mut self) {
+        self.visit.refresh();
+    }
+
+    #[inline(always)]
+    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.map.mark.on(self.map.hasher.hash_one(key))
+    }
+
+    #[inline(always)]
+    fn token(&self) -> Pin<'_> {
+        // SAFETY: the visit has pinned an epoch, and keeps it pinned while it is borrowed: `refresh` needs it mutably.
+        // What is retired to the buffer after that is freed after it.
+        unsafe { Pin::new(&self.map.buffer) }
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        if !self.visit.uses_table(1) {
+            return Some(self.map.index.find(key, &self.token())?.value());
+        }
+        let hash = self.hash(key);
+        match self.look(hash, key) {
+            Some(found) => Some(found.value()),
+            None => {
+                let ticket = self.visit.ticket(hash);
+                let found = self.map.index.find(key, &self.token())?;
+                self.emit(&ticket, hash, found);
+                Some(found.value())
+            }
+        }
+    }
+
+    /// What the table knows of a key.
+    #[inline(always)]
+    fn look<Q>(&self, hash: u64, key: &Q) -> Option<Found<'_, K, V>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        // SAFETY, here and below: the table holds pointers of entries, of this type under this mark; they are freed only
+        // after all have left who were pinned when they could be read there.
+        let holds = |pointer| {
+            // SAFETY: as above.
+            let found = unsafe { Found::<K, V>::at(pointer) };
+            found.hash() == hash && found.key().borrow() == key
+        };
+        // SAFETY: as above.
+        self.visit.find(hash, holds).map(|pointer| unsafe { Found::at(pointer) })
+    }
+
+    #[inline]
+    fn emit(&self, ticket: &Ticket, hash: u64, found: Found<'_, K, V>) {
+        // An index that lies may find an entry of another hash. It would be forgotten where it is not.
+        if found.hash() == hash
+            && let Some(pointer) = found.pointer()
+        {
+            self.visit.emit(ticket, hash, pointer);
+        }
+    }
+
+    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given during
+    /// the call.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn get_many<'r, Q>(&'r self, keys: &[&Q], values: &mut [Option<&'r V>])
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        assert_eq!(keys.len(), values.len(), "one answer a key");
+        for (keys, values) in keys.chunks(GROUP).zip(values.chunks_mut(GROUP)) {
+            if self.visit.uses_table(keys.len() as u32) {
+                self.get_group(keys, values);
+            } else {
+                let mut found = [None; GROUP];
+                self.map.index.find_many(keys, &self.token(), &mut found[..keys.len()]);
+                values.iter_mut().zip(found).for_each(|(value, found)| *value = found.map(Found::value));
+            }
+        }
+    }
+
+    #[inline]
+    fn get_group<'r, Q>(&'r self, keys: &[&Q], values: &mut [Option<&'r V>])
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let mut hashes = [0; GROUP];
+        for (&key, hash) in keys.iter().zip(&mut hashes) {
+            *hash = self.hash(key);
+            self.visit.prefetch(*hash);
+        }
+        for &hash in &hashes[..keys.len()] {
+            if let Some(pointer) = self.visit.peek(hash) {
+                prefetch::<K, V>(pointer);
+            }
+        }
+        let (mut missed, mut misses) = ([0; GROUP], 0);
+        for (i, (&key, value)) in keys.iter().zip(&mut *values).enumerate() {
+            match self.look(hashes[i], key) {
+                Some(found) => *value = Some(found.value()),
+                None => {
+                    missed[misses] = i;
+                    misses += 1;
+                }
+            }
+        }
+        if misses > 0 {
+            self.search_missed(keys, &hashes, &missed[..misses], values);
+        }
+    }
+
+    /// Asks the index for those keys of a group that the table did not have.
+    fn search_missed<'r, Q>(
+        &'r self,
+        keys: &[&Q],
+        hashes: &[u64],
+        missed: &[usize],
+        values: &mut [Option<&'r V>],
+    ) where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let mut sought = [keys[0]; GROUP];
+        let mut tickets = [const { None }; GROUP];
+        for ((&i, key), ticket) in missed.iter().zip(&mut sought).zip(&mut tickets) {
+            *key = keys[i];
+            *ticket = Some(self.visit.ticket(hashes[i]));
+        }
+        let mut found = [None; GROUP];
+        self.map.index.find_many(&sought[..missed.len()], &self.token(), &mut found[..missed.len()]);
+        for ((&i, found), ticket) in missed.iter().zip(found).zip(&tickets) {
+            values[i] = found.map(Found::value);
+            if let (Some(found), Some(ticket)) = (found, ticket) {
+                self.emit(ticket, hashes[i], found);
+            }
+        }
+    }
+
+    /// Puts an entry in, and gives back the one that it replaced.
+    pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
+    where
+        K: Hash,
+        I: SharedStore<K, V>,
+    {
+        let hash = self.hash(&key);
+        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer) as Arc<dyn Reclaim>);
+        self.store(hash, handle)
+    }
+
+    /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back what
+    /// it was given.
+    ///
+    /// # Errors
+    /// The key and the value, if the map has no such key.
+    pub fn replace(&self, key: K, value: V) -> Result<Removed<K, V>, (K, V)>
+    where
+        K: Hash,
+        I: SharedStore<K, V> + Find<K, K, V>,
+    {
+        let hash = self.hash(&key);
+        let write = self.visit.write(hash);
+        if self.map.index.find(&key, &self.token()).is_none() {
+            return Err((key, value));
+        }
+        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer) as Arc<dyn Reclaim>);
+        let pointer = handle.pointer();
+        let old = self.map.index.replace(handle.clone());
+        if let Some(pointer) = pointer {
+            write.put(pointer);
+        }
+        drop(write);
+        // An index that found the key and then had none lies; what it was given is as good as an answer.
+        Ok(Removed(old.unwrap_or(handle)))
+    }
+
+    fn store(&self, hash: u64, handle: Handle<K, V>) -> Option<Removed<K, V>>
+    where
+        I: SharedStore<K, V>,
+    {
+        let pointer = handle.pointer();
+        let write = self.visit.write(hash);
+        // A share of our own: the index may drop its one, and the pointer must be good when it is put into the table.
+        let share = handle.clone();
+        let old = self.map.index.replace(handle);
+        if let Some(pointer) = pointer {
+            write.put(pointer);
+        }
+        drop(write);
+        drop(share);
+        old.map(Removed)
+    }
+
+    /// Takes an entry out.
+    pub fn remove<Q>(&self, key: &Q) -> Option<Removed<K, V>>
+    where
+        Q: Hash + ?Sized,
+        I: SharedDiscard<Q, K, V>,
+    {
+        let write = self.visit.write(self.hash(key));
+        let old = self.map.index.remove(key);
+        drop(write);
+        old.map(Removed)
+    }
+
+    /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
+    pub fn range<'r, Q>(
+        &'r self,
+        from: Bound<&Q>,
+        to: Bound<&Q>,
+        mut visit: impl FnMut(&'r K, &'r V) -> ControlFlow<()>,
+    ) where
+        Q: ?Sized,
+        I: Scan<Q, K, V>,
+    {
+        let token: Pin<'r> = self.token();
+        self.map.index.scan(from, to, &token, &mut |found| visit(found.key(), found.value()));
+    }
+}

@@ -1,0 +1,292 @@
+//! The monitor: switches the table off where it does not pay, and on again where it does.
+//!
+//! STLT's performance guarantee (HPCA 2021, section III-F) asks for turning the table off and on now and then and watching.
+//! Here every thread lets lookups pass in blocks of [`BLOCK`], and from time to time makes a *trial* of three blocks, the
+//! middle one the other way round: without the table if it is on, with it if it is off.
+//!
+//! ```text
+//!    ... as decided ...  | as decided | the other way | as decided |  ... as decided ...
+//!                           timed          timed           timed
+//! ```
+//!
+//! The cost of a block is wall time by the number of its lookups, whatever the program does between them: that is the same in
+//! both ways, and what is compared is what the program feels. The verdict is the median of the last [`TRIALS`] trials of all
+//! threads, so a preempted block decides nothing; and going back takes a larger advantage than staying.
+//!
+//! Trials cost what the worse way costs. So they become rare where the answer is clear: the interval doubles after each
+//! trial that confirms the verdict, up to [`LONGEST`] blocks, and begins anew when one contradicts it. A table that was
+//! off is cold; before its trial it is used for as many blocks as a sixty-fourth of the interval, so that it can warm.
+//!
+//! While a table first fills it must look worse than it is: nothing is tried before free slots have become rare, or four
+//! times as many lookups have been made as there are slots.
+//!
+//! While it is off, writes go on telling the table, so that it is never wrong when it comes back.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+/// Lookups in a block: some ten to a hundred microseconds.
+const BLOCK: u32 = 1024;
+/// Blocks between trials, at first.
+const SHORTEST: u32 = 16;
+/// And at most.
+const LONGEST: u32 = 8192;
+/// Trials that the verdict is the median of.
+const TRIALS: usize = 7;
+/// How much cheaper the other way must be for a change: 2 %.
+const MARGIN: f64 = 0.02;
+
+/// What all threads share.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    watching: AtomicBool,
+    off: AtomicBool,
+    switches: AtomicU64,
+    made: AtomicU64,
+    /// Cost without the table by cost with it, of the last trials; the oldest first.
+    gains: Mutex<Vec<f64>>,
+}
+
+/// What the monitor has found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    /// Whether it watches at all.
+    pub watching: bool,
+    /// Whether lookups use the table.
+    pub on: bool,
+    /// Cost of a lookup without the table by its cost with it, the median of the last trials; `None` before there were
+    /// enough.
+    pub gain: Option<f64>,
+    /// Trials made.
+    pub trials: u64,
+    /// How often it has switched.
+    pub switches: u64,
+}
+
+impl Monitor {
+    pub(crate) fn new(watching: bool) -> Monitor {
+        Monitor {
+            watching: AtomicBool::new(watching),
+            off: AtomicBool::new(false),
+            switches: AtomicU64::new(0),
+            made: AtomicU64::new(0),
+            gains: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Begins or ends watching. Who ends it leaves the table on.
+    pub(crate) fn watch(&self, watching: bool) {
+        // All relaxed: decisions, which threads follow at their next block.
+        self.watching.store(watching, Ordering::Relaxed);
+        if !watching {
+            self.off.store(false, Ordering::Relaxed);
+        }
+        self.gains.lock().clear();
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        Verdict {
+            watching: self.watching.load(Ordering::Relaxed),
+            on: !self.off.load(Ordering::Relaxed),
+            gain: median(&self.gains.lock()),
+            trials: self.made.load(Ordering::Relaxed),
+            switches: self.switches.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Records a trial, and says whether it agrees with the verdict as it now is.
+    fn record(&self, gain: f64) -> bool {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let mut gains = self.gains.lock();
+        if gains.len() == TRIALS {
+            gains.remove(0);
+        }
+        gains.push(gain);
+        let off = self.off.load(Ordering::Relaxed);
+        let change = median(&gains)
+            .is_some_and(|gain| if off { gain > 1.0 + MARGIN } else { gain < 1.0 - MARGIN / 4.0 });
+        if change {
+            self.off.store(!off, Ordering::Relaxed);
+            self.switches.fetch_add(1, Ordering::Relaxed);
+            // Those of the table in another state say nothing about this one.
+            gains.clear();
+            return true;
+        }
+        (gain < 1.0) == off
+    }
+}
+
+fn median(gains: &[f64]) -> Option<f64> {
+    let mut sorted = gains.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    (sorted.len() >= TRIALS.div_ceil(2)).then(|| sorted[sorted.len() / 2])
+}
+
+/// What a thread is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// As decided, until the next trial.
+    Decided,
+    /// Warming a table that is off.
+    Warming,
+    /// The blocks of a trial.
+    Before,
+    Other,
+    After,
+}
+
+/// One thread's part.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    left: Cell<u32>,
+    uses_table: Cell<bool>,
+    phase: Cell<Phase>,
+    interval: Cell<u32>,
+    began: Cell<Option<Instant>>,
+    /// Nanoseconds of the blocks before and in the middle.
+    costs: Cell<[u64; 2]>,
+    lookups: Cell<u64>,
+    /// Free slots filled when the last block ended.
+    filled: Cell<u64>,
+}
+
+impl Watch {
+    pub(crate) fn new() -> Watch {
+        Watch {
+            left: Cell::new(0),
+            uses_table: Cell::new(true),
+            phase: Cell::new(Phase::Decided),
+            interval: Cell::new(SHORTEST),
+            began: Cell::new(None),
+            costs: Cell::new([0; 2]),
+            lookups: Cell::new(0),
+            filled: Cell::new(0),
+        }
+    }
+
+    /// Whether the next `lookups` lookups are to ask the table. `filled` is how many free slots this thread has filled so
+    /// far, of the table's `capacity`.
+    #[inline(always)]
+    pub(crate) fn uses_table(
+        &self,
+        lookups: u32,
+        monitor: &Monitor,
+        filled: &Cell<u64>,
+        capacity: impl Fn() -> usize,
+    ) -> bool {
+        match self.left.get().checked_sub(lookups) {
+            Some(left) => self.left.set(left),
+            None => self.next_block(monitor, filled.get(), capacity()),
+        }
+        self.uses_table.get()
+    }
+
+    #[cold]
+    fn next_block(&self, monitor: &Monitor, filled: u64, capacity: usize) {
+        let on = !monitor.off.load(Ordering::Relaxed);
+        if !monitor.watching.load(Ordering::Relaxed) {
+            self.begin(Phase::Decided, true, SHORTEST);
+            return;
+        }
+        let now = Instant::now();
+        let passed = self.began.get().map_or(0, |began| now.duration_since(began).as_nanos() as u64);
+        match self.phase.get() {
+            Phase::Decided => {
+                let blocks = u64::from(BLOCK) * u64::from(self.interval.get());
+                let newly_filled = filled - self.filled.replace(filled);
+                self.lookups.set(self.lookups.get() + blocks);
+                let warm = newly_filled * 20 < blocks || self.lookups.get() > 4 * capacity as u64;
+                if !warm {
+                    self.begin(Phase::Decided, on, self.interval.get());
+                } else if on {
+                    self.begin(Phase::Before, on, 1);
+                } else {
+                    self.begin(Phase::Warming, true, self.interval.get().div_ceil(64));
+                }
+            }
+            Phase::Warming => self.begin(Phase::Before, on, 1),
+            Phase::Before => {
+                self.costs.set([passed, 0]);
+                self.begin(Phase::Other, !on, 1);
+            }
+            Phase::Other => {
+                self.costs.set([self.costs.get()[0], passed]);
+                // If the verdict changed meanwhile the trial compares like with like, and says "no difference": harmless.
+                self.begin(Phase::After, on, 1);
+            }
+            Phase::After => {
+                let [before, other] = self.costs.get();
+                let decided = (before + passed) as f64 / 2.0;
+                let gain = if on { other as f64 / decided } else { decided / other as f64 };
+                let agrees = gain.is_finite() && gain > 0.0 && monitor.record(gain);
+                let longer = if agrees { (self.interval.get() * 2).min(LONGEST) } else { SHORTEST };
+                self.interval.set(longer);
+                self.filled.set(filled);
+                self.begin(Phase::Decided, !monitor.off.load(Ordering::Relaxed), longer);
+            }
+        }
+    }
+
+    fn begin(&self, phase: Phase, uses_table: bool, blocks: u32) {
+        self.phase.set(phase);
+        self.uses_table.set(uses_table);
+        self.left.set(BLOCK * blocks - 1);
+        self.began.set(Some(Instant::now()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lets lookups pass that cost what `cost` says, in spun time, with the table and without, and says what came of it.
+    fn run(monitor: &Monitor, watch: &Watch, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
+        let (filled, mut with) = (Cell::new(0), 0);
+        for _ in 0..lookups {
+            let uses_table = watch.uses_table(1, monitor, &filled, || 1000);
+            with += u64::from(uses_table);
+            (0..cost(uses_table)).for_each(|turn| {
+                std::hint::black_box(turn);
+            });
+        }
+        with
+    }
+
+    #[test]
+    fn a_table_that_costs_more_than_it_saves_is_switched_off_and_on_again_when_it_pays() {
+        let (monitor, watch) = (Monitor::new(true), Watch::new());
+        let lookups = 400_000;
+        run(&monitor, &watch, lookups, |with| if with { 300 } else { 100 });
+        let verdict = monitor.verdict();
+        assert!(!verdict.on && verdict.switches == 1, "{verdict:?}");
+        let with = run(&monitor, &watch, lookups, |with| if with { 300 } else { 100 });
+        assert!(with < u64::from(lookups) / 20, "used in {with} lookups although off");
+        // The interval has grown meanwhile.
+        for _ in 0..100 {
+            run(&monitor, &watch, lookups, |with| if with { 100 } else { 300 });
+            if monitor.verdict().on {
+                return;
+            }
+        }
+        panic!("never switched on again: {:?}", monitor.verdict());
+    }
+
+    #[test]
+    fn a_table_that_pays_stays_on_and_is_tried_ever_more_rarely() {
+        let (monitor, watch) = (Monitor::new(true), Watch::new());
+        run(&monitor, &watch, 2_000_000, |with| if with { 20 } else { 200 });
+        let verdict = monitor.verdict();
+        assert!(verdict.on && verdict.switches == 0 && verdict.gain > Some(2.0), "{verdict:?}");
+        assert!((4..20).contains(&verdict.trials), "{verdict:?}");
+    }
+
+    #[test]
+    fn who_does_not_watch_always_uses_the_table() {
+        let (monitor, watch) = (Monitor::new(false), Watch::new());
+        assert_eq!(run(&monitor, &watch, 100_000, |_| 1), 100_000);
+        assert_eq!(monitor.verdict().trials, 0);
+    }
+}

@@ -1,0 +1,344 @@
+//! The owner-only form: for an index and a table that one thread has for itself, as where data is partitioned (the paper's
+//! section 4.3.3).
+//!
+//! Lookups borrow the map, changes borrow it mutably: so there are no epochs to pin, no tickets to take and no stripes to
+//! lock, and a hit has no atomic read-modify-write; its loads and stores are those of a plain table. The map can be sent to
+//! another thread, but not shared.
+//!
+//! Entries whose last handle is gone lie in a graveyard until the next change, which by the borrow checker comes when
+//! nothing found before is held any more. Then they are forgotten by the table and freed.
+
+#![allow(unsafe_code)]
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
+use std::marker::PhantomData;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::buffer::{Buffer, Ownership};
+use crate::config::CreateError;
+use crate::entry::{Dead, Found, Handle, Pin, Reclaim, prefetch};
+use crate::index::{Discard, Find, Scan, Store};
+use crate::map::{GROUP, RandomState, Removed};
+use crate::monitor::Verdict;
+use crate::slb::Slb;
+use crate::stats::Counts;
+use crate::table::{Parameters, Table};
+
+/// Where the dead wait, until there is no map any more.
+#[derive(Debug)]
+struct Graveyard<T: Table> {
+    buffer: Buffer<T>,
+    dead: Mutex<Option<Vec<Dead>>>,
+}
+
+impl std::fmt::Debug for Dead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dead").finish_non_exhaustive()
+    }
+}
+
+impl<T: Table> Reclaim for Graveyard<T> {
+    fn retire(self: Arc<Self>, dead: Dead) {
+        let mut waiting = self.dead.lock();
+        match &mut *waiting {
+            Some(waiting) => waiting.push(dead),
+            None => {
+                drop(waiting);
+                // SAFETY: the map is gone, and with it all who could have found it; no handle is left.
+                unsafe { dead.free() };
+            }
+        }
+    }
+}
+
+/// A map over an index of type `I`, accelerated by a table of type `T`; for one thread.
+///
+/// ```
+/// use lookaside::{Config, OwnedMap};
+/// use std::collections::BTreeSet;
+///
+/// let mut map = OwnedMap::new(BTreeSet::new(), &Config::with_size(1 << 20))?;
+/// map.insert(7u64, "seven");
+/// assert_eq!(map.get(&7), Some(&"seven"));
+/// assert_eq!(map.remove(&7).as_deref(), Some(&"seven"));
+/// # Ok::<(), lookaside::CreateError>(())
+/// ```
+#[derive(Debug)]
+pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
+    /// `None` only while the map is dropped.
+    index: Option<I>,
+    hasher: S,
+    graveyard: Arc<Graveyard<T>>,
+    ownership: Ownership,
+    entries: PhantomData<Handle<K, V>>,
+}
+
+impl<K, V, I, T: Table> OwnedMap<K, V, I, RandomState, T> {
+    /// A map over this index.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no size that a table can have, or no memory.
+    pub fn new<P: Parameters<Table = T>>(index: I, config: &P) -> Result<Self, CreateError>
+    where
+        T: Table<Config = P>,
+    {
+        OwnedMap::with_hasher(index, config, RandomState::default())
+    }
+}
+
+impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
+    /// A map over this index, whose keys are hashed so.
+    ///
+    /// # Errors
+    /// As [`OwnedMap::new`].
+    pub fn with_hasher<P: Parameters<Table = T>>(index: I, config: &P, hasher: S) -> Result<Self, CreateError>
+    where
+        T: Table<Config = P>,
+    {
+        let graveyard =
+            Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
+        // SAFETY: nobody else is given the buffer: handles reach it only to be retired, which does not touch it.
+        let ownership = unsafe { Ownership::of(&graveyard.buffer) };
+        Ok(OwnedMap { index: Some(index), hasher, graveyard, ownership, entries: PhantomData })
+    }
+
+    fn buffer(&self) -> &Buffer<T> {
+        &self.graveyard.buffer
+    }
+
+    fn index(&self) -> &I {
+        self.index.as_ref().expect("there while the map is")
+    }
+
+    /// Frees the dead: nothing that was found is held any more.
+    fn bury(&mut self) {
+        let dead = self.graveyard.dead.lock().as_mut().map(std::mem::take).unwrap_or_default();
+        for dead in dead {
+            if let Some(pointer) = dead.pointer() {
+                self.ownership.table(self.buffer()).forget(dead.hash, pointer);
+            }
+            // SAFETY: no handle is left, the table has forgotten it, and `&mut self`: nobody holds what they found.
+            unsafe { dead.free() };
+        }
+    }
+
+    /// Replaces the table by an empty one of another size in bytes.
+    ///
+    /// # Errors
+    /// As [`OwnedMap::new`]. Then the old one stays.
+    pub fn resize(&mut self, size: usize) -> Result<(), CreateError> {
+        self.buffer().resize(size)
+    }
+
+    /// Lets the monitor watch, or not: if not, the table is always used.
+    pub fn monitor(&mut self, watching: bool) {
+        self.buffer().monitor(watching);
+    }
+
+    /// What the monitor has found.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.buffer().verdict()
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.ownership.counts(self.buffer())
+    }
+}
+
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V, I, S, T> {
+    #[inline(always)]
+    fn token(&self) -> Pin<'_> {
+        // SAFETY: the graveyard is emptied by `&mut self` only, and by dropping the map.
+        unsafe { Pin::new(&self.graveyard) }
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        if !self.ownership.uses_table(self.buffer(), 1) {
+            return Some(self.index().find(key, &self.token())?.value());
+        }
+        let hash = self.hasher.hash_one(key);
+        match self.look(hash, key) {
+            Some(found) => Some(found.value()),
+            None => {
+                let found = self.index().find(key, &self.token())?;
+                self.emit(hash, found);
+                Some(found.value())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn look<Q>(&self, hash: u64, key: &Q) -> Option<Found<'_, K, V>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        // SAFETY, here and below: the table holds pointers of this map's entries, and forgets them before they are freed,
+        // which is while nobody looks.
+        let holds = |pointer| {
+            // SAFETY: as above.
+            let found = unsafe { Found::<K, V>::at(pointer) };
+            found.hash() == hash && found.key().borrow() == key
+        };
+        // SAFETY: as above.
+        self.ownership.find(self.buffer(), hash, holds).map(|pointer| unsafe { Found::at(pointer) })
+    }
+
+    fn emit(&self, hash: u64, found: Found<'_, K, V>) {
+        // As in `Reader::emit`.
+        if found.hash() == hash
+            && let Some(pointer) = found.pointer()
+        {
+            self.ownership.emit(self.buffer(), hash, pointer);
+        }
+    }
+
+    /// The values of many keys: `values[i]` becomes that of `keys[i]`.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn get_many<'m, Q>(&'m self, keys: &[&Q], values: &mut [Option<&'m V>])
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        assert_eq!(keys.len(), values.len(), "one answer a key");
+        for (keys, values) in keys.chunks(GROUP).zip(values.chunks_mut(GROUP)) {
+            if self.ownership.uses_table(self.buffer(), keys.len() as u32) {
+                self.get_group(keys, values);
+            } else {
+                let mut found = [None; GROUP];
+                self.index().find_many(keys, &self.token(), &mut found[..keys.len()]);
+                values.iter_mut().zip(found).for_each(|(value, found)| *value = found.map(Found::value));
+            }
+        }
+    }
+
+    #[inline]
+    fn get_group<'m, Q>(&'m self, keys: &[&Q], values: &mut [Option<&'m V>])
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let table = self.ownership.table(self.buffer());
+        let mut hashes = [0; GROUP];
+        for (&key, hash) in keys.iter().zip(&mut hashes) {
+            *hash = self.hasher.hash_one(key);
+            table.prefetch(*hash);
+        }
+        for &hash in &hashes[..keys.len()] {
+            if let Some(pointer) = table.peek(hash) {
+                prefetch::<K, V>(pointer);
+            }
+        }
+        let mut sought = [keys[0]; GROUP];
+        let (mut missed, mut misses) = ([0; GROUP], 0);
+        for (i, (&key, value)) in keys.iter().zip(&mut *values).enumerate() {
+            match self.look(hashes[i], key) {
+                Some(found) => *value = Some(found.value()),
+                None => {
+                    (missed[misses], sought[misses]) = (i, key);
+                    misses += 1;
+                }
+            }
+        }
+        let mut found = [None; GROUP];
+        self.index().find_many(&sought[..misses], &self.token(), &mut found[..misses]);
+        for (&i, found) in missed[..misses].iter().zip(found) {
+            values[i] = found.map(Found::value);
+            if let Some(found) = found {
+                self.emit(hashes[i], found);
+            }
+        }
+    }
+
+    /// Puts an entry in, and gives back the one that it replaced.
+    pub fn insert(&mut self, key: K, value: V) -> Option<Removed<K, V>>
+    where
+        K: Hash,
+        I: Store<K, V>,
+    {
+        self.bury();
+        let hash = self.hasher.hash_one(&key);
+        let handle = Handle::new(key, value, hash, Arc::clone(&self.graveyard) as Arc<dyn Reclaim>);
+        let pointer = handle.pointer();
+        let cleared = self.ownership.clear(self.buffer(), hash);
+        let old = self.index.as_mut().expect("there while the map is").replace(handle);
+        // Should the index have dropped it, it waits in the graveyard, and is forgotten before it is freed.
+        if cleared > 0
+            && let Some(pointer) = pointer
+        {
+            self.ownership.put(self.buffer(), hash, pointer);
+        }
+        old.map(Removed)
+    }
+
+    /// Takes an entry out.
+    pub fn remove<Q>(&mut self, key: &Q) -> Option<Removed<K, V>>
+    where
+        Q: Hash + ?Sized,
+        I: Discard<Q, K, V>,
+    {
+        self.bury();
+        self.ownership.clear(self.buffer(), self.hasher.hash_one(key));
+        self.index.as_mut().expect("there while the map is").remove(key).map(Removed)
+    }
+
+    /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
+    pub fn range<'m, Q>(
+        &'m self,
+        from: Bound<&Q>,
+        to: Bound<&Q>,
+        mut visit: impl FnMut(&'m K, &'m V) -> ControlFlow<()>,
+    ) where
+        Q: ?Sized,
+        I: Scan<Q, K, V>,
+    {
+        let token: Pin<'m> = self.token();
+        self.index().scan(from, to, &token, &mut |found| visit(found.key(), found.value()));
+    }
+
+    /// Entries in the index.
+    pub fn len(&self) -> usize
+    where
+        I: Store<K, V>,
+    {
+        self.index().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool
+    where
+        I: Store<K, V>,
+    {
+        self.index().is_empty()
+    }
+}
+
+impl<K: 'static, V: 'static, I, S, T: Table> Drop for OwnedMap<K, V, I, S, T> {
+    fn drop(&mut self) {
+        // Handles first: they go to the graveyard. What the user still has of them is freed as it is dropped.
+        self.index = None;
+        let dead = self.graveyard.dead.lock().take();
+        for dead in dead.into_iter().flatten() {
+            // SAFETY: no handle is left, and whoever found it had borrowed the map.
+            unsafe { dead.free() };
+        }
+    }
+}

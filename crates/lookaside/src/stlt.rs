@@ -1,0 +1,297 @@
+//! STLT-SW: the Search Translation Lookaside Table, kept by software alone.
+//!
+//! Zhang and others' hardware table (HPCA 2021, sections III-C, III-E and IV-E) without its hardware: rows of 16 bytes in sets of
+//! one, two, four or eight, found by ordinary loads.
+//!
+//! ```text
+//!   row:   63        60 59            48 47                       0   63                     0
+//!         +------------+----------------+--------------------------+  +----------------------+
+//!         |  counter   |  sub-integer   |         pointer          |  |  page-table entry    |
+//!         +------------+----------------+--------------------------+  +----------------------+
+//! ```
+//!
+//! * A set is chosen by bits of the hash; the 12-bit sub-integer is compared with another part of it, its highest bits.
+//! * A hit raises the row's 4-bit counter with probability 2^-x, x being what it is; so it is full after about 2^17 hits
+//!   (section III-E).
+//! * Every miss is inserted, over the row of the smallest counter. There is no log.
+//! * The second word is the page-table entry, which only the hardware can use; in software it is room that is lost. It stays,
+//!   so that what the table costs in cache lines is what the paper measured.
+//!
+//! The counter shares a word with what it counts, so raising it is a compare and swap that may fail: then this hit is not
+//! counted.
+
+use atomics::{AtomicU64, Ordering};
+use pages::PageKind;
+
+use crate::config::CreateError;
+use crate::lines::Lines;
+use crate::random::Random;
+use crate::slb::warmest;
+use crate::table::{Emission, Parameters, Table};
+use crate::word::Pointer;
+
+/// Bits of the sub-integer.
+const SUB_INTEGER_BITS: u32 = 12;
+/// Where the counter begins.
+const COUNTER_SHIFT: u32 = Pointer::BITS + SUB_INTEGER_BITS;
+/// The largest counter.
+const MOST: u64 = 15;
+/// Bytes of a row.
+const ROW: usize = 16;
+
+/// How many rows a hash can mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ways {
+    /// Direct-mapped.
+    One = 1,
+    /// Two.
+    Two = 2,
+    /// Four, a line: the paper's choice.
+    #[default]
+    Four = 4,
+    /// Eight, two lines.
+    Eight = 8,
+}
+
+/// The parameters of an [`Stlt`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct StltConfig {
+    /// Bytes: the number of rows is a power of two, the largest that fits.
+    pub size: usize,
+    /// Rows in a set.
+    pub ways: Ways,
+    /// The pages that it is asked to lie in.
+    pub pages: PageKind,
+}
+
+impl StltConfig {
+    /// A four-way table of so many bytes.
+    #[must_use]
+    pub fn with_size(size: usize) -> StltConfig {
+        StltConfig { size, ways: Ways::Four, pages: PageKind::Transparent }
+    }
+}
+
+/// Two sets of four ways, or what comes to that: two words a row. Aligned, so that a set of four is one line.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Line([[AtomicU64; 2]; 4]);
+
+// SAFETY: atomic integers, for all of which zero is a value: empty rows.
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+unsafe impl pages::Zeroed for Line {}
+
+/// The first word of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Row(u64);
+
+impl Row {
+    const EMPTY: Row = Row(0);
+
+    fn new(hash: u64, pointer: Pointer) -> Row {
+        Row(sub_integer(hash) << Pointer::BITS | pointer.address())
+    }
+
+    fn counter(self) -> u64 {
+        self.0 >> COUNTER_SHIFT
+    }
+
+    fn without_counter(self) -> Row {
+        Row(self.0 & ((1 << COUNTER_SHIFT) - 1))
+    }
+
+    fn pointer(self) -> Option<Pointer> {
+        Pointer::new(self.0 & ((1 << Pointer::BITS) - 1))
+    }
+
+    fn is_for(self, hash: u64) -> bool {
+        self.without_counter().0 >> Pointer::BITS == sub_integer(hash)
+    }
+}
+
+/// The highest bits: those that carry an index's number.
+fn sub_integer(hash: u64) -> u64 {
+    hash >> (64 - SUB_INTEGER_BITS)
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct Stlt {
+    lines: Lines<Line>,
+    /// A power of two.
+    rows: usize,
+    ways: usize,
+}
+
+impl Stlt {
+    #[cfg(not(loom))]
+    fn lines(lines: usize, config: &StltConfig) -> Result<Lines<Line>, CreateError> {
+        Ok(Lines::map(lines, config.pages)?)
+    }
+
+    #[cfg(loom)]
+    fn lines(lines: usize, _config: &StltConfig) -> Result<Lines<Line>, CreateError> {
+        Ok((0..lines).map(|_| Line::default()).collect())
+    }
+
+    #[inline(always)]
+    fn first_row(&self, hash: u64) -> usize {
+        (hash as usize & (self.rows / self.ways - 1)) * self.ways
+    }
+
+    #[inline(always)]
+    fn cell(&self, row: usize) -> &AtomicU64 {
+        &self.lines[row / 4].0[row % 4][0]
+    }
+
+    #[inline(always)]
+    fn set(&self, hash: u64) -> impl Iterator<Item = (&AtomicU64, Row)> {
+        let first = self.first_row(hash);
+        (first..first + self.ways).map(|row| {
+            let cell = self.cell(row);
+            // pairs with the release in `exchange`: who sees a pointer sees the entry that was there when it was emitted.
+            (cell, Row(cell.load(Ordering::Acquire)))
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = Row> {
+        // Statistics.
+        (0..self.rows).map(|row| Row(self.cell(row).load(Ordering::Relaxed)))
+    }
+}
+
+fn exchange(cell: &AtomicU64, old: Row, new: Row) -> bool {
+    // release pairs with the acquire in `set`; a failure tells nothing that anyone relies on.
+    cell.compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
+impl Parameters for StltConfig {
+    type Table = Stlt;
+
+    fn create(&self) -> Result<Stlt, CreateError> {
+        let ways = self.ways as usize;
+        let fitting = self.size / ROW;
+        if fitting < ways.max(4) {
+            return Err(CreateError::TooSmall { size: self.size });
+        }
+        let rows = 1usize << (usize::BITS - 1 - fitting.leading_zeros());
+        // Below the sub-integer there are 52 bits for the set.
+        if rows > 1 << 40 {
+            return Err(CreateError::TooLarge { size: self.size });
+        }
+        Ok(Stlt { lines: Stlt::lines(rows / 4, self)?, rows, ways })
+    }
+
+    fn with_size_of(&self, size: usize) -> StltConfig {
+        StltConfig { size, ..self.clone() }
+    }
+}
+
+impl Table for Stlt {
+    type Config = StltConfig;
+
+    #[inline(always)]
+    fn find(&self, hash: u64, random: &Random, mut accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        for (cell, row) in self.set(hash) {
+            if row.is_for(hash)
+                && let Some(pointer) = row.pointer()
+                && accept(pointer)
+            {
+                let counter = row.counter();
+                if counter < MOST && (counter == 0 || random.next() >> (64 - counter) == 0) {
+                    exchange(cell, row, Row(row.0 + (1 << COUNTER_SHIFT)));
+                }
+                return Some(pointer);
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn peek(&self, hash: u64) -> Option<Pointer> {
+        self.set(hash).filter(|(_, row)| row.is_for(hash)).find_map(|(_, row)| row.pointer())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, hash: u64) {
+        #[cfg(not(loom))]
+        for row in (0..self.ways).step_by(4) {
+            pages::prefetch(self.cell(self.first_row(hash) + row));
+        }
+        #[cfg(loom)]
+        let _ = hash;
+    }
+
+    fn wants(&self, _hash: u64, _random: &Random) -> bool {
+        true
+    }
+
+    fn insert(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission {
+        let new = Row::new(hash, pointer);
+        let mut victim: Option<(&AtomicU64, Row)> = None;
+        // Of equally cold rows one at random, by where the search begins.
+        let start = random.below(self.ways as u32) as usize;
+        let set: [Option<(&AtomicU64, Row)>; 8] = {
+            let mut rows = self.set(hash);
+            std::array::from_fn(|_| rows.next())
+        };
+        for (cell, row) in (0..self.ways).filter_map(|step| set[(start + step) % self.ways]) {
+            if row.without_counter() == new {
+                return Emission::Present;
+            }
+            let colder = |than: Row| {
+                (row.pointer().is_some(), row.counter()) < (than.pointer().is_some(), than.counter())
+            };
+            if victim.is_none_or(|(_, than)| colder(than)) {
+                victim = Some((cell, row));
+            }
+        }
+        match victim {
+            Some((cell, old)) if exchange(cell, old, new) => match old.pointer() {
+                None => Emission::Admitted,
+                Some(_) => Emission::Replaced,
+            },
+            _ => Emission::Contended,
+        }
+    }
+
+    fn clear(&self, hash: u64) -> usize {
+        let mut cleared = 0;
+        for (cell, mut row) in self.set(hash) {
+            while row.is_for(hash) && row.pointer().is_some() {
+                cleared += usize::from(exchange(cell, row, Row::EMPTY));
+                // pairs as in `set`.
+                row = Row(cell.load(Ordering::Acquire));
+            }
+        }
+        cleared
+    }
+
+    fn forget(&self, hash: u64, pointer: Pointer) {
+        let sought = Row::new(hash, pointer);
+        for (cell, mut row) in self.set(hash) {
+            // A hit may raise the counter meanwhile.
+            while row.without_counter() == sought && !exchange(cell, row, Row::EMPTY) {
+                // pairs as in `set`.
+                row = Row(cell.load(Ordering::Acquire));
+            }
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        self.rows
+    }
+
+    fn occupancy(&self) -> usize {
+        self.all().filter(|row| row.pointer().is_some()).count()
+    }
+
+    fn hottest(&self, most: usize) -> Vec<(Pointer, u8)> {
+        warmest(self.all().filter_map(|row| Some((row.pointer()?, row.counter() as u8))), most)
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows * ROW
+    }
+}

@@ -1,0 +1,162 @@
+//! The stripe's word: the protocol that keeps the table equal to the index.
+//!
+//! # The danger
+//!
+//! A lookup misses the table, finds an entry in the index, and emits it. Between the find and the emission another thread
+//! may have removed the entry and cleared the table: the emission would put it back, stale. The paper (section 3.1.3) has the
+//! user lock the key's partition around the whole lookup, hits included. That works here too ([`Stripes::lock`]); but a
+//! hit need not take part at all.
+//!
+//! # Who reads, who writes
+//!
+//! 1024 words, chosen by ten bits of the hash, a cache line each. Even is free, odd is held, and every *write* leaves the
+//! word two further on.
+//!
+//! ```text
+//!   miss:    ticket = word            write:   word odd (wait while it is)
+//!            search the index                  clear the tag's slots
+//!   emit:    word: ticket -> odd,              change the index
+//!              or drop the emission            put the new pointer in, if it is an update
+//!            put the pointer in                word even, two further on
+//!            word: back to ticket              retire the old entry
+//! ```
+//!
+//! * A ticket taken while the word is odd is void: the index may be changing.
+//! * `emit` only tries: it succeeds only if the word still is the ticket, so no write of the stripe has begun since before the
+//!   index was searched. What the search found, it would find now. While it holds the word, no write begins.
+//! * An emission changes neither the index nor the truth of other tickets, so it puts the old number back.
+//! * A hit reads no stripe. Its slot's load lies within the call, and at that moment the pointer was in the table: the write
+//!   that removes the entry had not closed, so the answer is one that an index without a table could have given during
+//!   the call.
+//! * The entry is retired after the slots are cleared and the word is closed. A reader that loaded the pointer before pinned
+//!   its epoch earlier still, so the entry outlives it.
+//!
+//! No user code runs while an emission holds a word. During a write, the index is changed under it: an index must not look
+//! keys up in its own map, or a write of the same stripe would wait for itself.
+//!
+//! # Memory model
+//!
+//! The ticket's load is an acquire, so the search of the index is not made before it. Closing a write is a release: who
+//! takes a ticket from a closed word sees the index as that write left it. `emit`'s exchange is an acquire and a release;
+//! success means that it read the very number the ticket was, and numbers never come back until 2^63 writes were made. The
+//! opening exchange of a write is an acquire, and the clears after it are exchanges that follow it in the order of each
+//! slot: an emission that came before, under the same word, is seen and cleared.
+//!
+//! # Rejected
+//!
+//! *A version that hits validate too*: another line a hit. *Emitting without the word, and checking it afterwards*: between
+//! the store and the check a reader may have found the stale pointer.
+//!
+//! # Literature
+//!
+//! Wu, Ni, Jiang, SoCC 2017, section 3.1.3. Herlihy and Shavit, "The Art of Multiprocessor Programming", lock striping.
+//! Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012.
+
+use atomics::{AtomicU64, Ordering, spin_loop, yield_now};
+use crossbeam_utils::CachePadded;
+
+/// Stripes, as in the paper.
+#[cfg(not(loom))]
+pub(crate) const STRIPES: usize = 1024;
+/// A model has few, so that keys meet.
+#[cfg(loom)]
+pub(crate) const STRIPES: usize = 1;
+
+/// Attempts before a waiting writer gives its core away.
+const SPINS: u32 = 64;
+
+/// The moment at which an index was searched, as far as one stripe is concerned. It is good for one emission, or none.
+#[derive(Debug)]
+#[must_use = "without its ticket, what was found cannot be emitted"]
+pub struct Ticket {
+    stripe: usize,
+    /// `None` if a write was going on.
+    word: Option<u64>,
+}
+
+/// The words.
+#[derive(Debug)]
+pub(crate) struct Stripes(Box<[CachePadded<AtomicU64>]>);
+
+impl Stripes {
+    pub(crate) fn new() -> Stripes {
+        Stripes((0..STRIPES).map(|_| CachePadded::new(AtomicU64::new(0))).collect())
+    }
+
+    /// Bits of the hash that choose neither the bucket in a small table nor the tag.
+    #[inline(always)]
+    pub(crate) fn stripe_of(hash: u64) -> usize {
+        (hash >> 32) as usize % STRIPES
+    }
+
+    /// Before the index is searched for a key of this hash.
+    #[inline]
+    pub(crate) fn ticket(&self, hash: u64) -> Ticket {
+        let stripe = Stripes::stripe_of(hash);
+        // pairs with the release in `Held::drop`: who reads an even word sees what the write before it did.
+        let word = self.0[stripe].load(Ordering::Acquire);
+        Ticket { stripe, word: (word & 1 == 0).then_some(word) }
+    }
+
+    /// Runs `put` if no write of the ticket's stripe has begun since the ticket was taken, and none begins meanwhile.
+    #[inline]
+    pub(crate) fn with_ticket<T>(&self, ticket: &Ticket, put: &mut dyn FnMut() -> T) -> Option<T> {
+        let ticketed = ticket.word?;
+        let word = &self.0[ticket.stripe];
+        // acquire pairs with the releases below and in `Held::drop`: what others put in is seen; a failure ends it.
+        word.compare_exchange(ticketed, ticketed | 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        let outcome = put();
+        // pairs with the acquires of whoever takes the word next: they see what was put in.
+        word.store(ticketed, Ordering::Release);
+        Some(outcome)
+    }
+
+    /// Takes a stripe for a write, waiting for whoever holds it.
+    pub(crate) fn lock(&self, hash: u64) -> Held<'_> {
+        let word = &self.0[Stripes::stripe_of(hash)];
+        Held { word, taken: acquire(word) }
+    }
+
+    /// The paper's lock, whose holder is trusted to give it back: see [`Stripes::unlock_raw`].
+    pub(crate) fn lock_raw(&self, hash: u64) {
+        acquire(&self.0[Stripes::stripe_of(hash)]);
+    }
+
+    /// Gives back what [`Stripes::lock_raw`] took. Does nothing if the stripe is not held.
+    pub(crate) fn unlock_raw(&self, hash: u64) {
+        let word = &self.0[Stripes::stripe_of(hash)];
+        let now = word.load(Ordering::Relaxed);
+        if now & 1 == 1 {
+            // pairs with the acquires of `acquire`, `ticket` and `with_ticket`.
+            word.store(now.wrapping_add(1), Ordering::Release);
+        }
+    }
+}
+
+/// Makes a word odd, and says what it was.
+fn acquire(word: &AtomicU64) -> u64 {
+    let mut spins = 0;
+    loop {
+        let now = word.load(Ordering::Relaxed);
+        // acquire pairs with the releases of whoever held it before.
+        if now & 1 == 0 && word.compare_exchange(now, now | 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            return now;
+        }
+        spins += 1;
+        if spins % SPINS == 0 { yield_now() } else { spin_loop() }
+    }
+}
+
+/// A stripe held for a write: given back on drop, also when the index panics.
+#[derive(Debug)]
+pub(crate) struct Held<'s> {
+    word: &'s AtomicU64,
+    taken: u64,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // pairs with the acquires in `ticket`, `with_ticket` and `acquire`: the next sees the index as this write left it.
+        self.word.store(self.taken.wrapping_add(2), Ordering::Release);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a lookaside table is, whichever it is: the face of the [`Slb`](crate::Slb) and of STLT-SW's
+//! [`Stlt`](crate::Stlt).
+//!
+//! A table knows hashes and pointers, and neither keys nor entries: it never follows a pointer and calls no user code but
+//! `accept`, with no lock held. It may forget anything at any time; what it must not do is answer with a pointer that has
+//! been cleared. Calls may come from any number of threads at once. That a pointer is not emitted after its entry has
+//! been removed is the affair of [`crate::stripes`].
+
+use crate::config::CreateError;
+use crate::random::Random;
+use crate::word::Pointer;
+
+/// What became of an emission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emission {
+    /// Not hot enough, as far as the table knows.
+    Refused,
+    /// Not a single place in the table was to be had without a fight: another thread was faster.
+    Contended,
+    /// It was there already.
+    Present,
+    /// It entered a free slot.
+    Admitted,
+    /// It entered the slot of the coldest, which was thrown out.
+    Replaced,
+}
+
+/// What a table is made from.
+pub trait Parameters: Clone + Send + Sync + std::fmt::Debug + 'static {
+    /// The kind of table that it is for.
+    type Table: Table<Config = Self>;
+
+    /// An empty table.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no size that a table can have, or no memory.
+    fn create(&self) -> Result<Self::Table, CreateError>;
+
+    /// The same, but for the size in bytes.
+    #[must_use]
+    fn with_size_of(&self, size: usize) -> Self;
+}
+
+/// A table from hashes to pointers that forgets.
+pub trait Table: Send + Sync + Sized + 'static {
+    /// Its parameters.
+    type Config: Parameters<Table = Self>;
+
+    /// A pointer emitted with this hash that `accept` takes; it is asked about each one whose tag agrees.
+    fn find(&self, hash: u64, random: &Random, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer>;
+
+    /// A pointer that [`Table::find`] would ask about, to prefetch what it points to. Often the right one.
+    fn peek(&self, hash: u64) -> Option<Pointer>;
+
+    /// Asks for the memory that a call with this hash will touch.
+    fn prefetch(&self, hash: u64);
+
+    /// Whether an emission with this hash is worth a lock. Counts it as an emission.
+    fn wants(&self, hash: u64, random: &Random) -> bool;
+
+    /// Puts a wanted pointer in. The caller holds the stripe of `hash`.
+    fn insert(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission;
+
+    /// Forgets every pointer that has the tag of this hash: those of all its keys, and perhaps a few others. How many.
+    fn clear(&self, hash: u64) -> usize;
+
+    /// Forgets this pointer, emitted with this hash.
+    fn forget(&self, hash: u64, pointer: Pointer);
+
+    /// Pointers that it has room for.
+    fn capacity(&self) -> usize;
+
+    /// Pointers that it holds; counted by walking over it.
+    fn occupancy(&self) -> usize;
+
+    /// The pointers of the warmest slots with their temperatures, warmest first, at most `most`. Walks over the table.
+    fn hottest(&self, most: usize) -> Vec<(Pointer, u8)>;
+
+    /// Bytes of memory.
+    fn bytes(&self) -> usize;
+}
