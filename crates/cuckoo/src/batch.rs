@@ -87,8 +87,8 @@ impl<L: Layout> Table<L> {
         self.prefetch_bucket(second);
     }
 
-    /// Inserts every key as [`Table::insert`] would, in order, with the buckets of a group fetched together:
-    /// `outcomes[i]` becomes what became of `keys[i]`.
+    /// Inserts every key as [`Table::insert`] would, in order, with the buckets of a group fetched together, and then the
+    /// first ones that those of its keys will look at which need a cuckoo path: `outcomes[i]` becomes what became of `keys[i]`.
     ///
     /// # Panics
     /// If the slices differ in length.
@@ -109,6 +109,9 @@ impl<L: Layout> Table<L> {
             let group = start..(start + GROUP).min(keys.len());
             for &hash in &hashes[group.clone()] {
                 self.prefetch(hash);
+            }
+            for &hash in &hashes[group.clone()] {
+                self.prefetch_ways_out(hash);
             }
             for i in group {
                 outcomes[i] = self.insert(entries, keys[i], hashes[i], locations[i]);
