@@ -1,4 +1,5 @@
-//! The one binary, `lookaside`: a cache server that memcached's clients can talk to, and the laboratory.
+//! The one binary, `lookaside`: a cache server that memcached's clients can talk to, the laboratory, and advice
+//! on whether a table in front of an index pays.
 //!
 //! Without a subcommand it serves, so that `lookaside -p 11211 -m 64` means what it means to memcached.
 
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod advise;
 mod lab;
 mod serve;
 
@@ -25,6 +27,8 @@ struct Arguments {
 enum Command {
     /// Serve memcached's clients (what happens without a subcommand, too)
     Serve(Box<serve::Arguments>),
+    /// Say whether a table in front of an index pays for the keys of a trace, and how large it should be
+    Advise(advise::Arguments),
     /// Measure: drive a server with load or a real trace, re-run the papers' experiments
     Lab(lab::Arguments),
 }
@@ -32,7 +36,7 @@ enum Command {
 /// The command line with `serve` put in where no subcommand is named.
 fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let names_a_command = arguments.get(1).is_some_and(|first| {
-        ["serve", "lab", "help", "--help", "-V", "--version"].iter().any(|name| first == name)
+        ["serve", "advise", "lab", "help", "--help", "-V", "--version"].iter().any(|name| first == name)
     });
     if !names_a_command {
         arguments.insert(1.min(arguments.len()), "serve".into());
@@ -43,6 +47,7 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
 fn main() -> ExitCode {
     match Arguments::parse_from(with_default_command(std::env::args_os().collect())).command {
         Command::Serve(arguments) => serve::run(*arguments),
+        Command::Advise(arguments) => advise::run(&arguments),
         Command::Lab(arguments) => lab::run(arguments),
     }
 }

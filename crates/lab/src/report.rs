@@ -21,6 +21,8 @@ pub struct Report<'r> {
     pub reproduces: Option<String>,
     /// How it is measured.
     pub about: &'r str,
+    /// Why our numbers differ from the paper's, all in all, where who looked into it has written it down.
+    pub differs: Option<&'r str>,
     /// Whether the numbers are those of a quick run, which mean nothing.
     pub quick: bool,
     /// Where the numbers come from.
@@ -61,6 +63,7 @@ impl<'r> Report<'r> {
                 .as_ref()
                 .map(|source| format!("{}, {}", source.paper, source.exhibit)),
             about: &definition.about,
+            differs: definition.differs.as_deref(),
             quick: results.scale == Scale::Quick,
             provenance: &results.provenance,
             rows: &results.rows,
@@ -176,7 +179,7 @@ impl fmt::Display for Report<'_> {
 }
 
 /// A number with about four digits, and without a fraction where it is large.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let decimals = match value.abs() {
         1000.0.. => 0,
         100.0.. => 1,
@@ -188,23 +191,24 @@ fn number(value: f64) -> String {
 }
 
 /// Text in columns, as wide as they need to be.
-pub(crate) struct Table<const COLUMNS: usize> {
-    lines: Vec<[String; COLUMNS]>,
+pub(crate) struct Table {
+    lines: Vec<Vec<String>>,
 }
 
-impl<const COLUMNS: usize> Table<COLUMNS> {
-    pub(crate) fn new(head: [&str; COLUMNS]) -> Self {
-        Table { lines: vec![head.map(str::to_owned)] }
+impl Table {
+    pub(crate) fn new<'t>(head: impl IntoIterator<Item = &'t str>) -> Table {
+        Table { lines: vec![head.into_iter().map(str::to_owned).collect()] }
     }
 
-    pub(crate) fn add(&mut self, line: [String; COLUMNS]) {
-        self.lines.push(line);
+    /// Adds a line, of as many cells as the head has.
+    pub(crate) fn add(&mut self, line: impl Into<Vec<String>>) {
+        self.lines.push(line.into());
     }
 }
 
-impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
+impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut widths = [0; COLUMNS];
+        let mut widths = vec![0; self.lines[0].len()];
         for line in &self.lines {
             for (width, cell) in widths.iter_mut().zip(line) {
                 *width = (*width).max(cell.chars().count());
@@ -213,7 +217,7 @@ impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
         let is_number = |cell: &str| cell.parse::<f64>().is_ok();
         for (at, line) in self.lines.iter().enumerate() {
             let mut text = String::new();
-            for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
+            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
                 // The head of a column of numbers stands at their side.
                 let sample = if at == 0 { self.lines.get(1).map_or("", |line| &line[column]) } else { cell };
                 if is_number(sample) {

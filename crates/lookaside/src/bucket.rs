@@ -17,8 +17,9 @@
 //! statistics: they are loaded and stored with no lock and no read-modify-write, and two hits at once may count as one, or a
 //! newcomer may inherit its victim's warmth. A wrong counter costs a hit ratio, never an answer.
 //!
-//! [`CounterPolicy::Falling`] raises a counter of value x with probability 2^-x, up to fifteen, as STLT does: hot lines
-//! are then hardly ever written, and stay shared in the caches of all cores that read them. Since such a counter never
+//! [`CounterPolicy::Falling`] raises a counter of value x with probability 2^-x, up to fifteen, as STLT does, but never
+//! more often than once in eight hits: hot lines are then hardly ever written, and stay shared in the caches of all cores
+//! that read them. Since such a counter never
 //! comes down by overflow, admitting a newcomer cools the bucket: the victim's count is taken from everyone.
 //!
 //! # Who writes slots
@@ -31,6 +32,11 @@ use atomics::{AtomicU64, Ordering};
 use crate::random::Random;
 use crate::tags::{self, SlotSet};
 use crate::word::{Pointer, Word};
+
+/// Where the falling probability ends: 2^-14 is seldom enough.
+const WARMEST: u64 = 15;
+/// And where it begins: one hit in 2^3 is counted at all.
+const SELDOM: u32 = 3;
 
 /// Slots in a bucket.
 pub(crate) const SLOTS: usize = 7;
@@ -137,25 +143,37 @@ impl Bucket {
     /// Warms a slot that was hit.
     #[inline(always)]
     pub(crate) fn raise(&self, slot: usize, policy: CounterPolicy, random: &Random) {
-        /// Where the falling probability ends: 2^-14 is seldom enough.
-        const MOST: u64 = 15;
-        if policy == CounterPolicy::Never {
-            return;
-        }
-        let counters = self.counters.load(Ordering::Relaxed);
-        let temperature = counters >> (8 * slot) & 0xff;
-        let one = 1 << (8 * slot);
         match policy {
-            CounterPolicy::EveryHit if temperature < 255 => {
-                self.counters.store(counters + one, Ordering::Relaxed);
-            }
-            CounterPolicy::EveryHit => self.lower_another(slot, random),
-            CounterPolicy::Falling if temperature < MOST => {
-                if temperature == 0 || random.next() >> (64 - temperature) == 0 {
-                    self.counters.store(counters + one, Ordering::Relaxed);
+            CounterPolicy::EveryHit => self.raise_by_one(slot, 255, random),
+            CounterPolicy::Falling => {
+                let number = random.next();
+                // Decided before the counter is looked at: a branch that depends on a line which is yet to come cannot be
+                // predicted, and a wrong guess holds up the lookups behind this one.
+                if number >> (64 - SELDOM) == 0 {
+                    self.raise_falling(slot, number << SELDOM, random);
                 }
             }
-            CounterPolicy::Falling | CounterPolicy::Never => {}
+            CounterPolicy::Never => {}
+        }
+    }
+
+    #[inline(always)]
+    fn raise_by_one(&self, slot: usize, most: u64, random: &Random) {
+        let counters = self.counters.load(Ordering::Relaxed);
+        if counters >> (8 * slot) & 0xff < most {
+            self.counters.store(counters + (1 << (8 * slot)), Ordering::Relaxed);
+        } else if most == 255 {
+            self.lower_another(slot, random);
+        }
+    }
+
+    /// One hit in 2^SELDOM comes here; `number` is random in its high bits.
+    #[cold]
+    fn raise_falling(&self, slot: usize, number: u64, random: &Random) {
+        let temperature = u32::from(self.temperatures()[slot]);
+        // Shifted in two steps: by 64 where the temperature is low.
+        if number >> 1 >> (63 - temperature.saturating_sub(SELDOM)) == 0 {
+            self.raise_by_one(slot, WARMEST, random);
         }
     }
 
@@ -182,7 +200,16 @@ impl Bucket {
         }
     }
 
-    /// Gives a newcomer's slot its first count.
+    /// Gives a newcomer its first count, in a slot that was free.
+    pub(crate) fn welcome(&self, slot: usize, newcomer: u8, policy: CounterPolicy) {
+        if policy != CounterPolicy::Never {
+            let mut temperatures = self.temperatures();
+            temperatures[slot] = newcomer;
+            self.set_temperatures(temperatures);
+        }
+    }
+
+    /// Gives a newcomer its first count, in the slot of its victim.
     pub(crate) fn settle(&self, slot: usize, newcomer: u8, policy: CounterPolicy) {
         if policy == CounterPolicy::Never {
             return;
@@ -194,5 +221,148 @@ impl Bucket {
         }
         temperatures[slot] = newcomer;
         self.set_temperatures(temperatures);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    use CounterPolicy::{EveryHit, Falling, Never};
+
+    fn filled(temperatures: [u8; SLOTS]) -> Bucket {
+        let bucket = Bucket::default();
+        for slot in 0..SLOTS {
+            assert!(bucket.exchange(slot, Word::EMPTY, Word::new(hash(slot), pointer(slot))));
+        }
+        bucket.set_temperatures(temperatures);
+        bucket
+    }
+
+    /// Tags unlike each other.
+    fn hash(slot: usize) -> u64 {
+        (slot as u64 + 1) << Pointer::BITS
+    }
+
+    fn pointer(slot: usize) -> Pointer {
+        Pointer::new(0x1000 + slot as u64).unwrap()
+    }
+
+    fn hit(bucket: &Bucket, slot: usize, policy: CounterPolicy, random: &Random) {
+        assert_eq!(bucket.find(hash(slot), policy, random, |_| true), Some(pointer(slot)));
+    }
+
+    #[test]
+    fn every_hit_counts_until_a_counter_is_full() {
+        let (bucket, random) = (filled([0; SLOTS]), Random::new(1));
+        for times in 1..=255 {
+            hit(&bucket, 3, EveryHit, &random);
+            assert_eq!(bucket.temperatures(), [0, 0, 0, times, 0, 0, 0]);
+        }
+        hit(&bucket, 3, EveryHit, &random);
+        assert_eq!(bucket.temperatures(), [0, 0, 0, 255, 0, 0, 0], "nobody else is warm");
+    }
+
+    #[test]
+    fn a_full_counter_lowers_another_that_is_not_zero() {
+        let random = Random::new(1);
+        let mut lowered = [0u32; SLOTS];
+        for _ in 0..3000 {
+            let before = [255, 9, 0, 255, 1, 0, 200];
+            let bucket = filled(before);
+            hit(&bucket, 0, EveryHit, &random);
+            let after = bucket.temperatures();
+            let changed: Vec<usize> = (0..SLOTS).filter(|&slot| after[slot] != before[slot]).collect();
+            assert_eq!(changed.len(), 1, "{after:?}");
+            assert_eq!(after[changed[0]], before[changed[0]] - 1);
+            lowered[changed[0]] += 1;
+        }
+        assert_eq!((lowered[0], lowered[2], lowered[5]), (0, 0, 0), "the hit one, and those at zero");
+        assert!(
+            [1, 3, 4, 6].iter().all(|&slot| lowered[slot] > 100),
+            "each of the others in turn: {lowered:?}"
+        );
+    }
+
+    #[test]
+    fn falling_counters_rise_ever_more_rarely_and_end_at_fifteen() {
+        let (bucket, random) = (filled([0, 0, 7, 0, 0, 15, 0]), Random::new(1));
+        // Where each degree was reached, and so how many hits it took.
+        let (mut hits, mut reached) = (0u64, vec![0u64]);
+        while reached.len() < 16 {
+            hit(&bucket, 0, Falling, &random);
+            hits += 1;
+            assert!(hits < 1 << 20, "{reached:?}");
+            if usize::from(bucket.temperatures()[0]) == reached.len() {
+                reached.push(hits);
+            }
+        }
+        assert_eq!(bucket.temperatures(), [15, 0, 7, 0, 0, 15, 0], "and nobody else's");
+        // Some 2^x hits from the first degree on which every hit does not count.
+        assert!(reached[4] < 300 && reached[10] > 200 && reached[15] > 4000, "{reached:?}");
+        for _ in 0..1 << 16 {
+            hit(&bucket, 5, Falling, &random);
+        }
+        assert_eq!(bucket.temperatures()[5], 15);
+    }
+
+    #[test]
+    fn never_writes_nothing() {
+        let (bucket, random) = (filled([3; SLOTS]), Random::new(1));
+        for slot in (0..SLOTS).cycle().take(1000) {
+            hit(&bucket, slot, Never, &random);
+        }
+        bucket.settle(2, 9, Never);
+        bucket.welcome(2, 9, Never);
+        assert_eq!(bucket.temperatures(), [3; SLOTS]);
+    }
+
+    #[test]
+    fn a_pointer_that_is_not_accepted_is_neither_found_nor_warmed() {
+        let (bucket, random) = (filled([0; SLOTS]), Random::new(1));
+        let mut asked = Vec::new();
+        let found = bucket.find(hash(4), EveryHit, &random, |pointer| {
+            asked.push(pointer);
+            false
+        });
+        assert_eq!((found, asked), (None, vec![pointer(4)]));
+        assert_eq!(bucket.temperatures(), [0; SLOTS]);
+        assert_eq!(bucket.find(0, EveryHit, &random, |_| true), None, "an empty tag");
+        assert_eq!(
+            Bucket::default().find(0, EveryHit, &random, |_| panic!("empty slots point nowhere")),
+            None
+        );
+    }
+
+    #[test]
+    fn the_coldest_slot_is_the_victim_and_of_several_each_may_be() {
+        let random = Random::new(1);
+        for policy in [EveryHit, Falling] {
+            assert_eq!(filled([9, 8, 7, 6, 5, 4, 10]).coldest(policy, &random), 5);
+            let bucket = filled([2, 1, 1, 3, 1, 2, 255]);
+            let mut victims = [0; SLOTS];
+            (0..1000).for_each(|_| victims[bucket.coldest(policy, &random)] += 1);
+            assert_eq!([0, 3, 5, 6].map(|slot| victims[slot]), [0; 4]);
+            assert!([1, 2, 4].iter().all(|&slot| victims[slot] > 50), "{victims:?}");
+        }
+        let bucket = filled([2, 1, 1, 3, 1, 2, 255]);
+        let mut victims = [0; SLOTS];
+        (0..1000).for_each(|_| victims[bucket.coldest(Never, &random)] += 1);
+        assert!(victims.iter().all(|&times| times > 50), "whatever the counters say: {victims:?}");
+    }
+
+    #[test]
+    fn a_newcomer_begins_anew_and_takes_its_victims_warmth_from_the_others_where_counters_only_rise() {
+        let before = [9, 8, 2, 6, 5, 1, 15];
+        let bucket = filled(before);
+        bucket.settle(2, 1, EveryHit);
+        assert_eq!(bucket.temperatures(), [9, 8, 1, 6, 5, 1, 15]);
+        let bucket = filled(before);
+        bucket.settle(2, 1, Falling);
+        assert_eq!(bucket.temperatures(), [7, 6, 1, 4, 3, 0, 13]);
+        // In a free slot there is no victim, but perhaps the count of one who has been removed.
+        let bucket = filled([9, 8, 15, 6, 5, 1, 15]);
+        bucket.welcome(2, 1, Falling);
+        assert_eq!(bucket.temperatures(), [9, 8, 1, 6, 5, 1, 15]);
     }
 }

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use crate::config::CreateError;
 use crate::current::Current;
-use crate::monitor::{Monitor, Verdict, Watch};
+use crate::monitor::{self, Monitor, Verdict, Watch};
 use crate::random::Random;
 use crate::slb::Slb;
 use crate::stats::{Counts, Tally, Totals, count};
@@ -173,13 +173,53 @@ impl<T: Table> Buffer<T> {
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory. Then the old one stays.
     pub fn resize(&self, size: usize) -> Result<(), CreateError> {
+        // First: pinning may run the destructors of what was removed, which are free to resize, too.
+        let guard = crossbeam_epoch::pin();
         let mut config = self.config.lock();
         let resized = config.with_size_of(size);
         let table = resized.create()?;
-        self.table.replace(table, &crossbeam_epoch::pin());
+        self.table.replace(table, &guard);
         *config = resized;
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
         Ok(())
+    }
+
+    /// As [`Buffer::resize`], but waits until nobody holds a stripe, and then lets `publish` see the new table before anyone
+    /// does: for faces whose threads read the table under a stripe, with no epoch pinned, or read it by another way. The old
+    /// table goes when all have left whom `guard`'s collector knows.
+    ///
+    /// The caller holds no stripe.
+    ///
+    /// # Errors
+    /// As [`Buffer::resize`].
+    pub fn resize_exclusively(
+        &self,
+        size: usize,
+        guard: &Guard,
+        publish: impl FnOnce(&T),
+    ) -> Result<(), CreateError> {
+        let mut config = self.config.lock();
+        let resized = config.with_size_of(size);
+        let table = resized.create()?;
+        let stripes = self.stripes.lock_all();
+        publish(&table);
+        self.table.replace(table, guard);
+        drop(stripes);
+        *config = resized;
+        Ok(())
+    }
+
+    /// As [`Visit::ticket`], for faces that keep their guards themselves.
+    #[inline]
+    pub fn ticket(&self, hash: u64) -> Ticket {
+        self.stripes.ticket(hash)
+    }
+
+    /// The number of the stripe that [`Buffer::lock`] takes.
+    #[inline]
+    #[must_use]
+    pub fn stripe_of(hash: u64) -> usize {
+        Stripes::stripe_of(hash)
     }
 
     /// Lets the monitor watch, or not: if not, the table is always used.
@@ -210,10 +250,82 @@ pub struct Seat {
     watch: Watch,
 }
 
+/// For faces that keep guards and tables themselves, and count their lookups: the C interface.
+impl Seat {
+    /// Lookups between two calls of [`Seat::turn`].
+    pub const TURN: u32 = monitor::BLOCK;
+
+    /// Whether the next [`Seat::TURN`] lookups are to ask the table: the monitor's decision. Tells the counts.
+    #[cold]
+    pub fn turn<T: Table>(&self, buffer: &Buffer<T>, table: &T) -> bool {
+        self.tell(buffer);
+        let uses = self.watch.uses_table(Seat::TURN, &buffer.monitor, &self.filled, || table.capacity());
+        // Who has ended the watching does not wait for the end of a long interval.
+        uses || !buffer.monitor.is_watching()
+    }
+
+    /// Tells the buffer what was counted.
+    pub fn tell<T: Table>(&self, buffer: &Buffer<T>) {
+        buffer.totals.take(&self.tally);
+    }
+
+    /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on from
+    /// there to the index, and those that did not ask because the monitor had switched the table off.
+    #[inline]
+    pub fn counted(&self, hits: u64, misses: u64, bypassed: u64) {
+        let tally = &self.tally;
+        tally.hits.set(tally.hits.get() + hits);
+        tally.misses.set(tally.misses.get() + misses);
+        tally.bypassed.set(tally.bypassed.get() + bypassed);
+    }
+
+    /// Offers what the index gave, where nobody writes meanwhile: the caller holds the stripe, or is alone.
+    pub fn emit_held<T: Table>(&self, table: &T, hash: u64, pointer: Pointer) {
+        self.emit(table, hash, |put| Some(put()), pointer);
+    }
+
+    /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
+    pub fn emit_ticketed<T: Table>(
+        &self,
+        buffer: &Buffer<T>,
+        table: &T,
+        ticket: &Ticket,
+        hash: u64,
+        pointer: Pointer,
+    ) {
+        self.emit(table, hash, |put| buffer.stripes.with_ticket(ticket, put), pointer);
+    }
+
+    /// Clears the slots of a hash; how many. The caller holds the stripe, or is alone.
+    pub fn clear_held<T: Table>(&self, table: &T, hash: u64) -> usize {
+        let (tally, cleared) = (&self.tally, table.clear(hash));
+        count(&tally.invalidations);
+        tally.cleared.set(tally.cleared.get() + cleared as u64);
+        cleared
+    }
+
+    /// Puts a new entry where an old one was cleared. The caller holds the stripe, or is alone.
+    pub fn put_held<T: Table>(&self, table: &T, hash: u64, pointer: Pointer) {
+        table.insert(hash, pointer, &self.random);
+    }
+
+    /// The pointer emitted with this hash that `accept` takes, if the table has it.
+    #[inline(always)]
+    pub fn look<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        self.find(table, hash, accept)
+    }
+}
+
 impl Seat {
     #[inline(always)]
     fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        let uses = self.watch.uses_table(lookups, monitor, &self.filled, capacity);
+        // Who has ended the watching does not wait for the end of a long interval.
+        let uses = self.watch.uses_table(lookups, monitor, &self.filled, capacity) || !monitor.is_watching();
         if !uses {
             self.tally.bypassed.set(self.tally.bypassed.get() + u64::from(lookups));
         }
@@ -343,7 +455,7 @@ pub(crate) struct Ownership {
 impl Ownership {
     /// # Safety
     /// While this lives, nobody else reads the buffer or changes it, but to forget pointers; and whoever calls
-    /// [`Ownership::resize`] has nothing of the table.
+    /// [`Buffer::resize`] has nothing of the table.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn of<T: Table>(buffer: &Buffer<T>) -> Ownership {
         Ownership { seat: buffer.seat() }
@@ -377,10 +489,7 @@ impl Ownership {
 
     /// Clears the table for a write; how many slots.
     pub(crate) fn clear<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
-        let (tally, cleared) = (&self.seat.tally, self.table(buffer).clear(hash));
-        count(&tally.invalidations);
-        tally.cleared.set(tally.cleared.get() + cleared as u64);
-        cleared
+        self.seat.clear_held(self.table(buffer), hash)
     }
 
     /// Puts a new entry where an old one was cleared.
@@ -418,5 +527,193 @@ impl<T: Table> Write<'_, T> {
     #[must_use]
     pub fn buffer(&self) -> &Buffer<T> {
         self.buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::stlt::{StltConfig, Ways};
+
+    fn pointer(key: u64) -> Pointer {
+        Pointer::new(0x10_0000 + key).unwrap()
+    }
+
+    #[test]
+    fn there_are_as_many_marks_as_asked_for_or_up_to_the_next_power_of_two() {
+        for (asked, given) in [(1, 1), (2, 2), (3, 4), (128, 128), (129, 256), (256, 256)] {
+            let buffer = Buffer::<Slb>::for_indexes(&Config::with_size(64), asked).unwrap();
+            for _ in 0..given {
+                buffer.mark().unwrap();
+            }
+            for _ in 0..3 {
+                assert_eq!(buffer.mark(), Err(NoMarkLeft(given)));
+            }
+        }
+        for asked in [0, 257, usize::MAX] {
+            let outcome = Buffer::<Slb>::for_indexes(&Config::with_size(64), asked);
+            assert!(matches!(outcome, Err(CreateError::Parameter { parameter: "indexes", .. })));
+        }
+    }
+
+    #[test]
+    fn a_mark_replaces_the_highest_bits_and_no_others() {
+        for (indexes, bits) in [(1, 0), (2, 1), (16, 4), (256, 8)] {
+            let buffer = Buffer::<Slb>::for_indexes(&Config::with_size(64), indexes).unwrap();
+            for number in 0..indexes as u64 {
+                let mark = buffer.mark().unwrap();
+                for hash in [0, u64::MAX, 0x0123_4567_89ab_cdef, 1 << 63] {
+                    let marked = u128::from(mark.on(hash));
+                    assert_eq!(marked >> (64 - bits), u128::from(number));
+                    assert_eq!(
+                        marked as u64 & ((1u128 << (64 - bits)) - 1) as u64,
+                        hash & ((1u128 << (64 - bits)) - 1) as u64
+                    );
+                }
+            }
+        }
+    }
+
+    /// The same key, and so the same hash but for the mark, in every index.
+    fn equal_keys_never_meet<T: Table>(config: &T::Config) {
+        let buffer = Buffer::<T>::for_indexes(config, 256).unwrap();
+        let visit = buffer.visit();
+        let marks: Vec<Mark> = (0..256).map(|_| buffer.mark().unwrap()).collect();
+        for hash in [0, u64::MAX, 0xfedc_ba98_7654_3210] {
+            for (number, mark) in marks.iter().enumerate() {
+                let hash = mark.on(hash);
+                let ticket = visit.ticket(hash);
+                visit.emit(&ticket, hash, pointer(number as u64));
+            }
+            let mut found = 0;
+            for (number, mark) in marks.iter().enumerate() {
+                let own = pointer(number as u64);
+                let mut asked = 0;
+                let answer = visit.find(mark.on(hash), |pointer| {
+                    assert_eq!(pointer, own, "another index's entry");
+                    asked += 1;
+                    true
+                });
+                assert_eq!(visit.peek(mark.on(hash)), answer);
+                assert_eq!(answer.is_some(), asked == 1);
+                found += asked;
+            }
+            assert!(found > 0);
+            // A write to one index leaves the others' entries alone.
+            let kept = |number: usize| visit.find(marks[number].on(hash), |_| true).is_some();
+            let before: Vec<bool> = (0..256).map(kept).collect();
+            drop(visit.write(marks[3].on(hash)));
+            let after: Vec<bool> = (0..256).map(kept).collect();
+            assert!((0..256).all(|number| after[number] == (before[number] && number != 3)));
+        }
+    }
+
+    #[test]
+    fn equal_keys_of_indexes_that_share_a_buffer_never_meet() {
+        equal_keys_never_meet::<Slb>(&Config::with_size(64));
+        equal_keys_never_meet::<Slb>(&Config::with_size(1 << 16));
+        for ways in [Ways::One, Ways::Two, Ways::Four, Ways::Eight] {
+            equal_keys_never_meet::<crate::Stlt>(&StltConfig { ways, ..StltConfig::with_size(1 << 12) });
+        }
+    }
+
+    #[test]
+    fn what_happens_is_counted() {
+        let buffer = Buffer::<Slb>::new(&Config::with_size(64)).unwrap();
+        let mut visit = buffer.visit();
+        let hash = |key: u64| (key + 1) << Pointer::BITS;
+        let look = |visit: &Visit<'_>, key| visit.find(hash(key), |_| true).is_some();
+        // Eight misses and emissions in a table of seven.
+        for key in 0..8 {
+            let ticket = visit.ticket(hash(key));
+            assert!(!look(&visit, key));
+            visit.emit(&ticket, hash(key), pointer(key));
+        }
+        assert_eq!(buffer.counts(), Counts::default(), "not told yet");
+        assert!(look(&visit, 7) && look(&visit, 7));
+        // Emitted again: there already. With a ticket from before a write: dropped.
+        let ticket = visit.ticket(hash(7));
+        visit.emit(&ticket, hash(7), pointer(7));
+        let write = visit.write(hash(7));
+        write.put(pointer(77));
+        drop(write);
+        visit.emit(&ticket, hash(7), pointer(7));
+        assert_eq!(visit.find(hash(7), |_| true), Some(pointer(77)));
+        let write = visit.write(hash(99));
+        write.put(pointer(99));
+        drop(write);
+        assert!(!look(&visit, 99), "was not hot, and so is not put in");
+        visit.refresh();
+        let expected = Counts {
+            hits: 3,
+            misses: 9,
+            bypassed: 0,
+            emissions: 10,
+            admissions: 8,
+            evictions: 1,
+            refused_tickets: 1,
+            invalidations: 2,
+            cleared: 1,
+        };
+        assert_eq!(buffer.counts(), expected);
+        assert_eq!(buffer.counts().hit_ratio(), 0.25);
+        assert_eq!(Counts::default().hit_ratio(), 0.0);
+        assert!(look(&visit, 7));
+        drop(visit);
+        assert_eq!(buffer.counts(), Counts { hits: 4, ..expected }, "told by leaving");
+    }
+
+    #[test]
+    fn tickets_are_void_from_the_moment_a_write_begins() {
+        let buffer = Buffer::<Slb>::new(&Config::with_size(64)).unwrap();
+        let visit = buffer.visit();
+        let hash = 5 << Pointer::BITS;
+        let emits = |ticket: &Ticket| {
+            visit.emit(ticket, hash, pointer(1));
+            let there = visit.find(hash, |_| true).is_some();
+            buffer.forget(hash, pointer(1), visit.guard());
+            there
+        };
+        let before = visit.ticket(hash);
+        assert!(emits(&before) && emits(&before), "as often as one likes");
+        let write = visit.write(hash);
+        let during = visit.ticket(hash);
+        assert!(!emits(&before) && !emits(&during));
+        drop(write);
+        assert!(!emits(&before) && !emits(&during) && emits(&visit.ticket(hash)));
+        let before = visit.ticket(hash);
+        buffer.lock(hash);
+        assert!(!emits(&before) && !emits(&visit.ticket(hash)));
+        buffer.unlock(hash);
+        buffer.unlock(hash);
+        assert!(!emits(&before) && emits(&visit.ticket(hash)));
+    }
+
+    #[test]
+    fn a_resized_table_is_empty_and_a_refused_size_changes_nothing() {
+        let buffer = Buffer::<Slb>::new(&Config::with_size(64)).unwrap();
+        let visit = buffer.visit();
+        let hash = 5 << Pointer::BITS;
+        visit.emit(&visit.ticket(hash), hash, pointer(1));
+        let old = buffer.table(visit.guard());
+        for size in [0, 63, usize::MAX] {
+            assert!(buffer.resize(size).is_err());
+            assert!(visit.find(hash, |_| true).is_some());
+        }
+        let ticket = visit.ticket(hash);
+        buffer.resize(6400).unwrap();
+        assert!(visit.find(hash, |_| true).is_none());
+        assert_eq!((buffer.table(visit.guard()).capacity(), old.capacity(), old.occupancy()), (700, 7, 1));
+        visit.emit(&ticket, hash, pointer(1));
+        assert!(visit.find(hash, |_| true).is_some(), "the ticket speaks of the index, not of the table");
+        // A write that began before the table was replaced.
+        let write = visit.write(hash);
+        buffer.resize(64).unwrap();
+        write.put(pointer(2));
+        drop(write);
+        assert!(visit.find(hash, |_| true).is_none(), "put into a table that is gone");
+        visit.emit(&visit.ticket(hash), hash, pointer(2));
+        assert_eq!(visit.find(hash, |_| true), Some(pointer(2)));
     }
 }

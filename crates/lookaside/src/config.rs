@@ -150,3 +150,106 @@ pub(crate) fn lines_of(size: usize) -> Result<usize, CreateError> {
         lines => Ok(lines),
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::stlt::{StltConfig, Ways};
+    use crate::table::{Parameters, Table};
+
+    #[test]
+    fn sizes_that_no_table_has_are_refused() {
+        for size in [0, 1, 63] {
+            for config in [Config::paper(size), Config::with_size(size)] {
+                assert!(matches!(config.create(), Err(CreateError::TooSmall { size: said }) if said == size));
+            }
+            assert!(matches!(StltConfig::with_size(size).create(), Err(CreateError::TooSmall { .. })));
+        }
+        for size in [usize::MAX, usize::MAX / 2, (1 << 38) + 64] {
+            for config in [Config::paper(size), Config::with_size(size)] {
+                assert!(matches!(config.create(), Err(CreateError::TooLarge { .. })), "{size}");
+            }
+        }
+        for size in [usize::MAX, 1 << 45] {
+            assert!(matches!(StltConfig::with_size(size).create(), Err(CreateError::TooLarge { .. })));
+        }
+        // The Log Table counts, too.
+        let config = Config { log_ratio: 64, ..Config::paper(1 << 34) };
+        assert!(matches!(config.create(), Err(CreateError::TooLarge { .. })));
+        let eight = StltConfig { ways: Ways::Eight, ..StltConfig::with_size(127) };
+        assert!(matches!(eight.create(), Err(CreateError::TooSmall { .. })));
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        // As much address space as a process has, and more.
+        let config = StltConfig::with_size(1 << 44);
+        match config.create() {
+            Err(CreateError::Memory(_)) => {}
+            // Memory may be promised that nobody has; then nothing is touched.
+            Ok(table) => assert_eq!(table.bytes(), 1 << 44),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn sizes_are_rounded_down_to_lines() {
+        let capacity = |size| Config::with_size(size).create().unwrap().capacity();
+        assert_eq!([64, 127, 128, 64 * 1000 + 63].map(capacity), [7, 7, 14, 7000]);
+        let rows = |size| StltConfig::with_size(size).create().unwrap().capacity();
+        assert_eq!([64, 127, 128, 1 << 20, (1 << 21) - 1].map(rows), [4, 4, 8, 1 << 16, 1 << 16]);
+    }
+
+    fn refused(config: &Config) -> Option<&'static str> {
+        match config.create() {
+            Err(CreateError::Parameter { parameter, .. }) => Some(parameter),
+            Ok(_) => None,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn shares_are_above_nothing_and_at_most_all() {
+        for sampling in [0.0, -0.0, -1.0, 1.0 + f64::EPSILON, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            for admission in [Admission::Logged { threshold: 3, sampling }, Admission::Sampled { sampling }] {
+                assert_eq!(
+                    refused(&Config { admission, ..Config::paper(64) }),
+                    Some("sampling"),
+                    "{sampling}"
+                );
+            }
+        }
+        for sampling in [f64::MIN_POSITIVE, 0.5, 1.0] {
+            for admission in [Admission::Logged { threshold: 3, sampling }, Admission::Sampled { sampling }] {
+                assert_eq!(refused(&Config { admission, ..Config::paper(64) }), None, "{sampling}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_threshold_is_below_what_a_log_holds() {
+        let with = |threshold| Config {
+            admission: Admission::Logged { threshold, sampling: 1.0 },
+            ..Config::paper(64)
+        };
+        assert_eq!([0, 14].map(|threshold| refused(&with(threshold))), [None; 2]);
+        assert_eq!([15, 255].map(|threshold| refused(&with(threshold))), [Some("threshold"); 2]);
+    }
+
+    #[test]
+    fn a_log_is_needed_only_where_something_is_logged() {
+        for log_ratio in [0, 65, usize::MAX] {
+            assert_eq!(refused(&Config { log_ratio, ..Config::paper(64) }), Some("log_ratio"));
+            assert_eq!(refused(&Config { log_ratio, ..Config::with_size(64) }), None);
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let error = |config: &Config| config.create().unwrap_err().to_string();
+        assert!(error(&Config::with_size(0)).contains("at least 64"));
+        assert!(error(&Config::with_size(usize::MAX)).contains("at most 2^38"));
+        let sampling = Config { admission: Admission::Sampled { sampling: 2.0 }, ..Config::default() };
+        assert_eq!(error(&sampling), "sampling is 2: it must be above 0 and at most 1");
+    }
+}

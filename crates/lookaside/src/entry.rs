@@ -21,6 +21,9 @@
 //! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which by
 //! the borrow checker is when no reader is left ([`crate::owned`]).
 //!
+//! A key or a value whose destructor panics does so in the middle of some other call, of another thread perhaps. That call
+//! goes on, and so do the other entries on their way: the panic ends where the entry is freed, once the panic hook has told.
+//!
 //! Rejected: *an index that is trusted* (an `unsafe trait`): then whoever writes one must prove it; *counting readers*: an
 //! atomic read-modify-write on a line that all cores share, a hit.
 
@@ -31,6 +34,8 @@ use std::cmp::Ordering as Order;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -53,13 +58,15 @@ impl Dead {
         Pointer::new(self.address as u64)
     }
 
-    /// Frees it.
+    /// Frees it. Does not panic, whatever its destructors do.
     ///
     /// # Safety
     /// Nobody can reach it, and nobody frees it twice.
     pub(crate) unsafe fn free(self) {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
-        unsafe { (self.free)(self.address) }
+        let free = || unsafe { (self.free)(self.address) };
+        // Nobody sees what a panic left half done: the entry is gone.
+        drop(catch_unwind(AssertUnwindSafe(free)));
     }
 }
 
@@ -86,6 +93,21 @@ pub struct Handle<K: 'static, V: 'static>(NonNull<Entry<K, V>>);
 unsafe impl<K: Send + Sync, V: Send + Sync> Send for Handle<K, V> {}
 // SAFETY: as above.
 unsafe impl<K: Send + Sync, V: Send + Sync> Sync for Handle<K, V> {}
+
+/// What a map has of its entries. Invariant in their types, as if it changed them in place: whoever saw a map as one of
+/// subtypes or supertypes could have the index's entries of those put into a table that others read as they know it.
+///
+/// ```compile_fail
+/// use lookaside::Map;
+///
+/// type Any = for<'a> fn(&'a str);
+/// type Static = fn(&'static str);
+/// // An index that has nothing to do with the types of the entries.
+/// fn narrowed<'m>(map: &'m Map<u64, Any, ()>) -> &'m Map<u64, Static, ()> {
+///     map
+/// }
+/// ```
+pub(crate) type Entries<K, V> = PhantomData<(Handle<K, V>, fn(K, V) -> (K, V))>;
 
 /// Whoever has one knows that entries that can be found now stay where they are while it lives.
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +158,29 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         let same = std::ptr::addr_eq(Arc::as_ptr(&self.entry().reclaim), pin.reclaim);
         // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p.
         same.then_some(Found { entry: self.0, life: PhantomData })
+    }
+
+    /// Gives the handle up for the address of its entry, for an index that stores words. It still counts: the entry stays
+    /// until the handle has been [taken back](Handle::from_raw) and dropped.
+    #[must_use]
+    pub fn into_raw(self) -> usize {
+        ManuallyDrop::new(self).0.as_ptr().expose_provenance()
+    }
+
+    /// The handle that was given up for this address.
+    ///
+    /// An index that only looks may make one of these and forget it again ([`ManuallyDrop`]): what it is good for then is
+    /// reading the key, and [`Handle::found`].
+    ///
+    /// # Safety
+    /// The address came from [`Handle::into_raw`] of a handle of this type. Each handle is taken back, to be dropped, at
+    /// most once; and while it is only looked at, either nobody has dropped it, or the pin under which the index was
+    /// searched is older than that.
+    #[must_use]
+    pub unsafe fn from_raw(address: usize) -> Handle<K, V> {
+        let entry = std::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: the address of an entry is not zero.
+        Handle(unsafe { NonNull::new_unchecked(entry) })
     }
 
     /// What the table is to remember: nothing, if the address has more than 48 bits.

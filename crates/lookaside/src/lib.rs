@@ -32,6 +32,7 @@
 //! | face | for |
 //! |---|---|
 //! | [`Map`] | an index that threads share: owns it and its entries, and cannot go stale |
+//! | [`SharedBuffer`] | several maps behind one table |
 //! | [`OwnedMap`] | an index that one thread has for itself: no epochs, no tickets |
 //! | [`Buffer`] | words and hashes only: for those who keep entries and consistency themselves, as the C interface does |
 //!
@@ -75,7 +76,12 @@ mod monitor;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]
+mod shared;
+#[cfg(not(loom))]
 mod stats;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
 
 pub use bucket::CounterPolicy;
 pub use config::{Admission, Config, CreateError};
@@ -95,5 +101,6 @@ pub use {
     monitor::Verdict,
     owned::OwnedMap,
     parking_lot::RwLock,
+    shared::SharedBuffer,
     stats::Counts,
 };

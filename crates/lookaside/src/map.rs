@@ -24,14 +24,14 @@
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
-use std::marker::PhantomData;
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
 use crate::buffer::{Buffer, Mark, NoMarkLeft, Visit};
 use crate::config::CreateError;
-use crate::entry::{Dead, Found, Handle, Pin, Reclaim, prefetch};
+use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::index::{Find, Scan, SharedDiscard, SharedStore};
+use crate::shared::SharedBuffer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::table::{Parameters, Table};
@@ -77,8 +77,8 @@ pub struct Map<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
     index: I,
     hasher: S,
     mark: Mark,
-    buffer: Arc<Buffer<T>>,
-    entries: PhantomData<Handle<K, V>>,
+    buffer: SharedBuffer<T>,
+    entries: Entries<K, V>,
 }
 
 impl<K, V, I, T: Table> Map<K, V, I, RandomState, T> {
@@ -92,7 +92,7 @@ impl<K, V, I, T: Table> Map<K, V, I, RandomState, T> {
     where
         T: Table<Config = P>,
     {
-        let buffer = Arc::new(Buffer::new(config)?);
+        let buffer = SharedBuffer::for_indexes(config, 1)?;
         Ok(Map::sharing(index, &buffer, RandomState::default())
             .expect("a buffer for one index, which has none"))
     }
@@ -103,19 +103,19 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
     ///
     /// # Errors
     /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
-    pub fn sharing(index: I, buffer: &Arc<Buffer<T>>, hasher: S) -> Result<Self, NoMarkLeft> {
-        Ok(Map { index, hasher, mark: buffer.mark()?, buffer: Arc::clone(buffer), entries: PhantomData })
+    pub fn sharing(index: I, buffer: &SharedBuffer<T>, hasher: S) -> Result<Self, NoMarkLeft> {
+        Ok(Map { index, hasher, mark: buffer.0.mark()?, buffer: buffer.clone(), entries: Entries::default() })
     }
 
     /// A reader for this thread. See [`Reader`].
     #[must_use]
     pub fn pin(&self) -> Reader<'_, K, V, I, S, T> {
-        Reader { map: self, visit: self.buffer.visit() }
+        Reader { map: self, visit: self.buffer.0.visit() }
     }
 
     /// The table in front: for its size, its monitor and its counts.
     #[must_use]
-    pub fn buffer(&self) -> &Arc<Buffer<T>> {
+    pub fn buffer(&self) -> &SharedBuffer<T> {
         &self.buffer
     }
 
@@ -206,7 +206,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     fn token(&self) -> Pin<'_> {
         // SAFETY: the visit has pinned an epoch, and keeps it pinned while it is borrowed: `refresh` needs it mutably.
         // What is retired to the buffer after that is freed after it.
-        unsafe { Pin::new(&self.map.buffer) }
+        unsafe { Pin::new(&self.map.buffer.0) }
     }
 
     /// The value of a key.
@@ -349,7 +349,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         I: SharedStore<K, V>,
     {
         let hash = self.hash(&key);
-        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer) as Arc<dyn Reclaim>);
+        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer.0) as Arc<dyn Reclaim>);
         self.store(hash, handle)
     }
 
@@ -368,7 +368,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         if self.map.index.find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer) as Arc<dyn Reclaim>);
+        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer.0) as Arc<dyn Reclaim>);
         let pointer = handle.pointer();
         let old = self.map.index.replace(handle.clone());
         if let Some(pointer) = pointer {
@@ -409,6 +409,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     }
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
+    ///
+    /// The index is in the middle of its search while `visit` runs: it must not use the map.
     pub fn range<'r, Q>(
         &'r self,
         from: Bound<&Q>,

@@ -29,7 +29,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 /// Lookups in a block: some ten to a hundred microseconds.
-const BLOCK: u32 = 1024;
+pub(crate) const BLOCK: u32 = 1024;
 /// Blocks between trials, at first.
 const SHORTEST: u32 = 16;
 /// And at most.
@@ -85,6 +85,10 @@ impl Monitor {
             self.off.store(false, Ordering::Relaxed);
         }
         self.gains.lock().clear();
+    }
+
+    pub(crate) fn is_watching(&self) -> bool {
+        self.watching.load(Ordering::Relaxed)
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -194,6 +198,10 @@ impl Watch {
         let now = Instant::now();
         let passed = self.began.get().map_or(0, |began| now.duration_since(began).as_nanos() as u64);
         match self.phase.get() {
+            // The first lookup of all: nothing has passed that could be judged.
+            Phase::Decided if self.began.get().is_none() => {
+                self.begin(Phase::Decided, on, self.interval.get());
+            }
             Phase::Decided => {
                 let blocks = u64::from(BLOCK) * u64::from(self.interval.get());
                 let newly_filled = filled - self.filled.replace(filled);

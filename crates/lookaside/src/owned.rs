@@ -12,7 +12,6 @@
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
-use std::marker::PhantomData;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use parking_lot::Mutex;
 
 use crate::buffer::{Buffer, Ownership};
 use crate::config::CreateError;
-use crate::entry::{Dead, Found, Handle, Pin, Reclaim, prefetch};
+use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::index::{Discard, Find, Scan, Store};
 use crate::map::{GROUP, RandomState, Removed};
 use crate::monitor::Verdict;
@@ -74,7 +73,7 @@ pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> 
     hasher: S,
     graveyard: Arc<Graveyard<T>>,
     ownership: Ownership,
-    entries: PhantomData<Handle<K, V>>,
+    entries: Entries<K, V>,
 }
 
 impl<K, V, I, T: Table> OwnedMap<K, V, I, RandomState, T> {
@@ -103,7 +102,7 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
         // SAFETY: nobody else is given the buffer: handles reach it only to be retired, which does not touch it.
         let ownership = unsafe { Ownership::of(&graveyard.buffer) };
-        Ok(OwnedMap { index: Some(index), hasher, graveyard, ownership, entries: PhantomData })
+        Ok(OwnedMap { index: Some(index), hasher, graveyard, ownership, entries: Entries::default() })
     }
 
     fn buffer(&self) -> &Buffer<T> {

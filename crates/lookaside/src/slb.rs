@@ -104,7 +104,10 @@ impl Parameters for Config {
     }
 }
 
-impl Table for Slb {
+// SAFETY: slots are found by comparing the whole 16-bit tag, and changed by compare and swap only: a word is found while it
+// is in its bucket, which is that of its hash, and `clear` and `forget` look at every slot of that bucket.
+#[allow(unsafe_code)]
+unsafe impl Table for Slb {
     type Config = Config;
 
     #[inline(always)]
@@ -153,11 +156,12 @@ impl Table for Slb {
             let slot = free.unwrap_or_else(|| bucket.coldest(counters, random));
             let old = if free.is_some() { Word::EMPTY } else { bucket.load(slot) };
             if bucket.exchange(slot, old, new) {
-                bucket.settle(slot, newcomer, counters);
                 if old == Word::EMPTY {
+                    bucket.welcome(slot, newcomer, counters);
                     self.filled.fetch_add(1, Ordering::Relaxed);
                     return Emission::Admitted;
                 }
+                bucket.settle(slot, newcomer, counters);
                 return Emission::Replaced;
             }
         }
@@ -176,7 +180,9 @@ impl Table for Slb {
                 word = bucket.load(slot);
             }
         }
-        self.filled.fetch_sub(cleared, Ordering::Relaxed);
+        if cleared > 0 {
+            self.filled.fetch_sub(cleared, Ordering::Relaxed);
+        }
         cleared
     }
 
@@ -222,4 +228,204 @@ pub(crate) fn warmest(slots: impl Iterator<Item = (Pointer, u8)>, most: usize) -
     }
     let lists = by_temperature.into_iter().enumerate().rev();
     lists.flat_map(|(degrees, list)| list.into_iter().map(move |at| (at, degrees as u8))).take(most).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::bucket::CounterPolicy;
+
+    /// Spread over all bits, as a hash is.
+    fn hash(key: u64) -> u64 {
+        let random = Random::new(key);
+        random.next();
+        random.next()
+    }
+
+    fn pointer(key: u64) -> Pointer {
+        Pointer::new(0x10_0000 + key).unwrap()
+    }
+
+    /// As the faces do it.
+    fn emit(table: &Slb, hash: u64, pointer: Pointer, random: &Random) -> Emission {
+        if table.wants(hash, random) { table.insert(hash, pointer, random) } else { Emission::Refused }
+    }
+
+    fn holds(table: &Slb, hash: u64, pointer: Pointer) -> bool {
+        table.find(hash, &Random::new(0), |found| found == pointer).is_some()
+    }
+
+    /// Hits it often.
+    fn warm(table: &Slb, hash: u64, random: &Random) {
+        (0..1000).for_each(|_| assert!(table.find(hash, random, |_| true).is_some()));
+    }
+
+    /// Emits one key after the other until the table is full.
+    fn fill(table: &Slb, random: &Random) -> u64 {
+        let mut key = 0;
+        while !table.is_full() {
+            let outcome = emit(table, hash(key), pointer(key), random);
+            assert!(outcome != Emission::Refused && outcome != Emission::Contended, "{outcome:?}");
+            assert!(holds(table, hash(key), pointer(key)), "not throttled while the table is not full");
+            key += 1;
+        }
+        assert_eq!(table.occupancy(), table.capacity());
+        key
+    }
+
+    fn paper(size: usize, threshold: u8, sampling: f64) -> Config {
+        Config { admission: Admission::Logged { threshold, sampling }, ..Config::paper(size) }
+    }
+
+    #[test]
+    fn the_papers_table_lets_everyone_in_until_it_is_full_and_then_those_logged_more_than_thrice() {
+        // All are sampled here, so that the log can be counted by hand.
+        let (table, random) = (paper(64 * 16, 3, 1.0).create().unwrap(), Random::new(5));
+        assert_eq!(table.capacity(), 7 * 16);
+        assert_eq!(table.bytes(), 64 * 16 * 5, "the Log Table is four times the Cache Table");
+        let fresh = fill(&table, &random);
+        for key in fresh..fresh + 20 {
+            for times in 1..=3 {
+                let outcome = emit(&table, hash(key), pointer(key), &random);
+                assert_eq!(outcome, Emission::Refused, "emission {times}");
+                assert!(!holds(&table, hash(key), pointer(key)));
+            }
+            assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Replaced, "the fourth");
+            assert!(holds(&table, hash(key), pointer(key)));
+        }
+        assert_eq!(table.occupancy(), table.capacity());
+    }
+
+    #[test]
+    fn a_removal_opens_the_papers_table_again() {
+        let (table, random) = (paper(64 * 4, 3, 1.0).create().unwrap(), Random::new(5));
+        let fresh = fill(&table, &random);
+        let (gone, _) =
+            (0..fresh).map(|key| (key, holds(&table, hash(key), pointer(key)))).find(|it| it.1).unwrap();
+        assert!(table.clear(hash(gone)) >= 1);
+        assert!(!table.is_full());
+        let outcome = emit(&table, hash(fresh), pointer(fresh), &random);
+        assert!(matches!(outcome, Emission::Admitted | Emission::Replaced), "{outcome:?}");
+    }
+
+    #[test]
+    fn five_percent_of_the_emissions_are_logged_and_a_key_enters_after_some_eighty() {
+        let (table, random) = (Config::paper(64 * 64).create().unwrap(), Random::new(5));
+        let fresh = fill(&table, &random);
+        let mut emissions = 0u64;
+        let keys = 400;
+        for key in fresh..fresh + keys {
+            // The fourth that is sampled: 4 / 0.05 on average.
+            while emit(&table, hash(key), pointer(key), &random) == Emission::Refused {
+                emissions += 1;
+            }
+        }
+        let mean = emissions as f64 / keys as f64;
+        assert!((70.0..90.0).contains(&mean), "{mean} emissions a key");
+    }
+
+    #[test]
+    fn a_threshold_of_none_admits_what_is_sampled() {
+        let (table, random) = (paper(64 * 64, 0, 0.25).create().unwrap(), Random::new(5));
+        let fresh = fill(&table, &random);
+        let admitted = (fresh..fresh + 10_000)
+            .filter(|&key| emit(&table, hash(key), pointer(key), &random) == Emission::Replaced)
+            .count();
+        assert!((2300..2700).contains(&admitted), "{admitted}");
+    }
+
+    #[test]
+    fn the_default_admits_everyone_over_the_coldest() {
+        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        assert_eq!((table.capacity(), table.bytes()), (7, 64), "no log");
+        for key in 0..7 {
+            assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);
+        }
+        // All but one are hit.
+        for key in (0..7).filter(|&key| key != 4) {
+            warm(&table, hash(key), &random);
+        }
+        assert_eq!(emit(&table, hash(7), pointer(7), &random), Emission::Replaced);
+        assert!(!holds(&table, hash(4), pointer(4)), "the coldest went");
+        assert!((0..8).filter(|&key| key != 4).all(|key| holds(&table, hash(key), pointer(key))));
+    }
+
+    #[test]
+    fn a_share_of_the_emissions_can_be_chosen_without_a_log() {
+        let config =
+            Config { admission: Admission::Sampled { sampling: 0.1 }, ..Config::with_size(64 * 1024) };
+        let (table, random) = (config.create().unwrap(), Random::new(5));
+        let admitted = (0..10_000).filter(|&key| table.wants(hash(key), &random)).count();
+        assert!((850..1150).contains(&admitted), "{admitted}");
+    }
+
+    #[test]
+    fn what_is_there_is_not_put_in_twice() {
+        for config in [Config::paper(64), Config::with_size(64)] {
+            let (table, random) = (config.create().unwrap(), Random::new(5));
+            assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
+            assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Present);
+            assert_eq!(table.occupancy(), 1);
+            assert_eq!(table.clear(hash(1)), 1);
+            assert_eq!((table.occupancy(), table.filled.load(Ordering::Relaxed)), (0, 0));
+        }
+    }
+
+    #[test]
+    fn clearing_forgets_all_of_a_tag_and_nobody_else() {
+        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        let tag = |tag: u64, low: u64| tag << Pointer::BITS | low;
+        for (key, hash) in [tag(7, 1), tag(7, 2), tag(8, 3), tag(7, 4), tag(0, 5)].into_iter().enumerate() {
+            assert_eq!(emit(&table, hash, pointer(key as u64), &random), Emission::Admitted);
+        }
+        assert_eq!(table.clear(tag(9, 1)), 0);
+        assert_eq!(table.clear(tag(7, 99)), 3);
+        assert!(holds(&table, tag(8, 3), pointer(2)) && holds(&table, tag(0, 5), pointer(4)));
+        assert_eq!(table.clear(tag(0, 0)), 1, "empty slots are not counted");
+        assert_eq!((table.occupancy(), table.filled.load(Ordering::Relaxed)), (1, 1));
+    }
+
+    #[test]
+    fn forgetting_takes_out_one_pointer() {
+        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        let hash = 7 << Pointer::BITS;
+        (0..3).for_each(|key| assert_eq!(emit(&table, hash, pointer(key), &random), Emission::Admitted));
+        table.forget(hash, pointer(1));
+        table.forget(hash, pointer(9));
+        table.forget(8 << Pointer::BITS, pointer(0));
+        assert_eq!([0, 1, 2].map(|key| holds(&table, hash, pointer(key))), [true, false, true]);
+        assert_eq!((table.occupancy(), table.filled.load(Ordering::Relaxed)), (2, 2));
+    }
+
+    #[test]
+    fn an_update_does_not_cool_the_bucket() {
+        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        for key in 0..7 {
+            emit(&table, hash(key), pointer(key), &random);
+            warm(&table, hash(key), &random);
+        }
+        let before = table.buckets[0].temperatures();
+        assert!(before.iter().all(|&temperature| temperature > 2), "{before:?}");
+        assert_eq!(table.clear(hash(3)), 1);
+        table.insert(hash(3), pointer(103), &random);
+        let after = table.buckets[0].temperatures();
+        let changed: Vec<_> = (0..SLOTS).filter(|&slot| before[slot] != after[slot]).collect();
+        assert_eq!(changed, [3], "{before:?} became {after:?}");
+    }
+
+    #[test]
+    fn the_hottest_come_first() {
+        let config = Config { counters: CounterPolicy::EveryHit, ..Config::with_size(64 * 8) };
+        let (table, random) = (config.create().unwrap(), Random::new(5));
+        for key in 0..20 {
+            assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);
+            (0..key).for_each(|_| assert!(holds(&table, hash(key), pointer(key))));
+        }
+        let expected = |most: u64| -> Vec<_> {
+            (0..20).rev().take(most as usize).map(|key| (pointer(key), key as u8 + 1)).collect()
+        };
+        for most in [0, 1, 3, 20, 100] {
+            assert_eq!(table.hottest(most as usize), expected(most));
+        }
+    }
 }

@@ -188,7 +188,10 @@ impl Parameters for StltConfig {
     }
 }
 
-impl Table for Stlt {
+// SAFETY: rows are found by comparing the whole sub-integer, and changed by compare and swap only: a row is found while it
+// is in its set, which is that of its hash, and `clear` and `forget` look at every row of that set.
+#[allow(unsafe_code)]
+unsafe impl Table for Stlt {
     type Config = StltConfig;
 
     #[inline(always)]
@@ -293,5 +296,147 @@ impl Table for Stlt {
 
     fn bytes(&self) -> usize {
         self.rows * ROW
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ALL: [Ways; 4] = [Ways::One, Ways::Two, Ways::Four, Ways::Eight];
+
+    fn table(rows: usize, ways: Ways) -> Stlt {
+        StltConfig { ways, ..StltConfig::with_size(rows * ROW) }.create().unwrap()
+    }
+
+    /// Hashes of one set, told apart by the sub-integer.
+    fn hash(key: u64) -> u64 {
+        (key + 1) << (64 - SUB_INTEGER_BITS)
+    }
+
+    fn pointer(key: u64) -> Pointer {
+        Pointer::new(0x10_0000 + key).unwrap()
+    }
+
+    fn holds(table: &Stlt, random: &Random, key: u64) -> bool {
+        table.find(hash(key), random, |found| found == pointer(key)).is_some()
+    }
+
+    #[test]
+    fn a_set_holds_as_many_as_it_has_ways() {
+        let random = Random::new(1);
+        for ways in ALL {
+            let (table, many) = (table(64, ways), ways as u64);
+            for key in 0..many {
+                assert!(table.wants(hash(key), &random));
+                assert_eq!(table.insert(hash(key), pointer(key), &random), Emission::Admitted);
+                assert_eq!(table.insert(hash(key), pointer(key), &random), Emission::Present);
+            }
+            assert!(
+                (0..many)
+                    .all(|key| holds(&table, &random, key) && table.peek(hash(key)) == Some(pointer(key)))
+            );
+            assert_eq!(table.insert(hash(many), pointer(many), &random), Emission::Replaced);
+            assert_eq!((table.occupancy(), table.capacity()), (ways as usize, 64));
+            assert_eq!((0..=many).filter(|&key| holds(&table, &random, key)).count(), ways as usize);
+            // The other sets have not been touched.
+            assert_eq!(table.insert(hash(0) | 1, pointer(500), &random), Emission::Admitted);
+        }
+    }
+
+    #[test]
+    fn sets_do_not_overlap() {
+        let random = Random::new(1);
+        for ways in ALL {
+            let table = table(64, ways);
+            let sets = 64 / ways as u64;
+            for set in 0..sets {
+                for key in 0..ways as u64 {
+                    let outcome = table.insert(hash(key) | set, pointer(set << 8 | key), &random);
+                    assert_eq!(outcome, Emission::Admitted);
+                }
+            }
+            assert_eq!(table.occupancy(), 64);
+        }
+    }
+
+    #[test]
+    fn counters_rise_to_fifteen_and_no_further() {
+        let (table, random) = (table(4, Ways::Four), Random::new(1));
+        table.insert(hash(0), pointer(0), &random);
+        let mut hits = 0u64;
+        while table.hottest(1)[0].1 < 15 {
+            assert!(holds(&table, &random, 0));
+            hits += 1;
+            assert!(hits < 1 << 20);
+        }
+        // 1 + 2 + 4 + ... + 2^14 on average.
+        assert!(hits > 8_000, "{hits}");
+        for _ in 0..1 << 17 {
+            assert!(holds(&table, &random, 0));
+        }
+        assert_eq!(table.hottest(9), [(pointer(0), 15)]);
+        assert_eq!(table.peek(hash(0)), Some(pointer(0)), "the counter did not run over into anything");
+    }
+
+    #[test]
+    fn the_victim_is_the_row_of_the_smallest_counter() {
+        let random = Random::new(1);
+        for ways in [Ways::Two, Ways::Four, Ways::Eight] {
+            for cold in 0..ways as u64 {
+                let table = table(64, ways);
+                for key in 0..ways as u64 {
+                    table.insert(hash(key), pointer(key), &random);
+                    // The first hit always counts.
+                    assert!(key == cold || holds(&table, &random, key));
+                }
+                assert_eq!(table.insert(hash(99), pointer(99), &random), Emission::Replaced);
+                assert!(!holds(&table, &random, cold) && holds(&table, &random, 99));
+                assert!((0..ways as u64).all(|key| key == cold || holds(&table, &random, key)));
+            }
+        }
+    }
+
+    #[test]
+    fn of_equally_cold_rows_each_may_be_the_victim() {
+        let random = Random::new(1);
+        let mut gone = [0; 4];
+        for _ in 0..400 {
+            let table = table(4, Ways::Four);
+            (0..5).for_each(|key| {
+                table.insert(hash(key), pointer(key), &random);
+            });
+            gone[(0..4).find(|&key| !holds(&table, &random, key)).unwrap() as usize] += 1;
+        }
+        assert!(gone.iter().all(|&times| times > 50), "{gone:?}");
+    }
+
+    #[test]
+    fn clearing_forgets_all_of_a_sub_integer_and_forgetting_one_pointer() {
+        let random = Random::new(1);
+        let table = table(64, Ways::Eight);
+        for key in 0..3 {
+            table.insert(hash(7), pointer(key), &random);
+            table.insert(hash(8), pointer(10 + key), &random);
+        }
+        // A hit raises a counter, which must not hide the row.
+        assert!(table.find(hash(8), &random, |found| found == pointer(11)).is_some());
+        table.forget(hash(8), pointer(11));
+        table.forget(hash(8), pointer(0));
+        assert_eq!(table.occupancy(), 5);
+        assert!(table.find(hash(7), &random, |found| found == pointer(1)).is_some());
+        assert_eq!(table.clear(hash(7)), 3);
+        assert_eq!((table.clear(hash(7)), table.occupancy()), (0, 2));
+        assert_eq!(table.find(hash(8), &random, |found| found == pointer(12)), Some(pointer(12)));
+        assert_eq!(table.find(hash(7), &random, |_| true), None);
+    }
+
+    #[test]
+    fn a_hash_without_a_sub_integer_does_not_find_empty_rows() {
+        let (table, random) = (table(4, Ways::Four), Random::new(1));
+        assert_eq!(table.find(0, &random, |_| panic!("empty rows point nowhere")), None);
+        assert_eq!((table.peek(0), table.clear(0)), (None, 0));
+        assert_eq!(table.insert(0, pointer(1), &random), Emission::Admitted);
+        assert_eq!(table.peek(0), Some(pointer(1)));
     }
 }

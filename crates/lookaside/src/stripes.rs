@@ -74,6 +74,19 @@ pub struct Ticket {
     word: Option<u64>,
 }
 
+impl Ticket {
+    /// The ticket as a number, for callers in other languages; odd if a write was going on.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.word.unwrap_or(1)
+    }
+
+    /// The ticket that gave this number for this hash.
+    pub fn numbered(hash: u64, number: u64) -> Ticket {
+        Ticket { stripe: Stripes::stripe_of(hash), word: (number & 1 == 0).then_some(number) }
+    }
+}
+
 /// The words.
 #[derive(Debug)]
 pub(crate) struct Stripes(Box<[CachePadded<AtomicU64>]>);
@@ -115,6 +128,12 @@ impl Stripes {
     pub(crate) fn lock(&self, hash: u64) -> Held<'_> {
         let word = &self.0[Stripes::stripe_of(hash)];
         Held { word, taken: acquire(word) }
+    }
+
+    /// Takes all of them, one after the other, waiting for whoever holds one.
+    #[cfg(not(loom))]
+    pub(crate) fn lock_all(&self) -> Vec<Held<'_>> {
+        self.0.iter().map(|word| Held { word, taken: acquire(word) }).collect()
     }
 
     /// The paper's lock, whose holder is trusted to give it back: see [`Stripes::unlock_raw`].

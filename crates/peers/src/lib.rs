@@ -10,6 +10,7 @@
 //! | [`maps`] | those written in Rust |
 //! | `libcuckoo` | the one written in C++: the only unsafe module |
 //! | [`comparison`] | kind `peers-index`: the experiment |
+//! | [`mod@lookaside`] | kind `slb-peers-lookups`: indexes that people use, alone and behind a lookaside table |
 //! | [`allocator`] | what the C library's allocator is told about pages |
 
 #![deny(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod comparison;
 pub mod engine;
 #[cfg(libcuckoo)]
 pub mod libcuckoo;
+pub mod lookaside;
 pub mod maps;
 
 use lab::experiment::Laboratory;
@@ -26,5 +28,5 @@ use lab::experiment::Laboratory;
 /// The laboratory with the kinds of experiment of this crate.
 #[must_use]
 pub fn laboratory() -> Laboratory {
-    Laboratory::new().with_kind("peers-index", comparison::run)
+    Laboratory::new().with_kind("peers-index", comparison::run).with_kind("slb-peers-lookups", lookaside::run)
 }

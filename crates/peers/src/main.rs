@@ -1,4 +1,5 @@
-//! `peers index`: the hash index beside foreign engines, and the largest one that fits 4 GB.
+//! `peers index`: the hash index beside foreign engines, and the largest one that fits 4 GB. `peers lookaside`: indexes that
+//! people use, alone and with a lookaside table in front.
 
 #![forbid(unsafe_code)]
 // A program of its own, which talks to people.
@@ -20,30 +21,47 @@ use lookaside_peers::allocator::Malloc;
 enum Arguments {
     /// The hash index: the largest table that fits 4 GB, then lookups beside libcuckoo, dashmap, papaya and the standard
     /// library's map
-    Index {
-        /// Only these: names of experiments, or paths of their definitions
-        #[arg(value_name = "NAME|PATH")]
-        names: Vec<String>,
-        /// Let the foreign engines have the pages that the C library takes by itself, instead of huge ones
-        #[arg(long)]
-        plain_malloc: bool,
-        /// Run small, once: shows that it works; the numbers mean nothing and are kept only where --out says
-        #[arg(long)]
-        quick: bool,
-        /// Measure everything this often, instead of as often as the definitions say
-        #[arg(long, value_name = "NUM", conflicts_with = "quick", value_parser = clap::value_parser!(u16).range(1..))]
-        runs: Option<u16>,
-        /// Keep the results below this folder instead of the repository's results/
-        #[arg(long, value_name = "DIR")]
-        out: Option<PathBuf>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Index(Options),
+    /// Indexes that people use, alone and with a lookaside table in front: scc's tree, a skip list, hashbrown, papaya, dashmap,
+    /// LMDB
+    Lookaside(Options),
 }
 
+#[derive(clap::Args)]
+struct Options {
+    /// Only these: names of experiments, or paths of their definitions
+    #[arg(value_name = "NAME|PATH")]
+    names: Vec<String>,
+    /// Let the foreign engines have the pages that the C library takes by itself, instead of huge ones
+    #[arg(long)]
+    plain_malloc: bool,
+    /// Run small, once: shows that it works; the numbers mean nothing and are kept only where --out says
+    #[arg(long)]
+    quick: bool,
+    /// Measure everything this often, instead of as often as the definitions say
+    #[arg(long, value_name = "NUM", conflicts_with = "quick", value_parser = clap::value_parser!(u16).range(1..))]
+    runs: Option<u16>,
+    /// Keep the results below this folder instead of the repository's results/
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The definitions that are run where none is named.
+const INDEX: [&str; 3] = ["index-largest", "peers-index", "peers-index-small"];
+const INDEX_IN_PLAIN_MEMORY: [&str; 2] = ["index-largest", "peers-index-plain-malloc"];
+const LOOKASIDE: [&str; 5] =
+    ["slb-peers-bars", "slb-peers-figure7", "slb-peers-figure12a", "slb-peers-loses", "slb-peers-stlt"];
+
 fn main() -> ExitCode {
-    let Arguments::Index { names, plain_malloc, quick, runs, out, json } = Arguments::parse();
+    let (all, options): (&[&str], Options) = match Arguments::parse() {
+        Arguments::Index(options) if options.plain_malloc => (&INDEX_IN_PLAIN_MEMORY, options),
+        Arguments::Index(options) => (&INDEX, options),
+        Arguments::Lookaside(options) => (&LOOKASIDE, options),
+    };
+    let Options { names, plain_malloc, quick, runs, out, json } = options;
     let malloc = if plain_malloc { Malloc::Plain } else { Malloc::HugePages };
     match malloc.restart() {
         Ok(None) => {}
@@ -57,7 +75,8 @@ fn main() -> ExitCode {
         }
     }
     let scale = if quick { Scale::Quick } else { Scale::Full };
-    match index(&names, malloc, scale, runs.map(usize::from), out, json) {
+    let names = if names.is_empty() { all.iter().map(ToString::to_string).collect() } else { names };
+    match run(&names, malloc, scale, runs.map(usize::from), out, json) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("peers: {error}");
@@ -66,7 +85,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn index(
+fn run(
     names: &[String],
     malloc: Malloc,
     scale: Scale,
@@ -75,13 +94,7 @@ fn index(
     json: bool,
 ) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
-    let all: &[&str] = match malloc {
-        Malloc::HugePages => &["index-largest", "peers-index", "peers-index-small"],
-        Malloc::Plain => &["index-largest", "peers-index-plain-malloc"],
-    };
-    let all = all.iter().map(|name| name.to_string());
-    let wanted = if names.is_empty() { all.collect() } else { names.to_vec() };
-    let definitions = wanted.iter().map(|name| {
+    let definitions = names.iter().map(|name| {
         let beside = catalogue.folder().join("peers").join(name).with_extension("toml");
         catalogue.get(&if beside.is_file() { beside.to_string_lossy() } else { name.into() })
     });

@@ -10,6 +10,8 @@ mod report;
 mod run;
 mod target;
 
+pub(crate) use report::print;
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -1,11 +1,12 @@
-//! `lookaside lab report`: the newest results that are kept, beside the papers' numbers.
+//! `lookaside lab report`: the newest results that are kept, beside the papers' numbers: as text, as JSON, as a page.
 
 use std::fmt::Arguments as Text;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::experiment::{Catalogue, ExperimentError};
+use lab::experiment::{Catalogue, Definition, ExperimentError};
+use lab::html;
 use lab::report::{Report, to_json};
 use lab::results::Results;
 
@@ -20,6 +21,9 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Write one HTML page with pictures as well, of the other programs' experiments, too (experiments/peers)
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Fails where there is nothing to report.
@@ -57,10 +61,50 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
     } else {
         reports.iter().for_each(|report| print(format_args!("{report}\n")));
     }
+    if let Some(path) = &arguments.html {
+        let others = if arguments.experiment.is_none() { below(catalogue.folder())? } else { Vec::new() };
+        let all = definitions.iter().chain(&others);
+        write_page(path, &folder, all)?;
+        eprintln!("written to {}", path.display());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The definitions in the subfolders, which are those of other programs.
+fn below(folder: &Path) -> Result<Vec<Definition>, ExperimentError> {
+    let io = |error| ExperimentError::Io { path: folder.to_owned(), error };
+    let entries = std::fs::read_dir(folder).map_err(io)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut subfolders: Vec<_> = entries.collect::<Result<_, _>>().map_err(io)?;
+    subfolders.retain(|path| path.is_dir());
+    subfolders.sort();
+    let catalogues = subfolders.iter().map(|subfolder| Catalogue::read(subfolder));
+    Ok(catalogues
+        .collect::<Result<Vec<_>, _>>()?
+        .iter()
+        .flat_map(|found| found.definitions().to_vec())
+        .collect())
+}
+
+/// Writes the page of those that have results.
+fn write_page<'d>(
+    path: &Path,
+    results: &Path,
+    definitions: impl Iterator<Item = &'d Definition>,
+) -> Result<(), ExperimentError> {
+    let mut found = Vec::new();
+    for definition in definitions {
+        if let Some(results) = Results::newest(results, &definition.name)? {
+            found.push((definition, results));
+        }
+    }
+    let reports =
+        found.iter().map(|(definition, results)| Ok((*definition, Report::of(definition, results)?)));
+    let reports = reports.collect::<Result<Vec<_>, ExperimentError>>()?;
+    let page = html::page(&reports).map_err(|error| ExperimentError::Machine(error.to_string()))?;
+    std::fs::write(path, page).map_err(|error| ExperimentError::Io { path: path.to_owned(), error })
+}
+
 /// Prints, and does not mind a reader who has seen enough.
-pub(super) fn print(text: Text<'_>) {
+pub(crate) fn print(text: Text<'_>) {
     let _ = std::io::stdout().lock().write_fmt(text);
 }

@@ -6,6 +6,7 @@
 //! reproduces = { paper = "MemC3 (NSDI 2013)", exhibit = "Table 2" }
 //! kind = "index-space"                   # which code runs it
 //! about = "How it is measured, and where that differs from the paper."
+//! differs = "Why our numbers are not the paper's, in a paragraph or several."   # optional
 //! runs = 5
 //!
 //! [parameters]                           # the kind's own
@@ -54,6 +55,8 @@ pub struct Definition {
     pub kind: String,
     /// How it is measured and what to know when reading the numbers.
     pub about: String,
+    /// Why our numbers are not the paper's, all in all; paragraphs are parted by empty lines.
+    pub differs: Option<String>,
     /// How often everything is measured: medians and extremes are over these runs.
     pub runs: usize,
     /// The kind's parameters.

@@ -29,7 +29,9 @@ impl Laboratory {
     /// A laboratory with the kinds of this crate.
     #[must_use]
     pub fn new() -> Laboratory {
-        crate::servers::add_kinds(crate::cache::add_kinds(crate::index::add_kinds(Laboratory::empty())))
+        let own = crate::index::add_kinds(Laboratory::empty());
+        let own = crate::lookaside::add_kinds(crate::cache::add_kinds(own));
+        crate::servers::add_kinds(crate::traces::add_kinds(own))
     }
 
     /// Adds a kind, whose parameters are read as `P`.

@@ -117,6 +117,12 @@ impl Quantity {
             .collect()
     }
 
+    /// Whether it is a number that was measured, neither a ratio nor a difference.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.over.is_empty() && self.minus.is_none()
+    }
+
     /// The quantity in words, for a report.
     #[must_use]
     pub fn describe(&self) -> String {

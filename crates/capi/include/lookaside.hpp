@@ -1,0 +1,321 @@
+// The Search Lookaside Buffer for C++17: header only, over lookaside.h.
+//
+//     lookaside::Buffer<std::string, Record, std::hash<std::string>, SameName> slb(64 << 20);
+//     Record* record = slb.find(name, [&] { return index.search(name); });
+//
+// A buffer is made for a type of keys, a type of entries, a hash of keys, and a comparison: `bool match(const Entry&, const
+// Key&)`. The last two may be lambdas, with captures: they are kept in the buffer, and compiled into its lookups. Nothing is
+// thrown across the library's border: lookups and comparisons are compiled into your code, and may throw. In every other
+// call the hash has been computed before the library is entered.
+//
+// Who may call what, and when, is said at the head of lookaside.h: alone, with locks, or with tickets. Here:
+//
+//     alone:    slb.find(key, search), slb.get(key), slb.emit(key, entry), slb.invalidate(key), slb.update(key, entry)
+//     locks:    auto lock = slb.lock(key);  then as above, until `lock` goes
+//     tickets:  auto pin = slb.pin();       pin.find(key, search)
+//               auto write = slb.write(key); change the index; write.put(entry); then slb.retire(old) after `write` has gone
+//
+// Objects of this header are their thread's, but for Buffer, which all threads share.
+#ifndef LOOKASIDE_HPP
+#define LOOKASIDE_HPP
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "lookaside_inline.h"
+
+namespace lookaside {
+
+/// What can be chosen, with what measured best.
+inline lookaside_options default_options(std::size_t size) {
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.size = size;
+    return options;
+}
+
+/// What can be chosen, with what the paper has.
+inline lookaside_options paper_options(std::size_t size) {
+    lookaside_options options;
+    lookaside_paper_options(&options, sizeof options);
+    options.size = size;
+    return options;
+}
+
+/// Why the last call of this thread that can fail did so.
+inline const char* last_error() noexcept { return lookaside_last_error(); }
+
+namespace detail {
+
+// What the library knows of keys: their hash, computed before it is entered. Entries it does not compare by itself.
+inline std::uint64_t hash_of(void* key) noexcept { return *static_cast<std::uint64_t*>(key); }
+
+struct Shared {
+    using Raw = SLB;
+    static Raw* create(const lookaside_options& options) noexcept { return lookaside_create(&options); }
+    static void destroy(Raw* raw) noexcept { SLB_destroy(raw); }
+    static lookaside_session* attach(Raw* raw) noexcept { return lookaside_attach(raw, LOOKASIDE_INLINE_LAYOUT); }
+    static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept { lookaside_emit_key(raw, &hash, entry, nullptr); }
+    static void invalidate(Raw* raw, std::uint64_t hash) noexcept { SLB_invalidate(raw, &hash); }
+    static void update(Raw* raw, std::uint64_t hash, void* entry) noexcept { SLB_update(raw, &hash, entry); }
+    static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_resize(raw, size); }
+    static void monitor(Raw* raw, bool watching) noexcept { lookaside_monitor(raw, watching); }
+    static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_get_counts(raw, counts, sizeof *counts); }
+};
+
+struct Owned {
+    using Raw = lookaside_owned;
+    static Raw* create(const lookaside_options& options) noexcept { return lookaside_owned_create(&options); }
+    static void destroy(Raw* raw) noexcept { lookaside_owned_destroy(raw); }
+    static lookaside_session* attach(Raw* raw) noexcept { return lookaside_owned_attach(raw, LOOKASIDE_INLINE_LAYOUT); }
+    static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept { lookaside_owned_emit_key(raw, &hash, entry); }
+    static void invalidate(Raw* raw, std::uint64_t hash) noexcept { lookaside_owned_invalidate(raw, &hash); }
+    static void update(Raw* raw, std::uint64_t hash, void* entry) noexcept { lookaside_owned_update(raw, &hash, entry); }
+    static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_owned_resize(raw, size); }
+    static void monitor(Raw* raw, bool watching) noexcept { lookaside_owned_monitor(raw, watching); }
+    static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_owned_get_counts(raw, counts, sizeof *counts); }
+};
+
+// A buffer of either form.
+template <class Key, class Entry, class Hash, class Match, class Form>
+class Table {
+public:
+    /// Of so many bytes. Test it: without memory it is false, and everything misses; last_error() says why.
+    explicit Table(std::size_t size, Hash hash = Hash(), Match match = Match())
+        : Table(default_options(size), std::move(hash), std::move(match)) {}
+
+    /// As chosen; the callbacks among the options are not used.
+    explicit Table(lookaside_options options, Hash hash = Hash(), Match match = Match())
+        : hash_(std::move(hash)), match_(std::move(match)) {
+        options.match = nullptr;
+        options.keyhash = hash_of;
+        options.entryhash = nullptr;
+        options.layout = LOOKASIDE_INLINE_LAYOUT;
+        raw_.reset(Form::create(options));
+    }
+
+    explicit operator bool() const noexcept { return raw_ != nullptr; }
+
+    /// What the functions of lookaside.h take. Their keys are pointers to hashes here: pass none of your own.
+    typename Form::Raw* raw() const noexcept { return raw_.get(); }
+
+    /// The entry of a key, or null.
+    Entry* get(const Key& key) const {
+        lookaside_session* session = attach();
+        return session ? get_in(session, key) : nullptr;
+    }
+
+    /// The entry of a key: from the table, or else what `search()` gives, an Entry* or null, which is emitted.
+    template <class Search>
+    Entry* find(const Key& key, Search&& search) {
+        if (Entry* entry = get(key)) return entry;
+        Entry* entry = std::forward<Search>(search)();
+        emit(key, entry);
+        return entry;
+    }
+
+    /// The entries of many keys: `entries[i]` becomes that of `keys[i]`, or null; how many were found. Not under locks.
+    std::size_t get_many(const Key* keys, std::size_t count, Entry** entries) const {
+        lookaside_session* session = attach();
+        std::size_t found = 0;
+        for (std::size_t first = 0; first < count; first += GROUP) {
+            std::size_t group = count - first < GROUP ? count - first : GROUP;
+            found += get_group(session, keys + first, group, entries + first);
+        }
+        return found;
+    }
+
+    /// Offers what the index gave for a key; null is offered in vain.
+    void emit(const Key& key, Entry* entry) {
+        if (entry) Form::emit(raw(), raw_hash(key), pointer(entry));
+    }
+
+    /// Forgets the entry of a key.
+    void invalidate(const Key& key) { Form::invalidate(raw(), raw_hash(key)); }
+
+    /// The entry of a key is now another.
+    void update(const Key& key, Entry* entry) { Form::update(raw(), raw_hash(key), pointer(entry)); }
+
+    /// Replaces the table by an empty one of so many bytes; false if that cannot be.
+    bool resize(std::size_t size) noexcept { return Form::resize(raw(), size); }
+
+    /// Lets the monitor watch, or not.
+    void monitor(bool watching) noexcept { Form::monitor(raw(), watching); }
+
+    /// What has happened so far.
+    lookaside_counts counts() const noexcept {
+        lookaside_counts counts{};
+        Form::counts(raw(), &counts);
+        return counts;
+    }
+
+protected:
+    // Keys looked up at once.
+    static constexpr std::size_t GROUP = 16;
+
+    struct Destroy {
+        void operator()(typename Form::Raw* raw) const noexcept { Form::destroy(raw); }
+    };
+
+    // A comparison and what it needs.
+    struct Sought {
+        const Match* match;
+        const Key* key;
+        static bool matches(void* entry, void* sought) {
+            const Sought* self = static_cast<const Sought*>(sought);
+            return (*self->match)(*static_cast<const Entry*>(entry), *self->key);
+        }
+    };
+
+    static void* pointer(Entry* entry) noexcept {
+        return const_cast<void*>(static_cast<const void*>(entry));
+    }
+
+    std::uint64_t raw_hash(const Key& key) const { return static_cast<std::uint64_t>(hash_(key)); }
+
+    lookaside_session* attach() const noexcept { return Form::attach(raw()); }
+
+    Entry* get_in(lookaside_session* session, const Key& key) const {
+        Sought sought{&match_, &key};
+        return static_cast<Entry*>(lookaside_inline_get(raw(), session, raw_hash(key), &sought, Sought::matches));
+    }
+
+    std::size_t get_group(lookaside_session* session, const Key* keys, std::size_t count, Entry** entries) const {
+        std::array<std::uint64_t, GROUP> hashes;
+        std::size_t asked = 0, found = 0;
+        while (session && asked < count && lookaside_inline_asks(raw(), session)) {
+            hashes[asked] = lookaside_inline_hash(raw(), raw_hash(keys[asked]));
+            lookaside_inline_prefetch(raw(), hashes[asked]);
+            asked++;
+        }
+        for (std::size_t i = 0; i < asked; i++) {
+            const char* entry = static_cast<const char*>(lookaside_inline_peek(raw(), hashes[i]));
+            __builtin_prefetch(entry);
+            if (sizeof(Entry) > 64) __builtin_prefetch(entry + 64);
+        }
+        for (std::size_t i = 0; i < count; i++) {
+            Sought sought{&match_, keys + i};
+            entries[i] = i < asked ? static_cast<Entry*>(lookaside_inline_find(raw(), session, hashes[i], &sought, Sought::matches))
+                                   : nullptr;
+            found += entries[i] != nullptr;
+        }
+        return found;
+    }
+
+    Hash hash_;
+    Match match_;
+    std::unique_ptr<typename Form::Raw, Destroy> raw_;
+};
+
+}  // namespace detail
+
+/// A buffer for one thread and its index: the fastest form.
+template <class Key, class Entry, class Hash = std::hash<Key>, class Match = std::equal_to<>>
+class OwnedBuffer : public detail::Table<Key, Entry, Hash, Match, detail::Owned> {
+    using Base = detail::Table<Key, Entry, Hash, Match, detail::Owned>;
+
+public:
+    using Base::Base;
+};
+
+/// A buffer that threads may share.
+template <class Key, class Entry, class Hash = std::hash<Key>, class Match = std::equal_to<>>
+class Buffer : public detail::Table<Key, Entry, Hash, Match, detail::Shared> {
+    using Base = detail::Table<Key, Entry, Hash, Match, detail::Shared>;
+
+public:
+    using Base::Base;
+
+    /// A key's lock, until this goes: the paper's protocol.
+    class Lock {
+    public:
+        Lock(const Lock&) = delete;
+        Lock& operator=(const Lock&) = delete;
+        ~Lock() { SLB_unlock(raw_, &hash_); }
+
+    private:
+        friend class Buffer;
+        Lock(SLB* raw, std::uint64_t hash) noexcept : raw_(raw), hash_(hash) { SLB_lock(raw_, &hash_); }
+        SLB* raw_;
+        std::uint64_t hash_;
+    };
+
+    /// A write of a key, until this goes: change the index meanwhile.
+    class Write {
+    public:
+        Write(const Write&) = delete;
+        Write& operator=(const Write&) = delete;
+        ~Write() { lookaside_write_end(raw_, &hash_, entry_); }
+
+        /// What the index now has for the key: it enters if the old one was there.
+        void put(Entry* entry) noexcept { entry_ = Base::pointer(entry); }
+
+    private:
+        friend class Buffer;
+        Write(SLB* raw, std::uint64_t hash) noexcept : raw_(raw), hash_(hash) { lookaside_write_begin(raw_, &hash_); }
+        SLB* raw_;
+        std::uint64_t hash_;
+        void* entry_ = nullptr;
+    };
+
+    /// A thread's pin: what is found under it stays until it goes.
+    class Pin {
+    public:
+        Pin(const Pin&) = delete;
+        Pin& operator=(const Pin&) = delete;
+        ~Pin() { lookaside_unpin(buffer_->raw()); }
+
+        /// The entry of a key, or null.
+        Entry* get(const Key& key) const { return session_ ? buffer_->get_in(session_, key) : nullptr; }
+
+        /// The entry of a key: from the table, or else what `search()` gives, which is emitted with a ticket.
+        template <class Search>
+        Entry* find(const Key& key, Search&& search) {
+            if (Entry* entry = get(key)) return entry;
+            std::uint64_t hash = buffer_->raw_hash(key);
+            lookaside_ticket ticket = lookaside_ticket_take(buffer_->raw(), &hash);
+            Entry* entry = std::forward<Search>(search)();
+            if (entry) lookaside_emit_key(buffer_->raw(), &hash, Base::pointer(entry), &ticket);
+            return entry;
+        }
+
+        /// As Buffer::get_many.
+        std::size_t get_many(const Key* keys, std::size_t count, Entry** entries) const {
+            return buffer_->get_many(keys, count, entries);
+        }
+
+        /// Lets go of what was found so far, and pins anew.
+        void refresh() noexcept { lookaside_refresh(buffer_->raw()); }
+
+    private:
+        friend class Buffer;
+        explicit Pin(Buffer* buffer) noexcept : buffer_(buffer), session_(buffer->attach()) { lookaside_pin(buffer->raw()); }
+        Buffer* buffer_;
+        lookaside_session* session_;
+    };
+
+    [[nodiscard]] Lock lock(const Key& key) { return Lock(this->raw(), this->raw_hash(key)); }
+    [[nodiscard]] Write write(const Key& key) { return Write(this->raw(), this->raw_hash(key)); }
+    [[nodiscard]] Pin pin() { return Pin(this); }
+
+    /// Deletes an entry when all threads that are pinned now have unpinned, after its write has ended. Destructors of
+    /// entries must not throw, nor use this buffer.
+    void retire(Entry* entry) noexcept {
+        auto free = [](void* retired, void*) { delete static_cast<Entry*>(retired); };
+        lookaside_retire(this->raw(), Base::pointer(entry), free, nullptr);
+    }
+
+    /// What the monitor has found.
+    lookaside_verdict verdict() const noexcept {
+        lookaside_verdict verdict{};
+        lookaside_get_verdict(this->raw(), &verdict, sizeof verdict);
+        return verdict;
+    }
+};
+
+}  // namespace lookaside
+
+#endif  // LOOKASIDE_HPP

@@ -1,0 +1,406 @@
+//! A buffer, its callbacks, and what can be done with both.
+//!
+//! An [`SLB`] of the header is a [`Handle`]: a buffer that several may share, the number of the index among those that do, and
+//! the callbacks that know the index's keys and entries.
+//!
+//! # Who may touch the table
+//!
+//! The core wants an epoch pinned around every use of the table, since [`lookaside_resize`](crate::lookaside_resize) may replace
+//! it. A hit under the paper's lock shall not pay for that. So here a resize first takes all stripes: who holds a stripe needs
+//! no pin, who has pinned needs no stripe, and who is alone needs neither. Every function of the interface asks its caller
+//! for one of the three, and [`Handle::table`] rests on it.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crossbeam_epoch::{Collector, Guard, unprotected};
+use lookaside::{Buffer, Config, CreateError, Mark, Pointer, Seat, Slb, Table, Ticket};
+
+use crate::layout::{Lines, Prefix};
+use crate::session::{Registry, Session};
+
+/// A search lookaside buffer in front of one index.
+#[derive(Debug)]
+pub struct SLB {
+    _opaque: (),
+}
+
+/// Whether `entry` is the entry of `key`. Called with no lock of the library held but those that the caller took.
+///
+/// It must not call functions of the same buffer, and must not let an exception out: that ends the process.
+pub type matchfunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_void, key: *mut c_void) -> bool>;
+
+/// The hash of a key, or of an entry's key: equal for a key and its entry. It need not be a good one, only different for
+/// different keys: the library mixes it.
+///
+/// It must not call functions of the same buffer, and must not let an exception out: that ends the process.
+pub type hashfunc = Option<unsafe extern "C-unwind" fn(opaque: *mut c_void) -> u64>;
+
+/// The moment at which an index is searched. Good for one emission. An odd one is good for none.
+pub type lookaside_ticket = u64;
+
+type Match = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void) -> bool;
+type Hash = unsafe extern "C-unwind" fn(*mut c_void) -> u64;
+
+/// A ticket that is good for nothing.
+pub(crate) const VOID_TICKET: lookaside_ticket = 1;
+
+/// Keys looked up at once in a batch.
+const GROUP: usize = 16;
+
+/// What knows the index's keys and entries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Callbacks {
+    pub(crate) matches: Match,
+    pub(crate) key_hash: Hash,
+    pub(crate) entry_hash: Hash,
+}
+
+/// What handles share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) buffer: Buffer<Slb>,
+    lines: AtomicPtr<Lines>,
+    pub(crate) collector: Collector,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) id: u64,
+    config: Config,
+    mark_bits: u32,
+    prefetch_lines: usize,
+}
+
+// SAFETY: what is not `Sync` by itself is the pointer to lines, which are only read, and the collector, which is used to
+// register threads, and otherwise by its owner.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+fn lines_of(table: &Slb) -> Lines {
+    let (base, count) = table.raw_lines();
+    Lines { base, count: count as u64 }
+}
+
+impl Shared {
+    pub(crate) fn new(config: &Config, indexes: usize, entry_bytes: usize) -> Result<Shared, CreateError> {
+        /// Buffers made so far: a number that no other has, since an address may come again.
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let buffer = Buffer::for_indexes(config, indexes)?;
+        // SAFETY: nobody else has it.
+        let lines = lines_of(buffer.table(unsafe { unprotected() }));
+        Ok(Shared {
+            lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
+            buffer,
+            collector: Collector::new(),
+            registry: Arc::default(),
+            id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
+            config: config.clone(),
+            mark_bits: indexes.next_power_of_two().trailing_zeros(),
+            prefetch_lines: entry_bytes.div_ceil(64),
+        })
+    }
+
+    /// Replaces the table. The caller holds no stripe.
+    pub(crate) fn resize(&self, size: usize, guard: &Guard) -> Result<(), CreateError> {
+        self.buffer.resize_exclusively(size, guard, |table| {
+            let new = Box::into_raw(Box::new(lines_of(table)));
+            // Release pairs with the acquire in lookaside_inline.h.
+            let old = self.lines.swap(new, Ordering::AcqRel);
+            // SAFETY: made by `Box::into_raw`, no longer reachable, and the swap gave it to nobody else; readers by the other
+            // way have pinned, or hold stripes, which are all ours now.
+            unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old))) };
+        })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // First whatever waits to be freed, in whichever thread it lies.
+        self.registry.close();
+        // SAFETY: made by `Box::into_raw`; nobody else has it.
+        drop(unsafe { Box::from_raw(*self.lines.get_mut()) });
+    }
+}
+
+/// A buffer as one index sees it.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) prefix: Prefix,
+    callbacks: Callbacks,
+    pub(crate) id: u64,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// `None` if as many indexes as the buffer was made for have a handle.
+    pub(crate) fn new(shared: Arc<Shared>, callbacks: Callbacks) -> Option<Handle> {
+        let mark: Mark = shared.buffer.mark().ok()?;
+        let prefix = Prefix::new(shared.config.counters, mark, shared.mark_bits, &shared.lines);
+        Some(Handle { prefix, callbacks, id: shared.id, shared })
+    }
+
+    /// The handle that C knows by this pointer; `None` if it is null.
+    ///
+    /// # Safety
+    /// Null, or made by [`Handle::into_raw`] and not yet destroyed.
+    #[inline(always)]
+    pub(crate) unsafe fn of<'h>(slb: *const SLB) -> Option<&'h Handle> {
+        // SAFETY: the caller's promise.
+        unsafe { slb.cast::<Handle>().as_ref() }
+    }
+
+    pub(crate) fn into_raw(self) -> *mut SLB {
+        Box::into_raw(Box::new(self)).cast()
+    }
+
+    /// The table. See the head of this module.
+    #[inline(always)]
+    pub(crate) fn table(&self) -> &Slb {
+        // SAFETY: whoever calls the interface has pinned, or holds a stripe, or is alone: the table is not replaced meanwhile.
+        self.shared.buffer.table(unsafe { unprotected() })
+    }
+
+    #[inline(always)]
+    pub(crate) fn hash_of_key(&self, key: *mut c_void) -> u64 {
+        // SAFETY: the callback is for keys of this index, of which the caller says that this is one.
+        self.prefix.hash(unsafe { (self.callbacks.key_hash)(key) })
+    }
+
+    #[inline(always)]
+    pub(crate) fn hash_of_entry(&self, entry: *mut c_void) -> u64 {
+        // SAFETY: as above, for entries.
+        self.prefix.hash(unsafe { (self.callbacks.entry_hash)(entry) })
+    }
+
+    /// Whether the next so many lookups are to ask the table.
+    #[inline(always)]
+    fn asks(&self, session: &Session, lookups: u32) -> bool {
+        let face = &session.face;
+        match face.left.get().checked_sub(lookups) {
+            Some(left) => face.left.set(left),
+            None => {
+                self.turn(session);
+                face.left.set(Seat::TURN.saturating_sub(lookups));
+            }
+        }
+        if face.uses_table.get() == 0 {
+            face.bypassed.set(face.bypassed.get() + u64::from(lookups));
+            return false;
+        }
+        true
+    }
+
+    /// Tells the counts, and asks the monitor.
+    #[cold]
+    pub(crate) fn turn(&self, session: &Session) {
+        session.gather();
+        session.face.uses_table.set(session.seat.turn(&self.shared.buffer, self.table()).into());
+        session.face.left.set(Seat::TURN);
+    }
+
+    #[inline(always)]
+    fn find(&self, session: &Session, hash: u64, key: *mut c_void) -> *mut c_void {
+        // SAFETY: the callback is for entries and keys of this index: the table holds entries emitted under its mark, and the
+        // caller sees to it that they live.
+        let accept = |pointer: Pointer| unsafe { (self.callbacks.matches)(address(pointer), key) };
+        session.seat.look(self.table(), hash, accept).map_or(std::ptr::null_mut(), address)
+    }
+
+    /// The entry of a key, or null.
+    #[inline(always)]
+    pub(crate) fn get(&self, session: &Session, key: *mut c_void) -> *mut c_void {
+        if !self.asks(session, 1) {
+            return std::ptr::null_mut();
+        }
+        self.find(session, self.hash_of_key(key), key)
+    }
+
+    /// The entry of a key; or null, and a ticket.
+    #[inline(always)]
+    pub(crate) fn get_or_ticket(
+        &self,
+        session: &Session,
+        key: *mut c_void,
+    ) -> Result<*mut c_void, lookaside_ticket> {
+        if !self.asks(session, 1) {
+            return Err(VOID_TICKET);
+        }
+        let hash = self.hash_of_key(key);
+        let found = self.find(session, hash, key);
+        if found.is_null() { Err(self.shared.buffer.ticket(hash).number()) } else { Ok(found) }
+    }
+
+    /// The entries of at most [`GROUP`] keys, all of which are keys; how many were found.
+    fn get_group(
+        &self,
+        session: &Session,
+        keys: &[*mut c_void],
+        mut answer: impl FnMut(usize, *mut c_void, lookaside_ticket),
+    ) -> usize {
+        if !self.asks(session, keys.len() as u32) {
+            (0..keys.len()).for_each(|i| answer(i, std::ptr::null_mut(), VOID_TICKET));
+            return 0;
+        }
+        let table = self.table();
+        let mut hashes = [0; GROUP];
+        for (hash, &key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash_of_key(key);
+            table.prefetch(*hash);
+        }
+        for &hash in &hashes[..keys.len()] {
+            if let Some(entry) = table.peek(hash) {
+                for line in 0..self.shared.prefetch_lines {
+                    prefetch(address(entry).cast::<u8>().wrapping_add(64 * line));
+                }
+            }
+        }
+        let mut hits = 0;
+        for (i, (&hash, &key)) in hashes.iter().zip(keys).enumerate() {
+            let found = self.find(session, hash, key);
+            let ticket = if found.is_null() { self.shared.buffer.ticket(hash).number() } else { VOID_TICKET };
+            hits += usize::from(!found.is_null());
+            answer(i, found, ticket);
+        }
+        hits
+    }
+
+    /// The entries of keys, by the group; how many were found. Null is nobody's key.
+    ///
+    /// # Safety
+    /// `keys` and `entries` point to `count` elements each, `tickets` too unless it is null.
+    pub(crate) unsafe fn get_many(
+        &self,
+        session: &Session,
+        keys: *const *mut c_void,
+        count: usize,
+        entries: *mut *mut c_void,
+        tickets: *mut lookaside_ticket,
+    ) -> usize {
+        let (mut hits, mut next) = (0, 0);
+        while next < count {
+            let (mut group, mut places, mut length) = ([std::ptr::null_mut(); GROUP], [0; GROUP], 0);
+            let put = |place: usize, entry, ticket| {
+                // SAFETY: `place` is below `count`.
+                unsafe { *entries.add(place) = entry };
+                if !tickets.is_null() {
+                    // SAFETY: as above.
+                    unsafe { *tickets.add(place) = ticket };
+                }
+            };
+            while next < count && length < GROUP {
+                // SAFETY: `next` is below `count`.
+                let key = unsafe { *keys.add(next) };
+                if key.is_null() {
+                    put(next, std::ptr::null_mut(), VOID_TICKET);
+                } else {
+                    (group[length], places[length]) = (key, next);
+                    length += 1;
+                }
+                next += 1;
+            }
+            if length > 0 {
+                hits += self
+                    .get_group(session, &group[..length], |i, entry, ticket| put(places[i], entry, ticket));
+            }
+        }
+        hits
+    }
+
+    /// Offers an entry: under the stripe if this thread holds it, and otherwise with a ticket, if need be one of this moment.
+    pub(crate) fn emit(&self, session: &Session, entry: *mut c_void, ticket: Option<lookaside_ticket>) {
+        self.emit_hashed(session, || self.hash_of_entry(entry), entry, ticket);
+    }
+
+    /// As [`Handle::emit`], for those who know the hash.
+    pub(crate) fn emit_hashed(
+        &self,
+        session: &Session,
+        hash: impl FnOnce() -> u64,
+        entry: *mut c_void,
+        ticket: Option<lookaside_ticket>,
+    ) {
+        let Some(pointer) = pointer(entry) else { return };
+        if session.face.uses_table.get() == 0 {
+            return;
+        }
+        let hash = hash();
+        let (shared, table) = (&self.shared, self.table());
+        if ticket.is_none() && session.holds(Buffer::<Slb>::stripe_of(hash)) {
+            session.seat.emit_held(table, hash, pointer);
+        } else {
+            let ticket = match ticket {
+                Some(number) => Ticket::numbered(hash, number),
+                None => shared.buffer.ticket(hash),
+            };
+            session.seat.emit_ticketed(&shared.buffer, table, &ticket, hash, pointer);
+        }
+    }
+
+    /// Runs `change` under the stripe of a hash: that which this thread holds, or else for as long as it takes.
+    pub(crate) fn held<R>(&self, session: &Session, hash: u64, change: impl FnOnce() -> R) -> R {
+        if session.holds(Buffer::<Slb>::stripe_of(hash)) {
+            return change();
+        }
+        self.shared.buffer.lock(hash);
+        let outcome = change();
+        self.shared.buffer.unlock(hash);
+        outcome
+    }
+
+    /// Whether this thread holds the stripe of a hash.
+    pub(crate) fn holds(&self, session: &Session, hash: u64) -> bool {
+        session.holds(Buffer::<Slb>::stripe_of(hash))
+    }
+
+    /// Takes a stripe, or takes it once more.
+    pub(crate) fn lock(&self, session: &Session, hash: u64) {
+        let stripe = Buffer::<Slb>::stripe_of(hash);
+        if !session.hold_again(stripe) {
+            self.shared.buffer.lock(hash);
+            session.hold(stripe);
+        }
+    }
+
+    /// Gives it back, if this thread has it.
+    pub(crate) fn unlock(&self, session: &Session, hash: u64) {
+        if session.let_go(Buffer::<Slb>::stripe_of(hash)) {
+            self.shared.buffer.unlock(hash);
+        }
+    }
+
+    /// Forgets the entry of a key.
+    pub(crate) fn clear(&self, session: &Session, hash: u64) {
+        let cleared = self.held(session, hash, || session.seat.clear_held(self.table(), hash));
+        if cleared > 0 {
+            session.note_cleared(Buffer::<Slb>::stripe_of(hash), hash);
+        }
+    }
+
+    /// Puts another entry in the place of a key's, if the table has that one, or had it when this thread's write began.
+    pub(crate) fn update(&self, session: &Session, hash: u64, entry: *mut c_void) {
+        self.held(session, hash, || {
+            let hot = session.seat.clear_held(self.table(), hash) > 0
+                || session.was_cleared(Buffer::<Slb>::stripe_of(hash), hash);
+            if hot && let Some(pointer) = pointer(entry) {
+                session.seat.put_held(self.table(), hash, pointer);
+            }
+        });
+    }
+}
+
+/// What the table can remember of an entry: nothing, if it is null or needs more than 48 bits.
+#[inline(always)]
+fn pointer(entry: *mut c_void) -> Option<Pointer> {
+    Pointer::new(entry.expose_provenance() as u64)
+}
+
+#[inline(always)]
+pub(crate) fn address(pointer: Pointer) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(pointer.address() as usize)
+}
+
+#[inline(always)]
+fn prefetch(place: *const u8) {
+    pages::prefetch(place);
+}

@@ -1,0 +1,126 @@
+//! What `include/lookaside_inline.h` reads by itself. Frozen: whoever changes anything here raises [`LOOKASIDE_LAYOUT`], and
+//! code that was compiled for another layout is turned away when it asks for a session.
+//!
+//! ```text
+//!   SLB ---> [ layout | policy | mark bits | 0 | mark | lines ]     one a handle
+//!                                                        |
+//!                              [ pointer ] <-------------+          one a buffer; replaced when it is resized
+//!                                   |
+//!             [ base | count ] <----+
+//!                 |
+//!                 v
+//!   [ slot 0 | slot 1 | ... | slot 6 | counters ]                   `count` lines of 64 bytes
+//! ```
+//!
+//! * The caller's hash is *mixed*: exclusive-ored with [`MIX_WITH`], multiplied by [`MIX_BY`] to 128 bits, the halves
+//!   exclusive-ored. Then its highest `mark bits` are replaced by the index's number: shifted left and right by them, and
+//!   or-ed with `mark`.
+//! * The line of a hash is its low 32 bits times `count`, shifted right by 32.
+//! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is zero is
+//!   empty.
+//! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
+//!
+//! A lookup may be made in C between two turns of its session: [`lookaside_session`].
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicPtr;
+
+use lookaside::{CounterPolicy, Mark, Pointer};
+
+/// The version of the layout that `lookaside_inline.h` knows.
+pub const LOOKASIDE_LAYOUT: u32 = 1;
+
+/// See the head of this module.
+const MIX_WITH: u64 = 0x9e37_79b9_7f4a_7c15;
+/// As above. Odd, with bits everywhere.
+const MIX_BY: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// A hash that is good enough for the table, whatever the caller's was: that of an integer is often the integer itself, and
+/// the table takes the line from the low bits, the stripe from the middle and the tag from the high ones.
+#[inline(always)]
+pub(crate) fn mix(hash: u64) -> u64 {
+    let product = u128::from(hash ^ MIX_WITH) * u128::from(MIX_BY);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Where the lines are.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pub(crate) base: *const u8,
+    pub(crate) count: u64,
+}
+
+/// How a handle begins.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Prefix {
+    layout: u32,
+    policy: u32,
+    mark_bits: u32,
+    reserved: u32,
+    mark: u64,
+    lines: *const AtomicPtr<Lines>,
+}
+
+impl Prefix {
+    pub(crate) fn new(policy: CounterPolicy, mark: Mark, bits: u32, lines: &AtomicPtr<Lines>) -> Prefix {
+        let policy = match policy {
+            CounterPolicy::Falling => 0,
+            CounterPolicy::EveryHit => 1,
+            _ => 2,
+        };
+        Prefix { layout: LOOKASIDE_LAYOUT, policy, mark_bits: bits, reserved: 0, mark: mark.on(0), lines }
+    }
+
+    /// The hash as the table is to see it.
+    #[inline(always)]
+    pub(crate) fn hash(&self, hash: u64) -> u64 {
+        mix(hash) << self.mark_bits >> self.mark_bits | self.mark
+    }
+}
+
+/// What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
+///
+/// A lookup first takes one from `left`, and calls lookaside_turn() where nothing is left. It asks the table only if
+/// `uses_table` is not zero, and counts itself in one of `hits`, `misses` and `bypassed`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct lookaside_session {
+    /// Lookups until the next turn.
+    pub left: Cell<u32>,
+    /// Whether lookups ask the table: the monitor's decision.
+    pub uses_table: Cell<u32>,
+    /// Lookups that were answered, since the last turn.
+    pub hits: Cell<u64>,
+    /// Lookups that were not.
+    pub misses: Cell<u64>,
+    /// Lookups that did not ask.
+    pub bypassed: Cell<u64>,
+    /// The state of a xorshift generator; never zero.
+    pub random: Cell<u64>,
+}
+
+const _: () = {
+    assert!(size_of::<usize>() == 8, "addresses of 48 bits need pointers of 64");
+    assert!(size_of::<Prefix>() == 32 && std::mem::offset_of!(Prefix, lines) == 24);
+    assert!(size_of::<lookaside_session>() == 40 && Pointer::BITS == 48);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn hashes_that_are_counters_or_addresses_spread_over_lines_stripes_and_tags() {
+        for step in [1u64, 64, 4096, 1 << 32, 1 << 48] {
+            let hashes: Vec<u64> = (0..4096u64).map(|n| mix(n.wrapping_mul(step))).collect();
+            let distinct = |part: fn(&u64) -> u64| hashes.iter().map(part).collect::<HashSet<_>>().len();
+            // Of 4096 thrown at random into 4096, 1024 and 65536 places: 2589, 1005 and 3971 expected.
+            assert!(distinct(|hash| (hash & 0xffff_ffff) >> 20) > 2300, "lines, step {step}");
+            assert!(distinct(|hash| hash >> 32 & 1023) > 900, "stripes, step {step}");
+            assert!(distinct(|hash| hash >> 48) > 3500, "tags, step {step}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! What a thread keeps for a buffer, and how it finds it.
+//!
+//! The paper's functions name no thread. Yet counts, random numbers, the stripes that a thread holds and its pins are the
+//! thread's own. They lie in a session, found through a thread-local pointer to the one used last: a hit compares one
+//! number. That variable has no destructor, so using it registers nothing and works until the thread's very end; who has
+//! several buffers finds the others in the list behind it.
+//!
+//! # Who frees what
+//!
+//! A thread ends, or a buffer does; either may be first, and both may happen at once.
+//!
+//! * The memory of a session is its thread's. A second thread-local variable, touched only when a session is made, has a
+//!   destructor that frees the list. (What is made after that, by destructors of C++ for instance, is not freed.)
+//! * The contents of a session, that is its untold counts and its share in the buffer's epochs, go when the first of both ends.
+//!   The buffer's [`Registry`] knows which sessions still have theirs, under a mutex.
+//!
+//! So when a buffer has been destroyed, everything that was retired to it has been freed, wherever it lay.
+//!
+//! Rejected: *the default collector of crossbeam-epoch*: it never ends, so nobody could say when the last entry is freed; and
+//! a thread that pins for one buffer would hold back all.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_epoch::{Guard, LocalHandle};
+use lookaside::Seat;
+use parking_lot::Mutex;
+
+use crate::handle::{Handle, Shared};
+use crate::layout::lookaside_session;
+
+/// A stripe that a thread holds.
+#[derive(Debug)]
+struct Hold {
+    stripe: usize,
+    times: usize,
+    /// Of this hash, a slot was cleared since.
+    cleared: Option<u64>,
+}
+
+/// One thread's.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// What C code may use.
+    pub(crate) face: lookaside_session,
+    id: u64,
+    next: Cell<*mut Session>,
+    pub(crate) seat: Seat,
+    held: RefCell<Vec<Hold>>,
+    pins: Cell<usize>,
+    contents: UnsafeCell<Contents>,
+    closed: AtomicBool,
+    registry: Arc<Registry>,
+}
+
+/// A share in a buffer's epochs. The guard goes before the handle that it came from.
+#[derive(Debug, Default)]
+struct Contents {
+    guard: Option<Guard>,
+    local: Option<LocalHandle>,
+    /// The buffer; there while the session is registered.
+    shared: Option<NonNull<Shared>>,
+}
+
+/// The sessions of a buffer that still have their contents.
+#[derive(Debug, Default)]
+pub(crate) struct Registry(Mutex<Vec<Registered>>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Registered(*const Session);
+
+// SAFETY: what is done with the pointer is done under the registry's mutex: see the head of this module.
+unsafe impl Send for Registered {}
+
+impl Registry {
+    /// The buffer ends: nobody uses it any more, and no thread will.
+    pub(crate) fn close(&self) {
+        let sessions = std::mem::take(&mut *self.0.lock());
+        for Registered(session) in sessions {
+            // SAFETY: registered, hence not freed: its thread waits for the mutex before it does that. By the contract of
+            // `SLB_destroy` its thread is in no call.
+            let session = unsafe { &*session };
+            // SAFETY: as above. Whoever opens the contents otherwise is in a call, or has found the session registered.
+            drop(unsafe { std::mem::take(&mut *session.contents.get()) });
+            // Release pairs with the acquire in `sweep`: its thread may free it now.
+            session.closed.store(true, Ordering::Release);
+        }
+    }
+
+    /// A thread ends, with this session.
+    fn leave(&self, session: &Session) {
+        let mut sessions = self.0.lock();
+        let place = sessions.iter().position(|other| *other == Registered(session));
+        if let Some(place) = place {
+            sessions.swap_remove(place);
+            // SAFETY: the session is this thread's, and was registered until now.
+            let contents = unsafe { std::mem::take(&mut *session.contents.get()) };
+            if let Some(shared) = contents.shared {
+                session.gather();
+                // SAFETY: a buffer is there until it has closed its registry, for which it would have to wait.
+                session.seat.tell(unsafe { &shared.as_ref().buffer });
+            }
+            // Under the mutex: a buffer that ends now is to find everything freed or its own to free.
+            drop(contents);
+        }
+    }
+}
+
+thread_local! {
+    /// The session used last, and behind it the others.
+    static FIRST: Cell<*mut Session> = const { Cell::new(null_mut()) };
+    static FAREWELL: Farewell = const { Farewell };
+}
+
+/// Frees a thread's sessions when it ends.
+struct Farewell;
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        let mut next = FIRST.replace(null_mut());
+        while !next.is_null() {
+            // SAFETY: made by `Box::into_raw`, and in no other list.
+            let session = unsafe { Box::from_raw(next) };
+            session.registry.leave(&session);
+            next = session.next.get();
+        }
+    }
+}
+
+/// This thread's session for a buffer.
+#[inline(always)]
+pub(crate) fn of(handle: &Handle) -> &Session {
+    let first = FIRST.get();
+    // SAFETY: what the list has is freed by this thread only: at its end, or in `sweep` once its buffer is gone.
+    match unsafe { first.as_ref() } {
+        Some(session) if session.id == handle.id => session,
+        _ => search(handle),
+    }
+}
+
+/// Finds a session in the list, or makes it, and puts it first.
+#[cold]
+fn search(handle: &Handle) -> &Session {
+    let (mut before, mut at) = (null_mut::<Session>(), FIRST.get());
+    while !at.is_null() {
+        // SAFETY: as in `of`.
+        let session = unsafe { &*at };
+        if session.id == handle.id {
+            // Not the first, or `of` had found it.
+            if !before.is_null() {
+                // SAFETY: as above.
+                unsafe { (*before).next.set(session.next.get()) };
+                session.next.set(FIRST.replace(at));
+            }
+            return session;
+        }
+        (before, at) = (at, session.next.get());
+    }
+    sweep();
+    let session = Box::into_raw(Box::new(Session::shared(&handle.shared)));
+    // SAFETY: just made.
+    let made = unsafe { &*session };
+    made.next.set(FIRST.replace(session));
+    handle.shared.registry.0.lock().push(Registered(session));
+    // Refused when the thread is past its destructors: then nobody frees it.
+    let _ = FAREWELL.try_with(|_| ());
+    made
+}
+
+/// Frees sessions whose buffer is gone.
+fn sweep() {
+    let mut at = FIRST.replace(null_mut());
+    while !at.is_null() {
+        // SAFETY: as in `of`.
+        let session = unsafe { &*at };
+        let next = session.next.get();
+        // Acquire pairs with the release in `close`, which is the last that the other thread did to it.
+        if session.closed.load(Ordering::Acquire) {
+            // SAFETY: made by `Box::into_raw`, and out of the list.
+            drop(unsafe { Box::from_raw(at) });
+        } else {
+            session.next.set(FIRST.replace(at));
+        }
+        at = next;
+    }
+}
+
+impl Session {
+    /// One thread's, among others.
+    fn shared(shared: &Arc<Shared>) -> Session {
+        let contents = Contents {
+            guard: None,
+            local: Some(shared.collector.register()),
+            shared: Some(NonNull::from(&**shared)),
+        };
+        Session::with(shared, contents)
+    }
+
+    /// That of an owner, who has no others to mind.
+    pub(crate) fn alone(shared: &Arc<Shared>) -> Session {
+        Session::with(shared, Contents::default())
+    }
+
+    fn with(shared: &Arc<Shared>, contents: Contents) -> Session {
+        let seat = shared.buffer.seat();
+        // Another stream for each.
+        let seed = shared.id << 32 | shared.registry.0.lock().len() as u64;
+        Session {
+            face: lookaside_session {
+                left: Cell::new(0),
+                uses_table: Cell::new(1),
+                hits: Cell::new(0),
+                misses: Cell::new(0),
+                bypassed: Cell::new(0),
+                random: Cell::new(lookaside::Random::new(seed).next() | 1),
+            },
+            id: shared.id,
+            next: Cell::new(null_mut()),
+            seat,
+            held: RefCell::default(),
+            pins: Cell::new(0),
+            contents: UnsafeCell::new(contents),
+            closed: AtomicBool::new(false),
+            registry: Arc::clone(&shared.registry),
+        }
+    }
+
+    /// Takes over what the face has counted.
+    pub(crate) fn gather(&self) {
+        let face = &self.face;
+        self.seat.counted(face.hits.take(), face.misses.take(), face.bypassed.take());
+    }
+
+    /// A guard of its own for this call; `None` in an owner's.
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        // SAFETY: in a call of this thread, so the buffer lives and nobody else opens the contents; the reference ends here.
+        unsafe { (*self.contents.get()).local.as_ref().map(LocalHandle::pin) }
+    }
+
+    /// Pins, once more.
+    pub(crate) fn pin(&self) {
+        let pins = self.pins.get();
+        if pins == 0 {
+            // Before it is stored: pinning may free what was retired, and so run user code.
+            let guard = self.guard();
+            // SAFETY: as in `guard`.
+            unsafe { (*self.contents.get()).guard = guard };
+        }
+        self.pins.set(pins + 1);
+    }
+
+    /// Unpins, once. Nothing if it is not pinned.
+    pub(crate) fn unpin(&self) {
+        let Some(pins) = self.pins.get().checked_sub(1) else { return };
+        self.pins.set(pins);
+        if pins == 0 {
+            // SAFETY: as in `guard`. Taken first: leaving may run user code.
+            drop(unsafe { (*self.contents.get()).guard.take() });
+        }
+    }
+
+    /// Pins anew. Nothing if it is not pinned, or more than once.
+    pub(crate) fn repin(&self) {
+        if self.pins.get() == 1 {
+            self.unpin();
+            self.pin();
+        }
+    }
+
+    /// Whether this thread holds a stripe.
+    #[inline]
+    pub(crate) fn holds(&self, stripe: usize) -> bool {
+        self.held.borrow().iter().any(|hold| hold.stripe == stripe)
+    }
+
+    /// Once more, if it is held; whether it was.
+    pub(crate) fn hold_again(&self, stripe: usize) -> bool {
+        let mut held = self.held.borrow_mut();
+        let hold = held.iter_mut().find(|hold| hold.stripe == stripe);
+        hold.map(|hold| hold.times += 1).is_some()
+    }
+
+    pub(crate) fn hold(&self, stripe: usize) {
+        self.held.borrow_mut().push(Hold { stripe, times: 1, cleared: None });
+    }
+
+    /// Once less; whether that was the last.
+    pub(crate) fn let_go(&self, stripe: usize) -> bool {
+        let mut held = self.held.borrow_mut();
+        let Some(place) = held.iter().position(|hold| hold.stripe == stripe) else { return false };
+        held[place].times -= 1;
+        let last = held[place].times == 0;
+        if last {
+            held.swap_remove(place);
+        }
+        last
+    }
+
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.held.borrow().is_empty()
+    }
+
+    /// A slot of this hash was cleared; remembered while the stripe is held.
+    pub(crate) fn note_cleared(&self, stripe: usize, hash: u64) {
+        if let Some(hold) = self.held.borrow_mut().iter_mut().find(|hold| hold.stripe == stripe) {
+            hold.cleared = Some(hash);
+        }
+    }
+
+    pub(crate) fn was_cleared(&self, stripe: usize, hash: u64) -> bool {
+        self.held.borrow().iter().any(|hold| hold.stripe == stripe && hold.cleared == Some(hash))
+    }
+}

@@ -1,0 +1,484 @@
+/* Every function of lookaside.h and of lookaside_inline.h, from one thread: what it does, and what it does with nothing,
+ * with absurd sizes and with addresses of more than 48 bits. */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "check.h"
+#include "lookaside_inline.h"
+
+typedef struct record {
+    uint64_t key;
+    uint64_t value;
+} record;
+
+static int matches_asked;
+
+static bool match(void *entry, void *key) {
+    matches_asked++;
+    return ((record *)entry)->key == *(uint64_t *)key;
+}
+/* The worst of hashes: the library is to mix it. */
+static uint64_t hash(void *key) { return *(uint64_t *)key; }
+/* Nothing of a record at such an address is ever read, but its hash may be asked for. */
+static int hashes_asked;
+static uint64_t careful_hash(void *entry) {
+    hashes_asked++;
+    return (uintptr_t)entry >> 48 ? 7 : ((record *)entry)->key;
+}
+
+enum { RECORDS = 1000, SIZE = 1 << 20 };
+static record records[RECORDS];
+
+/* Without the monitor, whose trials miss on purpose. */
+static SLB *create(void) {
+    SLB *b = SLB_create(SIZE, match, hash, hash);
+    CHECK(b != NULL);
+    lookaside_monitor(b, false);
+    return b;
+}
+
+static void nothing(void) {
+    uint64_t key = 1;
+    void *keys[1] = {&key}, *entries[1] = {&key};
+    lookaside_ticket ticket = 2;
+    lookaside_counts counts;
+    lookaside_verdict verdict;
+    lookaside_options options;
+    memset(&counts, 0xff, sizeof counts);
+    memset(&verdict, 0xff, sizeof verdict);
+
+    CHECK(SLB_create(0, match, hash, hash) == NULL && strstr(lookaside_last_error(), "64"));
+    CHECK(SLB_create(63, match, hash, hash) == NULL);
+    CHECK(SLB_create(SIZE_MAX, match, hash, hash) == NULL && strstr(lookaside_last_error(), "at most"));
+    CHECK(SLB_create(SIZE, NULL, hash, hash) == NULL && strstr(lookaside_last_error(), "callback"));
+    CHECK(SLB_create(SIZE, match, NULL, hash) == NULL && SLB_create(SIZE, match, hash, NULL) == NULL);
+    SLB_destroy(NULL);
+    CHECK(SLB_get(NULL, &key) == NULL);
+    SLB_emit(NULL, &records[0]);
+    SLB_invalidate(NULL, &key);
+    SLB_update(NULL, &key, &records[0]);
+    SLB_lock(NULL, &key);
+    SLB_unlock(NULL, &key);
+    CHECK(lookaside_get(NULL, &key, &ticket) == NULL && (ticket & 1) == 1);
+    CHECK(lookaside_get(NULL, &key, NULL) == NULL);
+    CHECK((lookaside_ticket_take(NULL, &key) & 1) == 1);
+    lookaside_emit_ticket(NULL, &records[0], 0);
+    lookaside_emit_key(NULL, &key, &records[0], NULL);
+    lookaside_write_begin(NULL, &key);
+    lookaside_write_end(NULL, &key, &records[0]);
+    lookaside_pin(NULL);
+    lookaside_unpin(NULL);
+    lookaside_refresh(NULL);
+    lookaside_retire(NULL, &records[0], NULL, NULL);
+    lookaside_reclaim(NULL);
+    CHECK(lookaside_get_many(NULL, keys, 1, entries, NULL) == 0 && entries[0] == &key);
+    CHECK(lookaside_attach(NULL, LOOKASIDE_LAYOUT) == NULL);
+    lookaside_turn(NULL, NULL);
+    lookaside_default_options(NULL, 0);
+    lookaside_paper_options(NULL, 0);
+    CHECK(lookaside_create(NULL) == NULL && strstr(lookaside_last_error(), "options"));
+    CHECK(lookaside_share(NULL, match, hash, hash) == NULL);
+    CHECK(!lookaside_resize(NULL, SIZE));
+    lookaside_get_counts(NULL, &counts, sizeof counts);
+    lookaside_get_verdict(NULL, &verdict, sizeof verdict);
+    CHECK(counts.hits == UINT64_MAX && verdict.trials == UINT64_MAX);
+    CHECK(lookaside_occupancy(NULL) == 0 && lookaside_hottest(NULL, entries, NULL, 1) == 0);
+    lookaside_monitor(NULL, true);
+    CHECK(lookaside_owned_create(NULL) == NULL);
+    lookaside_owned_destroy(NULL);
+    CHECK(lookaside_owned_get(NULL, &key) == NULL);
+    CHECK(lookaside_owned_get_many(NULL, keys, 1, entries) == 0);
+    lookaside_owned_emit(NULL, &records[0]);
+    lookaside_owned_emit_key(NULL, &key, &records[0]);
+    lookaside_owned_invalidate(NULL, &key);
+    lookaside_owned_update(NULL, &key, &records[0]);
+    CHECK(!lookaside_owned_resize(NULL, SIZE) && lookaside_owned_attach(NULL, LOOKASIDE_LAYOUT) == NULL);
+    lookaside_owned_get_counts(NULL, &counts, sizeof counts);
+    CHECK(lookaside_owned_occupancy(NULL) == 0);
+    lookaside_owned_monitor(NULL, true);
+
+    /* The same with a buffer, but no key or entry. */
+    SLB *b = SLB_create(SIZE, match, hash, hash);
+    CHECK(b != NULL);
+    CHECK(SLB_get(b, NULL) == NULL && lookaside_get(b, NULL, &ticket) == NULL);
+    SLB_emit(b, NULL);
+    SLB_invalidate(b, NULL);
+    SLB_update(b, NULL, &records[0]);
+    SLB_update(b, &key, NULL);
+    SLB_lock(b, NULL);
+    SLB_unlock(b, NULL);
+    SLB_unlock(b, &key); /* Not locked. */
+    lookaside_emit_ticket(b, NULL, 0);
+    lookaside_emit_key(b, NULL, &records[0], NULL);
+    lookaside_emit_key(b, &key, NULL, NULL);
+    lookaside_write_begin(b, NULL);
+    lookaside_write_end(b, NULL, &records[0]);
+    lookaside_write_end(b, &key, &records[0]); /* Not begun. */
+    lookaside_unpin(b);                        /* Not pinned. */
+    lookaside_refresh(b);
+    lookaside_retire(b, NULL, NULL, NULL);
+    lookaside_retire(b, &records[0], NULL, NULL);
+    CHECK(lookaside_get_many(b, NULL, 1, entries, NULL) == 0 && lookaside_get_many(b, keys, 1, NULL, NULL) == 0);
+    CHECK(lookaside_hottest(b, NULL, NULL, 1) == 0);
+    lookaside_get_counts(b, NULL, 8);
+    lookaside_get_verdict(b, NULL, 8);
+    CHECK(lookaside_occupancy(b) == 0);
+    CHECK(lookaside_attach(b, LOOKASIDE_LAYOUT + 1) == NULL && strstr(lookaside_last_error(), "layout"));
+    SLB_destroy(b);
+
+    /* Options that cannot be. */
+    lookaside_default_options(&options, sizeof options);
+    options.size = SIZE;
+#define REFUSED(field, impossible, says)                                                     \
+    do {                                                                                     \
+        lookaside_options other = options;                                                   \
+        other.field = impossible;                                                            \
+        CHECK(lookaside_create(&other) == NULL && strstr(lookaside_last_error(), says));     \
+    } while (0)
+    REFUSED(struct_size, sizeof options + 8, "bytes");
+    REFUSED(struct_size, 0, "bytes");
+    REFUSED(admission, 2, "admission");
+    REFUSED(counters, 3, "counters");
+    REFUSED(pages, 4, "pages");
+    REFUSED(newcomer, 256, "newcomer");
+    REFUSED(sampling, 0.0, "sampling");
+    REFUSED(indexes, 0, "indexes");
+    REFUSED(indexes, 257, "indexes");
+    REFUSED(entry_bytes, 4097, "entry_bytes");
+    REFUSED(layout, 99, "layout");
+    options.indexes = 2;
+    CHECK(lookaside_owned_create(&options) == NULL && strstr(lookaside_last_error(), "indexes"));
+}
+
+static void figure4(void) {
+    SLB *b = create();
+    for (int locked = 0; locked < 2; locked++) {
+        for (int i = 0; i < RECORDS; i++) {
+            uint64_t key = (uint64_t)i;
+            if (locked) SLB_lock(b, &key), SLB_lock(b, &key); /* Twice is allowed. */
+            CHECK(SLB_get(b, &key) == NULL);
+            SLB_emit(b, &records[i]);
+            if (SLB_get(b,&key) != &records[i]) {fprintf(stderr,"%d %d %zu %p\n", locked, i, lookaside_occupancy(b), SLB_get(b,&key));} CHECK(SLB_get(b, &key) == &records[i]);
+            if (locked) SLB_unlock(b, &key), SLB_unlock(b, &key);
+        }
+        CHECK(lookaside_occupancy(b) == RECORDS);
+        for (int i = 0; i < RECORDS; i++) {
+            uint64_t key = (uint64_t)i;
+            record other = {key, 0};
+            if (locked) SLB_lock(b, &key);
+            SLB_update(b, &key, &other);
+            CHECK(SLB_get(b, &key) == &other);
+            SLB_invalidate(b, &key);
+            CHECK(SLB_get(b, &key) == NULL);
+            if (locked) {
+                SLB_update(b, &key, &records[i]); /* It was there when the write began. */
+                if (SLB_get(b,&key) != &records[i]) {fprintf(stderr,"%d %d %zu %p\n", locked, i, lookaside_occupancy(b), SLB_get(b,&key));} CHECK(SLB_get(b, &key) == &records[i]);
+                SLB_invalidate(b, &key);
+                SLB_unlock(b, &key);
+            }
+            SLB_update(b, &key, &other); /* It is not. */
+            CHECK(SLB_get(b, &key) == NULL);
+        }
+        CHECK(lookaside_occupancy(b) == 0);
+    }
+    SLB_destroy(b);
+}
+
+static void addresses(void) {
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = careful_hash;
+    SLB *b = lookaside_create(&options);
+    CHECK(b != NULL);
+    uint64_t key = 7;
+    SLB_emit(b, &records[7]);
+    CHECK(SLB_get(b, &key) == &records[7]);
+    SLB_invalidate(b, &key);
+    /* The same low bits: cut, it would be found. */
+    void *far_away = (void *)((uintptr_t)&records[7] | (uintptr_t)1 << 48);
+    void *negative = (void *)((uintptr_t)&records[7] | (uintptr_t)0xffff << 48);
+    matches_asked = 0;
+    SLB_emit(b, far_away);
+    SLB_emit(b, negative);
+    lookaside_emit_ticket(b, far_away, lookaside_ticket_take(b, &key));
+    lookaside_emit_key(b, &key, far_away, NULL);
+    CHECK(SLB_get(b, &key) == NULL && matches_asked == 0 && lookaside_occupancy(b) == 0);
+    SLB_emit(b, &records[7]);
+    SLB_update(b, &key, far_away); /* The old one is forgotten, and that is all. */
+    CHECK(SLB_get(b, &key) == NULL && lookaside_occupancy(b) == 0);
+    SLB_destroy(b);
+}
+
+static int freed;
+static void count_freed(void *entry, void *context) {
+    CHECK(context == &freed && (entry == &records[0] || entry == &records[1]));
+    freed++;
+}
+
+static void tickets_and_pins(void) {
+    SLB *b = create();
+    uint64_t key = 5;
+    lookaside_ticket ticket;
+    CHECK(lookaside_get(b, &key, &ticket) == NULL && (ticket & 1) == 0);
+    lookaside_emit_ticket(b, &records[5], ticket);
+    CHECK(lookaside_get(b, &key, &ticket) == &records[5] && (ticket & 1) == 1);
+    SLB_invalidate(b, &key);
+
+    CHECK(lookaside_get(b, &key, &ticket) == NULL);
+    lookaside_write_begin(b, &key);
+    CHECK((lookaside_ticket_take(b, &key) & 1) == 1);
+    lookaside_write_end(b, &key, NULL);
+    lookaside_emit_ticket(b, &records[5], ticket); /* A write came between. */
+    CHECK(SLB_get(b, &key) == NULL);
+    ticket = lookaside_ticket_take(b, &key);
+    lookaside_emit_key(b, &key, &records[5], &ticket);
+    CHECK(SLB_get(b, &key) == &records[5]);
+    record newer = {5, 1};
+    lookaside_write_begin(b, &key);
+    CHECK(SLB_get(b, &key) == NULL);
+    lookaside_write_end(b, &key, &newer);
+    CHECK(SLB_get(b, &key) == &newer);
+    lookaside_write_begin(b, &key);
+    lookaside_write_end(b, &key, NULL);
+    lookaside_write_begin(b, &key);
+    lookaside_write_end(b, &key, &newer); /* It was not hot. */
+    CHECK(SLB_get(b, &key) == NULL);
+
+    /* Pins nest: nothing that was retired under the first is freed before the last has gone. */
+    freed = 0;
+    lookaside_pin(b), lookaside_pin(b);
+    lookaside_retire(b, &records[0], count_freed, &freed);
+    lookaside_unpin(b);
+    for (int i = 0; i < 10; i++) lookaside_reclaim(b);
+    CHECK(freed == 0);
+    lookaside_refresh(b);
+    for (int i = 0; i < 10; i++) lookaside_reclaim(b), lookaside_refresh(b);
+    CHECK(freed == 1);
+    lookaside_retire(b, &records[1], count_freed, &freed);
+    SLB_destroy(b); /* Still pinned. */
+    CHECK(freed == 2);
+
+    b = create();
+    freed = 0;
+    lookaside_retire(b, &records[0], count_freed, &freed);
+    lookaside_pin(b);
+    lookaside_retire(b, &records[1], count_freed, &freed);
+    for (int i = 0; i < 10; i++) lookaside_reclaim(b);
+    CHECK(freed < 2); /* Pinned. */
+    lookaside_unpin(b);
+    for (int i = 0; i < 10; i++) lookaside_reclaim(b);
+    CHECK(freed == 2);
+    SLB_destroy(b);
+}
+
+static void batches(void) {
+    enum { KEYS = 100 };
+    SLB *b = create();
+    uint64_t numbers[KEYS];
+    void *keys[KEYS], *entries[KEYS];
+    lookaside_ticket tickets[KEYS];
+    for (int i = 0; i < KEYS; i++) {
+        numbers[i] = (uint64_t)i * 3;
+        keys[i] = i == 50 ? NULL : &numbers[i];
+        if (i % 2 == 0) SLB_emit(b, &records[i * 3]);
+    }
+    for (int length = 0; length <= KEYS; length++) {
+        memset(entries, 0xff, sizeof entries);
+        size_t found = lookaside_get_many(b, keys, (size_t)length, entries, length % 2 ? tickets : NULL), expected = 0;
+        for (int i = 0; i < length; i++) {
+            bool here = i % 2 == 0 && i != 50;
+            expected += here;
+            CHECK(entries[i] == (here ? &records[i * 3] : NULL));
+            if (length % 2) CHECK((tickets[i] & 1) == (here || i == 50));
+        }
+        CHECK(found == expected);
+        if (length < KEYS) CHECK((uintptr_t)entries[length] == UINTPTR_MAX);
+    }
+    CHECK(lookaside_get_many(b, keys, 3, entries, tickets) == 2);
+    lookaside_emit_ticket(b, &records[3], tickets[1]);
+    CHECK(SLB_get(b, keys[1]) == &records[3]);
+    SLB_destroy(b);
+}
+
+static void sharing_and_resizing(void) {
+    lookaside_options options;
+    lookaside_paper_options(&options, sizeof options);
+    options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = hash, options.indexes = 2;
+    SLB *b = lookaside_create(&options), *c = lookaside_share(b, match, hash, hash);
+    CHECK(b != NULL && c != NULL);
+    CHECK(lookaside_share(b, match, hash, hash) == NULL && strstr(lookaside_last_error(), "taken"));
+    record other = {9, 0};
+    uint64_t key = 9;
+    SLB_emit(b, &records[9]);
+    CHECK(SLB_get(c, &key) == NULL);
+    SLB_emit(c, &other);
+    CHECK(SLB_get(b, &key) == &records[9] && SLB_get(c, &key) == &other);
+    lookaside_session *s = lookaside_inline_attach(c);
+    CHECK(lookaside_inline_get(c, s, 9, &key, match) == &other && lookaside_inline_get(b, s, 9, &key, match) == &records[9]);
+
+    lookaside_counts counts;
+    lookaside_get_counts(b, &counts, sizeof counts);
+    CHECK(counts.hits == 4 && counts.misses == 1 && counts.emissions == 2 && counts.admissions == 2);
+    CHECK(counts.capacity == SIZE / 64 * 7 && counts.bytes == 5 * SIZE);
+    memset(&counts, 0xff, sizeof counts);
+    lookaside_get_counts(b, &counts, 8); /* An older caller, who knows the first field only. */
+    CHECK(counts.hits == 4 && counts.misses == UINT64_MAX);
+
+    SLB_lock(b, &key);
+    CHECK(!lookaside_resize(b, SIZE) && strstr(lookaside_last_error(), "lock"));
+    SLB_unlock(b, &key);
+    CHECK(!lookaside_resize(b, 1));
+    CHECK(SLB_get(b, &key) == &records[9]);
+    CHECK(lookaside_resize(b, SIZE / 2));
+    CHECK(SLB_get(b, &key) == NULL && lookaside_inline_get(c, s, 9, &key, match) == NULL);
+    SLB_emit(c, &other);
+    CHECK(lookaside_inline_get(c, s, 9, &key, match) == &other);
+    lookaside_get_counts(c, &counts, sizeof counts);
+    CHECK(counts.capacity == SIZE / 128 * 7);
+    SLB_destroy(b);
+    CHECK(SLB_get(c, &key) == &other);
+    SLB_destroy(c);
+}
+
+static void inlined(uint32_t policy) {
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.size = 64, options.match = match, options.keyhash = hash, options.entryhash = hash;
+    options.counters = policy, options.layout = LOOKASIDE_INLINE_LAYOUT, options.monitor = false;
+    SLB *b = lookaside_create(&options);
+    lookaside_session *s = lookaside_inline_attach(b);
+    CHECK(s != NULL);
+    void *hottest[7];
+    uint8_t temperatures[7];
+    for (uint64_t i = 0; i < 7; i++) SLB_emit(b, &records[i]);
+    for (int turn = 0; turn < 3000; turn++) {
+        for (uint64_t i = 0; i < 10; i++) {
+            uint64_t sealed = lookaside_inline_hash(b, i);
+            void *likely = lookaside_inline_peek(b, sealed);
+            lookaside_inline_prefetch(b, sealed);
+            CHECK(likely == (i < 7 ? &records[i] : NULL) || likely != NULL);
+            void *expected = i < 7 ? &records[i] : NULL;
+            /* The third is asked for more often; both ways find the same. */
+            for (int times = 0; times < (i == 3 ? 4 : 1); times++) CHECK(lookaside_inline_get(b, s, i, &i, match) == expected);
+            CHECK(SLB_get(b, &i) == expected);
+        }
+    }
+    CHECK(lookaside_hottest(b, hottest, temperatures, 7) == 7);
+    if (policy == LOOKASIDE_COUNT_EVERY_HIT) CHECK(temperatures[0] > 250);
+    if (policy == LOOKASIDE_COUNT_FALLING) CHECK(temperatures[6] > 5 && temperatures[0] <= 15);
+    if (policy == LOOKASIDE_COUNT_NEVER) CHECK(temperatures[0] == 0);
+    lookaside_counts counts;
+    lookaside_get_counts(b, &counts, sizeof counts);
+    CHECK(counts.hits == 3000 * (14 + 3) && counts.misses == 3000 * 6);
+    SLB_destroy(b);
+}
+
+static void owned(void) {
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = hash;
+    lookaside_owned *o = lookaside_owned_create(&options);
+    CHECK(o != NULL);
+    lookaside_session *s = lookaside_owned_attach(o, LOOKASIDE_INLINE_LAYOUT);
+    CHECK(s != NULL && lookaside_owned_attach(o, 77) == NULL);
+    lookaside_owned_monitor(o, false);
+    for (int i = 0; i < RECORDS; i++) {
+        uint64_t key = (uint64_t)i;
+        record other = {key, 0};
+        void *keys[2] = {&key, NULL}, *entries[2];
+        CHECK(lookaside_owned_get(o, &key) == NULL);
+        if (i % 2) lookaside_owned_emit(o, &records[i]);
+        else lookaside_owned_emit_key(o, &key, &records[i]);
+        CHECK(lookaside_owned_get(o, &key) == &records[i] && lookaside_inline_get(o, s, key, &key, match) == &records[i]);
+        CHECK(lookaside_owned_get_many(o, keys, 2, entries) == 1 && entries[0] == &records[i] && entries[1] == NULL);
+        lookaside_owned_update(o, &key, &other);
+        CHECK(lookaside_owned_get(o, &key) == &other);
+        lookaside_owned_invalidate(o, &key);
+        CHECK(lookaside_owned_get(o, &key) == NULL);
+        lookaside_owned_update(o, &key, &other);
+        CHECK(lookaside_owned_get(o, &key) == NULL);
+        lookaside_owned_emit(o, NULL);
+        lookaside_owned_emit(o, (void *)((uintptr_t)&other | (uintptr_t)1 << 48));
+        lookaside_owned_emit_key(o, NULL, &other);
+        lookaside_owned_emit_key(o, &key, &records[i]);
+    }
+    lookaside_counts counts;
+    lookaside_owned_get_counts(o, &counts, sizeof counts);
+    CHECK(counts.hits == RECORDS * 4 && counts.misses == RECORDS * 3 && lookaside_owned_occupancy(o) == RECORDS);
+    uint64_t key = 3;
+    CHECK(lookaside_owned_resize(o, 2 * SIZE) && lookaside_owned_get(o, &key) == NULL && !lookaside_owned_resize(o, 0));
+    lookaside_owned_emit(o, &records[3]);
+    CHECK(lookaside_inline_get(o, s, 3, &key, match) == &records[3]);
+    lookaside_owned_destroy(o);
+}
+
+static void monitor(void) {
+    SLB *b = SLB_create(SIZE, match, hash, hash);
+    lookaside_verdict verdict;
+    lookaside_get_verdict(b, &verdict, sizeof verdict);
+    CHECK(verdict.watching && verdict.on && verdict.trials == 0);
+    /* An index that answers at once, before which a table can only lose: sooner or later it is switched off. */
+    volatile int answer = 0;
+    bool off = false;
+    for (long done = 0; done < 400000000 && !off; done++) {
+        uint64_t key = (uint64_t)done % RECORDS;
+        void *entry = SLB_get(b, &key);
+        if (entry == NULL) {
+            answer++;
+            SLB_emit(b, &records[key]);
+        } else {
+            for (int wait = 0; wait < 100; wait++) answer++; /* A hit that costs. */
+        }
+        if (done % 100000 == 0) {
+            lookaside_get_verdict(b, &verdict, sizeof verdict);
+            off = !verdict.on;
+        }
+    }
+    CHECK(off && verdict.switches >= 1 && verdict.trials >= 4);
+    lookaside_counts counts;
+    lookaside_get_counts(b, &counts, sizeof counts);
+    CHECK(counts.bypassed > 0 && counts.hits > 0);
+    /* While it is off, writes are told all the same. */
+    uint64_t key = 3;
+    lookaside_monitor(b, false);
+    lookaside_get_verdict(b, &verdict, sizeof verdict);
+    CHECK(verdict.on && !verdict.watching);
+    SLB_emit(b, &records[3]);
+    CHECK(SLB_get(b, &key) == NULL || SLB_get(b, &key) == &records[3]);
+    SLB_emit(b, &records[3]);
+    CHECK(SLB_get(b, &key) == &records[3]);
+    lookaside_monitor(b, true);
+    lookaside_get_verdict(b, &verdict, sizeof verdict);
+    CHECK(verdict.watching);
+    SLB_destroy(b);
+}
+
+static void no_memory(void) {
+    struct rlimit limit = {1u << 30, 1u << 30};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    CHECK(SLB_create((size_t)16 << 30, match, hash, hash) == NULL && strstr(lookaside_last_error(), "memory"));
+    SLB *b = SLB_create(SIZE, match, hash, hash);
+    uint64_t key = 1;
+    CHECK(b != NULL);
+    SLB_emit(b, &records[1]);
+    CHECK(!lookaside_resize(b, (size_t)16 << 30) && SLB_get(b, &key) == &records[1]);
+    SLB_destroy(b);
+}
+
+int main(void) {
+    CHECK(*lookaside_last_error() == '\0');
+    for (uint64_t i = 0; i < RECORDS; i++) records[i] = (record){i, i * i};
+    nothing();
+    figure4();
+    addresses();
+    tickets_and_pins();
+    batches();
+    sharing_and_resizing();
+    inlined(LOOKASIDE_COUNT_FALLING);
+    inlined(LOOKASIDE_COUNT_EVERY_HIT);
+    inlined(LOOKASIDE_COUNT_NEVER);
+    owned();
+    monitor();
+    no_memory();
+    puts("every function: as it says");
+}

@@ -1,0 +1,141 @@
+// lookaside.hpp: both forms, lambdas with captures, pins, locks, writes, retirement, exceptions of the user's comparison.
+#include <atomic>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "lookaside.hpp"
+
+static std::atomic<int> alive{0};
+
+struct Record {
+    std::string name;
+    int value;
+    Record(std::string name, int value) : name(std::move(name)), value(value) { alive++; }
+    ~Record() { alive--; }
+};
+
+template <class Buffer>
+static void used_alone(Buffer& slb, int& compared) {
+    slb.monitor(false);
+    std::map<std::string, std::unique_ptr<Record>> index;
+    for (int i = 0; i < 100; i++) {
+        std::string name = "name " + std::to_string(i);
+        index[name] = std::make_unique<Record>(name, i);
+    }
+    int searched = 0;
+    auto search = [&](const std::string& name) {
+        searched++;
+        auto at = index.find(name);
+        return at == index.end() ? nullptr : at->second.get();
+    };
+    for (int turn = 0; turn < 3; turn++) {
+        for (auto& [name, record] : index) {
+            CHECK(slb.find(name, [&] { return search(name); }) == record.get());
+        }
+    }
+    CHECK(searched == 100 && compared >= 200);
+    CHECK(slb.find("nobody", [&] { return search("nobody"); }) == nullptr);
+    std::vector<std::string> names;
+    for (int i = 0; i < 50; i++) names.push_back("name " + std::to_string(i * 3));
+    std::vector<Record*> found(50);
+    CHECK(slb.get_many(names.data(), 50, found.data()) == 34);
+    for (int i = 0; i < 50; i++) CHECK(i < 34 ? found[i] == index[names[i]].get() : found[i] == nullptr);
+    auto fresh = std::make_unique<Record>("name 3", 33);
+    slb.update("name 3", fresh.get());
+    index["name 3"] = std::move(fresh);
+    CHECK(slb.get("name 3")->value == 33);
+    slb.invalidate("name 3");
+    CHECK(slb.get("name 3") == nullptr);
+    CHECK(slb.counts().hits == 200 + 34 + 1);
+    CHECK(slb.resize(8192) && slb.get("name 4") == nullptr && !slb.resize(1) && *lookaside::last_error());
+}
+
+int main() {
+    int compared = 0;
+    auto match = [&compared](const Record& record, const std::string& name) {
+        compared++;
+        if (name == "thrown") throw std::runtime_error("by a comparison");
+        return record.name == name;
+    };
+    using Hash = std::hash<std::string>;
+    {
+        lookaside::OwnedBuffer<std::string, Record, Hash, decltype(match)> slb(1 << 20, {}, match);
+        CHECK(slb);
+        used_alone(slb, compared);
+    }
+    compared = 0;
+    {
+        lookaside::Buffer<std::string, Record, Hash, decltype(match)> slb(lookaside::paper_options(1 << 20), {}, match);
+        CHECK(slb);
+        used_alone(slb, compared);
+    }
+    {
+        lookaside::Buffer<std::string, Record, Hash, decltype(match)> none(std::size_t{0}, {}, match);
+        CHECK(!none && *lookaside::last_error());
+        Record record("one", 1);
+        CHECK(none.get("one") == nullptr && none.find("one", [&] { return &record; }) == &record);
+        none.invalidate("one");
+        std::string name = "one";
+        Record* found = &record;
+        CHECK(none.get_many(&name, 1, &found) == 0 && found == nullptr);
+        CHECK(none.pin().get("one") == nullptr);
+    }
+    {
+        // One hash for all, so that the comparison is asked about a key that is not there, and throws through our own frames.
+        auto same_hash = [](const std::string&) { return std::size_t{1}; };
+        lookaside::Buffer<std::string, Record, decltype(same_hash), decltype(match)> slb(1 << 16, same_hash, match);
+        slb.monitor(false);
+        Record record("one", 1);
+        slb.emit("one", &record);
+        bool caught = false;
+        try {
+            slb.get("thrown");
+        } catch (const std::runtime_error&) {
+            caught = true;
+        }
+        CHECK(caught && slb.get("one") == &record);
+    }
+    {
+        struct Same { bool operator()(const Record& record, const std::string& name) const { return record.name == name; } };
+        lookaside::Buffer<std::string, Record, Hash, Same> slb(1 << 16);
+        slb.monitor(false);
+        std::atomic<Record*> index{new Record("one", 0)};
+        std::atomic<bool> writing{true};
+        std::thread reader([&] {
+            int last = 0;
+            while (writing) {
+                auto pin = slb.pin();
+                Record* found = pin.find("one", [&] { return index.load(); });
+                CHECK(found->name == "one" && found->value >= last);
+                last = found->value;
+                pin.refresh();
+            }
+        });
+        for (int i = 1; i <= 20000; i++) {
+            Record* fresh = new Record("one", i);
+            Record* old;
+            {
+                auto write = slb.write("one");
+                old = index.exchange(fresh);
+                write.put(fresh);
+            }
+            slb.retire(old);
+        }
+        writing = false;
+        reader.join();
+        {
+            auto lock = slb.lock("one");
+            CHECK(slb.find("one", [&] { return index.load(); })->value == 20000);
+            slb.invalidate("one");
+        }
+        CHECK(slb.get("one") == nullptr && slb.verdict().on);
+        slb.retire(index.load());
+    }
+    CHECK(alive == 0);
+    std::puts("wrapper: as it says");
+}

@@ -1,0 +1,205 @@
+//! Programs in C and C++ against the library: each function, threads, exceptions, the wrapper, and the examples.
+//!
+//! They need a compiler (`cc` and `c++`, or what CC and CXX name), and two examples need Debian's libabsl-dev and
+//! libsparsehash-dev. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
+
+#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn home() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The static library, which cargo has built beside this test.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let library = test.with_file_name("liblookaside_capi.a");
+    assert!(library.exists(), "{} is missing", library.display());
+    library
+}
+
+fn compiler(source: &Path) -> Command {
+    let (variable, default, standard) = match source.extension().and_then(|extension| extension.to_str()) {
+        Some("c") => ("CC", "cc", "-std=c11"),
+        _ => ("CXX", "c++", "-std=c++17"),
+    };
+    let mut command = Command::new(std::env::var_os(variable).unwrap_or_else(|| OsString::from(default)));
+    command.args([standard, "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"]);
+    command
+}
+
+fn skip(what: &str, why: &str) {
+    assert!(
+        std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_none_or(|require| require != "1"),
+        "{what}: {why}"
+    );
+    eprintln!("skipped: {what}: {why}");
+}
+
+/// Whether a source with nothing but these headers compiles.
+fn has(headers: &[&str], probe: &Path) -> bool {
+    let includes: String = headers.iter().map(|header| format!("#include <{header}>\n")).collect();
+    std::fs::write(probe, includes).unwrap();
+    compiler(probe).arg("-fsyntax-only").arg(probe).output().is_ok_and(|output| output.status.success())
+}
+
+/// The arguments that link what pkg-config knows of these packages.
+fn packages(names: &[&str]) -> Vec<String> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let output = Command::new("pkg-config").arg("--libs").args(names).output();
+    let output = output.unwrap_or_else(|error| panic!("pkg-config: {error}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_string).collect()
+}
+
+struct Program<'a> {
+    source: &'a Path,
+    include: PathBuf,
+    /// For the linker, after the library.
+    link: Vec<String>,
+}
+
+impl Program<'_> {
+    fn build(&self, to: &Path) {
+        let mut command = compiler(self.source);
+        command.arg(self.source).arg("-o").arg(to);
+        command.arg("-I").arg(home().join("include")).arg("-I").arg(&self.include);
+        let output =
+            command.arg(library()).args(&self.link).args(["-lpthread", "-ldl", "-lm"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}:\n{said}", self.source.display());
+    }
+}
+
+/// Builds a program of tests/c, and runs it with each of these arguments.
+fn run(name: &str, arguments: &[&str]) -> Option<Vec<Output>> {
+    let directory = tempfile::tempdir().unwrap();
+    let source = home().join("tests/c").join(name);
+    if !has(&["stdint.h"], &directory.path().join(name)) {
+        skip(name, "there is no compiler for it: install g++");
+        return None;
+    }
+    let binary = directory.path().join("program");
+    Program { source: &source, include: home().join("tests/c"), link: Vec::new() }.build(&binary);
+    Some(arguments.iter().map(|argument| Command::new(&binary).arg(argument).output().unwrap()).collect())
+}
+
+fn succeeds(name: &str) {
+    for output in run(name, &[""]).into_iter().flatten() {
+        let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{name}: {}: {out}{said}", output.status);
+    }
+}
+
+#[test]
+fn every_function_does_what_it_says_also_with_nothing() {
+    succeeds("every_function.c");
+}
+
+#[test]
+fn threads_find_nothing_stale_and_lose_nothing() {
+    succeeds("threads.c");
+}
+
+#[test]
+fn threads_touch_no_memory_that_was_freed() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["threads.c", "wrapper.cpp"] {
+        let (source, binary) = (home().join("tests/c").join(name), directory.path().join("program"));
+        let probe = directory.path().join(name);
+        std::fs::write(&probe, "int main(void) { return 0; }\n").unwrap();
+        let sanitized =
+            compiler(&probe).arg("-fsanitize=address").arg(&probe).arg("-o").arg(&binary).output();
+        if !sanitized.is_ok_and(|output| output.status.success()) {
+            skip(name, "there is no compiler with an address sanitizer: install g++");
+            return;
+        }
+        let link = vec!["-fsanitize=address".to_string()];
+        Program { source: &source, include: home().join("tests/c"), link }.build(&binary);
+        // What a thread asks for after its destructors is not given back: `late_calls` does.
+        let output = Command::new(&binary).env("ASAN_OPTIONS", "detect_leaks=0").output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn the_wrapper_for_cpp_does_what_it_says() {
+    succeeds("wrapper.cpp");
+}
+
+#[test]
+fn an_exception_that_leaves_a_callback_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+    const SIGABRT: i32 = 6;
+    let callbacks = ["match", "keyhash", "entryhash", "free", "nobody"];
+    for (callback, output) in callbacks.iter().zip(run("exception.cpp", &callbacks).into_iter().flatten()) {
+        let out = String::from_utf8_lossy(&output.stdout);
+        if *callback == "nobody" {
+            assert!(output.status.success() && out == "ready\nnothing was thrown\n", "{out}");
+        } else {
+            assert_eq!((output.status.signal(), &*out), (Some(SIGABRT), "ready\n"), "{callback}");
+        }
+    }
+}
+
+/// An example with its added lines, and without: the answers are the same, and most come from the table.
+fn example(name: &str, headers: &[&str], link: &[&str]) {
+    const MOST_ADDED: usize = 12;
+    let directory = tempfile::tempdir().unwrap();
+    let examples = home().join("../../examples/cpp");
+    let source = examples.join(name).with_extension("cpp");
+    let text = std::fs::read_to_string(&source).unwrap();
+    let is_added = |line: &&str| line.ends_with("// +");
+    let added = text.lines().filter(is_added).count();
+    assert!((1..=MOST_ADDED).contains(&added), "{name}: {added} lines were added");
+    let alone: Vec<&str> = text.lines().filter(|line| !is_added(line)).collect();
+    assert!(
+        !alone.join("\n").contains("slb"),
+        "{name}: lines that belong to the buffer are not marked as added"
+    );
+
+    if !has(headers, &directory.path().join("probe.cpp")) {
+        skip(name, "install g++, libabsl-dev and libsparsehash-dev");
+        return;
+    }
+    let without = directory.path().join("alone.cpp");
+    std::fs::write(&without, alone.join("\n") + "\n").unwrap();
+    let outputs = [&source, &without].map(|source| {
+        let binary = source.file_stem().map(|stem| directory.path().join(stem)).unwrap();
+        Program { source, include: examples.clone(), link: packages(link) }.build(&binary);
+        let output = Command::new(binary).output().unwrap();
+        assert!(output.status.success(), "{}: {}", source.display(), output.status);
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    });
+    let [(with, said), (without, _)] = outputs;
+    assert_eq!(with, without, "{name}");
+    assert!(with.starts_with("answers ") && !with.contains("0000000000000000"), "{with}");
+    let hits = said.lines().find_map(|line| line.strip_prefix("hits ")?.parse::<u64>().ok());
+    // Of 1.9 million lookups; the monitor, which is on, may not find that all of them pay.
+    assert!(hits.is_some_and(|hits| hits > 100_000), "{name}: {said}");
+}
+
+#[test]
+fn an_example_std_map() {
+    example("std_map", &["map"], &[]);
+}
+
+#[test]
+fn an_example_std_unordered_map() {
+    example("std_unordered_map", &["unordered_map"], &[]);
+}
+
+#[test]
+fn an_example_absl_btree_map() {
+    example("absl_btree_map", &["absl/container/btree_map.h"], &["absl_throw_delegate"]);
+}
+
+#[test]
+fn an_example_dense_hash_map() {
+    example("dense_hash_map", &["google/dense_hash_map"], &[]);
+}

@@ -1,0 +1,408 @@
+//! One metric of one experiment as a picture: bars, or lines where there is an axis.
+//!
+//! Drawn by `plotters` into SVG text, in the colours of a light page; the page's style replaces them on a dark one, by the
+//! very colour that stands in an attribute ([`PALETTE`]). So a picture that is taken out of the page is still complete.
+//!
+//! Labels are placed here rather than by the library, which does not know how wide a text is and leaves room by guess: a
+//! character is taken to be [`CHARACTER`] wide.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::ChartError;
+use crate::results::Row;
+
+/// Colours of the series: on a light page, and on a dark one. They can be told apart by those who see no red or green, too.
+pub(super) const PALETTE: [(RGBColor, &str); 8] = [
+    (RGBColor(0x1B, 0x6F, 0xB5), "#6CB6F5"),
+    (RGBColor(0xC8, 0x55, 0x0B), "#F59B5B"),
+    (RGBColor(0x0B, 0x7F, 0x64), "#4FCFAE"),
+    (RGBColor(0x96, 0x3D, 0x97), "#D68BD7"),
+    (RGBColor(0x8A, 0x6D, 0x00), "#D9BC4A"),
+    (RGBColor(0x5A, 0x5F, 0x68), "#A9B0BA"),
+    (RGBColor(0xB3, 0x2D, 0x45), "#F2879A"),
+    (RGBColor(0x3F, 0x4F, 0xB8), "#98A5FF"),
+];
+/// Text and spreads.
+pub(super) const INK: (RGBColor, &str) = (RGBColor(0x20, 0x24, 0x2A), "#E4E7EB");
+/// Lines of the grid.
+pub(super) const GRID: (RGBColor, &str) = (RGBColor(0xDC, 0xDF, 0xE3), "#3A3F47");
+/// The paper's numbers.
+pub(super) const PAPER: (RGBColor, &str) = (RGBColor(0xE0, 0x00, 0x4D), "#FF5C93");
+
+/// Points to the width of a character, at [`TEXT`].
+const CHARACTER: f64 = 6.3;
+/// The size of text, as the library counts: a quarter more than it comes out.
+const TEXT: f64 = 14.0;
+const NARROW: u32 = 480;
+const WIDE: u32 = 980;
+/// Characters of a label that are shown.
+const SHOWN: usize = 56;
+/// The room that bars have at least.
+const BARS: u32 = 300;
+/// Between the largest and the smallest number, more than this is drawn on a logarithmic axis.
+const LOGARITHMIC_FROM: f64 = 300.0;
+
+/// A number of the paper's in a picture.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Mark {
+    pub(super) configuration: String,
+    /// None: at every point.
+    pub(super) point: Option<String>,
+    pub(super) value: f64,
+}
+
+/// What a picture is drawn of.
+pub(super) struct Panel<'r> {
+    /// The rows, all of one metric.
+    pub(super) rows: Vec<&'r Row>,
+    /// What their points have in common, which is not written at each of them.
+    pub(super) group: &'r str,
+    /// All configurations of the experiment: the place in the list is the colour.
+    pub(super) configurations: &'r [&'r str],
+    pub(super) marks: Vec<Mark>,
+}
+
+impl Panel<'_> {
+    /// The point as it is written: without what the panel says already.
+    fn label<'p>(&self, point: &'p str) -> &'p str {
+        point.strip_prefix(self.group).map_or(point, |rest| rest.trim_start_matches([',', ' ']))
+    }
+
+    /// The points, in order.
+    fn points(&self) -> Vec<&str> {
+        let mut points = Vec::new();
+        for row in &self.rows {
+            if !points.contains(&row.point.as_str()) {
+                points.push(&row.point);
+            }
+        }
+        points
+    }
+
+    /// The point that all numbers are at, if they are at one: it is said once, above the picture.
+    pub(super) fn common_point(&self) -> Option<&str> {
+        match self.points()[..] {
+            [""] => None,
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Whether the points make an axis.
+    pub(super) fn has_axis(&self) -> bool {
+        self.points().len() > 2
+    }
+
+    fn color(&self, configuration: &str) -> RGBColor {
+        let at = self.configurations.iter().position(|known| *known == configuration).unwrap_or(0);
+        PALETTE[at % PALETTE.len()].0
+    }
+
+    fn marks_at<'p>(&'p self, configuration: &'p str, point: &'p str) -> impl Iterator<Item = &'p Mark> {
+        self.marks.iter().filter(move |mark| {
+            mark.configuration == configuration && mark.point.as_ref().is_none_or(|at| at == point)
+        })
+    }
+
+    /// From zero, or from a power of ten on a logarithmic axis, to a little more than the largest number.
+    fn axis(&self) -> Axis {
+        let spread = self.rows.iter().flat_map(|row| [row.minimum, row.median, row.maximum]);
+        let numbers = spread.chain(self.marks.iter().map(|mark| mark.value));
+        let (mut least, mut most, mut below) = (f64::INFINITY, 0.0_f64, 0.0_f64);
+        for number in numbers {
+            most = most.max(number);
+            below = below.min(number);
+            if number > 0.0 {
+                least = least.min(number);
+            }
+        }
+        let positive = self.rows.iter().all(|row| row.minimum > 0.0);
+        if positive && most / least > LOGARITHMIC_FROM {
+            return Axis::Logarithmic { from: 10f64.powf(least.log10().floor()), to: most * 1.5 };
+        }
+        let most = if most == 0.0 && below == 0.0 { 1.0 } else { most };
+        Axis::Linear { from: below * 1.08, to: most * 1.08 }
+    }
+
+    /// The picture.
+    pub(super) fn draw(&self) -> Result<String, ChartError> {
+        let mut svg = String::new();
+        let drawn = if self.has_axis() { self.draw_lines(&mut svg) } else { self.draw_bars(&mut svg) };
+        drawn.map_err(|error| ChartError(error.to_string()))?;
+        Ok(svg)
+    }
+
+    /// A bar for each number, named at its left, with the number at its right.
+    fn draw_bars(&self, svg: &mut String) -> Drawn {
+        let name = |row: &Row| {
+            let point = self.label(&row.point);
+            let text = if point.is_empty() || self.common_point().is_some() {
+                row.configuration.clone()
+            } else {
+                format!("{}, {point}", row.configuration)
+            };
+            shortened(&text)
+        };
+        // What is at one point stands together.
+        let points = self.points();
+        let mut rows = self.rows.clone();
+        rows.sort_by_key(|row| points.iter().position(|point| *point == row.point));
+        let longest = rows.iter().map(|row| name(row).chars().count()).max().unwrap_or(0);
+        let left = longest as f64 * CHARACTER + 12.0;
+        let size = (NARROW.max(left as u32 + BARS), self.rows.len() as u32 * 22 + 34);
+        let axis = self.axis();
+        {
+            let area = SVGBackend::with_string(svg, size).into_drawing_area();
+            let mut chart = ChartBuilder::on(&area)
+                .margin(4)
+                // Room for the number behind the longest bar.
+                .margin_right(58)
+                .set_label_area_size(LabelAreaPosition::Left, left as u32)
+                .set_label_area_size(LabelAreaPosition::Bottom, 22)
+                .build_cartesian_2d(axis.scaled(), self.rows.len() as f64..0.0)?;
+            chart
+                .configure_mesh()
+                .disable_y_mesh()
+                .y_labels(0)
+                .x_labels(5)
+                .x_label_formatter(&|at| short(axis.unscale(*at)))
+                .label_style(("sans-serif", TEXT).with_color(INK.0))
+                .axis_style(GRID.0)
+                .bold_line_style(GRID.0)
+                .light_line_style(TRANSPARENT)
+                .draw()?;
+            let names = text(HPos::Right, VPos::Center);
+            let values = text(HPos::Left, VPos::Center);
+            for (at, row) in rows.into_iter().enumerate() {
+                let (middle, color) = (at as f64 + 0.5, self.color(&row.configuration));
+                let x = |value| axis.scale(value);
+                let bar = [(x(axis.base()), middle - 0.32), (x(row.median), middle + 0.32)];
+                chart.draw_series([Rectangle::new(bar, color.filled())])?;
+                if row.minimum < row.maximum {
+                    chart.draw_series([PathElement::new(
+                        [(x(row.minimum), middle), (x(row.maximum), middle)],
+                        INK.0,
+                    )])?;
+                }
+                // Behind the bar, and of one that goes to the left, behind where it began.
+                let mut end = row.maximum.max(row.median).max(axis.base());
+                for mark in self.marks_at(&row.configuration, &row.point) {
+                    let place = EmptyElement::at((x(mark.value), middle));
+                    chart.draw_series([place + diamond()])?;
+                    end = end.max(mark.value);
+                }
+                let start = EmptyElement::at((axis.start(), middle));
+                chart.draw_series([start + Text::new(name(row), (-6, 0), names.clone())])?;
+                let end = EmptyElement::at((x(end), middle));
+                chart.draw_series([end + Text::new(short(row.median), (8, 0), values.clone())])?;
+            }
+            area.present()?;
+        }
+        Ok(())
+    }
+
+    /// A line for each configuration over the points, which stand side by side in the order of the results.
+    fn draw_lines(&self, svg: &mut String) -> Drawn {
+        let points = self.points();
+        let labels: Vec<_> = points.iter().map(|point| shortened(self.label(point))).collect();
+        let longest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64 * CHARACTER;
+        let wanted = points.len() as f64 * (longest + 14.0) + 90.0;
+        let width = (wanted as u32).clamp(NARROW, WIDE);
+        // Where not even the wide picture has room for all labels, every other one, or every third, is written.
+        let every = (wanted / f64::from(width)).ceil().max(1.0) as usize;
+        let axis = self.axis();
+        {
+            let area = SVGBackend::with_string(svg, (width, 270)).into_drawing_area();
+            let mut chart = ChartBuilder::on(&area)
+                .margin(6)
+                .margin_right(14)
+                .set_label_area_size(LabelAreaPosition::Left, 58)
+                .set_label_area_size(LabelAreaPosition::Bottom, 24)
+                .build_cartesian_2d(-0.35..points.len() as f64 - 0.65, axis.scaled())?;
+            chart
+                .configure_mesh()
+                .disable_x_mesh()
+                .x_labels(0)
+                .y_labels(6)
+                .y_label_formatter(&|at| short(axis.unscale(*at)))
+                .label_style(("sans-serif", TEXT).with_color(INK.0))
+                .axis_style(GRID.0)
+                .bold_line_style(GRID.0)
+                .light_line_style(TRANSPARENT)
+                .draw()?;
+            let below = text(HPos::Center, VPos::Top);
+            for (at, label) in labels.into_iter().enumerate().step_by(every) {
+                let place = EmptyElement::at((at as f64, axis.start()));
+                chart.draw_series([place + Text::new(label, (0, 8), below.clone())])?;
+            }
+            for &configuration in self.configurations {
+                let color = self.color(configuration);
+                let own: Vec<_> = points
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, point)| {
+                        let mut rows = self.rows.iter();
+                        let row = rows.find(|row| row.configuration == configuration && row.point == *point);
+                        row.map(|row| (at as f64, row))
+                    })
+                    .collect();
+                let y = |value| axis.scale(value);
+                let line = own.iter().map(|(at, row)| (*at, y(row.median)));
+                chart.draw_series([PathElement::new(line.collect::<Vec<_>>(), color.stroke_width(2))])?;
+                for &(at, row) in &own {
+                    if row.minimum < row.maximum {
+                        let spread = [(at, y(row.minimum)), (at, y(row.maximum))];
+                        chart.draw_series([PathElement::new(spread, color)])?;
+                    }
+                    chart.draw_series([Circle::new((at, y(row.median)), 3, color.filled())])?;
+                    for mark in self.marks_at(configuration, &row.point) {
+                        chart.draw_series([EmptyElement::at((at, y(mark.value))) + diamond()])?;
+                    }
+                }
+            }
+            area.present()?;
+        }
+        Ok(())
+    }
+}
+
+/// What drawing comes to.
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+/// The axis of the numbers. A logarithmic one is drawn as a linear one of logarithms, so that both are of one type.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Axis {
+    Linear { from: f64, to: f64 },
+    Logarithmic { from: f64, to: f64 },
+}
+
+impl Axis {
+    fn scaled(self) -> std::ops::Range<f64> {
+        match self {
+            Axis::Linear { from, to } => from..to,
+            Axis::Logarithmic { from, to } => from.log10()..to.log10(),
+        }
+    }
+
+    fn scale(self, value: f64) -> f64 {
+        match self {
+            Axis::Linear { .. } => value,
+            Axis::Logarithmic { .. } => value.log10(),
+        }
+    }
+
+    fn unscale(self, at: f64) -> f64 {
+        match self {
+            Axis::Linear { .. } => at,
+            Axis::Logarithmic { .. } => 10f64.powf(at),
+        }
+    }
+
+    /// Where the axis begins, as it is drawn.
+    fn start(self) -> f64 {
+        self.scaled().start
+    }
+
+    /// Where bars begin.
+    fn base(self) -> f64 {
+        match self {
+            Axis::Linear { .. } => 0.0,
+            Axis::Logarithmic { from, .. } => from,
+        }
+    }
+}
+
+fn text(horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
+    TextStyle::from(("sans-serif", TEXT).into_font()).color(&INK.0).pos(Pos::new(horizontal, vertical))
+}
+
+/// The mark of the paper's number.
+fn diamond() -> Polygon<(i32, i32)> {
+    Polygon::new([(0, -6), (5, 0), (0, 6), (-5, 0)], PAPER.0)
+}
+
+/// A label that fits.
+fn shortened(label: &str) -> String {
+    if label.chars().count() <= SHOWN {
+        return label.to_owned();
+    }
+    let kept: String = label.chars().take(SHOWN - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// A number in few characters, for an axis.
+fn short(value: f64) -> String {
+    let text = match value.abs() {
+        1e6.. => format!("{:.1}M", value / 1e6),
+        1e4.. => format!("{:.0}k", value / 1e3),
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        0.1.. => format!("{value:.2}"),
+        0.0 => "0".into(),
+        1e-4.. => format!("{value:.4}"),
+        _ => format!("{value:.0e}"),
+    };
+    // 25.0 is 25, and 5.50 is 5.5.
+    if text.contains('.') && !text.ends_with('M') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text.replace(".0M", "M")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::row;
+
+    fn panel<'r>(rows: &'r [Row], configurations: &'r [&'r str], group: &'r str) -> Panel<'r> {
+        Panel { rows: rows.iter().collect(), group, configurations, marks: Vec::new() }
+    }
+
+    fn count(svg: &str, part: &str) -> usize {
+        svg.matches(part).count()
+    }
+
+    #[test]
+    fn numbers_without_an_axis_are_bars() {
+        let rows = [
+            row("ours", "1 thread", "speed", 10.0),
+            Row { minimum: 1.0, maximum: 7.0, ..row("theirs & <co>", "1 thread", "speed", 5.0) },
+        ];
+        let mut panel = panel(&rows, &["ours", "theirs & <co>"], "");
+        panel.marks.push(Mark { configuration: "ours".into(), point: None, value: 8.0 });
+        assert!(!panel.has_axis());
+        let svg = panel.draw().unwrap();
+        assert_eq!((count(&svg, "fill=\"#1B6FB5\""), count(&svg, "fill=\"#C8550B\"")), (1, 1));
+        assert_eq!(count(&svg, "<polygon"), 1, "the paper's mark");
+        assert!(svg.contains("\ntheirs &amp; &lt;co&gt;\n"), "{svg}");
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn numbers_along_an_axis_are_lines() {
+        let points = ["a, 1 %", "a, 2 %", "a, 3 %"];
+        let rows: Vec<_> = points.iter().map(|point| row("ours", point, "speed", 3.0)).collect();
+        let svg = panel(&rows, &["ours"], "a").draw().unwrap();
+        assert_eq!((count(&svg, "<circle"), count(&svg, "stroke-width=\"2\"")), (3, 1));
+        assert!(svg.contains("\n1 %\n") && !svg.contains("a, 1 %"), "{svg}");
+    }
+
+    #[test]
+    fn an_axis_begins_at_zero_unless_it_has_to_be_logarithmic() {
+        let linear = [row("a", "", "m", 2.0), row("b", "", "m", 100.0)];
+        assert_eq!(panel(&linear, &["a", "b"], "").axis(), Axis::Linear { from: 0.0, to: 108.0 });
+        let wide = [row("a", "", "m", 2.0), row("b", "", "m", 10_000.0)];
+        assert_eq!(panel(&wide, &["a", "b"], "").axis(), Axis::Logarithmic { from: 1.0, to: 15_000.0 });
+        let nothing = [row("a", "", "m", 0.0)];
+        assert_eq!(panel(&nothing, &["a"], "").axis(), Axis::Linear { from: 0.0, to: 1.08 });
+    }
+
+    #[test]
+    fn numbers_on_an_axis_are_short() {
+        let words: Vec<_> =
+            [0.0, 0.00001, 0.02, 0.5, 5.5, 25.0, 250.0, 25_000.0, 2.5e6, 3e6].map(short).to_vec();
+        assert_eq!(words, ["0", "1e-5", "0.02", "0.5", "5.5", "25", "250", "25k", "2.5M", "3M"]);
+        assert_eq!(shortened(&"x".repeat(70)).chars().count(), SHOWN);
+    }
+}

@@ -1,0 +1,468 @@
+//! What takes part in an experiment: an index alone, or with a table in front.
+//!
+//! | contestant | what it is |
+//! |---|---|
+//! | `AloneOn` | the index as its users have it: its natural map from keys to boxed values, called directly |
+//! | `SharedMap` | [`lookaside::Map`] over the index, for any number of threads |
+//! | `SoleMap` | [`lookaside::OwnedMap`] over the index, for one thread |
+//! | `Partitioned` | one of these for each thread, each with its share of the records |
+//!
+//! Loops belong to the contestant, so that a lookup is a direct call and the experiment pays one indirect call for millions of
+//! them; warming up and what is timed are one call, so that whoever pins or watches does so once.
+
+use std::time::Duration;
+
+use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
+use lookaside::{Config, Counts, CreateError, Map, OwnedMap, RwLock, StltConfig, Table, Verdict};
+use parking_lot::Mutex;
+
+use super::record::{Key, Tally, Value};
+use crate::measure::Stopwatch;
+
+/// Keys that a caller hands over at once where it asks in batches.
+pub const BATCH: usize = 16;
+/// A thread that writes lets go of what others have removed this often, in requests.
+const REFRESH: usize = 1024;
+
+/// How lookups are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// One key at a time.
+    Single,
+    /// [`BATCH`] keys at a time.
+    Batch,
+}
+
+/// Something to do, where not everything is a lookup.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<const N: usize> {
+    /// The key.
+    pub key: Key<N>,
+    /// The record it is the key of.
+    pub record: u64,
+    /// Whether the record is to be written: replaced by an equal one.
+    pub set: bool,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Answer {
+    /// What the timed lookups found.
+    pub tally: Tally,
+    /// How long they took.
+    pub time: Duration,
+}
+
+/// What is asked of everyone.
+pub trait Contestant<const N: usize>: Send + Sync {
+    /// Looks up `warm_up`, and then `timed`, as thread number `thread`.
+    fn get(&self, thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer;
+
+    /// Carries out `warm_up`, and then `timed`, as thread number `thread`.
+    fn perform(&self, thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer;
+
+    /// Whether it has a call of its own for batches.
+    fn has_batches(&self) -> bool;
+
+    /// Whether several threads may write at once.
+    fn shares_writes(&self) -> bool;
+
+    /// Empties the table in front, which is then of so many bytes; does nothing where there is none.
+    ///
+    /// # Errors
+    /// As [`lookaside::Buffer::resize`].
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError>;
+
+    /// What the table in front has counted.
+    fn counts(&self) -> Option<Counts>;
+
+    /// What the monitor has found.
+    fn verdict(&self) -> Option<Verdict>;
+}
+
+/// Something that can be made empty with room for some records.
+pub trait Make: Sized {
+    /// It.
+    ///
+    /// # Errors
+    /// In words, why there is none.
+    fn make(records: usize) -> Result<Self, String>;
+}
+
+impl<I: Make> Make for RwLock<I> {
+    fn make(records: usize) -> Result<Self, String> {
+        Ok(RwLock::new(I::make(records)?))
+    }
+}
+
+/// An index as its users have it.
+pub trait Alone<const N: usize>: Make + Send + Sync {
+    /// Whether several threads may write at once.
+    const SHARES_WRITES: bool;
+    /// Whether [`Alone::get_batches`] is another call than [`Alone::get_each`].
+    const HAS_BATCHES: bool = false;
+
+    /// Looks up all keys, one at a time; pins or locks once.
+    fn get_each(&self, keys: &[Key<N>]) -> Tally;
+
+    /// Looks up all keys, [`BATCH`] at a time.
+    fn get_batches(&self, keys: &[Key<N>]) -> Tally {
+        self.get_each(keys)
+    }
+
+    /// Carries out all requests; pins or locks once.
+    fn perform(&self, requests: &[Request<N>]) -> Tally;
+}
+
+/// An [`Alone`] as a contestant.
+#[derive(Debug)]
+pub(super) struct AloneOn<A>(A);
+
+impl<const N: usize, A: Alone<N>> Contestant<N> for AloneOn<A> {
+    fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
+        let ask = |keys: &[Key<N>]| match call {
+            Call::Single => self.0.get_each(keys),
+            Call::Batch => self.0.get_batches(keys),
+        };
+        in_turn(ask, warm_up, timed)
+    }
+
+    fn perform(&self, _thread: usize, _call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
+        in_turn(|requests: &[Request<N>]| self.0.perform(requests), warm_up, timed)
+    }
+
+    fn has_batches(&self) -> bool {
+        A::HAS_BATCHES
+    }
+
+    fn shares_writes(&self) -> bool {
+        A::SHARES_WRITES
+    }
+
+    fn resize(&mut self, _bytes: usize) -> Result<(), CreateError> {
+        Ok(())
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        None
+    }
+}
+
+/// Does the one and then, with the clock running, the other.
+fn in_turn<T>(mut ask: impl FnMut(&[T]) -> Tally, warm_up: &[T], timed: &[T]) -> Answer {
+    ask(warm_up);
+    let watch = Stopwatch::start();
+    let tally = ask(timed);
+    Answer { tally, time: watch.elapsed() }
+}
+
+/// Both kinds of map have the same two calls, and nothing in common that says so.
+macro_rules! look_up {
+    ($map:expr, $call:expr, $keys:expr, $tally:expr) => {
+        match $call {
+            Call::Single => $keys.iter().for_each(|key| $tally.count($map.get(key).map(Value::read))),
+            Call::Batch => {
+                for keys in $keys.chunks(BATCH) {
+                    let mut asked = [&keys[0]; BATCH];
+                    asked.iter_mut().zip(keys).for_each(|(asked, key)| *asked = key);
+                    let mut values = [None; BATCH];
+                    $map.get_many(&asked[..keys.len()], &mut values[..keys.len()]);
+                    values[..keys.len()].iter().for_each(|value| $tally.count(value.map(Value::read)));
+                }
+            }
+        }
+    };
+}
+
+/// Carries out requests at a map: writes at once, lookups as `$call` says.
+macro_rules! carry_out {
+    ($map:expr, $call:expr, $requests:expr, $tally:expr) => {
+        let mut asked = Vec::with_capacity(BATCH);
+        for request in $requests {
+            if request.set {
+                $map.insert(request.key, Value::of(request.record));
+            } else if $call == Call::Single {
+                $tally.count($map.get(&request.key).map(Value::read));
+            } else {
+                asked.push(request.key);
+                if asked.len() == BATCH {
+                    look_up!($map, $call, asked, $tally);
+                    asked.clear();
+                }
+            }
+        }
+        look_up!($map, $call, asked, $tally);
+    };
+}
+
+/// A map that threads share.
+pub(super) struct SharedMap<const N: usize, I, T: Table>(Map<Key<N>, Value, I, lookaside::RandomState, T>);
+
+impl<const N: usize, I, T: Table> SharedMap<N, I, T> {
+    /// Over this index.
+    ///
+    /// # Errors
+    /// As [`Map::new`].
+    fn new(index: I, config: &T::Config, monitor: bool) -> Result<Self, CreateError> {
+        let map = Map::new(index, config)?;
+        map.buffer().monitor(monitor);
+        Ok(SharedMap(map))
+    }
+}
+
+impl<const N: usize, I, T> Contestant<N> for SharedMap<N, I, T>
+where
+    I: Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
+    T: Table,
+{
+    fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
+        let mut reader = self.0.pin();
+        let mut tally = Tally::default();
+        look_up!(reader, call, warm_up, tally);
+        reader.refresh();
+        let mut tally = Tally::default();
+        let watch = Stopwatch::start();
+        look_up!(reader, call, timed, tally);
+        Answer { tally, time: watch.elapsed() }
+    }
+
+    fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
+        let mut reader = self.0.pin();
+        let ask = |requests: &[Request<N>]| {
+            let mut tally = Tally::default();
+            for requests in requests.chunks(REFRESH) {
+                carry_out!(reader, call, requests, tally);
+                reader.refresh();
+            }
+            tally
+        };
+        in_turn(ask, warm_up, timed)
+    }
+
+    fn has_batches(&self) -> bool {
+        true
+    }
+
+    fn shares_writes(&self) -> bool {
+        true
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        self.0.buffer().resize(bytes)
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        Some(self.0.buffer().counts())
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        Some(self.0.buffer().verdict())
+    }
+}
+
+/// The map of one owner, behind a lock that is taken once a call.
+pub(super) struct SoleMap<const N: usize, I, T: Table>(
+    Mutex<OwnedMap<Key<N>, Value, I, lookaside::RandomState, T>>,
+);
+
+impl<const N: usize, I, T: Table> SoleMap<N, I, T> {
+    /// Over this index.
+    ///
+    /// # Errors
+    /// As [`OwnedMap::new`].
+    fn new(index: I, config: &T::Config, monitor: bool) -> Result<Self, CreateError> {
+        let mut map = OwnedMap::new(index, config)?;
+        map.monitor(monitor);
+        Ok(SoleMap(Mutex::new(map)))
+    }
+}
+
+impl<const N: usize, I, T> Contestant<N> for SoleMap<N, I, T>
+where
+    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send,
+    T: Table,
+{
+    fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
+        let map = &*self.0.lock();
+        let ask = |keys: &[Key<N>]| {
+            let mut tally = Tally::default();
+            look_up!(map, call, keys, tally);
+            tally
+        };
+        in_turn(ask, warm_up, timed)
+    }
+
+    fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
+        let map = &mut *self.0.lock();
+        let ask = |requests: &[Request<N>]| {
+            let mut tally = Tally::default();
+            carry_out!(map, call, requests, tally);
+            tally
+        };
+        in_turn(ask, warm_up, timed)
+    }
+
+    fn has_batches(&self) -> bool {
+        true
+    }
+
+    fn shares_writes(&self) -> bool {
+        false
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        self.0.get_mut().resize(bytes)
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        Some(self.0.lock().counts())
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        Some(self.0.lock().verdict())
+    }
+}
+
+/// A contestant for each thread. Record `r` is in the partition `r` modulo their number; who asks for others finds nothing.
+pub(super) struct Partitioned<const N: usize>(pub(super) Vec<Box<dyn Contestant<N>>>);
+
+impl<const N: usize> Contestant<N> for Partitioned<N> {
+    fn get(&self, thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
+        self.0[thread].get(thread, call, warm_up, timed)
+    }
+
+    fn perform(&self, thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
+        self.0[thread].perform(thread, call, warm_up, timed)
+    }
+
+    fn has_batches(&self) -> bool {
+        self.0.iter().all(|part| part.has_batches())
+    }
+
+    fn shares_writes(&self) -> bool {
+        true
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        let share = bytes / self.0.len().max(1);
+        self.0.iter_mut().try_for_each(|part| part.resize(share))
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        let counts = self.0.iter().map(|part| part.counts()).collect::<Option<Vec<_>>>()?;
+        Some(counts.into_iter().fold(Counts::default(), |mut sum, part| {
+            sum.hits += part.hits;
+            sum.misses += part.misses;
+            sum.bypassed += part.bypassed;
+            sum
+        }))
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        self.0.first()?.verdict()
+    }
+}
+
+/// Puts records into a contestant, by what it does as thread number `thread`.
+pub fn fill<const N: usize>(
+    contestant: &dyn Contestant<N>,
+    thread: usize,
+    records: impl Iterator<Item = u64>,
+) {
+    /// Enough to pin or lock rarely.
+    const AT_ONCE: usize = 4096;
+    let mut records = records.peekable();
+    while records.peek().is_some() {
+        let put = |record| Request { key: Key::of(record), record, set: true };
+        let requests: Vec<_> = records.by_ref().take(AT_ONCE).map(put).collect();
+        contestant.perform(thread, Call::Single, &[], &requests);
+    }
+}
+
+/// A table to be put in front.
+#[derive(Debug, Clone)]
+pub enum Front {
+    /// The Search Lookaside Buffer.
+    Slb(Config),
+    /// STLT-SW.
+    Stlt(StltConfig),
+}
+
+/// A contestant, or why there is none.
+pub type Made<const N: usize> = Result<Box<dyn Contestant<N>>, String>;
+
+/// An index that can take part.
+#[derive(Debug, Clone, Copy)]
+pub struct Entrant<const N: usize> {
+    /// Its name in definitions and results.
+    pub name: &'static str,
+    /// It alone, with room for so many records.
+    pub alone: fn(usize) -> Made<N>,
+    /// It behind a map that threads share; whether the monitor watches.
+    pub shared: Option<fn(usize, &Front, bool) -> Made<N>>,
+    /// It behind a map of one owner, where it is an index for one.
+    pub sole: Option<fn(usize, &Front, bool) -> Made<N>>,
+}
+
+/// [`Entrant::alone`] of an index.
+///
+/// # Errors
+/// As [`Make::make`].
+pub fn alone<const N: usize, A: Alone<N> + 'static>(records: usize) -> Made<N> {
+    Ok(Box::new(AloneOn(A::make(records)?)))
+}
+
+/// [`Entrant::shared`] of an index.
+///
+/// # Errors
+/// As [`Make::make`] and [`Map::new`].
+pub fn shared<const N: usize, I>(records: usize, front: &Front, monitor: bool) -> Made<N>
+where
+    I: Make
+        + Find<Key<N>, Key<N>, Value>
+        + SharedStore<Key<N>, Value>
+        + SharedDiscard<Key<N>, Key<N>, Value>
+        + Send
+        + Sync
+        + 'static,
+{
+    let words = |error: CreateError| error.to_string();
+    let index = I::make(records)?;
+    Ok(match front {
+        Front::Slb(config) => {
+            Box::new(SharedMap::<N, I, lookaside::Slb>::new(index, config, monitor).map_err(words)?)
+        }
+        Front::Stlt(config) => {
+            Box::new(SharedMap::<N, I, lookaside::Stlt>::new(index, config, monitor).map_err(words)?)
+        }
+    })
+}
+
+/// [`Entrant::sole`] of an index.
+///
+/// # Errors
+/// As [`Make::make`] and [`OwnedMap::new`].
+pub fn sole<const N: usize, I>(records: usize, front: &Front, monitor: bool) -> Made<N>
+where
+    I: Make
+        + Find<Key<N>, Key<N>, Value>
+        + Store<Key<N>, Value>
+        + Discard<Key<N>, Key<N>, Value>
+        + Send
+        + 'static,
+{
+    let words = |error: CreateError| error.to_string();
+    let index = I::make(records)?;
+    Ok(match front {
+        Front::Slb(config) => {
+            Box::new(SoleMap::<N, I, lookaside::Slb>::new(index, config, monitor).map_err(words)?)
+        }
+        Front::Stlt(config) => {
+            Box::new(SoleMap::<N, I, lookaside::Stlt>::new(index, config, monitor).map_err(words)?)
+        }
+    })
+}

@@ -1,0 +1,206 @@
+//! Our cuckoo table as an index: alone, over records on the heap; behind a map, over its handles.
+//!
+//! The table stores locations of 48 bits; here they are addresses. Batches go to [`cuckoo::Table::get_many`], which asks for
+//! the lines of all keys before it reads the first.
+
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+
+use cuckoo::{Config, Entries, Location, Table, Upsertion};
+use lookaside::index::{Find, SharedDiscard, SharedStore};
+use lookaside::{Found, Handle, Pin};
+use twox_hash::XxHash3_64;
+
+use super::contestant::{Alone, BATCH, Make, Request};
+use super::items::{Item, Kept, Seen};
+use super::record::{Key, Tally, Value};
+
+/// The table and what its locations stand for.
+pub(super) struct Cuckoo<const N: usize, E: Item<N>> {
+    table: Table,
+    items: PhantomData<E>,
+}
+
+/// Items by their addresses.
+///
+/// Made only by [`Cuckoo`], whose locations are addresses of items, and used while an epoch is pinned.
+struct Addresses<E>(PhantomData<E>);
+
+impl<E> Addresses<E> {
+    #[inline(always)]
+    fn at<const N: usize>(location: Location) -> std::mem::ManuallyDrop<E>
+    where
+        E: Item<N>,
+    {
+        // SAFETY: the table has only what was put in by `replace`, which gave the item up for it; whoever reads has pinned
+        // an epoch before. Only looked at.
+        std::mem::ManuallyDrop::new(unsafe { E::from_address(location.get()) })
+    }
+}
+
+/// Which key an item has.
+struct ByKey<const N: usize, E>(Addresses<E>);
+
+impl<const N: usize, E: Item<N>> Entries for ByKey<N, E> {
+    type Key = Key<N>;
+
+    #[inline(always)]
+    fn holds(&self, location: Location, key: &Key<N>) -> bool {
+        Addresses::<E>::at(location).key() == key
+    }
+
+    fn hash(&self, location: Location) -> u64 {
+        hash(Addresses::<E>::at(location).key())
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, location: Location) {
+        let record = std::ptr::with_exposed_provenance::<u8>(location.get() as usize);
+        pages::prefetch(record);
+        pages::prefetch(record.wrapping_add(64));
+    }
+}
+
+#[inline(always)]
+fn hash<const N: usize>(key: &Key<N>) -> u64 {
+    XxHash3_64::oneshot(&key.0)
+}
+
+impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
+    const ENTRIES: ByKey<N, E> = ByKey(Addresses(PhantomData));
+
+    #[inline(always)]
+    fn get<'g>(&self, key: &Key<N>, guard: &'g crossbeam_epoch::Guard) -> Option<Seen<'g, E>> {
+        let location = self.table.get(hash(key), |at| Self::ENTRIES.holds(at, key))?;
+        // SAFETY: an address of an item, found while the epoch is pinned.
+        Some(unsafe { Seen::at(location.get(), guard) })
+    }
+
+    /// `found[i]` becomes the location of `keys[i]`.
+    #[inline]
+    fn get_many(&self, keys: &[&Key<N>], found: &mut [Option<Location>]) {
+        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            let mut hashes = [0; BATCH];
+            hashes.iter_mut().zip(keys).for_each(|(hash_of, key)| *hash_of = hash(key));
+            self.table.get_many(&Self::ENTRIES, keys, &hashes[..keys.len()], found);
+        }
+    }
+
+    fn replace(&self, item: E) -> Option<E> {
+        let _guard = crossbeam_epoch::pin();
+        let key = *item.key();
+        let location = Location::new(item.into_address()).expect("the heap lies below 2^48");
+        match self.table.upsert(&Self::ENTRIES, &key, hash(&key), location) {
+            // SAFETY: given up for this address once, and now out of the table.
+            Ok(Upsertion::Replaced(old)) => Some(unsafe { E::from_address(old.get()) }),
+            Ok(Upsertion::Inserted(_)) => None,
+            Err(cuckoo::TooFull) => panic!("the table was made for fewer records than were put in"),
+        }
+    }
+
+    fn remove(&self, key: &Key<N>) -> Option<E> {
+        let _guard = crossbeam_epoch::pin();
+        let location = self.table.remove(hash(key), |at| Self::ENTRIES.holds(at, key))?;
+        // SAFETY: given up for this address once, and now out of the table.
+        Some(unsafe { E::from_address(location.get()) })
+    }
+}
+
+impl<const N: usize, E: Item<N>> Drop for Cuckoo<N, E> {
+    fn drop(&mut self) {
+        for location in self.table.locations() {
+            // SAFETY: given up for this address once; the table is going.
+            drop(unsafe { E::from_address(location.get()) });
+        }
+    }
+}
+
+impl<const N: usize, E: Item<N>> Make for Cuckoo<N, E> {
+    fn make(records: usize) -> Result<Self, String> {
+        let table =
+            Table::with_capacity(records.max(1), &Config::default()).map_err(|error| error.to_string())?;
+        Ok(Cuckoo { table, items: PhantomData })
+    }
+}
+
+impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
+    const SHARES_WRITES: bool = true;
+    const HAS_BATCHES: bool = true;
+
+    fn get_each(&self, keys: &[Key<N>]) -> Tally {
+        let guard = crossbeam_epoch::pin();
+        let mut tally = Tally::default();
+        keys.iter().for_each(|key| tally.count(self.get(key, &guard).map(|record| record.value().read())));
+        tally
+    }
+
+    fn get_batches(&self, keys: &[Key<N>]) -> Tally {
+        let guard = crossbeam_epoch::pin();
+        let mut tally = Tally::default();
+        for keys in keys.chunks(BATCH) {
+            let mut asked = [&keys[0]; BATCH];
+            asked.iter_mut().zip(keys).for_each(|(asked, key)| *asked = key);
+            let mut found = [None; BATCH];
+            self.get_many(&asked[..keys.len()], &mut found[..keys.len()]);
+            for location in found[..keys.len()].iter() {
+                // SAFETY: an address of an item, found while the epoch is pinned.
+                let seen = location.map(|at| unsafe { Seen::<Kept<N>>::at(at.get(), &guard) });
+                tally.count(seen.map(|record| record.value().read()));
+            }
+        }
+        tally
+    }
+
+    fn perform(&self, requests: &[Request<N>]) -> Tally {
+        let mut guard = crossbeam_epoch::pin();
+        let mut tally = Tally::default();
+        for requests in requests.chunks(1024) {
+            for request in requests {
+                if request.set {
+                    self.replace(Kept::new(request.key, Value::of(request.record)));
+                } else {
+                    tally.count(self.get(&request.key, &guard).map(|record| record.value().read()));
+                }
+            }
+            guard.repin();
+        }
+        tally
+    }
+}
+
+impl<const N: usize> Find<Key<N>, Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Value>> {
+    #[inline]
+    fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
+        self.get(key, &crossbeam_epoch::pin())?.found(pin)
+    }
+
+    fn find_many<'p>(&self, keys: &[&Key<N>], pin: &Pin<'p>, found: &mut [Option<Found<'p, Key<N>, Value>>]) {
+        let guard = crossbeam_epoch::pin();
+        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            let mut locations = [None; BATCH];
+            self.get_many(keys, &mut locations[..keys.len()]);
+            for (found, location) in found.iter_mut().zip(locations) {
+                // SAFETY: an address of an item, found while the epoch is pinned.
+                let seen = location.map(|at| unsafe { Seen::<Handle<_, _>>::at(at.get(), &guard) });
+                *found = seen.and_then(|handle| handle.found(pin));
+            }
+        }
+    }
+}
+
+impl<const N: usize> SharedStore<Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Value>> {
+    fn replace(&self, handle: Handle<Key<N>, Value>) -> Option<Handle<Key<N>, Value>> {
+        Cuckoo::replace(self, handle)
+    }
+
+    fn len(&self) -> usize {
+        self.table.len()
+    }
+}
+
+impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Value>> {
+    fn remove(&self, key: &Key<N>) -> Option<Handle<Key<N>, Value>> {
+        Cuckoo::remove(self, key)
+    }
+}

@@ -1,0 +1,103 @@
+//! Kind `slb-locks`: how many of the paper's stripe locks can be taken and given back a second (section 3.1.3), and how many
+//! tickets, which a miss takes instead here.
+//!
+//! Stripes are drawn beforehand. *Own* stripes are a half of them that no other thread locks, *any* stripes may be
+//! another's at the moment, and their lines travel between the cores.
+
+use lookaside::{Buffer, Config, Slb};
+use serde::Deserialize;
+
+use crate::experiment::{ExperimentError, Session};
+use crate::measure::{CoreError, Stopwatch, cores, in_parallel, name_threads, turns};
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    /// Pairs of one thread in one timed part.
+    pairs: usize,
+    /// Numbers of threads.
+    threads: Vec<usize>,
+}
+
+/// What is taken.
+#[derive(Debug, Clone, Copy)]
+enum Taken {
+    OwnLocks,
+    AnyLocks,
+    Tickets,
+}
+
+impl Taken {
+    const ALL: [Taken; 3] = [Taken::OwnLocks, Taken::AnyLocks, Taken::Tickets];
+
+    fn name(self) -> &'static str {
+        match self {
+            Taken::OwnLocks => "stripe locks, own stripes",
+            Taken::AnyLocks => "stripe locks, any stripes",
+            Taken::Tickets => "tickets, any stripes",
+        }
+    }
+}
+
+pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    let machine = |error: CoreError| ExperimentError::Machine(error.to_string());
+    let available = cores().map_err(machine)?.len();
+    let buffer: Buffer<Slb> = Buffer::new(&Config::with_size(1 << 16))
+        .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+    session.announce(session.runs() * parameters.threads.len() * Taken::ALL.len());
+    for run in 0..session.runs() {
+        for &threads in &parameters.threads {
+            if threads > available {
+                session.skip(&name_threads(threads), format!("this program may use {available} cores"));
+                continue;
+            }
+            for turn in turns(Taken::ALL.len(), run) {
+                let taken = Taken::ALL[turn];
+                session.begin(taken.name());
+                let hashes: Vec<_> =
+                    (0..threads).map(|thread| draw(taken, thread, threads, parameters.pairs)).collect();
+                let rates =
+                    in_parallel(threads, |thread| take(&buffer, taken, &hashes[thread])).map_err(machine)?;
+                let (point, rate) = (name_threads(threads), rates.iter().sum::<f64>());
+                session.record(taken.name(), &point, "pairs", "M/s", rate / 1e6);
+                session.end();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Hashes whose stripes, bits 32 and up, are of this thread, or any.
+fn draw(taken: Taken, thread: usize, threads: usize, pairs: usize) -> Vec<u64> {
+    let random = lookaside::Random::new(thread as u64);
+    let draw = |_| {
+        let hash = random.next();
+        let stripe = match taken {
+            // Of 1024 stripes as many as fit evenly.
+            Taken::OwnLocks => hash % (1024 / threads as u64) * threads as u64 + thread as u64,
+            Taken::AnyLocks | Taken::Tickets => hash % 1024,
+        };
+        stripe << 32
+    };
+    (0..pairs).map(draw).collect()
+}
+
+fn take(buffer: &Buffer<Slb>, taken: Taken, hashes: &[u64]) -> f64 {
+    let visit = buffer.visit();
+    let watch = Stopwatch::start();
+    match taken {
+        Taken::OwnLocks | Taken::AnyLocks => {
+            for &hash in hashes {
+                buffer.lock(hash);
+                buffer.unlock(hash);
+            }
+        }
+        Taken::Tickets => {
+            for &hash in hashes {
+                let _ = std::hint::black_box(visit.ticket(hash));
+            }
+        }
+    }
+    hashes.len() as f64 / watch.elapsed().as_secs_f64().max(1e-9)
+}

@@ -1,0 +1,102 @@
+//! The records that are looked up: a key of `N` bytes and a value of 64, as in section 4.2 of the paper.
+//!
+//! Both are functions of the record's number, so that any answer can be checked. Keys are a bijective mix of it, so that
+//! records that are neighbours by number are none in an ordered index.
+
+use std::hash::{Hash, Hasher};
+
+/// A key of `N` bytes, 8 or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key<const N: usize>(pub [u8; N]);
+
+/// As a byte string is hashed, without its length, which is always the same.
+impl<const N: usize> Hash for Key<N> {
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(&self.0);
+    }
+}
+
+impl<const N: usize> Key<N> {
+    /// The key of a record. Different records have different keys.
+    #[inline]
+    #[must_use]
+    pub fn of(record: u64) -> Key<N> {
+        let mut bytes = [0; N];
+        let mut word = record;
+        for part in bytes.chunks_mut(8) {
+            word = mixed(word);
+            part.copy_from_slice(&word.to_le_bytes()[..part.len()]);
+        }
+        Key(bytes)
+    }
+}
+
+/// The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection.
+#[inline]
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ number >> 31
+}
+
+/// A value of 64 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value(pub [u64; 8]);
+
+impl Value {
+    /// The value of a record.
+    #[inline]
+    #[must_use]
+    pub fn of(record: u64) -> Value {
+        Value([record; 8])
+    }
+
+    /// Reads its first and its last word, and so every cache line that it lies in.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.0[0].wrapping_add(self.0[7])
+    }
+
+    /// What [`Value::read`] gives for a record.
+    #[inline]
+    #[must_use]
+    pub fn expected(record: u64) -> u64 {
+        record.wrapping_mul(2)
+    }
+}
+
+/// What a loop of lookups found: a checksum, and the reason why the compiler may not leave the loop out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Keys that were found.
+    pub found: u64,
+    /// The sum of what their values read as.
+    pub sum: u64,
+}
+
+impl Tally {
+    /// Counts the answer to a lookup.
+    #[inline(always)]
+    pub fn count(&mut self, read: Option<u64>) {
+        if let Some(read) = read {
+            self.found += 1;
+            self.sum = self.sum.wrapping_add(read);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn records_have_keys_and_values_of_their_own() {
+        assert_eq!((0..10_000).map(Key::<8>::of).collect::<HashSet<_>>().len(), 10_000);
+        assert_eq!((0..10_000).map(Key::<24>::of).collect::<HashSet<_>>().len(), 10_000);
+        assert_eq!(Value::of(77).read(), Value::expected(77));
+    }
+}

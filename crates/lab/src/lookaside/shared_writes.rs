@@ -1,0 +1,130 @@
+//! Kind `slb-shared-writes`: how often a lookup writes a line that other cores read, by how hits are counted.
+//!
+//! On two cores a counter that every hit raises costs little; on sixteen, each write takes the line of a hot bucket away
+//! from fifteen caches. This counts the words of the Cache Table that lookups change: exact, and the same on any machine.
+//!
+//! From that and two costs, which the definition names, comes a model of many cores: a lookup takes as long as on one core, and
+//! each write of its own or of another core at its bucket costs one transfer of the line. It is a model on paper:
+//! nothing ran on that many cores.
+
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lookaside::{Config, CounterPolicy, Parameters as _, Pointer, Random, Slb, Table};
+use rand::distr::Distribution;
+use serde::Deserialize;
+use workload::popularity::Zipfian;
+
+use super::draws::Draws;
+use super::record::Key;
+use crate::experiment::{ExperimentError, Session};
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    /// What is asked for, of which tables.
+    points: Vec<Point>,
+    /// Draws that warm the table.
+    warm_up: usize,
+    /// Draws that are counted.
+    draws: usize,
+    /// Cores of the model.
+    cores: u32,
+    /// Nanoseconds that a hit takes on one core.
+    hit_nanoseconds: f64,
+    /// Nanoseconds that a line takes from one core to another.
+    transfer_nanoseconds: f64,
+}
+
+/// A place on the figure's axis.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Point {
+    name: String,
+    /// Records that are asked for.
+    range: u64,
+    /// Bytes of the table.
+    bytes: usize,
+}
+
+/// Ways to count hits, and their names.
+const POLICIES: [(&str, CounterPolicy); 3] = [
+    ("every hit counted", CounterPolicy::EveryHit),
+    ("ever more rarely counted", CounterPolicy::Falling),
+    ("never counted", CounterPolicy::Never),
+];
+
+pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    session.announce(session.runs() * parameters.points.len() * POLICIES.len());
+    for run in 0..session.runs() {
+        for point in &parameters.points {
+            for (name, counters) in POLICIES {
+                session.begin(format!("{name}, {}", point.name));
+                let machine = |reason: String| ExperimentError::Machine(reason);
+                let config = Config { counters, ..Config::with_size(point.bytes) };
+                let table = config.create().map_err(|error| machine(error.to_string()))?;
+                let ranks = Zipfian::new(point.range, 0.99).map_err(|error| machine(error.to_string()))?;
+                let counted = count(parameters, &table, &ranks, run as u64);
+                let hits = counted.hits.max(1) as f64;
+                let per_hit = counted.writes_of_hits as f64 / hits;
+                let per_lookup = (counted.writes_of_hits + counted.writes_of_misses) as f64
+                    / parameters.draws.max(1) as f64;
+                session.record(name, &point.name, "words written a hit", "", per_hit);
+                session.record(name, &point.name, "words written a lookup", "", per_lookup);
+                session.record(
+                    name,
+                    &point.name,
+                    "hit ratio",
+                    "%",
+                    100.0 * hits / parameters.draws.max(1) as f64,
+                );
+                let (cores, one) = (f64::from(parameters.cores), parameters.hit_nanoseconds);
+                let foreign = (cores - 1.0) / cores;
+                let speedup = cores * one / (one + foreign * per_hit * parameters.transfer_nanoseconds);
+                session.record(name, &point.name, "model of many cores by one core", "x", speedup);
+                session.end();
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    hits: u64,
+    writes_of_hits: u64,
+    writes_of_misses: u64,
+}
+
+/// The words of the line of this hash.
+fn line(table: &Slb, hash: u64) -> &[AtomicU64; 8] {
+    let (lines, number) = table.raw_lines();
+    let at = ((hash & 0xffff_ffff) * number as u64) >> 32;
+    // SAFETY: the layout is frozen: so many lines of eight atomic words, which live as long as the table.
+    unsafe { &*lines.add(at as usize * 64).cast() }
+}
+
+fn count(parameters: &Parameters, table: &Slb, ranks: &Zipfian, run: u64) -> Counted {
+    let (random, mut counted) = (Random::new(run), Counted::default());
+    let mut draws = Draws::generators(run).next().expect("there are as many streams as one likes");
+    let words = |hash| line(table, hash).each_ref().map(|word| word.load(Ordering::Relaxed));
+    for draw in 0..parameters.warm_up + parameters.draws {
+        let rank = ranks.sample(&mut draws);
+        let pointer = Pointer::new(rank + 1).expect("ranks are few");
+        let hash = u64::from_le_bytes(Key::<8>::of(rank).0);
+        let before = words(hash);
+        let hit = table.find(hash, &random, |found| found == pointer).is_some();
+        if !hit && table.wants(hash, &random) {
+            table.insert(hash, pointer, &random);
+        }
+        if draw >= parameters.warm_up {
+            let changed =
+                before.iter().zip(words(hash)).filter(|(before, after)| **before != *after).count() as u64;
+            counted.hits += u64::from(hit);
+            *(if hit { &mut counted.writes_of_hits } else { &mut counted.writes_of_misses }) += changed;
+        }
+    }
+    counted
+}

@@ -1,0 +1,303 @@
+//! The indexes that traces are replayed on: alone, and behind a map with a table.
+//!
+//! | name | index |
+//! |---|---|
+//! | `chaining` | the paper's concurrent chaining hash table, as large as its records need |
+//! | `hash-set-under-lock` | the standard library's `HashSet` under one read-write lock |
+//!
+//! Here keys have one size and values have many, so that values are slices on the heap: alone and behind a map alike.
+
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crossbeam_epoch::Guard;
+use lookaside::index::{Find, SharedDiscard, SharedStore};
+use lookaside::{Config, Counts, CreateError, Found, Handle, Map, Pin, RwLock};
+use serde::Deserialize;
+
+use super::requests::{Operation, Request};
+use crate::experiment::ExperimentError;
+use crate::lookaside::chaining::{Chaining, Keyed};
+use crate::measure::Stopwatch;
+
+/// A key.
+pub(super) type Key = crate::lookaside::Key<24>;
+/// A value.
+type Value = Box<[u8]>;
+
+/// After so many requests a thread lets go of what others have removed.
+const REFRESH: usize = 1024;
+
+/// The index of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum IndexName {
+    Chaining,
+    HashSetUnderLock,
+}
+
+/// What one thread's share of the requests came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Outcome {
+    pub(super) time: Duration,
+    /// Values that are not those of their keys.
+    pub(super) wrong: u64,
+}
+
+/// Something that requests are played to.
+pub(super) trait Player: Sync {
+    /// Carries out this thread's share of the requests: every `threads`-th, from number `thread` on.
+    fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome;
+
+    /// Empties the table in front, where there is one.
+    fn empty_table(&self) -> Result<(), CreateError>;
+
+    /// What the table has counted.
+    fn counts(&self) -> Option<Counts>;
+}
+
+/// Makes a player when it is its turn.
+type MakePlayer = Box<dyn FnOnce() -> Result<Box<dyn Player>, CreateError>>;
+
+/// The players over an index with room for so many records, with a table of so many bytes: alone first.
+pub(super) fn players(
+    index: IndexName,
+    records: usize,
+    size: usize,
+) -> Result<Vec<(&'static str, MakePlayer)>, ExperimentError> {
+    let config = Config::with_size(size);
+    let monitored = config.clone();
+    Ok(match index {
+        IndexName::Chaining => vec![
+            ("alone", Box::new(move || Ok(Box::new(AloneOn(Chaining::<24, Entry>::new(records))) as _))),
+            ("SLB", Box::new(move || Behind::player(Chained::new(records), &config, false))),
+            ("SLB with monitor", Box::new(move || Behind::player(Chained::new(records), &monitored, true))),
+        ],
+        IndexName::HashSetUnderLock => vec![
+            ("alone", Box::new(|| Ok(Box::new(AloneOn(RwLock::new(HashSet::<Entry>::new()))) as _))),
+            ("SLB", Box::new(move || Behind::player(RwLock::new(HashSet::new()), &config, false))),
+            (
+                "SLB with monitor",
+                Box::new(move || Behind::player(RwLock::new(HashSet::new()), &monitored, true)),
+            ),
+        ],
+    })
+}
+
+/// A value of this record: its bytes tell whose it is.
+fn value_of(request: &Request) -> Value {
+    vec![request.record as u8; request.size as usize].into()
+}
+
+/// Reads a value's first and last byte, and tells whether it is that of the request's key.
+#[inline(always)]
+fn is_right(request: &Request, value: &[u8]) -> bool {
+    value.len() == request.size as usize
+        && value
+            .first()
+            .zip(value.last())
+            .is_none_or(|ends| ends == (&(request.record as u8), &(request.record as u8)))
+}
+
+/// A record of an index alone.
+struct Entry {
+    key: Key,
+    value: Value,
+}
+
+impl Keyed<24> for Entry {
+    #[inline(always)]
+    fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Entry {}
+
+impl Hash for Entry {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+impl Borrow<Key> for Entry {
+    fn borrow(&self) -> &Key {
+        &self.key
+    }
+}
+
+/// An index alone. What is found is shown, for it may not outlive a lock.
+trait Alone: Sync {
+    fn look(&self, key: &Key, guard: &Guard, see: impl FnOnce(&[u8]) -> bool) -> Option<bool>;
+    fn set(&self, entry: Entry);
+    fn delete(&self, key: &Key);
+}
+
+impl Alone for Chaining<24, Entry> {
+    #[inline(always)]
+    fn look(&self, key: &Key, guard: &Guard, see: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
+        self.get(key, guard).map(|entry| see(&entry.value))
+    }
+
+    fn set(&self, entry: Entry) {
+        self.put(entry);
+    }
+
+    fn delete(&self, key: &Key) {
+        self.discard(key);
+    }
+}
+
+impl Alone for RwLock<HashSet<Entry>> {
+    #[inline(always)]
+    fn look(&self, key: &Key, _guard: &Guard, see: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
+        self.read().get(key).map(|entry| see(&entry.value))
+    }
+
+    fn set(&self, entry: Entry) {
+        self.write().replace(entry);
+    }
+
+    fn delete(&self, key: &Key) {
+        self.write().remove(key);
+    }
+}
+
+struct AloneOn<A>(A);
+
+impl<A: Alone> Player for AloneOn<A> {
+    fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
+        let mut guard = crossbeam_epoch::pin();
+        let mut wrong = 0;
+        let watch = Stopwatch::start();
+        let set = |request: &Request| self.0.set(Entry { key: request.key, value: value_of(request) });
+        for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
+            if at % REFRESH == 0 {
+                guard.repin();
+            }
+            match request.operation {
+                Operation::Get => match self.0.look(&request.key, &guard, |value| is_right(request, value)) {
+                    Some(right) => wrong += u64::from(!right),
+                    None => set(request),
+                },
+                Operation::Set => set(request),
+                Operation::Delete => self.0.delete(&request.key),
+            }
+        }
+        Outcome { time: watch.elapsed(), wrong }
+    }
+
+    fn empty_table(&self) -> Result<(), CreateError> {
+        Ok(())
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+}
+
+impl Keyed<24> for Handle<Key, Value> {
+    #[inline(always)]
+    fn key(&self) -> &Key {
+        Handle::key(self)
+    }
+}
+
+/// The chaining table of handles.
+struct Chained {
+    table: Chaining<24, Handle<Key, Value>>,
+    len: AtomicUsize,
+}
+
+impl Chained {
+    fn new(records: usize) -> Chained {
+        Chained { table: Chaining::new(records), len: AtomicUsize::new(0) }
+    }
+}
+
+impl Find<Key, Key, Value> for Chained {
+    #[inline]
+    fn find<'p>(&self, key: &Key, pin: &Pin<'p>) -> Option<Found<'p, Key, Value>> {
+        self.table.get(key, &crossbeam_epoch::pin())?.found(pin)
+    }
+}
+
+impl SharedStore<Key, Value> for Chained {
+    fn replace(&self, handle: Handle<Key, Value>) -> Option<Handle<Key, Value>> {
+        let old = self.table.replace(handle);
+        // A statistic.
+        self.len.fetch_add(usize::from(old.is_none()), Ordering::Relaxed);
+        old
+    }
+
+    fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+}
+
+impl SharedDiscard<Key, Key, Value> for Chained {
+    fn remove(&self, key: &Key) -> Option<Handle<Key, Value>> {
+        let old = self.table.remove(key);
+        self.len.fetch_sub(usize::from(old.is_some()), Ordering::Relaxed);
+        old
+    }
+}
+
+/// An index behind a map.
+struct Behind<I> {
+    map: Map<Key, Value, I>,
+    size: usize,
+}
+
+impl<I> Behind<I>
+where
+    I: Find<Key, Key, Value> + SharedStore<Key, Value> + SharedDiscard<Key, Key, Value> + Sync + 'static,
+{
+    fn player(index: I, config: &Config, monitored: bool) -> Result<Box<dyn Player>, CreateError> {
+        let map = Map::new(index, config)?;
+        map.buffer().monitor(monitored);
+        Ok(Box::new(Behind { map, size: config.size }))
+    }
+}
+
+impl<I> Player for Behind<I>
+where
+    I: Find<Key, Key, Value> + SharedStore<Key, Value> + SharedDiscard<Key, Key, Value> + Sync,
+{
+    fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
+        let mut reader = self.map.pin();
+        let mut wrong = 0;
+        let watch = Stopwatch::start();
+        for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
+            if at % REFRESH == 0 {
+                reader.refresh();
+            }
+            match request.operation {
+                Operation::Get => match reader.get(&request.key) {
+                    Some(value) => wrong += u64::from(!is_right(request, value)),
+                    None => drop(reader.insert(request.key, value_of(request))),
+                },
+                Operation::Set => drop(reader.insert(request.key, value_of(request))),
+                Operation::Delete => drop(reader.remove(&request.key)),
+            }
+        }
+        Outcome { time: watch.elapsed(), wrong }
+    }
+
+    fn empty_table(&self) -> Result<(), CreateError> {
+        self.map.buffer().resize(self.size)
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        Some(self.map.buffer().counts())
+    }
+}

@@ -1,0 +1,81 @@
+//! The buffer that maps stand behind: all of a [`Buffer`] but what could put a pointer into its table.
+//!
+//! A map follows the pointers that its table gives. So whoever can reach the table of a map, and write to it, must be trusted as
+//! the map's own code is; and a buffer that has once been in other hands cannot be given to a map. The type says so: what is
+//! in here was never out, and only maps get at it.
+
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::config::CreateError;
+use crate::monitor::Verdict;
+use crate::slb::Slb;
+use crate::stats::Counts;
+use crate::table::{Parameters, Table};
+
+/// A table in front of maps, one or several: see [`crate::Map::sharing`]. Clones are the same.
+#[derive(Debug)]
+pub struct SharedBuffer<T: Table = Slb>(pub(crate) Arc<Buffer<T>>);
+
+impl<T: Table> Clone for SharedBuffer<T> {
+    fn clone(&self) -> Self {
+        SharedBuffer(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Table> SharedBuffer<T> {
+    /// As [`Buffer::for_indexes`].
+    ///
+    /// # Errors
+    /// As [`Buffer::for_indexes`].
+    pub fn for_indexes<P>(config: &P, indexes: usize) -> Result<SharedBuffer<T>, CreateError>
+    where
+        P: Parameters<Table = T>,
+        T: Table<Config = P>,
+    {
+        Ok(SharedBuffer(Arc::new(Buffer::for_indexes(config, indexes)?)))
+    }
+
+    /// As [`Buffer::resize`].
+    ///
+    /// # Errors
+    /// As [`Buffer::resize`].
+    pub fn resize(&self, size: usize) -> Result<(), CreateError> {
+        self.0.resize(size)
+    }
+
+    /// As [`Buffer::monitor`].
+    pub fn monitor(&self, watching: bool) {
+        self.0.monitor(watching);
+    }
+
+    /// As [`Buffer::verdict`].
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.0.verdict()
+    }
+
+    /// As [`Buffer::counts`].
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.0.counts()
+    }
+
+    /// Entries that the table has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.0.table(&crossbeam_epoch::pin()).capacity()
+    }
+
+    /// Entries that the table holds; counted by walking over it.
+    #[must_use]
+    pub fn occupancy(&self) -> usize {
+        self.0.table(&crossbeam_epoch::pin()).occupancy()
+    }
+
+    /// Bytes of the table.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.table(&crossbeam_epoch::pin()).bytes()
+    }
+}

@@ -1,0 +1,99 @@
+//! Indexes that people use, alone and behind a lookaside table: kind `slb-peers-lookups`, which is the laboratory's
+//! `slb-lookups` with these indexes as well.
+//!
+//! | module | indexes |
+//! |---|---|
+//! | `ordered` | scc's B+-tree, crossbeam's skip list |
+//! | `hashed` | hashbrown, papaya, dashmap |
+//! | `lmdb` | LMDB, through heed |
+//! | `handle_cell` | a handle that can be exchanged where it lies: unsafe, as `lmdb` is |
+
+mod handle_cell;
+mod hashed;
+mod lmdb;
+mod ordered;
+
+use lab::experiment::{ExperimentError, Session};
+use lab::lookaside::lookups::{Parameters, run_with};
+use lab::lookaside::{Entrant, Key, RwLock, Value, alone, own_entrants, shared, sole};
+use lookaside::Handle;
+
+/// What is stored behind a map.
+type Handled<const N: usize> = Handle<Key<N>, Value>;
+
+/// The kind.
+///
+/// # Errors
+/// As [`run_with`].
+pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    run_with(parameters, session, entrants::<8>(), entrants::<24>())
+}
+
+/// All indexes: those of this crate, and the laboratory's own.
+fn entrants<const N: usize>() -> Vec<Entrant<N>> {
+    let mut entrants = vec![
+        Entrant {
+            name: "scc::TreeIndex",
+            alone: alone::<N, ordered::TreeAlone<N>>,
+            shared: Some(shared::<N, ordered::Tree<N>>),
+            sole: None,
+        },
+        Entrant {
+            name: "skip list",
+            alone: alone::<N, ordered::SkipListAlone<N>>,
+            shared: Some(shared::<N, ordered::SkipList<N>>),
+            sole: None,
+        },
+        Entrant {
+            name: "hashbrown",
+            alone: alone::<N, hashed::HashbrownAlone<N>>,
+            shared: Some(shared::<N, RwLock<hashed::Hashbrown<N>>>),
+            sole: Some(sole::<N, hashed::Hashbrown<N>>),
+        },
+        Entrant {
+            name: "papaya",
+            alone: alone::<N, hashed::PapayaAlone<N>>,
+            shared: Some(shared::<N, hashed::Papaya<N>>),
+            sole: None,
+        },
+        Entrant {
+            name: "dashmap",
+            alone: alone::<N, hashed::DashmapAlone<N>>,
+            shared: Some(shared::<N, hashed::Dashmap<N>>),
+            sole: None,
+        },
+        Entrant {
+            name: "LMDB",
+            alone: alone::<N, lmdb::LmdbAlone<N>>,
+            shared: Some(shared::<N, lmdb::Lmdb<N>>),
+            sole: None,
+        },
+    ];
+    entrants.extend(own_entrants());
+    entrants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::lookaside::model;
+
+    #[test]
+    fn every_index_behind_a_map_is_a_map() {
+        model::check::<ordered::Tree<24>>();
+        model::check::<ordered::SkipList<24>>();
+        model::check::<RwLock<hashed::Hashbrown<24>>>();
+        model::check::<hashed::Papaya<24>>();
+        model::check::<hashed::Dashmap<24>>();
+        model::check::<lmdb::Lmdb<24>>();
+    }
+
+    #[test]
+    fn indexes_have_names_of_their_own() {
+        let mut names: Vec<_> = entrants::<24>().iter().map(|entrant| entrant.name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}
