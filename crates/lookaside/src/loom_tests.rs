@@ -97,6 +97,42 @@ fn a_slot_is_found_whole_and_what_it_points_to_is_there() {
     });
 }
 
+/// An entry is made, and emitted; who finds it in the table sees it as it was made.
+fn entries_are_there_before_they_are_found<T: Table>(table: fn() -> T) {
+    check(3, move || {
+        let world = Arc::new((table(), [Entry::default(), Entry::default(), Entry::default()]));
+        let emitter = thread::spawn({
+            let world = world.clone();
+            move || {
+                let outcomes = [1, 2].map(|number| {
+                    world.1[number as usize].write(number);
+                    world.0.insert(HASH, pointer(number), &Random::new(0))
+                });
+                outcomes[1]
+            }
+        });
+        for _ in 0..2 {
+            if let Some(found) = world.0.find(HASH, &Random::new(0), |_| true) {
+                assert_eq!(world.1[found.address() as usize].read(), found.address());
+            }
+        }
+        // A hit that counts itself may be faster at the row that was chosen: then the emission is dropped, and says so.
+        let dropped = emitter.join().unwrap() == Emission::Contended;
+        let found = world.0.find(HASH, &Random::new(0), |found| found == pointer(2));
+        assert_eq!(found.is_none(), dropped);
+    });
+}
+
+#[test]
+fn entries_are_there_before_they_are_found_in_the_cache_table() {
+    entries_are_there_before_they_are_found(slb);
+}
+
+#[test]
+fn entries_are_there_before_they_are_found_in_stlt() {
+    entries_are_there_before_they_are_found(stlt);
+}
+
 #[test]
 fn of_those_who_change_a_slot_one_wins() {
     check(3, || {
