@@ -385,6 +385,84 @@ fn an_index_that_drops_keeps_and_mixes_up_its_handles_and_those_of_other_maps() 
     lie(&one_set());
 }
 
+/// An index that gives its handle up as it finds it: what is emitted then is dead already.
+#[derive(Default)]
+struct Fleeting(Mutex<Option<Handle<u64, Record>>>);
+
+impl Find<u64, u64, Record> for Fleeting {
+    fn find<'p>(&self, _: &u64, pin: &Pin<'p>) -> Option<Found<'p, u64, Record>> {
+        self.0.lock().unwrap().take()?.found(pin)
+    }
+}
+
+impl SharedStore<u64, Record> for Fleeting {
+    fn replace(&self, handle: Handle<u64, Record>) -> Option<Handle<u64, Record>> {
+        self.0.lock().unwrap().replace(handle)
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+}
+
+impl Store<u64, Record> for Fleeting {
+    fn replace(&mut self, handle: Handle<u64, Record>) -> Option<Handle<u64, Record>> {
+        SharedStore::replace(self, handle)
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn what_dies_while_it_is_found_is_forgotten_before_it_is_freed() {
+    let ledger = Arc::new(Ledger::default());
+    let map = Map::new(Fleeting::default(), &one_line()).unwrap();
+    let mut owned = OwnedMap::new(Fleeting::default(), &one_line()).unwrap();
+    let mut late = 0;
+    for number in 0..200 {
+        assert!(map.insert(1, ledger.record(number)).is_none());
+        let reader = map.pin();
+        let found = reader.get(&1).unwrap();
+        // From the table, which has it still: the answer of an index that lies, but alive.
+        assert_eq!(reader.get(&1).unwrap().number(), number);
+        assert_eq!(found.number(), number);
+        drop(reader);
+        // It is on its way out now: first it is waited for who may emit it, then for who may have found it since.
+        (0..number % 4).for_each(|_| crossbeam_epoch::pin().flush());
+        let reader = map.pin();
+        let found = reader.get(&1);
+        late += usize::from(found.is_some());
+        let others = || (0..10).for_each(|_| crossbeam_epoch::pin().flush());
+        std::thread::scope(|scope| scope.spawn(others).join().unwrap());
+        assert!(found.is_none_or(|found| found.number() == number));
+        drop(reader);
+        ledger.settle();
+        assert!(map.pin().get(&1).is_none());
+    }
+    assert!(late > 20, "found on its way out {late} times");
+    for number in 0..20 {
+        assert!(map.insert(1, ledger.record(number)).is_none());
+        // The entry of another key: under this one's hash, it would not be forgotten.
+        assert_eq!(map.pin().get(&9).unwrap().number(), number);
+        ledger.settle();
+        assert!(map.pin().get(&9).is_none());
+    }
+    for number in 0..100 {
+        assert!(owned.insert(1, ledger.record(number)).is_none());
+        assert_eq!(owned.get(&1).unwrap().number(), number);
+        assert_eq!(owned.get(&1).unwrap().number(), number);
+        // The next change of all frees it.
+        assert!(owned.insert(2, ledger.record(number)).is_none());
+        assert_eq!(ledger.made.load(Ordering::SeqCst) - ledger.dropped.load(Ordering::SeqCst), 1);
+        assert_eq!(owned.get(&2).unwrap().number(), number);
+        assert!(owned.get(&1).is_none());
+    }
+    drop(owned);
+    ledger.settle();
+}
+
 /// A key whose hash, order and equality are not to be relied on, and panic when a fuse burns down.
 #[derive(Debug)]
 struct Twisted {
@@ -620,7 +698,8 @@ fn destructors_may_use_the_map() {
         let again = Again { map: Arc::downgrade(&map), depth: 3, _record: ledger.record(number) };
         map.insert(number % 50 + 10, again);
         map.remove(&(number % 50 + 10));
-        // Runs destructors while it pins.
+        // Every so many pins run destructors; this makes it any of the calls.
+        (0..number % 3).for_each(|_| drop(map.pin()));
         map.buffer().resize(64).unwrap();
     }
     drop(map);
