@@ -211,8 +211,9 @@ struct SLB *SLB_create(size_t size,
                        hashfunc keyhash,
                        hashfunc entryhash);
 
-// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread. Other threads must have
-// made their last call; they need not have ended. NULL: nothing.
+// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread; where indexes share it
+// (lookaside_share()), as the last of them is ended. Other threads must have made their last call; they need not have
+// ended. NULL: nothing.
 //
 // # Safety
 // `b` is not used after this.
@@ -475,8 +476,8 @@ void lookaside_get_counts(struct SLB *b,
 size_t lookaside_occupancy(struct SLB *b);
 
 // The warmest entries, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the table. Of
-// all indexes that share it. Needs a pin, under which the entries may be used. `temperatures` may be NULL; if `b` or
-// `entries` is, 0.
+// all indexes that share it, and of those that did: if one was destroyed, its entries may be among them, though freed.
+// Needs a pin, under which the others may be used. `temperatures` may be NULL; if `b` or `entries` is, 0.
 //
 // # Safety
 // The arrays have `most` elements each.

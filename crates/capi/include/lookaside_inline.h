@@ -50,6 +50,9 @@ typedef struct lookaside_inline_prefix {
     lookaside_inline_lines *const *lines;
 } lookaside_inline_prefix;
 
+/* In neither standard, but in both compilers. */
+__extension__ typedef unsigned __int128 lookaside_inline_wide;
+
 /* This thread's session: good until the thread ends, or the buffer does. */
 static inline lookaside_session *lookaside_inline_attach(SLB *b) {
     return lookaside_attach(b, LOOKASIDE_INLINE_LAYOUT);
@@ -58,8 +61,8 @@ static inline lookaside_session *lookaside_inline_attach(SLB *b) {
 /* A caller's hash as the table sees it. */
 static inline uint64_t lookaside_inline_hash(const void *b, uint64_t hash) {
     const lookaside_inline_prefix *prefix = (const lookaside_inline_prefix *)b;
-    unsigned __int128 product =
-        (unsigned __int128)(hash ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+    lookaside_inline_wide product =
+        (lookaside_inline_wide)(hash ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
     hash = (uint64_t)product ^ (uint64_t)(product >> 64);
     return hash << prefix->mark_bits >> prefix->mark_bits | prefix->mark;
 }
@@ -127,7 +130,8 @@ static inline void lookaside_inline_warm(const void *b, lookaside_session *s, co
             uint64_t counters = __atomic_load_n(line + 7, __ATOMIC_RELAXED);
             unsigned temperature = (unsigned)(counters >> (8 * slot)) & 0xff;
             unsigned rarely = temperature > 3 ? temperature - 3 : 0;
-            if (number << 3 >> 1 >> (63 - rarely) == 0) lookaside_inline_raise(s, line, slot, 15);
+            /* A newcomer may begin above 15, and then stays there. */
+            if (temperature < 15 && number << 3 >> 1 >> (63 - rarely) == 0) lookaside_inline_raise(s, line, slot, 15);
         }
     } else if (policy == 1) {
         lookaside_inline_raise(s, line, slot, 255);

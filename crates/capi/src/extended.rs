@@ -186,11 +186,14 @@ pub unsafe extern "C" fn lookaside_retire(
     // SAFETY: the caller's promise.
     if let (Some(handle), Some(free)) = (unsafe { Handle::of(b) }, free)
         && !entry.is_null()
-        && let Some(guard) = session::of(handle).guard()
+        && let session = session::of(handle)
+        && let Some(guard) = session.guard()
     {
         // SAFETY: the caller's promise: whoever still uses it is pinned, and it is freed by this only. The callback cannot
         // unwind out of what calls it: see the head of the crate.
         unsafe { guard.defer_unchecked(move || call_free(free, entry, context)) };
+        drop(guard);
+        session.note_retired();
     }
 }
 

@@ -25,8 +25,9 @@ pub unsafe extern "C" fn SLB_create(
     create(&lookaside_options { size, r#match, keyhash, entryhash, ..lookaside_options::default() })
 }
 
-/// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread. Other threads must have
-/// made their last call; they need not have ended. NULL: nothing.
+/// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread; where indexes share it
+/// (lookaside_share()), as the last of them is ended. Other threads must have made their last call; they need not have
+/// ended. NULL: nothing.
 ///
 /// # Safety
 /// `b` is not used after this.

@@ -87,7 +87,7 @@ impl Shared {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let buffer = Buffer::for_indexes(config, indexes)?;
         // SAFETY: nobody else has it.
-        let lines = lines_of(buffer.table(unsafe { unprotected() }));
+        let lines = lines_of(unsafe { buffer.table(unprotected()) });
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             buffer,
@@ -102,14 +102,16 @@ impl Shared {
 
     /// Replaces the table. The caller holds no stripe.
     pub(crate) fn resize(&self, size: usize, guard: &Guard) -> Result<(), CreateError> {
-        self.buffer.resize_exclusively(size, guard, |table| {
+        let publish = |table: &Slb| {
             let new = Box::into_raw(Box::new(lines_of(table)));
             // Release pairs with the acquire in lookaside_inline.h.
             let old = self.lines.swap(new, Ordering::AcqRel);
             // SAFETY: made by `Box::into_raw`, no longer reachable, and the swap gave it to nobody else; readers by the other
             // way have pinned, or hold stripes, which are all ours now.
             unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old))) };
-        })
+        };
+        // SAFETY: whoever calls the interface has pinned this buffer's collector, or holds a stripe: see the head of this module.
+        unsafe { self.buffer.resize_exclusively(size, guard, publish) }
     }
 }
 
@@ -127,6 +129,7 @@ impl Drop for Shared {
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) prefix: Prefix,
+    pub(crate) mark: Mark,
     callbacks: Callbacks,
     pub(crate) id: u64,
     pub(crate) shared: Arc<Shared>,
@@ -137,7 +140,7 @@ impl Handle {
     pub(crate) fn new(shared: Arc<Shared>, callbacks: Callbacks) -> Option<Handle> {
         let mark: Mark = shared.buffer.mark().ok()?;
         let prefix = Prefix::new(shared.config.counters, mark, shared.mark_bits, &shared.lines);
-        Some(Handle { prefix, callbacks, id: shared.id, shared })
+        Some(Handle { prefix, mark, callbacks, id: shared.id, shared })
     }
 
     /// The handle that C knows by this pointer; `None` if it is null.
@@ -158,7 +161,7 @@ impl Handle {
     #[inline(always)]
     pub(crate) fn table(&self) -> &Slb {
         // SAFETY: whoever calls the interface has pinned, or holds a stripe, or is alone: the table is not replaced meanwhile.
-        self.shared.buffer.table(unsafe { unprotected() })
+        unsafe { self.shared.buffer.table(unprotected()) }
     }
 
     #[inline(always)]
@@ -249,7 +252,7 @@ impl Handle {
             table.prefetch(*hash);
         }
         for &hash in &hashes[..keys.len()] {
-            if let Some(entry) = table.peek(hash) {
+            if let Some((_, entry)) = table.peek(hash) {
                 for line in 0..self.shared.prefetch_lines {
                     prefetch(address(entry).cast::<u8>().wrapping_add(64 * line));
                 }

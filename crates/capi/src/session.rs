@@ -16,6 +16,11 @@
 //!
 //! So when a buffer has been destroyed, everything that was retired to it has been freed, wherever it lay.
 //!
+//! # When what was retired is freed
+//!
+//! crossbeam-epoch collects once in so many pins, and then a bounded number. Who retires many entries under each pin would
+//! leave ever more of them behind. So a session counts what it retires, and when it is not pinned, has as much collected.
+//!
 //! Rejected: *the default collector of crossbeam-epoch*: it never ends, so nobody could say when the last entry is freed; and
 //! a thread that pins for one buffer would hold back all.
 
@@ -30,6 +35,9 @@ use parking_lot::Mutex;
 
 use crate::handle::{Handle, Shared};
 use crate::layout::lookaside_session;
+
+/// Entries retired for each time that the buffer's epochs are asked to collect, which frees up to twice as many.
+const COLLECTED_AFTER: usize = 256;
 
 /// A stripe that a thread holds.
 #[derive(Debug)]
@@ -51,6 +59,8 @@ pub(crate) struct Session {
     pub(crate) seat: Seat,
     held: RefCell<Vec<Hold>>,
     pins: Cell<usize>,
+    /// Retired, and not yet made up for by collecting.
+    retired: Cell<usize>,
     contents: UnsafeCell<Contents>,
     closed: AtomicBool,
     registry: Arc<Registry>,
@@ -78,8 +88,9 @@ unsafe impl Send for Registered {}
 impl Registry {
     /// The buffer ends: nobody uses it any more, and no thread will.
     pub(crate) fn close(&self) {
-        let sessions = std::mem::take(&mut *self.0.lock());
-        for Registered(session) in sessions {
+        // Held to the end: a thread that ends meanwhile may free its session only when nothing here looks at it any more.
+        let mut sessions = self.0.lock();
+        for Registered(session) in sessions.drain(..) {
             // SAFETY: registered, hence not freed: its thread waits for the mutex before it does that. By the contract of
             // `SLB_destroy` its thread is in no call.
             let session = unsafe { &*session };
@@ -222,6 +233,7 @@ impl Session {
             seat,
             held: RefCell::default(),
             pins: Cell::new(0),
+            retired: Cell::new(0),
             contents: UnsafeCell::new(contents),
             closed: AtomicBool::new(false),
             registry: Arc::clone(&shared.registry),
@@ -259,6 +271,23 @@ impl Session {
         if pins == 0 {
             // SAFETY: as in `guard`. Taken first: leaving may run user code.
             drop(unsafe { (*self.contents.get()).guard.take() });
+            self.collect();
+        }
+    }
+
+    /// One more entry was retired by this thread.
+    pub(crate) fn note_retired(&self) {
+        self.retired.set(self.retired.get() + 1);
+        self.collect();
+    }
+
+    /// Has as much freed as was retired, if that is a lot. Not while this thread is pinned: it would wait for itself.
+    fn collect(&self) {
+        while self.pins.get() == 0 && self.retired.get() >= COLLECTED_AFTER {
+            self.retired.set(self.retired.get() - COLLECTED_AFTER);
+            if let Some(guard) = self.guard() {
+                guard.flush();
+            }
         }
     }
 
@@ -312,5 +341,113 @@ impl Session {
 
     pub(crate) fn was_cleared(&self, stripe: usize, hash: u64) -> bool {
         self.held.borrow().iter().any(|hold| hold.stripe == stripe && hold.cleared == Some(hash))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extended::{lookaside_pin, lookaside_retire, lookaside_unpin};
+    use crate::figure4::{SLB_create, SLB_destroy};
+    use std::ffi::c_void;
+    use std::sync::atomic::AtomicPtr;
+    use std::time::{Duration, Instant};
+
+    extern "C-unwind" fn hash(_: *mut c_void) -> u64 {
+        1
+    }
+
+    extern "C-unwind" fn matches(_: *mut c_void, _: *mut c_void) -> bool {
+        false
+    }
+
+    /// What happens while a buffer ends.
+    #[derive(Default)]
+    struct Ending {
+        other: AtomicPtr<Session>,
+        begun: AtomicBool,
+        may_end: AtomicBool,
+        has_ended: AtomicBool,
+        was_open: AtomicBool,
+        ended_meanwhile: AtomicBool,
+    }
+
+    /// Dropped after the thread's sessions, if it was made before them.
+    struct Last(Arc<Ending>);
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.0.has_ended.store(true, Ordering::SeqCst);
+        }
+    }
+
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+
+    /// Called while the buffer ends: lets the other thread end, and sees whether it can.
+    unsafe extern "C-unwind" fn free(_: *mut c_void, ending: *mut c_void) {
+        // SAFETY: the test's.
+        let ending = unsafe { &*ending.cast::<Ending>() };
+        // SAFETY: its thread waits for `may_end`.
+        let other = unsafe { &*ending.other.load(Ordering::SeqCst) };
+        let open = ending.begun.load(Ordering::SeqCst) && !other.closed.load(Ordering::SeqCst);
+        ending.was_open.store(open, Ordering::SeqCst);
+        ending.may_end.store(true, Ordering::SeqCst);
+        let deadline = Instant::now() + Duration::from_millis(200);
+        while open && Instant::now() < deadline && !ending.has_ended.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        ending.ended_meanwhile.store(open && ending.has_ended.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
+    struct Sent(*mut crate::SLB);
+    // SAFETY: its functions may be called by any thread.
+    unsafe impl Send for Sent {}
+
+    #[test]
+    fn a_thread_that_ends_waits_for_a_buffer_that_is_about_to_close_its_session() {
+        /// Of crossbeam-epoch: a thread collects once in so many pins.
+        const PINS: usize = 128;
+        // What was retired is freed as this thread's session is closed if the epochs are just so far.
+        let met = (1..6).filter(|&flushes| {
+            let ending = Arc::new(Ending::default());
+            // SAFETY: callbacks that follow no pointer; the other thread makes its last call before the end.
+            let b = unsafe { SLB_create(64, Some(matches), Some(hash), Some(hash)) };
+            // SAFETY: just made.
+            let handle = unsafe { Handle::of(b) }.unwrap();
+            let mine = of(handle);
+            let other = std::thread::spawn({
+                let (sent, ending) = (Sent(b), Arc::clone(&ending));
+                move || {
+                    let Sent(b) = { sent };
+                    LAST.set(Some(Last(Arc::clone(&ending))));
+                    // SAFETY: the buffer lives until `other` is set.
+                    unsafe { (lookaside_pin(b), lookaside_unpin(b)) };
+                    ending.other.store(FIRST.get(), Ordering::SeqCst);
+                    while !ending.may_end.load(Ordering::SeqCst) {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            while ending.other.load(Ordering::SeqCst).is_null() {
+                std::thread::yield_now();
+            }
+            let context = Arc::as_ptr(&ending).cast_mut().cast();
+            // SAFETY: nobody follows the entry.
+            unsafe { lookaside_retire(b, std::ptr::without_provenance_mut(64), Some(free), context) };
+            (0..flushes).for_each(|_| mine.guard().unwrap().flush());
+            (flushes..PINS - 1).for_each(|_| drop(mine.guard()));
+            ending.begun.store(true, Ordering::SeqCst);
+            // SAFETY: nobody uses it after this.
+            unsafe { SLB_destroy(b) };
+            other.join().unwrap();
+            assert!(
+                !ending.ended_meanwhile.load(Ordering::SeqCst),
+                "its session is freed, and yet to be closed"
+            );
+            ending.was_open.load(Ordering::SeqCst)
+        });
+        assert!(met.count() > 0, "freed before or after the sessions were closed");
     }
 }

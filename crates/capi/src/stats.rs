@@ -110,8 +110,8 @@ pub unsafe extern "C" fn lookaside_occupancy(b: *mut SLB) -> usize {
 }
 
 /// The warmest entries, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the table. Of
-/// all indexes that share it. Needs a pin, under which the entries may be used. `temperatures` may be NULL; if `b` or
-/// `entries` is, 0.
+/// all indexes that share it, and of those that did: if one was destroyed, its entries may be among them, though freed.
+/// Needs a pin, under which the others may be used. `temperatures` may be NULL; if `b` or `entries` is, 0.
 ///
 /// # Safety
 /// The arrays have `most` elements each.
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn lookaside_hottest(
     if entries.is_null() {
         return 0;
     }
-    let hottest = handle.table().hottest(most);
+    let hottest = handle.table().hottest(most, handle.mark);
     for (i, &(pointer, temperature)) in hottest.iter().enumerate() {
         // SAFETY: the caller's promise; there are at most `most`.
         unsafe {

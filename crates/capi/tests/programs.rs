@@ -102,6 +102,16 @@ fn every_function_does_what_it_says_also_with_nothing() {
 }
 
 #[test]
+fn what_is_inlined_does_the_same_as_the_library() {
+    succeeds("inline_rule.c");
+}
+
+#[test]
+fn without_memory_nothing_is_made_and_nothing_ends() {
+    succeeds("no_room.c");
+}
+
+#[test]
 fn threads_find_nothing_stale_and_lose_nothing() {
     succeeds("threads.c");
 }

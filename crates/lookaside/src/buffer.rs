@@ -9,10 +9,21 @@
 //!   write:    Buffer::write -> change the index -> (Write::put) -> drop
 //! ```
 //!
-//! Several indexes may share one buffer: each has a [`Mark`], a number that replaces the highest bits of its hashes, and so of
-//! their tags (HPCA 2021, Figure 10). Tags are compared exactly, so equal keys of two indexes never meet.
+//! Several indexes may share one buffer: each has a [`Mark`].
+//!
+//! # Which epoch
+//!
+//! Tables are replaced while they are used, and the old one goes when all guards have gone that were pinned then. Whoever brings
+//! guards of their own must bring them from one collector: that of [`Buffer::resize`] is the default one, that of
+//! [`Buffer::resize_exclusively`] is the caller's. Nobody can check that cheaply, so it is a promise.
+//!
+//! # Seats
+//!
+//! What a thread keeps between visits, its random numbers, its part of the monitor's trials, waits for its next visit in a
+//! thread-local list: so visits of one lookup each are watched and counted as long ones are.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_epoch::Guard;
@@ -20,6 +31,7 @@ use parking_lot::Mutex;
 
 use crate::config::CreateError;
 use crate::current::Current;
+use crate::mark::{MOST_MARK_BITS, Mark, NoMarkLeft};
 use crate::monitor::{self, Monitor, Verdict, Watch};
 use crate::random::Random;
 use crate::slb::Slb;
@@ -28,30 +40,8 @@ use crate::stripes::{Held, Stripes, Ticket};
 use crate::table::{Emission, Parameters, Table};
 use crate::word::Pointer;
 
-/// Most bits of a hash that may be an index's number: others have to be left for tags.
-const MOST_MARK_BITS: u32 = 8;
-
-/// The number of an index among those that share a buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    number: u64,
-    bits: u32,
-}
-
-impl Mark {
-    /// The hash as this index's.
-    #[inline(always)]
-    #[must_use]
-    pub fn on(self, hash: u64) -> u64 {
-        // Shifted in two steps: with no bits, by 64.
-        hash << self.bits >> self.bits | self.number << 1 << (63 - self.bits)
-    }
-}
-
-/// Why an index got no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("all {0} numbers of this buffer are taken: make it with room for more indexes")]
-pub struct NoMarkLeft(pub usize);
+/// Buffers made so far.
+static BUFFERS: AtomicU64 = AtomicU64::new(0);
 
 /// A table in front of one index or several.
 #[derive(Debug)]
@@ -63,7 +53,11 @@ pub struct Buffer<T: Table = Slb> {
     marks: AtomicUsize,
     monitor: Monitor,
     totals: Totals,
+    /// No other buffer's, ever.
+    id: u64,
     seeds: AtomicU64,
+    /// [`Table::counted`] of its tables, of any size.
+    counted: u32,
 }
 
 impl<T: Table> Buffer<T> {
@@ -87,14 +81,17 @@ impl<T: Table> Buffer<T> {
                 range: "1 to 256",
             });
         }
+        let table = config.create()?;
         Ok(Buffer {
-            table: Current::new(config.create()?),
-            stripes: Stripes::new(),
+            counted: table.counted(),
+            table: Current::new(table),
+            stripes: Stripes::new()?,
             config: Mutex::new(config.clone()),
             mark_bits: indexes.next_power_of_two().trailing_zeros(),
             marks: AtomicUsize::new(0),
             monitor: Monitor::new(true),
             totals: Totals::default(),
+            id: BUFFERS.fetch_add(1, Ordering::Relaxed),
             seeds: AtomicU64::new(0),
         })
     }
@@ -109,26 +106,49 @@ impl<T: Table> Buffer<T> {
             .marks
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < most).then_some(taken + 1))
             .map_err(|_| NoMarkLeft(most))?;
-        Ok(Mark { number: number as u64, bits: self.mark_bits })
+        Ok(Mark::new(number, self.mark_bits))
     }
 
     /// A thread's visit. Pins an epoch: what is removed meanwhile is freed only after the visit has ended.
     #[must_use]
     pub fn visit(&self) -> Visit<'_, T> {
-        self.visit_with(crossbeam_epoch::pin())
+        Visit { buffer: self, seat: self.own_seat(), guard: crossbeam_epoch::pin(), _collection: Collection }
     }
 
-    /// A visit within an epoch that is pinned already.
-    #[must_use]
-    pub fn visit_with(&self, guard: Guard) -> Visit<'_, T> {
-        Visit { buffer: self, guard, seat: self.seat() }
+    /// This thread's seat, if no other visit has it.
+    fn own_seat(&self) -> Rc<Seat> {
+        /// Buffers that a thread may visit in turn.
+        const KEPT: usize = 8;
+        thread_local! {
+            static SEATS: RefCell<Vec<(u64, Rc<Seat>)>> = const { RefCell::new(Vec::new()) };
+        }
+        let kept = SEATS.try_with(|seats| {
+            let mut seats = seats.borrow_mut();
+            match seats.iter().find(|(id, seat)| *id == self.id && Rc::strong_count(seat) == 1) {
+                Some((_, seat)) => Rc::clone(seat),
+                None => {
+                    if seats.len() == KEPT {
+                        seats.remove(0);
+                    }
+                    let seat = Rc::new(self.seat());
+                    seats.push((self.id, Rc::clone(&seat)));
+                    seat
+                }
+            }
+        });
+        // Past the thread's destructors there is no list any more.
+        kept.unwrap_or_else(|_| Rc::new(self.seat()))
     }
 
     /// What a thread keeps between visits.
     #[must_use]
     pub fn seat(&self) -> Seat {
+        let random = Random::new(self.id << 32 ^ self.seeds.fetch_add(1, Ordering::Relaxed));
         Seat {
-            random: Random::new(self.seeds.fetch_add(1, Ordering::Relaxed)),
+            phase: (random.next() >> 32) as u32,
+            counted: self.counted,
+            warming: Cell::new(None),
+            random,
             tally: Tally::default(),
             filled: Cell::new(0),
             watch: Watch::new(),
@@ -139,16 +159,29 @@ impl<T: Table> Buffer<T> {
     /// be changed before what is returned is dropped, and the old entry to be retired after.
     ///
     /// `guard` pins the table for as long.
-    pub fn write<'b>(&'b self, hash: u64, guard: &'b Guard) -> Write<'b, T> {
+    ///
+    /// # Safety
+    /// As [`Buffer::table`].
+    #[allow(unsafe_code)]
+    pub unsafe fn write<'b>(&'b self, hash: u64, guard: &'b Guard) -> Write<'b, T> {
         let held = self.stripes.lock(hash);
-        let table = self.table.load(guard);
+        // SAFETY: the caller's promise.
+        let table = unsafe { self.table.load(guard) };
         let cleared = table.clear(hash);
         Write { buffer: self, table, hash, cleared, _held: held }
     }
 
     /// Forgets a pointer that was emitted with this hash: for memory that is about to be freed without a write.
-    pub fn forget(&self, hash: u64, pointer: Pointer, guard: &Guard) {
-        self.table.load(guard).forget(hash, pointer);
+    pub fn forget(&self, hash: u64, pointer: Pointer) {
+        self.pinned(|table| table.forget(hash, pointer));
+    }
+
+    /// Shows the table as it is now.
+    #[allow(unsafe_code)]
+    pub(crate) fn pinned<R>(&self, show: impl FnOnce(&T) -> R) -> R {
+        let guard = crossbeam_epoch::pin();
+        // SAFETY: `resize` retires tables to the default collector. Who resizes in another way promises that nobody does this.
+        show(unsafe { self.table.load(&guard) })
     }
 
     /// Takes the stripe of a hash, as the paper's `SLB_lock` does.
@@ -162,10 +195,16 @@ impl<T: Table> Buffer<T> {
     }
 
     /// The table as this guard sees it: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
+    ///
+    /// # Safety
+    /// The guard is of the collector to which old tables are retired, the default one or that of whom this buffer is resized by; or
+    /// nobody resizes it while the table is used.
     #[inline]
     #[must_use]
-    pub fn table<'g>(&self, guard: &'g Guard) -> &'g T {
-        self.table.load(guard)
+    #[allow(unsafe_code)]
+    pub unsafe fn table<'g>(&'g self, guard: &'g Guard) -> &'g T {
+        // SAFETY: the caller's promise.
+        unsafe { self.table.load(guard) }
     }
 
     /// Replaces the table by an empty one of another size, while it is used.
@@ -178,7 +217,11 @@ impl<T: Table> Buffer<T> {
         let mut config = self.config.lock();
         let resized = config.with_size_of(size);
         let table = resized.create()?;
-        self.table.replace(table, &guard);
+        // SAFETY: of the default collector, as the guards of visits are.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.table.replace(table, &guard);
+        }
         *config = resized;
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
         Ok(())
@@ -192,7 +235,12 @@ impl<T: Table> Buffer<T> {
     ///
     /// # Errors
     /// As [`Buffer::resize`].
-    pub fn resize_exclusively(
+    ///
+    /// # Safety
+    /// All who use the table hold a stripe, or have pinned `guard`'s collector. So nobody visits the buffer, or makes it forget,
+    /// unless that is the default one.
+    #[allow(unsafe_code)]
+    pub unsafe fn resize_exclusively(
         &self,
         size: usize,
         guard: &Guard,
@@ -203,7 +251,8 @@ impl<T: Table> Buffer<T> {
         let table = resized.create()?;
         let stripes = self.stripes.lock_all();
         publish(&table);
-        self.table.replace(table, guard);
+        // SAFETY: the caller's promise.
+        unsafe { self.table.replace(table, guard) };
         drop(stripes);
         *config = resized;
         Ok(())
@@ -227,6 +276,30 @@ impl<T: Table> Buffer<T> {
         self.monitor.watch(watching);
     }
 
+    /// The pointers of an index's warmest slots with their temperatures, warmest first. Walks over the table.
+    #[must_use]
+    pub fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
+        self.pinned(|table| table.hottest(most, mark))
+    }
+
+    /// Pointers that the table has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.pinned(T::capacity)
+    }
+
+    /// Pointers that it holds; counted by walking over it.
+    #[must_use]
+    pub fn occupancy(&self) -> usize {
+        self.pinned(T::occupancy)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.pinned(T::bytes)
+    }
+
     /// What the monitor has found.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
@@ -244,6 +317,11 @@ impl<T: Table> Buffer<T> {
 #[derive(Debug)]
 pub struct Seat {
     random: Random,
+    /// Added to the number of hits: seats that are soon left would else never come to the first that counts.
+    phase: u32,
+    counted: u32,
+    /// The hit that counted last.
+    warming: Cell<Option<(u64, usize)>>,
     tally: Tally,
     /// Free slots filled: not told to anyone, and so never reset.
     filled: Cell<u64>,
@@ -334,9 +412,33 @@ impl Seat {
 
     #[inline(always)]
     fn find<T: Table>(&self, table: &T, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        let found = table.find(hash, &self.random, accept);
-        count(if found.is_some() { &self.tally.hits } else { &self.tally.misses });
-        found
+        let Some((slot, pointer)) = table.find(hash, accept) else {
+            count(&self.tally.misses);
+            return None;
+        };
+        self.hit(table, hash, slot);
+        Some(pointer)
+    }
+
+    /// Counts a hit, and warms the slot if it is one that counts.
+    #[inline(always)]
+    fn hit<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+        /// The golden ratio of 2^32: its multiples are spread evenly, and with no period that a program's own could meet.
+        const STEP: u32 = 0x9e37_79b9;
+        let hits = self.tally.hits.get();
+        self.tally.hits.set(hits + 1);
+        if (hits as u32).wrapping_add(self.phase).wrapping_mul(STEP) <= self.counted {
+            self.warm(table, hash, slot);
+        }
+    }
+
+    /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
+    /// branches; were they to wait for memory, then all lookups behind them would, too.
+    #[inline(never)]
+    fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+        if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
+            table.warm(hash, slot, &self.random);
+        }
     }
 
     /// `guarded` runs the insertion if the stripe allows it.
@@ -363,8 +465,52 @@ impl Seat {
 #[derive(Debug)]
 pub struct Visit<'b, T: Table = Slb> {
     buffer: &'b Buffer<T>,
+    seat: Rc<Seat>,
     guard: Guard,
-    seat: Seat,
+    /// Dropped when the guard is.
+    _collection: Collection,
+}
+
+/// Sees to it that what is retired is also freed. An epoch is left, or pinned anew, without looking for what could be freed, and
+/// the occasional look that pinning takes does not keep up with readers who write a lot.
+#[derive(Debug)]
+struct Collection;
+
+thread_local! {
+    /// What this thread has retired since it last collected.
+    static RETIRED: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Collection {
+    /// Entries that may wait before a thread collects.
+    const MOST: u32 = 128;
+
+    /// Frees what can be, if much waits. To be called unpinned, or just pinned.
+    fn collect(&self) {
+        let much = RETIRED.try_with(|retired| {
+            let much = retired.get() >= Collection::MOST;
+            if much {
+                // First: what is freed may visit maps, and come here.
+                retired.set(0);
+            }
+            much
+        });
+        if much == Ok(true) {
+            crossbeam_epoch::pin().flush();
+        }
+    }
+}
+
+impl Drop for Collection {
+    fn drop(&mut self) {
+        self.collect();
+    }
+}
+
+/// To be called for each entry that is retired to the default collector.
+pub(crate) fn retired() {
+    // Past the thread's destructors others collect.
+    let _ = RETIRED.try_with(|retired| retired.set(retired.get() + 1));
 }
 
 impl<'b, T: Table> Visit<'b, T> {
@@ -385,6 +531,7 @@ impl<'b, T: Table> Visit<'b, T> {
     pub fn refresh(&mut self) {
         self.guard.repin();
         self.buffer.totals.take(&self.seat.tally);
+        self._collection.collect();
     }
 
     /// Whether the next so many lookups are to ask the table: the monitor's decision. Counts those that are not.
@@ -394,8 +541,10 @@ impl<'b, T: Table> Visit<'b, T> {
     }
 
     #[inline(always)]
+    #[allow(unsafe_code)]
     fn table(&self) -> &T {
-        self.buffer.table.load(&self.guard)
+        // SAFETY: pinned by the default collector: see the head of this module.
+        unsafe { self.buffer.table.load(&self.guard) }
     }
 
     /// The pointer emitted with this hash that `accept` takes, if the table has it.
@@ -410,11 +559,20 @@ impl<'b, T: Table> Visit<'b, T> {
         self.table().prefetch(hash);
     }
 
-    /// The pointer that is likely to be the answer.
+    /// The slot and the pointer that are likely to be the answer. To be [confirmed](Visit::confirm).
     #[inline(always)]
     #[must_use]
-    pub fn peek(&self, hash: u64) -> Option<Pointer> {
+    pub fn peek(&self, hash: u64) -> Option<(usize, Pointer)> {
         self.table().peek(hash)
+    }
+
+    /// Counts what was peeked at as a hit: the caller has found it to be the answer.
+    ///
+    /// # Panics
+    /// Perhaps, if the slot is not what [`Visit::peek`] gave.
+    #[inline(always)]
+    pub fn confirm(&self, hash: u64, slot: usize) {
+        self.seat.hit(self.table(), hash, slot);
     }
 
     /// To be taken after a miss and before the index is searched.
@@ -432,7 +590,9 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// Begins a write: see [`Buffer::write`].
     pub fn write(&self, hash: u64) -> Write<'_, T> {
-        let write = self.buffer.write(hash, &self.guard);
+        // SAFETY: as in `table`.
+        #[allow(unsafe_code)]
+        let write = unsafe { self.buffer.write(hash, &self.guard) };
         let tally = &self.seat.tally;
         count(&tally.invalidations);
         tally.cleared.set(tally.cleared.get() + write.cleared as u64);
@@ -465,7 +625,7 @@ impl Ownership {
     #[allow(unsafe_code)]
     pub(crate) fn table<'b, T: Table>(&self, buffer: &'b Buffer<T>) -> &'b T {
         // SAFETY: the table is replaced only by the owner, who then has nothing of the old one: see `of`.
-        buffer.table.load(unsafe { crossbeam_epoch::unprotected() })
+        unsafe { buffer.table.load(crossbeam_epoch::unprotected()) }
     }
 
     #[inline(always)]
@@ -481,6 +641,12 @@ impl Ownership {
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
         self.seat.find(self.table(buffer), hash, accept)
+    }
+
+    /// As [`Visit::confirm`].
+    #[inline(always)]
+    pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+        self.seat.hit(table, hash, slot);
     }
 
     pub(crate) fn emit<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
@@ -595,7 +761,7 @@ mod tests {
                     asked += 1;
                     true
                 });
-                assert_eq!(visit.peek(mark.on(hash)), answer);
+                assert_eq!(visit.peek(mark.on(hash)).map(|(_, found)| found), answer);
                 assert_eq!(answer.is_some(), asked == 1);
                 found += asked;
             }
@@ -672,7 +838,7 @@ mod tests {
         let emits = |ticket: &Ticket| {
             visit.emit(ticket, hash, pointer(1));
             let there = visit.find(hash, |_| true).is_some();
-            buffer.forget(hash, pointer(1), visit.guard());
+            buffer.forget(hash, pointer(1));
             there
         };
         let before = visit.ticket(hash);
@@ -696,7 +862,7 @@ mod tests {
         let visit = buffer.visit();
         let hash = 5 << Pointer::BITS;
         visit.emit(&visit.ticket(hash), hash, pointer(1));
-        let old = buffer.table(visit.guard());
+        let old = visit.table();
         for size in [0, 63, usize::MAX] {
             assert!(buffer.resize(size).is_err());
             assert!(visit.find(hash, |_| true).is_some());
@@ -704,7 +870,7 @@ mod tests {
         let ticket = visit.ticket(hash);
         buffer.resize(6400).unwrap();
         assert!(visit.find(hash, |_| true).is_none());
-        assert_eq!((buffer.table(visit.guard()).capacity(), old.capacity(), old.occupancy()), (700, 7, 1));
+        assert_eq!((visit.table().capacity(), old.capacity(), old.occupancy()), (700, 7, 1));
         visit.emit(&ticket, hash, pointer(1));
         assert!(visit.find(hash, |_| true).is_some(), "the ticket speaks of the index, not of the table");
         // A write that began before the table was replaced.

@@ -81,7 +81,7 @@ impl Default for Config {
 }
 
 /// Why a table could not be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
     /// Less than a line.

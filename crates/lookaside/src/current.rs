@@ -10,40 +10,47 @@
 
 #![allow(unsafe_code)]
 
-use crossbeam_epoch::{Atomic, Guard, Owned};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crossbeam_epoch::Guard;
 
 /// One `T`, replaceable.
 #[derive(Debug)]
-pub(crate) struct Current<T>(Atomic<T>);
+pub(crate) struct Current<T>(AtomicPtr<T>);
 
 impl<T: Send + Sync + 'static> Current<T> {
     pub(crate) fn new(first: T) -> Current<T> {
-        Current(Atomic::new(first))
+        Current(AtomicPtr::new(Box::into_raw(Box::new(first))))
     }
 
     /// The one in use.
+    ///
+    /// # Safety
+    /// `guard` is of the collector whose guards are given to `replace`; or nobody replaces it while what is returned is used.
     #[inline(always)]
-    pub(crate) fn load<'g>(&self, guard: &'g Guard) -> &'g T {
+    pub(crate) unsafe fn load<'g>(&'g self, _guard: &'g Guard) -> &'g T {
         // Acquire pairs with the release in `replace`: the table is seen as it was made.
-        let table = self.0.load(Ordering::Acquire, guard);
+        let table = self.0.load(Ordering::Acquire);
         // SAFETY: never null: made from a value, and replaced by values only. A replaced one is destroyed only after all
-        // guards that were pinned at the time are gone, and `guard` was pinned before the load.
-        unsafe { table.deref() }
+        // guards that were pinned at the time are gone, and the guard was pinned before the load.
+        unsafe { &*table }
     }
 
     /// Puts another in its place.
-    pub(crate) fn replace(&self, next: T, guard: &Guard) {
+    ///
+    /// # Safety
+    /// As `load`.
+    pub(crate) unsafe fn replace(&self, next: T, guard: &Guard) {
         // Release pairs with the acquire in `load`.
-        let old = self.0.swap(Owned::new(next), Ordering::AcqRel, guard);
+        let old = self.0.swap(Box::into_raw(Box::new(next)), Ordering::AcqRel);
         // SAFETY: no longer reachable, and the swap gave it to nobody else.
-        unsafe { guard.defer_destroy(old) };
+        unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old))) };
     }
 }
 
 impl<T> Drop for Current<T> {
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nobody reads, and nobody else owns it.
-        drop(unsafe { std::mem::replace(&mut self.0, Atomic::null()).into_owned() });
+        drop(unsafe { Box::from_raw(*self.0.get_mut()) });
     }
 }

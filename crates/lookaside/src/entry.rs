@@ -66,7 +66,10 @@ impl Dead {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
         let free = || unsafe { (self.free)(self.address) };
         // Nobody sees what a panic left half done: the entry is gone.
-        drop(catch_unwind(AssertUnwindSafe(free)));
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(free)) {
+            // Its own destructor might panic, too.
+            std::mem::forget(payload);
+        }
     }
 }
 
@@ -76,12 +79,12 @@ pub(crate) trait Reclaim: Send + Sync {
     fn retire(self: Arc<Self>, dead: Dead);
 }
 
-/// A key and its value. The hash and the key come first: they are in the line that the pointer names, which a hit reads.
+/// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small.
 #[repr(C)]
 struct Entry<K, V> {
-    hash: u64,
     key: K,
     value: V,
+    hash: u64,
     handles: AtomicUsize,
     reclaim: Arc<dyn Reclaim>,
 }
@@ -174,8 +177,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     ///
     /// # Safety
     /// The address came from [`Handle::into_raw`] of a handle of this type. Each handle is taken back, to be dropped, at
-    /// most once; and while it is only looked at, either nobody has dropped it, or the pin under which the index was
-    /// searched is older than that.
+    /// most once; and while it is only looked at, it is not cloned, and either nobody has dropped it, or the pin under which
+    /// the index was searched is older than that.
     #[must_use]
     pub unsafe fn from_raw(address: usize) -> Handle<K, V> {
         let entry = std::ptr::with_exposed_provenance_mut(address);

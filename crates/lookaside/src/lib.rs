@@ -53,6 +53,7 @@ mod bucket;
 mod config;
 mod lines;
 mod log_table;
+mod mark;
 mod random;
 mod slb;
 mod stlt;
@@ -67,6 +68,8 @@ mod buffer;
 mod current;
 #[cfg(not(loom))]
 mod entry;
+#[cfg(not(loom))]
+mod folding;
 #[cfg(not(loom))]
 pub mod index;
 #[cfg(not(loom))]
@@ -85,6 +88,7 @@ mod loom_tests;
 
 pub use bucket::CounterPolicy;
 pub use config::{Admission, Config, CreateError};
+pub use mark::{Mark, NoMarkLeft};
 pub use pages::PageKind;
 pub use random::Random;
 pub use slb::Slb;
@@ -95,8 +99,9 @@ pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {
-    buffer::{Buffer, Mark, NoMarkLeft, Seat, Visit, Write},
+    buffer::{Buffer, Seat, Visit, Write},
     entry::{Found, Handle, Pin, Sought},
+    folding::{FoldingHasher, FoldingState},
     map::{Map, RandomState, Reader, Removed},
     monitor::Verdict,
     owned::OwnedMap,

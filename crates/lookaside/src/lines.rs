@@ -13,3 +13,16 @@ pub(crate) type Lines<L> = Box<[L]>;
 pub(crate) fn index(hash: u64, lines: usize) -> usize {
     (((hash & 0xffff_ffff) * lines as u64) >> 32) as usize
 }
+
+/// The line of a hash.
+///
+/// # Panics
+/// In debug builds, if there is none: tables have at least one.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn line<L>(lines: &[L], hash: u64) -> &L {
+    debug_assert!(!lines.is_empty());
+    // SAFETY: 32 bits of the product's upper half, of a number below 2^32 and that of the lines: less than the latter.
+    // Tables have at least one line: see `crate::config::lines_of`.
+    unsafe { lines.get_unchecked(index(hash, lines.len())) }
+}

@@ -27,10 +27,12 @@ use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
-use crate::buffer::{Buffer, Mark, NoMarkLeft, Visit};
+use crate::buffer::{Buffer, Visit, retired};
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
+use crate::folding::FoldingState;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore};
+use crate::mark::{Mark, NoMarkLeft};
 use crate::shared::SharedBuffer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
@@ -40,15 +42,16 @@ use crate::table::{Parameters, Table};
 pub(crate) const GROUP: usize = 16;
 
 /// How keys are hashed where nothing else is said.
-pub type RandomState = foldhash::quality::RandomState;
+pub type RandomState = FoldingState;
 
 impl<T: Table> Reclaim for Buffer<T> {
     fn retire(self: Arc<Self>, dead: Dead) {
+        retired();
         let guard = crossbeam_epoch::pin();
         let forget_and_free = move || {
             let guard = crossbeam_epoch::pin();
             if let Some(pointer) = dead.pointer() {
-                self.forget(dead.hash, pointer, &guard);
+                self.forget(dead.hash, pointer);
             }
             // SAFETY: nobody has a handle, and whoever was about to emit it has left; it is in no table any more, and
             // whoever read it there will have left when this runs. Once. Entries are `Send` and `'static`.
@@ -209,6 +212,15 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         unsafe { Pin::new(&self.map.buffer.0) }
     }
 
+    /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole table.
+    #[must_use]
+    pub fn hottest(&self, most: usize) -> Vec<(&K, &V, u8)> {
+        let hottest = self.map.buffer.0.hottest(most, self.map.mark).into_iter();
+        // SAFETY: as in `look`: this map's mark, and pinned before the table was read.
+        let found = hottest.map(|(pointer, degrees)| (unsafe { Found::<K, V>::at(pointer) }, degrees));
+        found.map(|(found, degrees)| (found.key(), found.value(), degrees)).collect()
+    }
+
     /// The value of a key.
     #[inline]
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
@@ -244,7 +256,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         let holds = |pointer| {
             // SAFETY: as above.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            found.hash() == hash && found.key().borrow() == key
+            found.key().borrow() == key
         };
         // SAFETY: as above.
         self.visit.find(hash, holds).map(|pointer| unsafe { Found::at(pointer) })
@@ -295,19 +307,29 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
             *hash = self.hash(key);
             self.visit.prefetch(*hash);
         }
-        for &hash in &hashes[..keys.len()] {
-            if let Some(pointer) = self.visit.peek(hash) {
+        // What is peeked at is an answer of this moment, like any found in the table: it need not be looked for again.
+        let mut peeked = [None; GROUP];
+        for (&hash, peeked) in hashes[..keys.len()].iter().zip(&mut peeked) {
+            *peeked = self.visit.peek(hash);
+            if let Some((_, pointer)) = *peeked {
                 prefetch::<K, V>(pointer);
             }
         }
         let (mut missed, mut misses) = ([0; GROUP], 0);
         for (i, (&key, value)) in keys.iter().zip(&mut *values).enumerate() {
-            match self.look(hashes[i], key) {
-                Some(found) => *value = Some(found.value()),
-                None => {
-                    missed[misses] = i;
-                    misses += 1;
-                }
+            // SAFETY: as in `look`.
+            let peeked = peeked[i].map(|(slot, pointer)| (slot, unsafe { Found::<K, V>::at(pointer) }));
+            if let Some((slot, found)) = peeked
+                && found.key().borrow() == key
+            {
+                self.visit.confirm(hashes[i], slot);
+                *value = Some(found.value());
+            } else if let Some(found) = self.look(hashes[i], key) {
+                // Behind another with the same tag, or put there since.
+                *value = Some(found.value());
+            } else {
+                missed[misses] = i;
+                misses += 1;
             }
         }
         if misses > 0 {

@@ -145,8 +145,8 @@ enum Phase {
 /// One thread's part.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    left: Cell<u32>,
-    uses_table: Cell<bool>,
+    /// Lookups until the block ends; negative in blocks without the table.
+    left: Cell<i32>,
     phase: Cell<Phase>,
     interval: Cell<u32>,
     began: Cell<Option<Instant>>,
@@ -161,7 +161,6 @@ impl Watch {
     pub(crate) fn new() -> Watch {
         Watch {
             left: Cell::new(0),
-            uses_table: Cell::new(true),
             phase: Cell::new(Phase::Decided),
             interval: Cell::new(SHORTEST),
             began: Cell::new(None),
@@ -181,11 +180,17 @@ impl Watch {
         filled: &Cell<u64>,
         capacity: impl Fn() -> usize,
     ) -> bool {
-        match self.left.get().checked_sub(lookups) {
-            Some(left) => self.left.set(left),
-            None => self.next_block(monitor, filled.get(), capacity()),
+        let (left, lookups) = (self.left.get(), lookups as i32);
+        if left >= lookups {
+            self.left.set(left - lookups);
+            return true;
         }
-        self.uses_table.get()
+        if left <= -lookups {
+            self.left.set(left + lookups);
+            return false;
+        }
+        self.next_block(monitor, filled.get(), capacity());
+        self.left.get() >= 0
     }
 
     #[cold]
@@ -240,8 +245,8 @@ impl Watch {
 
     fn begin(&self, phase: Phase, uses_table: bool, blocks: u32) {
         self.phase.set(phase);
-        self.uses_table.set(uses_table);
-        self.left.set(BLOCK * blocks - 1);
+        let left = (BLOCK * blocks) as i32 - 1;
+        self.left.set(if uses_table { left } else { -left });
         self.began.set(Some(Instant::now()));
     }
 }

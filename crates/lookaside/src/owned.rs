@@ -22,6 +22,7 @@ use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::index::{Discard, Find, Scan, Store};
 use crate::map::{GROUP, RandomState, Removed};
+use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::slb::Slb;
 use crate::stats::Counts;
@@ -158,6 +159,27 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         unsafe { Pin::new(&self.graveyard) }
     }
 
+    /// Entries that the table has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.ownership.table(self.buffer()).capacity()
+    }
+
+    /// Entries that the table holds; counted by walking over it.
+    #[must_use]
+    pub fn occupancy(&self) -> usize {
+        self.ownership.table(self.buffer()).occupancy()
+    }
+
+    /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole table.
+    #[must_use]
+    pub fn hottest(&self, most: usize) -> Vec<(&K, &V, u8)> {
+        let hottest = self.ownership.table(self.buffer()).hottest(most, Mark::new(0, 0)).into_iter();
+        // SAFETY: as in `look`.
+        let found = hottest.map(|(pointer, degrees)| (unsafe { Found::<K, V>::at(pointer) }, degrees));
+        found.map(|(found, degrees)| (found.key(), found.value(), degrees)).collect()
+    }
+
     /// The value of a key.
     #[inline]
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
@@ -191,7 +213,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         let holds = |pointer| {
             // SAFETY: as above.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            found.hash() == hash && found.key().borrow() == key
+            found.key().borrow() == key
         };
         // SAFETY: as above.
         self.ownership.find(self.buffer(), hash, holds).map(|pointer| unsafe { Found::at(pointer) })
@@ -241,20 +263,29 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
             *hash = self.hasher.hash_one(key);
             table.prefetch(*hash);
         }
-        for &hash in &hashes[..keys.len()] {
-            if let Some(pointer) = table.peek(hash) {
+        let mut peeked = [None; GROUP];
+        for (&hash, peeked) in hashes[..keys.len()].iter().zip(&mut peeked) {
+            *peeked = table.peek(hash);
+            if let Some((_, pointer)) = *peeked {
                 prefetch::<K, V>(pointer);
             }
         }
         let mut sought = [keys[0]; GROUP];
         let (mut missed, mut misses) = ([0; GROUP], 0);
         for (i, (&key, value)) in keys.iter().zip(&mut *values).enumerate() {
-            match self.look(hashes[i], key) {
-                Some(found) => *value = Some(found.value()),
-                None => {
-                    (missed[misses], sought[misses]) = (i, key);
-                    misses += 1;
-                }
+            // SAFETY: as in `look`. Nothing is written to the table before all are looked at.
+            let peeked = peeked[i].map(|(slot, pointer)| (slot, unsafe { Found::<K, V>::at(pointer) }));
+            if let Some((slot, found)) = peeked
+                && found.key().borrow() == key
+            {
+                self.ownership.confirm(table, hashes[i], slot);
+                *value = Some(found.value());
+            } else if let Some(found) = self.look(hashes[i], key) {
+                // Behind another with the same tag.
+                *value = Some(found.value());
+            } else {
+                (missed[misses], sought[misses]) = (i, key);
+                misses += 1;
             }
         }
         let mut found = [None; GROUP];

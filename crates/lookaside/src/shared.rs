@@ -64,18 +64,18 @@ impl<T: Table> SharedBuffer<T> {
     /// Entries that the table has room for.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.0.table(&crossbeam_epoch::pin()).capacity()
+        self.0.capacity()
     }
 
     /// Entries that the table holds; counted by walking over it.
     #[must_use]
     pub fn occupancy(&self) -> usize {
-        self.0.table(&crossbeam_epoch::pin()).occupancy()
+        self.0.occupancy()
     }
 
     /// Bytes of the table.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.0.table(&crossbeam_epoch::pin()).bytes()
+        self.0.bytes()
     }
 }

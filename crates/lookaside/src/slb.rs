@@ -17,8 +17,9 @@ use atomics::{AtomicUsize, Ordering};
 
 use crate::bucket::{Bucket, SLOTS};
 use crate::config::{Admission, Config, CreateError, lines_of};
-use crate::lines::{Lines, index};
+use crate::lines::{Lines, line};
 use crate::log_table::LogTable;
+use crate::mark::Mark;
 use crate::random::Random;
 use crate::table::{Emission, Parameters, Table};
 use crate::word::{Pointer, Word};
@@ -51,7 +52,7 @@ impl Slb {
 
     #[inline(always)]
     fn bucket(&self, hash: u64) -> &Bucket {
-        &self.buckets[index(hash, self.buckets.len())]
+        line(&self.buckets, hash)
     }
 
     fn is_full(&self) -> bool {
@@ -111,13 +112,17 @@ unsafe impl Table for Slb {
     type Config = Config;
 
     #[inline(always)]
-    fn find(&self, hash: u64, random: &Random, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.bucket(hash).find(hash, self.config.counters, random, accept)
+    fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<(usize, Pointer)> {
+        self.bucket(hash).find(hash, accept)
     }
 
-    #[inline(always)]
-    fn peek(&self, hash: u64) -> Option<Pointer> {
-        self.bucket(hash).peek(hash)
+    fn counted(&self) -> u32 {
+        self.config.counters.counted()
+    }
+
+    #[inline]
+    fn warm(&self, hash: u64, slot: usize, random: &Random) {
+        self.bucket(hash).raise(slot, self.config.counters, random);
     }
 
     #[inline(always)]
@@ -203,10 +208,11 @@ unsafe impl Table for Slb {
         self.buckets.iter().flat_map(Bucket::words).filter(|(_, word)| *word != Word::EMPTY).count()
     }
 
-    fn hottest(&self, most: usize) -> Vec<(Pointer, u8)> {
+    fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
         let slots = self.buckets.iter().flat_map(|bucket| {
             let temperatures = bucket.temperatures();
-            bucket.words().filter_map(move |(slot, word)| Some((word.pointer()?, temperatures[slot])))
+            let own = bucket.words().filter(move |(_, word)| mark.is_on(word.0));
+            own.filter_map(move |(slot, word)| Some((word.pointer()?, temperatures[slot])))
         });
         warmest(slots, most)
     }
@@ -252,12 +258,12 @@ mod tests {
     }
 
     fn holds(table: &Slb, hash: u64, pointer: Pointer) -> bool {
-        table.find(hash, &Random::new(0), |found| found == pointer).is_some()
+        table.find(hash, |found| found == pointer).is_some()
     }
 
     /// Hits it often.
     fn warm(table: &Slb, hash: u64, random: &Random) {
-        (0..1000).for_each(|_| assert!(table.find(hash, random, |_| true).is_some()));
+        (0..1000).for_each(|_| assert!(table.hit(hash, random, |_| true).is_some()));
     }
 
     /// Emits one key after the other until the table is full.
@@ -419,13 +425,13 @@ mod tests {
         let (table, random) = (config.create().unwrap(), Random::new(5));
         for key in 0..20 {
             assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);
-            (0..key).for_each(|_| assert!(holds(&table, hash(key), pointer(key))));
+            (0..key).for_each(|_| assert!(table.hit(hash(key), &random, |_| true).is_some()));
         }
         let expected = |most: u64| -> Vec<_> {
             (0..20).rev().take(most as usize).map(|key| (pointer(key), key as u8 + 1)).collect()
         };
         for most in [0, 1, 3, 20, 100] {
-            assert_eq!(table.hottest(most as usize), expected(most));
+            assert_eq!(table.hottest(most as usize, Mark::new(0, 0)), expected(most));
         }
     }
 }

@@ -25,6 +25,7 @@ use pages::PageKind;
 
 use crate::config::CreateError;
 use crate::lines::Lines;
+use crate::mark::Mark;
 use crate::random::Random;
 use crate::slb::warmest;
 use crate::table::{Emission, Parameters, Table};
@@ -195,25 +196,36 @@ unsafe impl Table for Stlt {
     type Config = StltConfig;
 
     #[inline(always)]
-    fn find(&self, hash: u64, random: &Random, mut accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        for (cell, row) in self.set(hash) {
+    fn find(&self, hash: u64, mut accept: impl FnMut(Pointer) -> bool) -> Option<(usize, Pointer)> {
+        for (way, (_, row)) in self.set(hash).enumerate() {
             if row.is_for(hash)
                 && let Some(pointer) = row.pointer()
                 && accept(pointer)
             {
-                let counter = row.counter();
-                if counter < MOST && (counter == 0 || random.next() >> (64 - counter) == 0) {
-                    exchange(cell, row, Row(row.0 + (1 << COUNTER_SHIFT)));
-                }
-                return Some(pointer);
+                return Some((way, pointer));
             }
         }
         None
     }
 
+    /// Each one: how seldom a counter is raised is its own affair.
+    fn counted(&self) -> u32 {
+        u32::MAX
+    }
+
     #[inline(always)]
-    fn peek(&self, hash: u64) -> Option<Pointer> {
-        self.set(hash).filter(|(_, row)| row.is_for(hash)).find_map(|(_, row)| row.pointer())
+    fn warm(&self, hash: u64, slot: usize, random: &Random) {
+        let cell = self.cell(self.first_row(hash) + slot);
+        // Relaxed: of the pointer nothing is made but the same word again.
+        let row = Row(cell.load(Ordering::Relaxed));
+        let counter = row.counter();
+        if row.is_for(hash)
+            && row.pointer().is_some()
+            && counter < MOST
+            && (counter == 0 || random.next() >> (64 - counter) == 0)
+        {
+            exchange(cell, row, Row(row.0 + (1 << COUNTER_SHIFT)));
+        }
     }
 
     #[inline(always)]
@@ -290,8 +302,10 @@ unsafe impl Table for Stlt {
         self.all().filter(|row| row.pointer().is_some()).count()
     }
 
-    fn hottest(&self, most: usize) -> Vec<(Pointer, u8)> {
-        warmest(self.all().filter_map(|row| Some((row.pointer()?, row.counter() as u8))), most)
+    fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
+        // The sub-integer where the hash has it.
+        let own = self.all().filter(|row| mark.is_on(row.0 >> Pointer::BITS << (64 - SUB_INTEGER_BITS)));
+        warmest(own.filter_map(|row| Some((row.pointer()?, row.counter() as u8))), most)
     }
 
     fn bytes(&self) -> usize {
@@ -319,7 +333,7 @@ mod tests {
     }
 
     fn holds(table: &Stlt, random: &Random, key: u64) -> bool {
-        table.find(hash(key), random, |found| found == pointer(key)).is_some()
+        table.hit(hash(key), random, |found| found == pointer(key)).is_some()
     }
 
     #[test]
@@ -332,10 +346,8 @@ mod tests {
                 assert_eq!(table.insert(hash(key), pointer(key), &random), Emission::Admitted);
                 assert_eq!(table.insert(hash(key), pointer(key), &random), Emission::Present);
             }
-            assert!(
-                (0..many)
-                    .all(|key| holds(&table, &random, key) && table.peek(hash(key)) == Some(pointer(key)))
-            );
+            assert!((0..many).all(|key| holds(&table, &random, key)
+                && table.peek(hash(key)).is_some_and(|(_, found)| found == pointer(key))));
             assert_eq!(table.insert(hash(many), pointer(many), &random), Emission::Replaced);
             assert_eq!((table.occupancy(), table.capacity()), (ways as usize, 64));
             assert_eq!((0..=many).filter(|&key| holds(&table, &random, key)).count(), ways as usize);
@@ -365,7 +377,7 @@ mod tests {
         let (table, random) = (table(4, Ways::Four), Random::new(1));
         table.insert(hash(0), pointer(0), &random);
         let mut hits = 0u64;
-        while table.hottest(1)[0].1 < 15 {
+        while table.hottest(1, Mark::new(0, 0))[0].1 < 15 {
             assert!(holds(&table, &random, 0));
             hits += 1;
             assert!(hits < 1 << 20);
@@ -375,8 +387,12 @@ mod tests {
         for _ in 0..1 << 17 {
             assert!(holds(&table, &random, 0));
         }
-        assert_eq!(table.hottest(9), [(pointer(0), 15)]);
-        assert_eq!(table.peek(hash(0)), Some(pointer(0)), "the counter did not run over into anything");
+        assert_eq!(table.hottest(9, Mark::new(0, 0)), [(pointer(0), 15)]);
+        assert_eq!(
+            table.peek(hash(0)).map(|(_, found)| found),
+            Some(pointer(0)),
+            "the counter did not run over into anything"
+        );
     }
 
     #[test]
@@ -420,23 +436,23 @@ mod tests {
             table.insert(hash(8), pointer(10 + key), &random);
         }
         // A hit raises a counter, which must not hide the row.
-        assert!(table.find(hash(8), &random, |found| found == pointer(11)).is_some());
+        assert!(table.hit(hash(8), &random, |found| found == pointer(11)).is_some());
         table.forget(hash(8), pointer(11));
         table.forget(hash(8), pointer(0));
         assert_eq!(table.occupancy(), 5);
-        assert!(table.find(hash(7), &random, |found| found == pointer(1)).is_some());
+        assert!(table.hit(hash(7), &random, |found| found == pointer(1)).is_some());
         assert_eq!(table.clear(hash(7)), 3);
         assert_eq!((table.clear(hash(7)), table.occupancy()), (0, 2));
-        assert_eq!(table.find(hash(8), &random, |found| found == pointer(12)), Some(pointer(12)));
-        assert_eq!(table.find(hash(7), &random, |_| true), None);
+        assert_eq!(table.hit(hash(8), &random, |found| found == pointer(12)), Some(pointer(12)));
+        assert_eq!(table.hit(hash(7), &random, |_| true), None);
     }
 
     #[test]
     fn a_hash_without_a_sub_integer_does_not_find_empty_rows() {
         let (table, random) = (table(4, Ways::Four), Random::new(1));
-        assert_eq!(table.find(0, &random, |_| panic!("empty rows point nowhere")), None);
+        assert_eq!(table.hit(0, &random, |_| panic!("empty rows point nowhere")), None);
         assert_eq!((table.peek(0), table.clear(0)), (None, 0));
         assert_eq!(table.insert(0, pointer(1), &random), Emission::Admitted);
-        assert_eq!(table.peek(0), Some(pointer(1)));
+        assert_eq!(table.peek(0).map(|(_, found)| found), Some(pointer(1)));
     }
 }

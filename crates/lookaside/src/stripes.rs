@@ -10,7 +10,8 @@
 //! # Who reads, who writes
 //!
 //! 1024 words, chosen by ten bits of the hash, a cache line each. Even is free, odd is held, and every *write* leaves the
-//! word two further on.
+//! word two further on. The ten bits are of the tag, of either table: who holds a stripe is asked about no entry of
+//! another one, and so may compare what it is asked about without an epoch, as the paper does, whatever others free.
 //!
 //! ```text
 //!   miss:    ticket = word            write:   word odd (wait while it is)
@@ -37,7 +38,7 @@
 //! # Memory model
 //!
 //! The ticket's load is an acquire, so the search of the index is not made before it. Closing a write is a release: who
-//! takes a ticket from a closed word sees the index as that write left it. `emit`'s exchange is an acquire and a release;
+//! takes a ticket from a closed word sees the index as that write left it. `emit`'s exchange is an acquire;
 //! success means that it read the very number the ticket was, and numbers never come back until 2^63 writes were made. The
 //! opening exchange of a write is an acquire, and the clears after it are exchanges that follow it in the order of each
 //! slot: an emission that came before, under the same word, is seen and cleared.
@@ -53,7 +54,9 @@
 //! Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012.
 
 use atomics::{AtomicU64, Ordering, spin_loop, yield_now};
-use crossbeam_utils::CachePadded;
+
+use crate::config::CreateError;
+use crate::lines::Lines;
 
 /// Stripes, as in the paper.
 #[cfg(not(loom))]
@@ -87,19 +90,41 @@ impl Ticket {
     }
 }
 
+/// A word, and nothing else in the lines that the processor fetches with it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Stripe(AtomicU64);
+
+// SAFETY: an atomic integer, for which zero is a value: free.
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+unsafe impl pages::Zeroed for Stripe {}
+
 /// The words.
 #[derive(Debug)]
-pub(crate) struct Stripes(Box<[CachePadded<AtomicU64>]>);
+pub(crate) struct Stripes(Lines<Stripe>);
 
 impl Stripes {
-    pub(crate) fn new() -> Stripes {
-        Stripes((0..STRIPES).map(|_| CachePadded::new(AtomicU64::new(0))).collect())
+    #[cfg(not(loom))]
+    pub(crate) fn new() -> Result<Stripes, CreateError> {
+        Ok(Stripes(Lines::map(STRIPES, pages::PageKind::Base)?))
     }
 
-    /// Bits of the hash that choose neither the bucket in a small table nor the tag.
+    #[cfg(loom)]
+    pub(crate) fn new() -> Result<Stripes, CreateError> {
+        Ok(Stripes((0..STRIPES).map(|_| Stripe::default()).collect()))
+    }
+
+    /// Of the tag's bits some that the sub-integer of the other table has, too; the highest are the same for all keys of an
+    /// index that shares its table.
     #[inline(always)]
     pub(crate) fn stripe_of(hash: u64) -> usize {
-        (hash >> 32) as usize % STRIPES
+        (hash >> 52) as usize % STRIPES
+    }
+
+    #[inline(always)]
+    fn word(&self, stripe: usize) -> &AtomicU64 {
+        &self.0[stripe].0
     }
 
     /// Before the index is searched for a key of this hash.
@@ -107,7 +132,7 @@ impl Stripes {
     pub(crate) fn ticket(&self, hash: u64) -> Ticket {
         let stripe = Stripes::stripe_of(hash);
         // pairs with the release in `Held::drop`: who reads an even word sees what the write before it did.
-        let word = self.0[stripe].load(Ordering::Acquire);
+        let word = self.word(stripe).load(Ordering::Acquire);
         Ticket { stripe, word: (word & 1 == 0).then_some(word) }
     }
 
@@ -115,7 +140,7 @@ impl Stripes {
     #[inline]
     pub(crate) fn with_ticket<T>(&self, ticket: &Ticket, put: &mut dyn FnMut() -> T) -> Option<T> {
         let ticketed = ticket.word?;
-        let word = &self.0[ticket.stripe];
+        let word = self.word(ticket.stripe);
         // acquire pairs with the releases below and in `Held::drop`: what others put in is seen; a failure ends it.
         word.compare_exchange(ticketed, ticketed | 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let outcome = put();
@@ -126,24 +151,24 @@ impl Stripes {
 
     /// Takes a stripe for a write, waiting for whoever holds it.
     pub(crate) fn lock(&self, hash: u64) -> Held<'_> {
-        let word = &self.0[Stripes::stripe_of(hash)];
+        let word = self.word(Stripes::stripe_of(hash));
         Held { word, taken: acquire(word) }
     }
 
     /// Takes all of them, one after the other, waiting for whoever holds one.
     #[cfg(not(loom))]
     pub(crate) fn lock_all(&self) -> Vec<Held<'_>> {
-        self.0.iter().map(|word| Held { word, taken: acquire(word) }).collect()
+        self.0.iter().map(|Stripe(word)| Held { word, taken: acquire(word) }).collect()
     }
 
     /// The paper's lock, whose holder is trusted to give it back: see [`Stripes::unlock_raw`].
     pub(crate) fn lock_raw(&self, hash: u64) {
-        acquire(&self.0[Stripes::stripe_of(hash)]);
+        acquire(self.word(Stripes::stripe_of(hash)));
     }
 
     /// Gives back what [`Stripes::lock_raw`] took. Does nothing if the stripe is not held.
     pub(crate) fn unlock_raw(&self, hash: u64) {
-        let word = &self.0[Stripes::stripe_of(hash)];
+        let word = self.word(Stripes::stripe_of(hash));
         let now = word.load(Ordering::Relaxed);
         if now & 1 == 1 {
             // pairs with the acquires of `acquire`, `ticket` and `with_ticket`.

@@ -7,6 +7,7 @@
 //! been removed is the affair of [`crate::stripes`].
 
 use crate::config::CreateError;
+use crate::mark::Mark;
 use crate::random::Random;
 use crate::word::Pointer;
 
@@ -52,11 +53,29 @@ pub unsafe trait Table: Send + Sync + Sized + 'static {
     /// Its parameters.
     type Config: Parameters<Table = Self>;
 
-    /// A pointer emitted with this hash that `accept` takes; it is asked about each one whose tag agrees.
-    fn find(&self, hash: u64, random: &Random, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer>;
+    /// A pointer emitted with this hash that `accept` takes, and the slot that it is in; `accept` is asked about each one
+    /// whose tag agrees.
+    fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<(usize, Pointer)>;
 
-    /// A pointer that [`Table::find`] would ask about, to prefetch what it points to. Often the right one.
-    fn peek(&self, hash: u64) -> Option<Pointer>;
+    /// What [`Table::find`] would ask about first. Nearly always the right one.
+    fn peek(&self, hash: u64) -> Option<(usize, Pointer)> {
+        self.find(hash, |_| true)
+    }
+
+    /// How many of 2^32 hits are to be followed by [`Table::warm`], less one.
+    fn counted(&self) -> u32;
+
+    /// Warms a slot that was found with this hash. It may hold another's entry by now.
+    fn warm(&self, hash: u64, slot: usize, random: &Random);
+
+    /// [`Table::find`], and the hit counted if chance will have it: for who keeps no [`crate::Seat`].
+    fn hit(&self, hash: u64, random: &Random, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        let (slot, pointer) = self.find(hash, accept)?;
+        if random.next() >> 32 <= u64::from(self.counted()) {
+            self.warm(hash, slot, random);
+        }
+        Some(pointer)
+    }
 
     /// Asks for the memory that a call with this hash will touch.
     fn prefetch(&self, hash: u64);
@@ -79,8 +98,8 @@ pub unsafe trait Table: Send + Sync + Sized + 'static {
     /// Pointers that it holds; counted by walking over it.
     fn occupancy(&self) -> usize;
 
-    /// The pointers of the warmest slots with their temperatures, warmest first, at most `most`. Walks over the table.
-    fn hottest(&self, most: usize) -> Vec<(Pointer, u8)>;
+    /// The pointers of an index's warmest slots with their temperatures, warmest first, at most `most`. Walks over the table.
+    fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)>;
 
     /// Bytes of memory.
     fn bytes(&self) -> usize;

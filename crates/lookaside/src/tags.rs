@@ -1,15 +1,14 @@
 //! Comparing the tags of a bucket, all at once.
 //!
 //! ```text
-//!   load       two words each, four times for a line
-//!   shuffle    the high halves of four words
-//!   shift      their high 16 bits alone, with sign
-//!   pack       all eight in one register
-//!   compare    with the tag sought; the bytes' signs are the set
+//!   load       two words each, twice for a line
+//!   shuffle    with the next two: the high halves of four words, twice
+//!   compare    all their 16-bit parts with the tag sought
+//!   pack       both to bytes; the signs of the odd ones are the set
 //! ```
 //!
-//! The eighth word holds the counters and is taken out. The set is a hint: whoever follows it loads the slot by itself and
-//! looks at the tag again.
+//! Of each word two parts are compared, of which the higher is the tag: the other's outcome is taken out, and so is the eighth
+//! word, which holds the counters. The set is a hint: whoever follows it loads the slot by itself and looks at the tag again.
 //!
 //! The loads race with writers, who store words whole. In the language that is for atomic loads only, and it knows none of
 //! a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte half the
@@ -23,9 +22,10 @@
 use atomics::AtomicU64;
 
 use crate::bucket::{Bucket, SLOTS};
+#[cfg(any(test, loom, miri, not(target_arch = "x86_64")))]
 use crate::word::Pointer;
 
-/// Slots of a bucket: of slot n, bits 2n and 2n + 1.
+/// Slots of a bucket: of slot n, bit 2n + 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotSet(u32);
 
@@ -35,7 +35,6 @@ impl Iterator for SlotSet {
     #[inline(always)]
     fn next(&mut self) -> Option<usize> {
         let first = (self.0 != 0).then(|| self.0.trailing_zeros() as usize / 2);
-        self.0 &= self.0.wrapping_sub(1);
         self.0 &= self.0.wrapping_sub(1);
         first
     }
@@ -55,7 +54,7 @@ pub(crate) fn in_bucket(bucket: &Bucket, slots: &[AtomicU64; SLOTS], hash: u64) 
 pub(crate) fn portable(slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
     let has_tag = |cell: &AtomicU64| (cell.load(atomics::Ordering::Relaxed) ^ hash) >> Pointer::BITS == 0;
     let slots = slots.iter().enumerate();
-    SlotSet(slots.fold(0, |set, (slot, cell)| set | (u32::from(has_tag(cell)) * 0b11) << (2 * slot)))
+    SlotSet(slots.fold(0, |set, (slot, cell)| set | u32::from(has_tag(cell)) << (2 * slot + 1)))
 }
 
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
@@ -63,27 +62,24 @@ pub(crate) fn portable(slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
 fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
     use std::arch::asm;
     use std::arch::x86_64::{
-        __m128i, _mm_castps_si128, _mm_castsi128_ps, _mm_cmpeq_epi16, _mm_movemask_epi8, _mm_packs_epi32,
-        _mm_set1_epi16, _mm_shuffle_ps, _mm_srai_epi32,
+        __m128i, _mm_cmpeq_epi16, _mm_cvtsi64_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_shuffle_epi32,
+        _mm_shufflelo_epi16,
     };
     let start = std::ptr::from_ref(bucket);
-    let (a, b, c, d): (__m128i, __m128i, __m128i, __m128i);
+    let (low, high): (__m128i, __m128i);
     // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
     unsafe {
-        asm!("movdqa {a}, [{start}]", "movdqa {b}, [{start} + 16]", "movdqa {c}, [{start} + 32]", "movdqa {d}, [{start} + 48]",
-            start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = out(xmm_reg) d,
-            options(nostack, preserves_flags));
+        asm!("movaps {low}, [{start}]", "movaps {high}, [{start} + 32]",
+            "shufps {low}, [{start} + 16], 0xdd", "shufps {high}, [{start} + 48], 0xdd",
+            start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
+            options(nostack, preserves_flags, readonly));
     }
     // SAFETY: these instructions belong to every x86-64.
     let set = unsafe {
-        let high = |a, b| {
-            let halves = _mm_shuffle_ps::<0b11_01_11_01>(_mm_castsi128_ps(a), _mm_castsi128_ps(b));
-            _mm_srai_epi32::<16>(_mm_castps_si128(halves))
-        };
-        let tags = _mm_packs_epi32(high(a, b), high(c, d));
-        _mm_movemask_epi8(_mm_cmpeq_epi16(tags, _mm_set1_epi16((hash >> Pointer::BITS) as i16)))
+        let tag = _mm_shuffle_epi32::<0>(_mm_shufflelo_epi16::<0xff>(_mm_cvtsi64_si128(hash.cast_signed())));
+        _mm_movemask_epi8(_mm_packs_epi16(_mm_cmpeq_epi16(low, tag), _mm_cmpeq_epi16(high, tag)))
     };
-    SlotSet(set as u32 & 0x3fff)
+    SlotSet(set as u32 & 0x2aaa)
 }
 
 #[cfg(all(test, not(loom)))]

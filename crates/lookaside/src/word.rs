@@ -71,6 +71,13 @@ impl Word {
         Pointer::new(self.0 & ((1 << Pointer::BITS) - 1))
     }
 
+    /// The pointer, if the tag is that of a key of this hash.
+    #[inline(always)]
+    pub(crate) fn pointer_for(self, hash: u64) -> Option<Pointer> {
+        // With the right tag, only the pointer is left of it; with another one, more than a pointer may have.
+        Pointer::new(self.0 ^ hash >> Pointer::BITS << Pointer::BITS)
+    }
+
     /// Whether the tag is that of a key of this hash. True of the empty word for some hashes.
     #[inline]
     pub(crate) fn has_tag_of(self, hash: u64) -> bool {

@@ -158,7 +158,7 @@ static void figure4(void) {
             if (locked) SLB_lock(b, &key), SLB_lock(b, &key); /* Twice is allowed. */
             CHECK(SLB_get(b, &key) == NULL);
             SLB_emit(b, &records[i]);
-            if (SLB_get(b,&key) != &records[i]) {fprintf(stderr,"%d %d %zu %p\n", locked, i, lookaside_occupancy(b), SLB_get(b,&key));} CHECK(SLB_get(b, &key) == &records[i]);
+            CHECK(SLB_get(b, &key) == &records[i]);
             if (locked) SLB_unlock(b, &key), SLB_unlock(b, &key);
         }
         CHECK(lookaside_occupancy(b) == RECORDS);
@@ -172,7 +172,7 @@ static void figure4(void) {
             CHECK(SLB_get(b, &key) == NULL);
             if (locked) {
                 SLB_update(b, &key, &records[i]); /* It was there when the write began. */
-                if (SLB_get(b,&key) != &records[i]) {fprintf(stderr,"%d %d %zu %p\n", locked, i, lookaside_occupancy(b), SLB_get(b,&key));} CHECK(SLB_get(b, &key) == &records[i]);
+                CHECK(SLB_get(b, &key) == &records[i]);
                 SLB_invalidate(b, &key);
                 SLB_unlock(b, &key);
             }

@@ -134,10 +134,7 @@ pub(super) fn play<P: Parameters>(
     // The question is what the table is worth, so it is asked every time.
     buffer.monitor(false);
     let mut visit = buffer.visit();
-    let mut played = {
-        let table = buffer.table(visit.guard());
-        Played { capacity: table.capacity(), bytes: table.bytes(), ..Played::default() }
-    };
+    let mut played = Played { capacity: buffer.capacity(), bytes: buffer.bytes(), ..Played::default() };
     played.nanoseconds = timed(trace, counted_from, progress, |requests, group, counts| {
         let (lookups, hits) = through(&visit, entries, requests, group);
         if counts {

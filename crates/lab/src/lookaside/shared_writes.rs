@@ -115,7 +115,7 @@ fn count(parameters: &Parameters, table: &Slb, ranks: &Zipfian, run: u64) -> Cou
         let pointer = Pointer::new(rank + 1).expect("ranks are few");
         let hash = u64::from_le_bytes(Key::<8>::of(rank).0);
         let before = words(hash);
-        let hit = table.find(hash, &random, |found| found == pointer).is_some();
+        let hit = table.hit(hash, &random, |found| found == pointer).is_some();
         if !hit && table.wants(hash, &random) {
             table.insert(hash, pointer, &random);
         }

@@ -230,7 +230,7 @@ fn simulated<'t, T: Table>(table: &'t T, places: &'t Permutation) -> impl FnMut(
         let mixed = (places.record(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let hash = (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         let hash = hash ^ hash >> 32;
-        if table.find(hash, &random, |found| found == pointer).is_some() {
+        if table.hit(hash, &random, |found| found == pointer).is_some() {
             return true;
         }
         if table.wants(hash, &random) {

@@ -1,0 +1,188 @@
+/* The library's hit path and the one of lookaside_inline.h are written twice. Here both are given the same lines, and must
+ * ask about the same entries in the same order, give the same answer, and warm the same slots as often. */
+#include <string.h>
+
+#include "check.h"
+#include "lookaside_inline.h"
+
+enum { SLOTS = 7, MOST_ASKED = 16 };
+
+static uint64_t state = 88172645463325252u;
+static uint64_t next(void) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* What was asked about, and what is the answer. Entries are addresses that nobody follows. */
+static void *asked[MOST_ASKED];
+static int times_asked;
+static void *wanted;
+static bool match(void *entry, void *key) {
+    CHECK(key != NULL && times_asked < MOST_ASKED);
+    asked[times_asked++] = entry;
+    return entry == wanted;
+}
+static uint64_t hash(void *key) { return *(uint64_t *)key; }
+
+static SLB *create(size_t size, uint32_t counters, uint32_t newcomer, uint32_t indexes) {
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.size = size, options.match = match, options.keyhash = hash, options.entryhash = hash;
+    options.counters = counters, options.newcomer = newcomer, options.indexes = indexes;
+    options.monitor = false, options.layout = LOOKASIDE_INLINE_LAYOUT, options.pages = LOOKASIDE_PAGES_BASE;
+    SLB *b = lookaside_create(&options);
+    CHECK(b != NULL);
+    return b;
+}
+
+/* Lines of any content: tags of few kinds, addresses among which are none, whatever lies where. */
+static void slots(void) {
+    SLB *b = create(64, LOOKASIDE_COUNT_NEVER, 1, 1);
+    lookaside_session *s = lookaside_inline_attach(b);
+    for (int turn = 0; turn < 200000; turn++) {
+        uint64_t key = next(), sealed = lookaside_inline_hash(b, key), tag = sealed >> 48;
+        uint64_t *line = (uint64_t *)(uintptr_t)lookaside_inline_line(b, sealed);
+        uint64_t tags[] = {tag, tag, tag, tag ^ 1, tag ^ 0x8000, ~tag, 0, 0xffff, 0x7fff, 0x8000};
+        for (int slot = 0; slot < SLOTS; slot++) {
+            uint64_t address = next() % 3 == 0 ? 0 : (next() % 4 + 1) << (next() % 46);
+            line[slot] = (tags[next() % 10] & 0xffff) << 48 | address;
+        }
+        line[7] = next() >> 8;
+        uint64_t counters = line[7];
+        wanted = next() % 3 == 0 ? NULL : (void *)(uintptr_t)(line[next() % SLOTS] & UINT64_C(0xffffffffffff));
+        times_asked = 0;
+        void *found = SLB_get(b, &key);
+        int times = times_asked;
+        void *before[MOST_ASKED];
+        memcpy(before, asked, sizeof before);
+        times_asked = 0;
+        CHECK(lookaside_inline_get(b, s, key, &key, match) == found);
+        CHECK(times_asked == times && memcmp(asked, before, (size_t)times * sizeof *asked) == 0);
+        /* What a hint may say wrongly, nobody is asked about: neither empty slots nor other tags. */
+        int expected = 0;
+        for (int slot = 0; slot < SLOTS; slot++) {
+            void *entry = (void *)(uintptr_t)(line[slot] & UINT64_C(0xffffffffffff));
+            if (line[slot] >> 48 != tag || entry == NULL) continue;
+            CHECK(expected < times && before[expected] == entry);
+            expected++;
+            if (entry == wanted) break;
+        }
+        CHECK(expected == times && (found != NULL) == (times > 0 && before[times - 1] == wanted));
+        CHECK(line[7] == counters); /* Policy 2 writes nothing. */
+    }
+    SLB_destroy(b);
+}
+
+/* Where an entry lies that the library put in: tables of any number of lines, and of several indexes. */
+static void lines(void) {
+    size_t sizes[] = {64, 128, 192, 64 * 1000, 64 * 1023 + 63, 1 << 20};
+    for (int i = 0; i < 6; i++) {
+        for (uint32_t indexes = 1; indexes <= 256; indexes *= 4) {
+            SLB *b = create(sizes[i], LOOKASIDE_COUNT_FALLING, 1, indexes), *c = NULL;
+            for (uint32_t more = 1; more < indexes; more++) {
+                if (c) SLB_destroy(c);
+                CHECK((c = lookaside_share(b, match, hash, hash)) != NULL);
+            }
+            SLB *both[] = {b, c};
+            for (int which = 0; which < (c ? 2 : 1); which++) {
+                lookaside_session *s = lookaside_inline_attach(both[which]);
+                for (int turn = 0; turn < 500; turn++) {
+                    uint64_t key = turn % 2 ? next() : (uint64_t)turn;
+                    SLB_emit(both[which], &key);
+                    wanted = &key, times_asked = 0;
+                    CHECK(lookaside_inline_get(both[which], s, key, &key, match) == &key);
+                    times_asked = 0;
+                    CHECK(SLB_get(both[which], &key) == &key);
+                    SLB_invalidate(both[which], &key);
+                    times_asked = 0;
+                    CHECK(lookaside_inline_get(both[which], s, key, &key, match) == NULL);
+                }
+            }
+            if (c) SLB_destroy(c);
+            SLB_destroy(b);
+        }
+    }
+}
+
+struct warmed {
+    long changed;            /* Hits that changed a counter. */
+    long raised[SLOTS];      /* By one, which. */
+    long lowered[SLOTS];
+};
+
+/* Hits that the library may take to warm what was hit before: it may do so at a later hit. */
+enum { LEFT_OVER = 64 };
+
+/* Hits a slot of a line whose counters are `counters` so many times, each time anew. */
+static struct warmed hit(SLB *b, bool inlined, uint64_t counters, int slot, long times) {
+    struct warmed warmed = {0};
+    uint64_t key = 5, sealed = lookaside_inline_hash(b, key);
+    uint64_t *line = (uint64_t *)(uintptr_t)lookaside_inline_line(b, sealed);
+    lookaside_session *s = lookaside_inline_attach(b);
+    for (int other = 0; other < SLOTS; other++) line[other] = (sealed >> 48 ^ (other == slot ? 0 : 1)) << 48 | 0x1000;
+    wanted = (void *)(uintptr_t)0x1000;
+    for (long i = -LEFT_OVER; i < times; i++) {
+        line[7] = counters, times_asked = 0;
+        CHECK((inlined ? lookaside_inline_get(b, s, key, &key, match) : SLB_get(b, &key)) == wanted);
+        if (i < 0) continue;
+        uint64_t now = line[7];
+        warmed.changed += now != counters;
+        for (int other = 0; other < SLOTS; other++) {
+            int before = counters >> (8 * other) & 0xff, after = now >> (8 * other) & 0xff;
+            CHECK(after == before || after == before + 1 || after == before - 1);
+            warmed.raised[other] += after > before, warmed.lowered[other] += after < before;
+        }
+        CHECK(now >> 56 == counters >> 56);
+    }
+    return warmed;
+}
+
+/* Whether two counts out of as many are of one probability: within six standard deviations. */
+static bool alike(double a, double b) {
+    double difference = a - b;
+    return difference * difference <= 36 * (a + b) + 36;
+}
+
+static void counters(void) {
+    uint64_t others[] = {0, UINT64_C(0x00ff020000640103), UINT64_C(0x0001000000000001), UINT64_C(0x00ffffffffffffff)};
+    for (uint32_t policy = 0; policy <= 2; policy++) {
+        SLB *b = create(64, policy, 1, 1);
+        for (int which = 0; which < 4; which++) {
+            for (int slot = 0; slot < SLOTS; slot++) {
+                for (int temperature = 0; temperature < 256; temperature += temperature < 17 || temperature > 250 ? 1 : 26) {
+                    if (slot % 3 && temperature % 5) continue; /* Not all of the many. */
+                    /* Rises that are rare, and their end, take many hits to be seen. */
+                    bool rare = policy == LOOKASIDE_COUNT_FALLING && which == 0 && slot == 0 && temperature > 10 && temperature < 17;
+                    long times = rare ? 1 << 21 : 1 << 15;
+                    uint64_t at = (others[which] & ~(UINT64_C(0xff) << (8 * slot))) | (uint64_t)temperature << (8 * slot);
+                    struct warmed library = hit(b, false, at, slot, times), inlined = hit(b, true, at, slot, times);
+                    CHECK(alike(library.changed, inlined.changed));
+                    for (int other = 0; other < SLOTS; other++) {
+                        CHECK(alike(library.raised[other], inlined.raised[other]));
+                        CHECK(alike(library.lowered[other], inlined.lowered[other]));
+                        CHECK(other == slot || library.raised[other] + inlined.raised[other] == 0);
+                    }
+                    /* And as layout.rs says it is. */
+                    double rises = policy == LOOKASIDE_COUNT_NEVER ? 0
+                                   : policy == LOOKASIDE_COUNT_EVERY_HIT ? (temperature < 255 ? times : 0)
+                                   : temperature >= 15 ? 0
+                                   : (double)times / (1 << (temperature < 3 ? 3 : temperature));
+                    CHECK(alike(library.raised[slot], rises) && alike(inlined.raised[slot], rises));
+                    long lowered = 0;
+                    for (int other = 0; other < SLOTS; other++) lowered += inlined.lowered[other];
+                    bool full = policy == LOOKASIDE_COUNT_EVERY_HIT && temperature == 255;
+                    uint64_t rest = at & ~(UINT64_C(0xff) << (8 * slot));
+                    CHECK(lowered == (full && rest ? times : 0) && inlined.lowered[slot] == 0);
+                }
+            }
+        }
+        SLB_destroy(b);
+    }
+}
+
+int main(void) {
+    slots();
+    lines();
+    counters();
+    puts("inline_rule: both do the same");
+}

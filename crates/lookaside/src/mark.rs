@@ -1,0 +1,41 @@
+//! The number of an index among those that share a table.
+//!
+//! It replaces the highest bits of its hashes, and so of their tags (HPCA 2021, Figure 10). Tags are compared exactly, so equal
+//! keys of two indexes never meet.
+
+/// Most bits of a hash that may be an index's number: others have to be left for tags.
+pub(crate) const MOST_MARK_BITS: u32 = 8;
+
+/// The number of an index among those that share a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// In the highest bits.
+    number: u64,
+    /// The other bits.
+    others: u64,
+}
+
+impl Mark {
+    /// Number `number` of 2^`bits`.
+    pub(crate) fn new(number: usize, bits: u32) -> Mark {
+        // Shifted in two steps: with no bits, by 64.
+        Mark { number: (number as u64) << 1 << (63 - bits), others: u64::MAX >> bits }
+    }
+
+    /// Whether a hash, or the highest bits of one, are this index's.
+    pub(crate) fn is_on(self, hash: u64) -> bool {
+        hash & !self.others == self.number
+    }
+
+    /// The hash as this index's.
+    #[inline(always)]
+    #[must_use]
+    pub fn on(self, hash: u64) -> u64 {
+        hash & self.others | self.number
+    }
+}
+
+/// Why an index got no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("all {0} numbers of this buffer are taken: make it with room for more indexes")]
+pub struct NoMarkLeft(pub usize);

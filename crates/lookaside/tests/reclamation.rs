@@ -1,0 +1,130 @@
+//! What was replaced is freed while the map is in use, however it is used; also if its destructor does its worst.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lookaside::{Config, Handle, Map, OwnedMap, PageKind, RwLock};
+use parking_lot::Mutex;
+
+/// All maps share one collector of epochs: a test whose thread stands still while it is pinned would hold up the others'.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn one_line() -> Config {
+    Config { pages: PageKind::Base, ..Config::with_size(64) }
+}
+
+/// Counts itself while it lives.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(alive: &Arc<AtomicUsize>) -> Counted {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Counted(alive.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+type Counting = Map<u64, Counted, RwLock<BTreeSet<Handle<u64, Counted>>>>;
+
+fn counting() -> (Counting, Arc<AtomicUsize>) {
+    (Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap(), Arc::default())
+}
+
+/// How many values may wait: far fewer than are replaced below.
+const MOST_WAITING: usize = 20_000;
+
+#[test]
+fn a_reader_that_is_refreshed_does_not_hold_back_what_it_replaces() {
+    let _alone = ALONE.lock();
+    let (map, alive) = counting();
+    let mut reader = map.pin();
+    for number in 0..200_000u64 {
+        reader.insert(number % 10, Counted::new(&alive));
+        reader.refresh();
+        let waiting = alive.load(Ordering::SeqCst);
+        assert!(waiting < MOST_WAITING, "{waiting} of {number} values were not freed");
+    }
+}
+
+#[test]
+fn readers_that_write_a_lot_each_free_as_much() {
+    let _alone = ALONE.lock();
+    let (map, alive) = counting();
+    for number in 0..2000u64 {
+        let reader = map.pin();
+        (0..100).for_each(|key| drop(reader.insert(key, Counted::new(&alive))));
+        drop(reader);
+        let waiting = alive.load(Ordering::SeqCst);
+        assert!(waiting < MOST_WAITING, "{waiting} of {} values were not freed", number * 100);
+    }
+}
+
+/// What a destructor panics with may itself panic when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("on purpose, again");
+        }
+    }
+}
+
+struct Bombing {
+    _counted: Counted,
+    armed: bool,
+}
+
+impl Drop for Bombing {
+    fn drop(&mut self) {
+        if self.armed {
+            panic_any(Bomb);
+        }
+    }
+}
+
+#[test]
+fn a_panic_that_panics_ends_where_the_entry_is_freed() {
+    let _alone = ALONE.lock();
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload_as_str().is_some_and(|said| said.contains("on purpose"));
+        if !said && !panic.payload().is::<Bomb>() {
+            usual(panic);
+        }
+    }));
+    let alive: Arc<AtomicUsize> = Arc::default();
+    let mut owned = OwnedMap::new(BTreeSet::new(), &one_line()).unwrap();
+    let panics = (0..100u64)
+        .filter(|number| {
+            let value = Bombing { _counted: Counted::new(&alive), armed: *number < 10 };
+            catch_unwind(AssertUnwindSafe(|| drop(owned.insert(number % 10, value)))).is_err()
+        })
+        .count();
+    drop(owned);
+    assert_eq!(
+        (panics, alive.load(Ordering::SeqCst)),
+        (0, 0),
+        "panics in other calls, and values never dropped"
+    );
+}
+
+#[test]
+fn every_count_that_a_newcomer_may_begin_with_can_be_hit() {
+    let _alone = ALONE.lock();
+    for newcomer in [0, 15, 66, 67, 255] {
+        let config = Config { newcomer, ..one_line() };
+        let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
+        map.buffer().monitor(false);
+        map.insert(1u64, 2u64);
+        let reader = map.pin();
+        assert!((0..1000).all(|_| reader.get(&1) == Some(&2)), "{newcomer}");
+    }
+}
