@@ -40,6 +40,9 @@ use crate::stripes::{Held, Stripes, Ticket};
 use crate::table::{Emission, Parameters, Table};
 use crate::word::Pointer;
 
+/// Emissions that may wait for each other.
+const EMISSIONS: usize = 8;
+
 /// Buffers made so far.
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
 
@@ -112,7 +115,14 @@ impl<T: Table> Buffer<T> {
     /// A thread's visit. Pins an epoch: what is removed meanwhile is freed only after the visit has ended.
     #[must_use]
     pub fn visit(&self) -> Visit<'_, T> {
-        Visit { buffer: self, seat: self.own_seat(), guard: crossbeam_epoch::pin(), _collection: Collection }
+        Visit {
+            buffer: self,
+            seat: self.own_seat(),
+            emissions: Default::default(),
+            waiting: Cell::new(0),
+            guard: crossbeam_epoch::pin(),
+            _collection: Collection,
+        }
     }
 
     /// This thread's seat, if no other visit has it.
@@ -466,6 +476,9 @@ impl Seat {
 pub struct Visit<'b, T: Table = Slb> {
     buffer: &'b Buffer<T>,
     seat: Rc<Seat>,
+    /// Tickets, hashes and pointers.
+    emissions: [Cell<Option<(u64, u64, Pointer)>>; EMISSIONS],
+    waiting: Cell<usize>,
     guard: Guard,
     /// Dropped when the guard is.
     _collection: Collection,
@@ -529,6 +542,7 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// Lets go of what was removed so far, and pins anew; tells the counts.
     pub fn refresh(&mut self) {
+        self.emit_waiting();
         self.guard.repin();
         self.buffer.totals.take(&self.seat.tally);
         self._collection.collect();
@@ -588,6 +602,26 @@ impl<'b, T: Table> Visit<'b, T> {
         self.seat.emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
     }
 
+    /// As [`Visit::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each emission takes
+    /// words by atomic exchanges, and each of those waits for every load before it: together they wait once.
+    #[inline]
+    pub fn emit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
+        let waiting = self.waiting.get();
+        self.emissions[waiting].set(Some((ticket.number(), hash, pointer)));
+        self.waiting.set(waiting + 1);
+        if waiting + 1 == EMISSIONS {
+            self.emit_waiting();
+        }
+    }
+
+    fn emit_waiting(&self) {
+        for emission in &self.emissions[..self.waiting.replace(0)] {
+            if let Some((ticket, hash, pointer)) = emission.take() {
+                self.emit(&Ticket::numbered(hash, ticket), hash, pointer);
+            }
+        }
+    }
+
     /// Begins a write: see [`Buffer::write`].
     pub fn write(&self, hash: u64) -> Write<'_, T> {
         // SAFETY: as in `table`.
@@ -602,6 +636,8 @@ impl<'b, T: Table> Visit<'b, T> {
 
 impl<T: Table> Drop for Visit<'_, T> {
     fn drop(&mut self) {
+        // While still pinned: what was found is there.
+        self.emit_waiting();
         self.buffer.totals.take(&self.seat.tally);
     }
 }

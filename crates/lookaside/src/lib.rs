@@ -16,9 +16,9 @@
 //! for number in 0..1000u64 {
 //!     map.insert(number, number * number);
 //! }
+//! assert_eq!(map.pin().get(&31), Some(&961)); // From the tree, and emitted...
 //! let reader = map.pin();
-//! assert_eq!(reader.get(&31), Some(&961)); // From the tree, which is emitted...
-//! assert_eq!(reader.get(&31), Some(&961)); // ... and now from the table.
+//! assert_eq!(reader.get(&31), Some(&961)); // ... so now from the table.
 //! let mut squares = [None; 3];
 //! reader.get_many(&[&1, &2, &2000], &mut squares);
 //! assert_eq!(squares, [Some(&1), Some(&4), None]);

@@ -23,7 +23,7 @@
 #![allow(unsafe_code)]
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash, Hasher as _};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
@@ -43,6 +43,14 @@ pub(crate) const GROUP: usize = 16;
 
 /// How keys are hashed where nothing else is said.
 pub type RandomState = FoldingState;
+
+/// As `BuildHasher::hash_one`, but always inlined: a call is a tenth of a hit.
+#[inline(always)]
+pub(crate) fn hash_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
+    let mut state = hasher.build_hasher();
+    key.hash(&mut state);
+    state.finish()
+}
 
 impl<T: Table> Reclaim for Buffer<T> {
     fn retire(self: Arc<Self>, dead: Dead) {
@@ -202,7 +210,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
 
     #[inline(always)]
     fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        self.map.mark.on(self.map.hasher.hash_one(key))
+        self.map.mark.on(hash_of(&self.map.hasher, key))
     }
 
     #[inline(always)]
@@ -268,7 +276,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         if found.hash() == hash
             && let Some(pointer) = found.pointer()
         {
-            self.visit.emit(ticket, hash, pointer);
+            self.visit.emit_soon(ticket, hash, pointer);
         }
     }
 

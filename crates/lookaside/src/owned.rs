@@ -21,7 +21,7 @@ use crate::buffer::{Buffer, Ownership};
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::index::{Discard, Find, Scan, Store};
-use crate::map::{GROUP, RandomState, Removed};
+use crate::map::{GROUP, RandomState, Removed, hash_of};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::slb::Slb;
@@ -191,7 +191,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         if !self.ownership.uses_table(self.buffer(), 1) {
             return Some(self.index().find(key, &self.token())?.value());
         }
-        let hash = self.hasher.hash_one(key);
+        let hash = hash_of(&self.hasher, key);
         match self.look(hash, key) {
             Some(found) => Some(found.value()),
             None => {
@@ -260,7 +260,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         let table = self.ownership.table(self.buffer());
         let mut hashes = [0; GROUP];
         for (&key, hash) in keys.iter().zip(&mut hashes) {
-            *hash = self.hasher.hash_one(key);
+            *hash = hash_of(&self.hasher, key);
             table.prefetch(*hash);
         }
         let mut peeked = [None; GROUP];
@@ -305,7 +305,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         I: Store<K, V>,
     {
         self.bury();
-        let hash = self.hasher.hash_one(&key);
+        let hash = hash_of(&self.hasher, &key);
         let handle = Handle::new(key, value, hash, Arc::clone(&self.graveyard) as Arc<dyn Reclaim>);
         let pointer = handle.pointer();
         let cleared = self.ownership.clear(self.buffer(), hash);
@@ -326,7 +326,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         I: Discard<Q, K, V>,
     {
         self.bury();
-        self.ownership.clear(self.buffer(), self.hasher.hash_one(key));
+        self.ownership.clear(self.buffer(), hash_of(&self.hasher, key));
         self.index.as_mut().expect("there while the map is").remove(key).map(Removed)
     }
 
