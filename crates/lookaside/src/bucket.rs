@@ -91,7 +91,15 @@ impl Bucket {
         hash: u64,
         mut accept: impl FnMut(Pointer) -> bool,
     ) -> Option<(usize, Pointer)> {
-        for slot in self.tagged(hash) {
+        let mut slots = self.tagged(hash);
+        let first = slots.next()?;
+        if let Some(pointer) = self.load(first).pointer_for(hash)
+            && accept(pointer)
+        {
+            return Some((first, pointer));
+        }
+        // Seldom: another key with this tag.
+        for slot in slots {
             if let Some(pointer) = self.load(slot).pointer_for(hash)
                 && accept(pointer)
             {

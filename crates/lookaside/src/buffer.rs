@@ -157,6 +157,7 @@ impl<T: Table> Buffer<T> {
         Seat {
             phase: (random.next() >> 32) as u32,
             counted: self.counted,
+            told: Cell::new(0),
             warming: Cell::new(None),
             random,
             tally: Tally::default(),
@@ -330,6 +331,8 @@ pub struct Seat {
     /// Added to the number of hits: seats that are soon left would else never come to the first that counts.
     phase: u32,
     counted: u32,
+    /// Lookups on account ([`Seat::find_on_account`]) of which the hits were told.
+    told: Cell<u64>,
     /// The hit that counted last.
     warming: Cell<Option<(u64, usize)>>,
     tally: Tally,
@@ -348,12 +351,18 @@ impl Seat {
     pub fn turn<T: Table>(&self, buffer: &Buffer<T>, table: &T) -> bool {
         self.tell(buffer);
         let uses = self.watch.uses_table(Seat::TURN, &buffer.monitor, &self.filled, || table.capacity());
+        // The caller counts.
+        self.told.set(self.watch.asked());
         // Who has ended the watching does not wait for the end of a long interval.
         uses || !buffer.monitor.is_watching()
     }
 
     /// Tells the buffer what was counted.
     pub fn tell<T: Table>(&self, buffer: &Buffer<T>) {
+        // Of those that asked on account, the misses have been taken off already.
+        let asked = self.watch.asked();
+        let hits = asked - self.told.replace(asked);
+        self.tally.hits.set(self.tally.hits.get().wrapping_add(hits));
         buffer.totals.take(&self.tally);
     }
 
@@ -412,11 +421,16 @@ impl Seat {
 impl Seat {
     #[inline(always)]
     fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        // Who has ended the watching does not wait for the end of a long interval.
-        let uses = self.watch.uses_table(lookups, monitor, &self.filled, capacity) || !monitor.is_watching();
-        if !uses {
-            self.tally.bypassed.set(self.tally.bypassed.get() + u64::from(lookups));
-        }
+        self.watch.uses_table(lookups, monitor, &self.filled, capacity)
+            || self.uses_it_all_the_same(lookups, monitor)
+    }
+
+    /// Who has ended the watching does not wait for the end of a long interval.
+    fn uses_it_all_the_same(&self, lookups: u32, monitor: &Monitor) -> bool {
+        let uses = !monitor.is_watching();
+        // Of those that ask, the watch has counted only those that it let ask.
+        let counter = if uses { &self.tally.hits } else { &self.tally.bypassed };
+        counter.set(counter.get().wrapping_add(u64::from(lookups)));
         uses
     }
 
@@ -430,14 +444,42 @@ impl Seat {
         Some(pointer)
     }
 
+    /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to count.
+    #[inline(always)]
+    fn find_on_account<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        let Some((slot, pointer)) = table.find(hash, accept) else {
+            count(&self.tally.misses);
+            self.tally.hits.set(self.tally.hits.get().wrapping_sub(1));
+            return None;
+        };
+        self.confirm(table, hash, slot, 0);
+        Some(pointer)
+    }
+
+    /// A hit of those that [`Seat::uses_table`] counted: the `nth` of the call.
+    #[inline(always)]
+    fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
+        self.warm_if_it_counts(table, hash, slot, self.watch.number().wrapping_add(nth as u32));
+    }
+
     /// Counts a hit, and warms the slot if it is one that counts.
     #[inline(always)]
     fn hit<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+        let hits = self.tally.hits.get();
+        self.tally.hits.set(hits.wrapping_add(1));
+        self.warm_if_it_counts(table, hash, slot, (hits as u32).wrapping_add(self.phase));
+    }
+
+    #[inline(always)]
+    fn warm_if_it_counts<T: Table>(&self, table: &T, hash: u64, slot: usize, number: u32) {
         /// The golden ratio of 2^32: its multiples are spread evenly, and with no period that a program's own could meet.
         const STEP: u32 = 0x9e37_79b9;
-        let hits = self.tally.hits.get();
-        self.tally.hits.set(hits + 1);
-        if (hits as u32).wrapping_add(self.phase).wrapping_mul(STEP) <= self.counted {
+        if number.wrapping_mul(STEP) <= self.counted {
             self.warm(table, hash, slot);
         }
     }
@@ -544,13 +586,13 @@ impl<'b, T: Table> Visit<'b, T> {
     pub fn refresh(&mut self) {
         self.emit_waiting();
         self.guard.repin();
-        self.buffer.totals.take(&self.seat.tally);
+        self.seat.tell(self.buffer);
         self._collection.collect();
     }
 
-    /// Whether the next so many lookups are to ask the table: the monitor's decision. Counts those that are not.
+    /// Whether the next so many lookups are to ask the table: the monitor's decision. Counts them.
     #[inline(always)]
-    pub fn uses_table(&self, lookups: u32) -> bool {
+    pub(crate) fn uses_table(&self, lookups: u32) -> bool {
         self.seat.uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
     }
 
@@ -573,20 +615,23 @@ impl<'b, T: Table> Visit<'b, T> {
         self.table().prefetch(hash);
     }
 
-    /// The slot and the pointer that are likely to be the answer. To be [confirmed](Visit::confirm).
+    /// The slot and the pointer that are likely to be the answer.
     #[inline(always)]
     #[must_use]
     pub fn peek(&self, hash: u64) -> Option<(usize, Pointer)> {
         self.table().peek(hash)
     }
 
-    /// Counts what was peeked at as a hit: the caller has found it to be the answer.
-    ///
-    /// # Panics
-    /// Perhaps, if the slot is not what [`Visit::peek`] gave.
+    /// What was peeked at was the answer to the `nth` lookup of those that [`Visit::uses_table`] let ask.
     #[inline(always)]
-    pub fn confirm(&self, hash: u64, slot: usize) {
-        self.seat.hit(self.table(), hash, slot);
+    pub(crate) fn confirm(&self, hash: u64, slot: usize, nth: usize) {
+        self.seat.confirm(self.table(), hash, slot, nth);
+    }
+
+    /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
+    #[inline(always)]
+    pub(crate) fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        self.seat.find_on_account(self.table(), hash, accept)
     }
 
     /// To be taken after a miss and before the index is searched.
@@ -638,7 +683,7 @@ impl<T: Table> Drop for Visit<'_, T> {
     fn drop(&mut self) {
         // While still pinned: what was found is there.
         self.emit_waiting();
-        self.buffer.totals.take(&self.seat.tally);
+        self.seat.tell(self.buffer);
     }
 }
 
@@ -676,13 +721,13 @@ impl Ownership {
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
-        self.seat.find(self.table(buffer), hash, accept)
+        self.seat.find_on_account(self.table(buffer), hash, accept)
     }
 
     /// As [`Visit::confirm`].
     #[inline(always)]
-    pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
-        self.seat.hit(table, hash, slot);
+    pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
+        self.seat.confirm(table, hash, slot, nth);
     }
 
     pub(crate) fn emit<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
@@ -700,7 +745,7 @@ impl Ownership {
     }
 
     pub(crate) fn counts<T: Table>(&self, buffer: &Buffer<T>) -> Counts {
-        buffer.totals.take(&self.seat.tally);
+        self.seat.tell(buffer);
         buffer.counts()
     }
 }

@@ -45,6 +45,7 @@ pub(crate) const GROUP: usize = 16;
 pub type RandomState = FoldingState;
 
 /// As `BuildHasher::hash_one`, but always inlined: a call is a tenth of a hit.
+#[allow(clippy::manual_hash_one)]
 #[inline(always)]
 pub(crate) fn hash_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
     let mut state = hasher.build_hasher();
@@ -267,7 +268,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
             found.key().borrow() == key
         };
         // SAFETY: as above.
-        self.visit.find(hash, holds).map(|pointer| unsafe { Found::at(pointer) })
+        self.visit.find_on_account(hash, holds).map(|pointer| unsafe { Found::at(pointer) })
     }
 
     #[inline]
@@ -330,7 +331,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
             if let Some((slot, found)) = peeked
                 && found.key().borrow() == key
             {
-                self.visit.confirm(hashes[i], slot);
+                self.visit.confirm(hashes[i], slot, i);
                 *value = Some(found.value());
             } else if let Some(found) = self.look(hashes[i], key) {
                 // Behind another with the same tag, or put there since.

@@ -147,6 +147,10 @@ enum Phase {
 pub(crate) struct Watch {
     /// Lookups until the block ends; negative in blocks without the table.
     left: Cell<i32>,
+    /// How many it had at first, and whether they ask the table.
+    block: Cell<(i32, bool)>,
+    /// Lookups that asked the table in the blocks before.
+    asked: Cell<u64>,
     phase: Cell<Phase>,
     interval: Cell<u32>,
     began: Cell<Option<Instant>>,
@@ -161,6 +165,8 @@ impl Watch {
     pub(crate) fn new() -> Watch {
         Watch {
             left: Cell::new(0),
+            block: Cell::new((0, true)),
+            asked: Cell::new(0),
             phase: Cell::new(Phase::Decided),
             interval: Cell::new(SHORTEST),
             began: Cell::new(None),
@@ -181,20 +187,38 @@ impl Watch {
         capacity: impl Fn() -> usize,
     ) -> bool {
         let (left, lookups) = (self.left.get(), lookups as i32);
-        if left >= lookups {
+        if left - lookups >= 0 {
             self.left.set(left - lookups);
             return true;
         }
-        if left <= -lookups {
+        if left + lookups <= 0 {
             self.left.set(left + lookups);
             return false;
         }
-        self.next_block(monitor, filled.get(), capacity());
-        self.left.get() >= 0
+        self.next_block(lookups, monitor, filled.get(), capacity());
+        self.block.get().1
+    }
+
+    /// Lookups that were told to ask the table, so far.
+    pub(crate) fn asked(&self) -> u64 {
+        let (all, asks) = self.block.get();
+        self.asked.get() + if asks { (all - self.left.get()) as u64 } else { 0 }
+    }
+
+    /// Another number for each lookup that asks the table, until the block ends.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u32 {
+        self.left.get() as u32
     }
 
     #[cold]
-    fn next_block(&self, monitor: &Monitor, filled: u64, capacity: usize) {
+    fn next_block(&self, lookups: i32, monitor: &Monitor, filled: u64, capacity: usize) {
+        self.start_block(monitor, filled, capacity);
+        let (all, asks) = self.block.get();
+        self.left.set(if asks { all - lookups } else { lookups - all });
+    }
+
+    fn start_block(&self, monitor: &Monitor, filled: u64, capacity: usize) {
         let on = !monitor.off.load(Ordering::Relaxed);
         if !monitor.watching.load(Ordering::Relaxed) {
             self.begin(Phase::Decided, true, SHORTEST);
@@ -245,8 +269,8 @@ impl Watch {
 
     fn begin(&self, phase: Phase, uses_table: bool, blocks: u32) {
         self.phase.set(phase);
-        let left = (BLOCK * blocks) as i32 - 1;
-        self.left.set(if uses_table { left } else { -left });
+        self.asked.set(self.asked());
+        self.block.set(((BLOCK * blocks) as i32, uses_table));
         self.began.set(Some(Instant::now()));
     }
 }

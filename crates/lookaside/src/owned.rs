@@ -278,7 +278,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
             if let Some((slot, found)) = peeked
                 && found.key().borrow() == key
             {
-                self.ownership.confirm(table, hashes[i], slot);
+                self.ownership.confirm(table, hashes[i], slot, i);
                 *value = Some(found.value());
             } else if let Some(found) = self.look(hashes[i], key) {
                 // Behind another with the same tag.

@@ -66,7 +66,7 @@ impl Word {
         Word(hash >> Pointer::BITS << Pointer::BITS | pointer.address())
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pointer(self) -> Option<Pointer> {
         Pointer::new(self.0 & ((1 << Pointer::BITS) - 1))
     }
@@ -74,12 +74,11 @@ impl Word {
     /// The pointer, if the tag is that of a key of this hash.
     #[inline(always)]
     pub(crate) fn pointer_for(self, hash: u64) -> Option<Pointer> {
-        // With the right tag, only the pointer is left of it; with another one, more than a pointer may have.
-        Pointer::new(self.0 ^ hash >> Pointer::BITS << Pointer::BITS)
+        if self.has_tag_of(hash) { self.pointer() } else { None }
     }
 
     /// Whether the tag is that of a key of this hash. True of the empty word for some hashes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn has_tag_of(self, hash: u64) -> bool {
         (self.0 ^ hash) >> Pointer::BITS == 0
     }
