@@ -1,0 +1,40 @@
+//! The search translation lookaside table of "Hardware-Based Address-Centric Acceleration of Key-Value Store"
+//! (HPCA 2021).
+//!
+//! A key is hashed to an integer; `loadVA` turns the integer into the virtual address of the key's record and
+//! leaves the translation of that address in the STB, where the access that follows finds it; `insertSTLT`
+//! puts in what a miss has found out the slow way. The table lies in memory that the kernel owns and goes
+//! through the data caches like anything else.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `table` | rows, sets, sub-integers, probabilistic counters, replacement |
+//! | `ipb` | pages whose translation was withdrawn lately |
+//! | `unit` | the two instructions and the system calls, on a [`Machine`](crate::Machine) |
+//! | `monitor` | switching it off where it does not pay |
+//!
+//! # Where the paper leaves room
+//! * `insertSTLT` replaces the row with the same sub-integer if there is one, so no set ever has two that
+//!   match, and the random choice of section III-C among several is never made.
+//! * The counter overflows after 65 535 updates on average, the sum of 2^0 to 2^15; the paper says 2^17.
+//! * The STB must also forget a page that is invalidated between `loadVA` and the access: only the IPB is
+//!   mentioned. Here it does.
+//! * A deleted record is not mentioned either. `insertSTLT` with the address 0 takes the integer's row out:
+//!   our addition.
+//! * A row has room for 48 bits of address. Addresses beyond (five levels of page table) are not inserted.
+//! * A page that is mapped again stays in the IPB until that overflows, and its records are answered with 0
+//!   however often they are inserted. One invalidated page of 2 MiB so switches off 512 times as many records
+//!   as one of 4 KiB.
+//! * An entry of the IPB holds a page number; for a large page it is compared in the size that the row's own
+//!   entry gives.
+
+mod ipb;
+mod monitor;
+mod table;
+mod unit;
+
+pub use ipb::InvalidPageBuffer;
+pub use monitor::{Monitor, MonitorShape};
+pub use table::{Found, Inserted, Row, Table, TableError, Variant, with_table_id};
+pub(crate) use unit::StltUnit;
+pub use unit::{InsertStlt, LoadVa, LoadVaOutcome, StltCounts, TableAccesses};

@@ -1,0 +1,478 @@
+//! Programs whose cycles can be worked out by hand, on the STLT paper's machine.
+
+use proptest::prelude::*;
+use sim::stlt::{LoadVaOutcome, Variant};
+use sim::{
+    AccessKind, BranchKind, BranchOutcome, Core, CoreStatistics, Frames, Inclusion, Instruction, Machine,
+    MemoryAccess, PageSize, Profile, Registers, Since,
+};
+
+const CODE: u64 = 0x40_0000;
+const DATA: u64 = 0x40_0000_0000;
+
+/// One page for everything, frames that can be told in advance, and a third level that leaves the others alone.
+fn paper() -> Profile {
+    let mut profile = Profile::stlt_paper();
+    profile.paging.frames = Frames::Sequential;
+    profile.paging.pages = PageSize::Giant;
+    profile.caches.inclusion = Inclusion::Neither;
+    profile
+}
+
+fn instruction(sources: &[u8], destinations: &[u8], latency: u8) -> Instruction {
+    Instruction {
+        address: CODE,
+        length: 4,
+        latency,
+        sources: Registers::of(sources),
+        destinations: Registers::of(destinations),
+        branch: None,
+    }
+}
+
+/// A core whose code line and first data page are warm.
+fn core(profile: &Profile) -> Core {
+    let mut core = Core::new(profile).expect("a legal profile");
+    core.execute(&instruction(&[], &[], 1), &[], None);
+    core.execute(&instruction(&[], &[0], 0), &[MemoryAccess::load(DATA, 8)], None);
+    core
+}
+
+/// Waits for everything in flight: a branch that depends on all registers is mispredicted, and what follows
+/// it finds an empty window. The instruction at the end retires a cycle after it is dispatched, and with it
+/// begins the count.
+fn drain(core: &mut Core) {
+    let everything: Vec<u8> = (0..64).collect();
+    let jump = Instruction { branch: Some(BranchKind::Indirect), ..instruction(&everything, &[], 1) };
+    let target = core.statistics().instructions;
+    core.execute(&jump, &[], Some(BranchOutcome { taken: true, target }));
+    core.execute(&instruction(&[], &[], 1), &[], None);
+}
+
+/// What `program` costs from an empty window until its last instruction retires.
+fn measure(core: &mut Core, program: impl FnOnce(&mut Core)) -> CoreStatistics {
+    drain(core);
+    let before = core.statistics();
+    program(core);
+    core.statistics().since(&before)
+}
+
+/// Within the cycles that it takes to fill or empty the window once.
+fn assert_about(cycles: u64, expected: u64, slack: u64) {
+    assert!(
+        cycles.abs_diff(expected) <= slack,
+        "{cycles} cycles; expected {expected} and at most {slack} more or less"
+    );
+}
+
+#[test]
+fn independent_instructions_go_four_a_cycle_and_dependent_ones_one() {
+    let mut core = core(&paper());
+    let independent = measure(&mut core, |core| {
+        (0..4000).for_each(|_| core.execute(&instruction(&[], &[], 1), &[], None));
+    });
+    assert_about(independent.cycles, 1000, 40);
+    let dependent = measure(&mut core, |core| {
+        (0..4000).for_each(|_| core.execute(&instruction(&[1], &[1], 1), &[], None));
+    });
+    assert_about(dependent.cycles, 4000, 2);
+    assert_eq!(dependent.instructions, 4000);
+}
+
+#[test]
+fn a_chase_takes_the_sum_of_its_latencies() {
+    let mut core = core(&paper());
+    let chase = |core: &mut Core, count: u64, stride: u64| {
+        measure(core, |core| {
+            for n in 0..count {
+                core.execute(&instruction(&[1], &[1], 0), &[MemoryAccess::load(DATA + n * stride, 8)], None);
+            }
+        })
+    };
+    assert_about(chase(&mut core, 1000, 0).cycles, 1000 * (1 + 4), 2);
+    let cold = chase(&mut core, 1000, 64 * 7);
+    // One of them, the first line, is there already.
+    assert_about(cold.cycles, 999 * (1 + 160) + 5, 2);
+    assert_about(cold.stack.memory, 999 * 160, 200);
+}
+
+#[test]
+fn independent_misses_share_the_buffers_or_the_channel() {
+    let gather = |profile: &Profile| {
+        let mut core = core(profile);
+        let counted = measure(&mut core, |core| {
+            for n in 1..=1000 {
+                core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(DATA + n * 192, 8)], None);
+            }
+        });
+        counted.cycles
+    };
+    let mut profile = paper();
+    assert_about(gather(&profile), 1000 * 22, 400);
+    profile.memory.cycles_per_line = 1;
+    assert_about(gather(&profile), 1000 / 10 * 160, 400);
+    profile.core.misses = 1000;
+    // A window of 128 holds 128 misses, whose lines come one a cycle: seven windows, and the 104 lines of the last.
+    assert_about(gather(&profile), 7 * 161 + 161 + 104, 2);
+    profile.core.window = 4;
+    assert_about(gather(&profile), 1000 / 4 * 161, 161);
+}
+
+#[test]
+fn the_window_decides_how_many_distant_misses_overlap() {
+    for (distance, overlapping) in [(128, 1), (64, 2), (32, 4)] {
+        let mut profile = paper();
+        profile.memory.cycles_per_line = 1;
+        let mut core = core(&profile);
+        let misses = 200;
+        let counted = measure(&mut core, |core| {
+            for n in 1..=misses {
+                core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(DATA + n * 192, 8)], None);
+                (1..distance).for_each(|_| core.execute(&instruction(&[], &[], 1), &[], None));
+            }
+        });
+        assert_about(counted.cycles, misses / overlapping * 161, misses / overlapping * 35 + 200);
+        assert!(counted.stack.memory > counted.cycles / 2);
+    }
+}
+
+#[test]
+fn two_loads_of_one_line_wait_for_one_fill() {
+    let mut core = core(&paper());
+    let counted = measure(&mut core, |core| {
+        for n in 1..=100 {
+            for word in 0..2 {
+                let load = MemoryAccess::load(DATA + n * 192 + word * 8, 8);
+                core.execute(&instruction(&[1], &[2 + word as u8], 0), &[load], None);
+            }
+            core.execute(&instruction(&[2, 3], &[1], 1), &[], None);
+        }
+    });
+    assert_about(counted.cycles, 100 * (161 + 1), 5);
+    assert_eq!(core.machine().statistics().memory.reads, 100 + core_reads_before());
+}
+
+/// Lines that [`core`] itself reads from memory: code and data, and for each a walk of two entries; the
+/// root's is shared only if the addresses share its line, which these do (entries 0 and 0), and the second
+/// level's are entries 0 and 256 of one table.
+fn core_reads_before() -> u64 {
+    let mut machine = Machine::new(&paper()).expect("a legal profile");
+    machine.access(CODE, AccessKind::Fetch);
+    machine.access(DATA, AccessKind::Load);
+    machine.statistics().memory.reads
+}
+
+#[test]
+fn bytes_come_from_the_store_that_has_them() {
+    let mut core = core(&paper());
+    let counted = measure(&mut core, |core| {
+        for _ in 0..1000 {
+            let accesses = [MemoryAccess::load(DATA, 8), MemoryAccess::store(DATA, 8)];
+            core.execute(&instruction(&[], &[], 1), &accesses, None);
+        }
+    });
+    // add [x], 1: four cycles to take the bytes from the store before, one to add.
+    assert_about(counted.cycles, 1000 * 5, 10);
+    assert_eq!(counted.forwarded, 999);
+}
+
+#[test]
+fn stores_do_not_hold_up_until_their_buffer_is_full() {
+    let mut profile = paper();
+    profile.memory.cycles_per_line = 1;
+    let run = |profile: &Profile, count: u64| {
+        let mut core = core(profile);
+        measure(&mut core, |core| {
+            for n in 1..=count {
+                core.execute(&instruction(&[], &[], 0), &[MemoryAccess::store(DATA + n * 192, 8)], None);
+            }
+        })
+        .cycles
+    };
+    assert!(run(&profile, 32) <= 32 / 4 + 2, "32 fit into the buffer");
+    // Ten lines are on their way at a time.
+    assert_about(run(&profile, 2000), 2000 / 10 * 160, 800);
+    profile.core.stores = 1;
+    assert_about(run(&profile, 100), 99 * 161, 5);
+}
+
+#[test]
+fn a_mispredicted_branch_costs_its_resolution_and_the_penalty() {
+    let mut core = core(&paper());
+    let jump = Instruction { branch: Some(BranchKind::Indirect), ..instruction(&[], &[], 1) };
+    let counted = measure(&mut core, |core| {
+        for n in 0..1000 {
+            core.execute(&jump, &[], Some(BranchOutcome { taken: true, target: n }));
+        }
+    });
+    assert_about(counted.cycles, 1000 * (1 + 8), 10);
+    assert_eq!((counted.branches, counted.mispredicted), (1000, 1000));
+    assert_about(counted.stack.branch, 1000 * 8, 1010);
+
+    // One that waits for a load from memory costs that too.
+    let counted = measure(&mut core, |core| {
+        for n in 1..=100 {
+            let load = MemoryAccess::load(DATA + n * 192, 8);
+            core.execute(&instruction(&[], &[5], 0), &[load], None);
+            let jump = Instruction { sources: Registers::of(&[5]), ..jump };
+            core.execute(&jump, &[], Some(BranchOutcome { taken: true, target: n }));
+        }
+    });
+    assert_about(counted.cycles, 100 * (161 + 1 + 8), 10);
+}
+
+#[test]
+fn code_that_does_not_fit_waits_for_its_lines() {
+    let mut core = core(&paper());
+    // 64 KiB of code, twice the first level: cyclic, so every line comes from the second.
+    let round = |core: &mut Core| {
+        measure(core, |core| {
+            for n in 0..16_384_u64 {
+                core.execute(&Instruction { address: CODE + n * 4, ..instruction(&[], &[], 1) }, &[], None);
+            }
+        })
+    };
+    round(&mut core);
+    round(&mut core);
+    let counted = round(&mut core);
+    // 16 instructions of a line take 4 cycles, and the next line 12 - 4.
+    assert_about(counted.cycles, 1024 * (4 + 8), 20);
+    assert_about(counted.stack.fetch, 1024 * 8, 1024);
+}
+
+#[test]
+fn one_walker_walks_one_walk_at_a_time() {
+    let run = |walkers| {
+        let mut profile = paper();
+        profile.paging.pages = PageSize::Small;
+        profile.memory.cycles_per_line = 1;
+        profile.core.walkers = walkers;
+        let mut core = core(&profile);
+        measure(&mut core, |core| {
+            for n in 0..4 {
+                let load = MemoryAccess::load((1 << 45) + n * PageSize::Large.bytes() + n * 192, 8);
+                core.execute(&instruction(&[], &[], 0), &[load], None);
+            }
+        })
+        .cycles
+    };
+    // The first walk finds only the root's table, whose line with the entry for this half of the address
+    // space is new: four reads of memory. The others have three entries in the first cache and the leaf in
+    // memory.
+    assert_about(run(1), 7 + 4 * 160 + 3 * (160 + 3 * 4) + 160, 2);
+    assert_about(run(4), 7 + 4 * 160 + 160, 2);
+}
+
+fn with_stlt(profile: &Profile, variant: Variant) -> Core {
+    let mut core = core(profile);
+    core.machine_mut().stlt_alloc(1 << 12, 4, variant).expect("a legal table");
+    core
+}
+
+#[test]
+fn load_va_takes_what_table_iii_says_and_the_stu_one_at_a_time() {
+    let mut core = with_stlt(&paper(), Variant::Full);
+    let machine = core.machine_mut();
+    machine.insert_stlt(7, DATA);
+    let unit = 6 + 3;
+    let chain = measure(&mut core, |core| {
+        for _ in 0..1000 {
+            let loaded = core.load_va(&instruction(&[1], &[1], 0), 7);
+            assert_eq!((loaded.address, loaded.outcome), (DATA, LoadVaOutcome::Hit));
+        }
+    });
+    assert_about(chain.cycles, 1000 * (unit + 4), 5);
+    assert_about(chain.stack.stlt, chain.cycles, 10);
+    let different = measure(&mut core, |core| {
+        for n in 0..1000 {
+            core.load_va(&instruction(&[], &[], 0), n % 8);
+        }
+    });
+    // Eight integers, all of one set: the STU takes the next when it has done its own part of this.
+    assert_about(different.cycles, 1000 * unit, 30);
+}
+
+#[test]
+fn the_same_integer_waits_and_another_does_not() {
+    let cycles_of_load = |integer: u64| {
+        let mut profile = paper();
+        profile.paging.pages = PageSize::Small;
+        let mut core = with_stlt(&profile, Variant::Full);
+        // A record whose page is mapped and forgotten: the insertion must walk.
+        let record = DATA + (1 << 30);
+        core.machine_mut().access(record, AccessKind::Load);
+        for page in 1..4000 {
+            core.machine_mut().access(DATA + page * 4096, AccessKind::Load);
+        }
+        core.machine_mut().load_va(8 << 12);
+        drain(&mut core);
+        let before = core.statistics().cycles;
+        core.insert_stlt(&instruction(&[], &[], 0), 7 << 12, record);
+        let inserted = core.statistics().cycles - before;
+        core.load_va(&instruction(&[], &[], 0), integer << 12);
+        (inserted, core.statistics().cycles - before)
+    };
+    let (inserted, same) = cycles_of_load(7);
+    let (_, other) = cycles_of_load(8);
+    assert!(inserted > 4 + 3 + 7, "the walk is part of the instruction: {inserted}");
+    // Another integer's row is in the first cache, so the load is done before the insertion; the same one's
+    // waits for it.
+    assert_eq!(other, inserted);
+    assert!(same >= inserted + 6 + 3 + 4, "{same} after {inserted}");
+}
+
+#[test]
+fn hardware_beats_software_and_the_full_table_beats_virtual_addresses() {
+    let lookup = |variant| {
+        let mut profile = Profile::stlt_paper();
+        profile.memory.cycles_per_line = 1;
+        let mut core = Core::new(&profile).expect("a legal profile");
+        core.machine_mut().stlt_alloc(1 << 16, 4, variant).expect("a legal table");
+        let mix = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
+        let records = 20_000;
+        let record = |n: u64| DATA + mix(n) % (1 << 30) / 256 * 256;
+        for n in 0..records {
+            core.machine_mut().access(record(n), AccessKind::Store);
+            core.machine_mut().insert_stlt(mix(n + 1), record(n));
+        }
+        let before = core.statistics();
+        for n in 0..5_000_u64 {
+            let n = mix(n) % records;
+            let loaded = core.load_va(&instruction(&[2], &[1], 0), mix(n + 1));
+            if loaded.address != 0 {
+                core.execute(&instruction(&[1], &[3], 0), &[MemoryAccess::load(loaded.address, 8)], None);
+            }
+            // The comparison of keys, and the rest of the operation.
+            for _ in 0..60 {
+                core.execute(&instruction(&[3], &[3], 1), &[], None);
+            }
+        }
+        core.statistics().since(&before).cycles
+    };
+    let (full, addresses, software) =
+        (lookup(Variant::Full), lookup(Variant::VirtualOnly), lookup(Variant::Software));
+    assert!(full < addresses && addresses < software, "{full}, {addresses}, {software}");
+}
+
+#[test]
+fn a_registered_block_runs_like_its_instructions() {
+    let block: Vec<_> = (0..8_u8)
+        .map(|n| Instruction { address: CODE + 4 * u64::from(n), ..instruction(&[n], &[n + 1], 1) })
+        .collect();
+    let accesses = |round: u64| {
+        [
+            (1, MemoryAccess::load(DATA + round * 64, 8)),
+            (1, MemoryAccess::store(DATA, 8)),
+            (5, MemoryAccess::load(DATA, 4)),
+        ]
+    };
+    let mut one = core(&paper());
+    let mut two = core(&paper());
+    let id = one.register(block.clone());
+    for round in 0..100 {
+        one.run(id, &accesses(round), None);
+        for (place, instruction) in block.iter().enumerate() {
+            let own: Vec<_> = accesses(round).into_iter().filter(|of| of.0 == place).map(|of| of.1).collect();
+            two.execute(instruction, &own, None);
+        }
+    }
+    assert_eq!(one.statistics(), two.statistics());
+    assert_eq!(one.machine().statistics(), two.machine().statistics());
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Compute(u8, u8, u8),
+    Load(u8, u8, u64),
+    Store(u8, u64),
+    Branch(u8, bool),
+    LoadVa(u64),
+    Insert(u64, u64),
+    Unmap(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..16_u8, 0..16_u8, 0..5_u8).prop_map(|(from, to, latency)| Step::Compute(from, to, latency)),
+        (0..16_u8, 0..16_u8, 0..1_u64 << 24).prop_map(|(from, to, at)| Step::Load(from, to, at)),
+        (0..16_u8, 0..1_u64 << 24).prop_map(|(from, at)| Step::Store(from, at)),
+        (0..16_u8, any::<bool>()).prop_map(|(from, taken)| Step::Branch(from, taken)),
+        (0..64_u64).prop_map(Step::LoadVa),
+        (0..64_u64, 0..1_u64 << 24).prop_map(|(integer, at)| Step::Insert(integer, at)),
+        (0..1_u64 << 24).prop_map(Step::Unmap),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn the_accounts_add_up_and_every_run_is_the_same(
+        steps in prop::collection::vec(step(), 1..400),
+        variant in prop_oneof![Just(Variant::Full), Just(Variant::VirtualOnly), Just(Variant::Software)],
+        pages in prop_oneof![Just(PageSize::Small), Just(PageSize::Large)],
+    ) {
+        let run = || {
+            let mut profile = Profile::stlt_paper();
+            profile.paging.pages = pages;
+            profile.prefetch.stride = Some(Default::default());
+            profile.prefetch.vldp = Some(Default::default());
+            profile.prefetch.distance = Some(Default::default());
+            let mut core = with_stlt(&profile, variant);
+            for (n, step) in steps.iter().enumerate() {
+                let at = Instruction { address: CODE + n as u64 * 7, ..instruction(&[], &[], 1) };
+                let reads = |register: u8| Registers::of(&[register]);
+                match *step {
+                    Step::Compute(from, to, latency) => {
+                        let one = Instruction { latency, sources: reads(from), destinations: reads(to), ..at };
+                        core.execute(&one, &[], None);
+                    }
+                    Step::Load(from, to, offset) => {
+                        let one = Instruction { latency: 0, sources: reads(from), destinations: reads(to), ..at };
+                        core.execute(&one, &[MemoryAccess::load(DATA + offset, 16)], None);
+                    }
+                    Step::Store(from, offset) => {
+                        let one = Instruction { latency: 0, sources: reads(from), ..at };
+                        core.execute(&one, &[MemoryAccess::store(DATA + offset, 8)], None);
+                    }
+                    Step::Branch(from, taken) => {
+                        let one = Instruction { branch: Some(BranchKind::Conditional), sources: reads(from), ..at };
+                        core.execute(&one, &[], Some(BranchOutcome { taken, target: CODE }));
+                    }
+                    Step::LoadVa(integer) => {
+                        core.load_va(&at, integer);
+                    }
+                    Step::Insert(integer, offset) => {
+                        core.insert_stlt(&at, integer, DATA + offset);
+                    }
+                    Step::Unmap(offset) => {
+                        core.machine_mut().unmap(DATA + offset..DATA + offset + 1);
+                    }
+                }
+            }
+            (core.statistics(), core.machine().statistics())
+        };
+        let (counted, machine) = run();
+        prop_assert_eq!(counted.stack.total(), counted.cycles);
+        prop_assert!(counted.cycles >= counted.instructions / 4);
+        prop_assert_eq!((counted, machine), run());
+    }
+
+    #[test]
+    fn dependent_loads_take_the_sum_of_the_machines_latencies(
+        offsets in prop::collection::vec(0..1_u64 << 30, 1..300),
+        pages in prop_oneof![Just(PageSize::Small), Just(PageSize::Large)],
+    ) {
+        let mut profile = Profile::stlt_paper();
+        profile.paging.pages = pages;
+        let mut core = core(&profile);
+        let mut machine = core.machine().clone();
+        let counted = measure(&mut core, |core| {
+            for &offset in &offsets {
+                core.execute(&instruction(&[1], &[1], 0), &[MemoryAccess::load(DATA + offset, 1)], None);
+            }
+        });
+        let sum: u64 = offsets.iter().map(|&offset| u64::from(machine.access(DATA + offset, AccessKind::Load).latency())).sum();
+        prop_assert!(counted.cycles.abs_diff(sum) <= 2, "{} cycles, {} in all", counted.cycles, sum);
+    }
+}
