@@ -669,6 +669,8 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// Begins a write: see [`Buffer::write`].
     pub fn write(&self, hash: u64) -> Write<'_, T> {
+        // Its own writes would void the tickets: a key that is read and written in turn would never be emitted.
+        self.emit_waiting();
         // SAFETY: as in `table`.
         #[allow(unsafe_code)]
         let write = unsafe { self.buffer.write(hash, &self.guard) };
