@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::config::{Config, CreateError};
 use crate::counters::Counts;
 use crate::engine::Engine;
+use crate::front::Front;
 use crate::policy::Policy;
 use crate::session::Session;
 use crate::slab::ClassReport;
@@ -52,6 +53,8 @@ pub struct MemoryReport {
     pub pages_free: usize,
     /// Pages that have moved from one class to another.
     pub pages_moved: usize,
+    /// Bytes of the lookaside buffer's table, which are beside the limit; 0 without one.
+    pub lookaside: usize,
 }
 
 impl<P: Policy> Cache<P> {
@@ -132,6 +135,7 @@ impl<P: Policy> Cache<P> {
             index_load: self.engine.table.load_factor(),
             pages_free: self.engine.pool.available(),
             pages_moved: self.engine.pool.returned(),
+            lookaside: self.engine.front.as_ref().map_or(0, Front::bytes),
         }
     }
 

@@ -14,6 +14,10 @@ atomics::counters! {
     expired,
     /// Of the misses, keys whose item was flushed.
     flushed,
+    /// Keys whose item the lookaside buffer knew.
+    lookaside_hits,
+    /// Keys looked up in the index although there is a lookaside buffer.
+    lookaside_misses,
     /// Items that became visible.
     stored,
     /// Bytes of items that became visible: header, key and value.

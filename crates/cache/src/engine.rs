@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use atomics::Registry;
 use crossbeam_utils::CachePadded;
-use cuckoo::{DefaultLayout, Entries, Growth, Layout, Linear, Location, Table};
+use cuckoo::{DefaultLayout, Entries, Growth, Layout, Linear, Location, Table, TooFull, Upsertion};
 use parking_lot::MutexGuard;
 use twox_hash::XxHash3_64;
 
@@ -37,6 +37,7 @@ use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
 use crate::counters::Counters;
 use crate::epoch::Epochs;
 use crate::flush::Flushes;
+use crate::front::{Change, Front};
 use crate::item::{FURTHER_HEADER, Generation, Item, Outline, Unfinished};
 use crate::policy::{Policy, Recency};
 use crate::pool::{Need, Pool};
@@ -99,6 +100,7 @@ pub(crate) struct Engine<P: Policy> {
     sizes: SizeClasses,
     classes: Box<[CachePadded<Class<P>>]>,
     pub(crate) table: Table,
+    pub(crate) front: Option<Front>,
     pub(crate) pool: Pool,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) flushes: Flushes,
@@ -129,8 +131,13 @@ impl<P: Policy> Engine<P> {
             Pool::new(config.limit, 2 * INITIAL_BUCKETS * DefaultLayout::BUCKET_BYTES, bytes_per_entry);
         let growth = Growth::Linear(Linear { budget: Some(pool.index_budget()), ..linear });
         let index = cuckoo::Config { growth, pages: config.pages, ..cuckoo::Config::default() };
+        let front = match config.lookaside {
+            0 => None,
+            bytes => Some(Front::new(bytes, config.pages)?),
+        };
         let sizes = SizeClasses::new();
         Ok(Engine {
+            front,
             pages: (0..pages).map(|_| Page::new()).collect(),
             classes: sizes.all().map(|id| CachePadded::new(Class::new(id, sizes.chunk_size(id)))).collect(),
             table: Table::with_buckets(INITIAL_BUCKETS, &index)?,
@@ -418,12 +425,47 @@ impl<P: Policy> Engine<P> {
 
     /// Takes exactly this item out of the index and retires it; false if it is not there.
     pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
+        let change = self.change(hash);
         let removed = self.table.remove_exact(hash, at);
+        drop(change);
         if removed {
             // SAFETY: removed by us, just now.
             unsafe { self.retire(at, why, counters) };
         }
         removed
+    }
+
+    /// Puts `new` into the place of `old` in the index; false if `old` is not there. It is the caller's to retire then.
+    pub(crate) fn replace(&self, hash: u64, old: Location, new: Location) -> bool {
+        let change = self.change(hash);
+        let replaced = self.table.replace(hash, old, new);
+        if let Some(change) = change.filter(|_| replaced) {
+            change.put(new);
+        }
+        replaced
+    }
+
+    /// Puts the item of `key` at `at` into the index, in the place of the one that is there, if there is one: that is the
+    /// caller's to retire.
+    pub(crate) fn upsert(
+        &self,
+        entries: &Indexed<'_>,
+        key: &[u8],
+        hash: u64,
+        at: Location,
+    ) -> Result<Upsertion, TooFull> {
+        let change = self.change(hash);
+        let upsertion = self.table.upsert(entries, key, hash, at)?;
+        if let Some(change) = change {
+            change.put(at);
+        }
+        Ok(upsertion)
+    }
+
+    /// Tells the lookaside buffer, where there is one, that the index is about to lose something of this hash.
+    #[inline]
+    fn change(&self, hash: u64) -> Option<Change<'_>> {
+        self.front.as_ref().map(|front| front.write(hash))
     }
 
     /// Sends an item that has left the index to limbo.
@@ -524,7 +566,7 @@ impl Entries for Indexed<'_> {
     fn holds(&self, location: Location, key: &[u8]) -> bool {
         // SAFETY: the index calls this with what it holds, under the lock of a bucket that the location is in, so that it
         // cannot leave the index and be retired meanwhile; or, in a lookup, with what it found, and then the caller of the
-        // lookup is pinned.
+        // lookup is pinned. The lookaside buffer calls this with what it found, for a caller who is pinned (see `front`).
         let item = unsafe { Item::at(self.arena, location) };
         item.key() == key && item.generation() == self.generation
     }

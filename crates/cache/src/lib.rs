@@ -12,12 +12,14 @@
 //!   code does not validate what it sends.
 //! - Writers run side by side. Memory moves between slab classes. Expired items go without being asked for. One limit
 //!   holds for items and index together.
+//! - A lookaside buffer may stand before the index ([`Config::lookaside`]).
 //!
 //! | module | idea |
 //! |---|---|
 //! | `cache`, `session`, `store` | what callers see: making one, reading, writing |
 //! | `engine` | how an item comes into memory and leaves it |
 //! | `epoch` | when memory may be reused: the protocol page |
+//! | `front` | a lookaside buffer before the index: why it is never stale |
 //! | `item` | eight bytes of header, and values too large for one chunk |
 //! | `arena` | pages, chunks, marks |
 //! | `slab`, `size_classes`, `pool` | who has which memory |
@@ -28,7 +30,8 @@
 //! # Bounds
 //!
 //! What is resident for items and index stays within the limit, but for two huge pages (4 MiB) that may be touched only in
-//! part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists.
+//! part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists, and the lookaside
+//! buffer with its stripes, where there is one.
 
 #[cfg(not(loom))]
 mod arena;
@@ -47,6 +50,8 @@ mod epoch;
 mod epoch_loom_tests;
 #[cfg(not(loom))]
 mod flush;
+#[cfg(not(loom))]
+mod front;
 #[cfg(not(loom))]
 mod housekeeping;
 #[cfg(not(loom))]

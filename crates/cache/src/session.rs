@@ -11,23 +11,27 @@ use std::sync::Arc;
 
 use atomics::Counting;
 use cuckoo::Location;
+use lookaside::Seat;
 
 use crate::counters::Counters;
 use crate::engine::{Departure, Engine};
 use crate::epoch::Participant;
+use crate::front::{Front, Lookup};
 use crate::item::{Expiry, Item};
 use crate::policy::Policy;
 use crate::slab::Judge;
 use crate::stamp::Stamps;
 
 /// Keys looked up together.
-const GROUP: usize = 32;
+pub(crate) const GROUP: usize = 32;
 
 /// One thread's way into a cache: see the module. Made by [`crate::Cache::session`].
 pub struct Session<P: Policy = crate::Clock> {
     pub(crate) engine: Arc<Engine<P>>,
     pub(crate) participant: Participant,
     pub(crate) counters: Counting<Counters>,
+    /// Its place at the lookaside buffer, where there is one.
+    seat: Option<Seat>,
     /// Values that are made from other values.
     pub(crate) scratch: Vec<u8>,
 }
@@ -37,6 +41,7 @@ impl<P: Policy> Session<P> {
         Session {
             participant: Participant::join(&engine.epochs),
             counters: engine.registry.join(),
+            seat: engine.front.as_ref().map(Front::seat),
             engine,
             scratch: Vec::new(),
         }
@@ -70,7 +75,10 @@ impl<'s, P: Policy> Pinned<'s, P> {
         let engine = &*self.session.engine;
         let hash = engine.hash(key);
         let entries = engine.entries(self.judge.generation);
-        let found = engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key));
+        let found = match self.front() {
+            None => engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key)),
+            Some((front, lookup)) => front.get(lookup, key, hash),
+        };
         self.settle(hash, found)
     }
 
@@ -107,7 +115,10 @@ impl<'s, P: Policy> Pinned<'s, P> {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = engine.hash(key);
             }
-            engine.table.get_many(&entries, keys, hashes, locations);
+            match self.front() {
+                None => engine.table.get_many(&entries, keys, hashes, locations),
+                Some((front, lookup)) => front.get_many(lookup, keys, hashes, locations),
+            }
             for (i, (&hash, &at)) in hashes.iter().zip(&*locations).enumerate() {
                 let number = group * GROUP + i;
                 if each(number, self.settle(hash, at)).is_break() {
@@ -116,6 +127,15 @@ impl<'s, P: Policy> Pinned<'s, P> {
             }
         }
         keys.len()
+    }
+
+    /// The lookaside buffer, where there is one, and what a lookup in it works with.
+    #[inline(always)]
+    fn front(&self) -> Option<(&Front, Lookup<'_>)> {
+        let Session { engine, counters, seat, .. } = self.session;
+        let (front, seat) = (engine.front.as_ref()?, seat.as_ref()?);
+        let entries = engine.entries(self.judge.generation);
+        Some((front, Lookup { seat, index: &engine.table, entries, counters }))
     }
 
     /// Looks at the item of `key` without counting it as used.
@@ -156,7 +176,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
             counters.misses(1);
             return None;
         };
-        // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
+        // SAFETY: found in the index or before it while pinned, for as long as `self` is borrowed.
         let item = unsafe { Item::at(&engine.arena, at) };
         if self.judge.is_dead(item) {
             self.bury(hash, item);

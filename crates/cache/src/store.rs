@@ -349,7 +349,7 @@ impl<P: Policy> Session<P> {
         unfinished.finish(&engine.arena, stamp, pinned.judge().generation);
         let at = unfinished.first();
         // Pinned since it was found, so its location has not been reused for another item of this key.
-        match old.filter(|&old| engine.table.replace(hash, old, at)) {
+        match old.filter(|&old| engine.replace(hash, old, at)) {
             Some(old) => {
                 engine.published(at, pinned.counters());
                 // SAFETY: ours to retire, which comes next.
@@ -424,7 +424,7 @@ impl<P: Policy> Pinned<'_, P> {
         let entries = engine.entries(self.judge().generation);
         loop {
             if verb == Verb::Set {
-                let upsertion = self.with_room(hash, || engine.table.upsert(&entries, key, hash, at))?;
+                let upsertion = self.with_room(hash, || engine.upsert(&entries, key, hash, at))?;
                 return Ok(Published::InPlaceOf(match upsertion {
                     Upsertion::Inserted(_) => None,
                     Upsertion::Replaced(old) => Some(old),
@@ -442,7 +442,7 @@ impl<P: Policy> Pinned<'_, P> {
             };
             match replaces.map(|hit| hit.item.location()) {
                 // Pinned since it was found: if this location is there, it is this item.
-                Some(old) if engine.table.replace(hash, old, at) => {
+                Some(old) if engine.replace(hash, old, at) => {
                     return Ok(Published::InPlaceOf(Some(old)));
                 }
                 Some(_) => {}
@@ -455,7 +455,8 @@ impl<P: Policy> Pinned<'_, P> {
         }
     }
 
-    /// Tries an insert again, with ever fewer neighbours, until the index has room.
+    /// Tries an insert again, with ever fewer neighbours, until the index has room. What `insert` locks it must give back
+    /// before it returns: a neighbour may need the same.
     fn with_room<T>(&self, hash: u64, mut insert: impl FnMut() -> Result<T, TooFull>) -> Result<T, TooFull> {
         for _ in 0..MOST_NEIGHBOURS {
             match insert() {

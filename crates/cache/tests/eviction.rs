@@ -288,14 +288,18 @@ fn senseless_terms_are_errors_and_every_allocation_may_fail() {
     let half = Config { largest_item: 3 * MIB, ..config(4 * MIB) };
     assert_eq!(refused(half), CreateError::BadLargestItem { bytes: 3 * MIB });
     assert!(matches!(refused(config(1 << 60)), CreateError::Memory(MapError::TooLarge { .. })));
+    let refused_table = refused(Config { lookaside: 63, ..config(4 * MIB) });
+    assert!(matches!(refused_table, CreateError::Lookaside(_)), "{refused_table}");
+    let with_lookaside = Config { lookaside: MIB, ..config(2 * MIB) };
     for nth in 0.. {
-        let (made, reached) = fault::fail_nth(nth, || Cache::<Clock>::new(config(2 * MIB)));
+        let (made, reached) = fault::fail_nth(nth, || Cache::<Clock>::new(with_lookaside.clone()));
         match made {
             Ok(cache) => assert!(set(&mut cache.session(), 1, 10).is_ok()),
-            Err(error) => assert!(matches!(error, CreateError::Memory(_) | CreateError::Index(_)), "{error}"),
+            Err(CreateError::Memory(_) | CreateError::Index(_) | CreateError::Lookaside(_)) => {}
+            Err(error) => panic!("{error}"),
         }
         if !reached {
-            assert!(nth >= 2);
+            assert!(nth >= 3);
             break;
         }
     }

@@ -1,4 +1,5 @@
-//! Sequences of operations against a plain map with a clock, on a cache that never has to evict.
+//! Sequences of operations against a plain map with a clock, on a cache that never has to evict, with and without a
+//! lookaside buffer.
 
 use std::collections::HashMap;
 
@@ -116,8 +117,8 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
-        let cache: Cache = Cache::new(Config::with_limit(64 << 20)).unwrap();
+    fn new(lookaside: usize) -> Self {
+        let cache: Cache = Cache::new(Config { lookaside, ..Config::with_limit(64 << 20) }).unwrap();
         cache.set_time(1000);
         let model = Model { now: 1000, ..Model::default() };
         World { session: cache.session(), housekeeper: cache.housekeeper(), cache, model, stores: 0 }
@@ -285,8 +286,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_cache_is_a_map_with_a_clock(operations in prop::collection::vec(operation(), 1..200)) {
-        let mut world = World::new();
+    fn the_cache_is_a_map_with_a_clock(
+        operations in prop::collection::vec(operation(), 1..200),
+        // None, one that all keys fight for, and one that has room for all.
+        lookaside in prop::sample::select(vec![0, 64, 1 << 16]),
+    ) {
+        let mut world = World::new(lookaside);
         for operation in &operations {
             world.apply(operation)?;
         }

@@ -4,6 +4,9 @@
 //! Values describe themselves: key, version, length, and a checksum over all of it. Each key is written by one thread,
 //! which announces a version before it makes it and records it when it is made. A reader notes what was made before its
 //! lookup and what was announced after it; a hit must lie between. A miss is always possible: the cache evicts.
+//!
+//! All of it without a lookaside buffer, with one of a single line, which everybody fights for, and with one that has room for
+//! every key.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,6 +15,7 @@ use lookaside_cache::{Cache, Config, Entry, Expiry, Hit, Session, StoreError, St
 const KEYS: usize = 4096;
 const WRITERS: usize = 2;
 const READERS: usize = 2;
+const LOOKASIDES: [usize; 3] = [0, 64, 1 << 16];
 
 /// Fewer under the sanitizers, which set this: they look at every access, not at many of them.
 fn changes() -> usize {
@@ -212,14 +216,26 @@ impl Stress<'_> {
         });
         let counts = self.cache.counts();
         assert_eq!(counts.stored - counts.removed, self.cache.len() as u64);
+        let known = counts.lookaside_hits;
+        assert_eq!(known > 100, self.cache.config().lookaside > 0, "{known} hits in the lookaside buffer");
     }
 }
 
 fn stress(limit: usize, lengths: fn(&mut Random) -> usize) {
-    let cache: Cache = Cache::new(Config { largest_item: limit / 4, ..Config::with_limit(limit) }).unwrap();
-    cache.set_time(1);
-    let histories: Vec<History> = (0..KEYS).map(|_| History::default()).collect();
-    Stress { cache: &cache, histories: &histories, lengths }.run();
+    for lookaside in LOOKASIDES {
+        let config = Config { largest_item: limit / 4, lookaside, ..Config::with_limit(limit) };
+        let cache: Cache = Cache::new(config).unwrap();
+        cache.set_time(1);
+        let histories: Vec<History> = (0..KEYS).map(|_| History::default()).collect();
+        Stress { cache: &cache, histories: &histories, lengths }.run();
+    }
+}
+
+/// A small cache with each of the lookaside buffers, or none.
+fn caches() -> impl Iterator<Item = Cache> {
+    LOOKASIDES.into_iter().map(|lookaside| {
+        Cache::new(Config { lookaside, ..Config::with_limit(4 << 20) }).expect("it is large enough")
+    })
 }
 
 #[test]
@@ -243,87 +259,123 @@ fn chained_values_among_small_ones() {
 /// Increments by several threads: none is lost.
 #[test]
 fn no_update_is_lost() {
-    let cache: Cache = Cache::new(Config::with_limit(4 << 20)).unwrap();
-    cache.session().store(Verb::Set, Entry::new(b"n"), b"0").unwrap();
-    let each = changes() as u64 / 4;
-    std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for _ in 0..4 {
-            threads.push(scope.spawn(|| {
-                let mut session = cache.session();
-                for _ in 0..each {
-                    let outcome = session.update(b"n", |hit, new| {
-                        let n: u64 = std::str::from_utf8(hit.contiguous().unwrap()).unwrap().parse().unwrap();
-                        new.extend_from_slice((n + 1).to_string().as_bytes());
-                        Ok::<(), ()>(())
-                    });
-                    assert!(matches!(outcome, Ok(Updated::Updated(_))), "{outcome:?}");
-                }
-            }));
-        }
-        // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-    });
-    let mut session = cache.session();
-    assert_eq!(session.pin().get(b"n").unwrap().to_vec(), (each * 4).to_string().as_bytes());
+    for cache in caches() {
+        cache.session().store(Verb::Set, Entry::new(b"n"), b"0").unwrap();
+        let each = changes() as u64 / 4;
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for _ in 0..4 {
+                threads.push(scope.spawn(|| {
+                    let mut session = cache.session();
+                    for _ in 0..each {
+                        let outcome = session.update(b"n", |hit, new| {
+                            let n: u64 =
+                                std::str::from_utf8(hit.contiguous().unwrap()).unwrap().parse().unwrap();
+                            new.extend_from_slice((n + 1).to_string().as_bytes());
+                            Ok::<(), ()>(())
+                        });
+                        assert!(matches!(outcome, Ok(Updated::Updated(_))), "{outcome:?}");
+                    }
+                }));
+            }
+            // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        let mut session = cache.session();
+        assert_eq!(session.pin().get(b"n").unwrap().to_vec(), (each * 4).to_string().as_bytes());
+    }
 }
 
 /// Of several who add a key at the same time one succeeds, and of several who delete it one.
 #[test]
 fn one_of_those_who_compete_wins() {
-    let cache: Cache = Cache::new(Config::with_limit(4 << 20)).unwrap();
-    let (added, deleted) = (AtomicU64::new(0), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for thread in 0..4u64 {
-            let (cache, added, deleted) = (&cache, &added, &deleted);
-            threads.push(scope.spawn(move || {
-                let mut session = cache.session();
-                let mut random = Random(99 + thread);
-                for _ in 0..changes() / 4 {
-                    let name = key_bytes(random.below(3));
-                    if random.below(2) == 0 {
-                        let outcome = session.store(Verb::Add, Entry::new(&name), b"value").unwrap();
-                        added.fetch_add(u64::from(outcome != Stored::NotStored), Ordering::Relaxed);
-                    } else {
-                        deleted.fetch_add(u64::from(session.delete(&name)), Ordering::Relaxed);
+    for cache in caches() {
+        let (added, deleted) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for thread in 0..4u64 {
+                let (cache, added, deleted) = (&cache, &added, &deleted);
+                threads.push(scope.spawn(move || {
+                    let mut session = cache.session();
+                    let mut random = Random(99 + thread);
+                    for _ in 0..changes() / 4 {
+                        let name = key_bytes(random.below(3));
+                        if random.below(2) == 0 {
+                            let outcome = session.store(Verb::Add, Entry::new(&name), b"value").unwrap();
+                            added.fetch_add(u64::from(outcome != Stored::NotStored), Ordering::Relaxed);
+                        } else {
+                            deleted.fetch_add(u64::from(session.delete(&name)), Ordering::Relaxed);
+                        }
                     }
-                }
-            }));
-        }
-        // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
-    });
-    assert_eq!(added.into_inner() - deleted.into_inner(), cache.len() as u64);
+                }));
+            }
+            // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        assert_eq!(added.into_inner() - deleted.into_inner(), cache.len() as u64);
+    }
 }
 
 /// A touch is not undone by a change of the same item that goes on at the same time, which carries over the expiry.
 #[test]
 fn no_touch_is_lost() {
-    let cache: Cache = Cache::new(Config::with_limit(4 << 20)).unwrap();
-    let (past, future) = (1_000, 2_000);
-    cache.set_time(1_500);
-    let mut session = cache.session();
-    for round in 0..changes() / 8 {
-        let entry = Entry { expiry: Expiry::At(future), ..Entry::new(b"n") };
-        session.store(Verb::Set, entry, b"0").unwrap();
-        let start = std::sync::Barrier::new(2);
-        std::thread::scope(|scope| {
-            let changer = scope.spawn(|| {
-                let mut session = cache.session();
+    for cache in caches() {
+        let (past, future) = (1_000, 2_000);
+        cache.set_time(1_500);
+        let mut session = cache.session();
+        for round in 0..changes() / 8 {
+            let entry = Entry { expiry: Expiry::At(future), ..Entry::new(b"n") };
+            session.store(Verb::Set, entry, b"0").unwrap();
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                let changer = scope.spawn(|| {
+                    let mut session = cache.session();
+                    start.wait();
+                    for _ in 0..20 {
+                        let extend = |hit: &Hit<'_>, new: &mut Vec<u8>| {
+                            new.extend_from_slice(hit.contiguous().unwrap());
+                            Ok::<(), ()>(())
+                        };
+                        session.update(b"n", extend).unwrap();
+                    }
+                });
                 start.wait();
-                for _ in 0..20 {
-                    let extend = |hit: &Hit<'_>, new: &mut Vec<u8>| {
-                        new.extend_from_slice(hit.contiguous().unwrap());
-                        Ok::<(), ()>(())
-                    };
-                    session.update(b"n", extend).unwrap();
-                }
+                assert_eq!(session.touch(b"n", Expiry::At(past)), Ok(true));
+                changer.join().unwrap();
             });
-            start.wait();
-            assert_eq!(session.touch(b"n", Expiry::At(past)), Ok(true));
-            changer.join().unwrap();
+            assert!(session.pin().get(b"n").is_none(), "round {round}: it lives on");
+        }
+    }
+}
+
+/// What is deleted is gone for whoever deleted it, although others have just found it and tell the lookaside buffer.
+#[test]
+fn no_delete_is_undone() {
+    for cache in caches() {
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let mut readers = Vec::new();
+            for _ in 0..READERS {
+                readers.push(scope.spawn(|| {
+                    let mut session = cache.session();
+                    while !done.load(Ordering::Relaxed) {
+                        let pinned = session.pin();
+                        (0..16)
+                            .for_each(|_| assert!(pinned.get(b"n").is_none_or(|hit| hit.to_vec() == b"0")));
+                    }
+                }));
+            }
+            let mut session = cache.session();
+            let undone = (0..changes())
+                .filter(|_| {
+                    session.store(Verb::Set, Entry::new(b"n"), b"0").unwrap();
+                    assert!(session.delete(b"n"));
+                    session.pin().get(b"n").is_some()
+                })
+                .count();
+            done.store(true, Ordering::Relaxed);
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+            assert_eq!(undone, 0);
         });
-        assert!(session.pin().get(b"n").is_none(), "round {round}: it lives on");
     }
 }

@@ -23,6 +23,8 @@ pub struct Settings {
     pub connections: usize,
     /// Bytes for items and index.
     pub memory: usize,
+    /// Bytes of a lookaside buffer before the index, beside the memory; 0: none. See [`cache::Config::lookaside`].
+    pub lookaside: usize,
     /// Bytes that one item may take, counted as memcached counts them.
     pub largest_item: usize,
     /// Whether items make way for others when memory is full.
@@ -53,6 +55,7 @@ impl Default for Settings {
             threads: 4,
             connections: 1024,
             memory: 64 << 20,
+            lookaside: 0,
             largest_item: 1 << 20,
             evict: true,
             requests_per_turn: 1000,
@@ -66,8 +69,8 @@ impl Settings {
     /// The cache that is asked for, empty.
     pub(crate) fn cache(&self) -> Result<Cache, CreateError> {
         let eviction = if self.evict { Eviction::ByPolicy } else { Eviction::Never };
-        let largest_item = self.largest_item;
-        Cache::new(cache::Config { largest_item, eviction, ..cache::Config::with_limit(self.memory) })
+        let Settings { largest_item, lookaside, memory, .. } = *self;
+        Cache::new(cache::Config { largest_item, eviction, lookaside, ..cache::Config::with_limit(memory) })
     }
 
     /// Whether memcached with these settings would find an item too large.

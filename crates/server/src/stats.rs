@@ -1,7 +1,7 @@
 //! `stats`: what monitoring reads, under memcached's names and in its order (MEMCACHED 1.6).
 //!
 //! Names for things that do not exist here stand with the value that means nothing happened, because dashboards ask for
-//! them.
+//! them. What memcached does not have stands at the end, and only where it is switched on.
 
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
@@ -125,6 +125,11 @@ impl Shared {
         stat("crawler_reclaimed", &0);
         stat("crawler_items_checked", &0);
         stat("lrutail_reflocked", &0);
+        if memory.lookaside > 0 {
+            stat("lookaside_bytes", &memory.lookaside);
+            stat("lookaside_hits", &counts.lookaside_hits);
+            stat("lookaside_misses", &counts.lookaside_misses);
+        }
     }
 
     fn settings(&self, out: &mut Vec<u8>) {

@@ -171,6 +171,7 @@ impl Busy<'_> {
 
 /// Lets clients loose on a server, and checks what they have seen.
 fn unleash(settings: Settings, keys: u32, eviction: Eviction) {
+    let lookaside = settings.lookaside;
     let server = Server::start(settings).expect("it starts");
     let address = Address::from(server.addresses()[0]);
     let clock = Clock::default();
@@ -198,6 +199,10 @@ fn unleash(settings: Settings, keys: u32, eviction: Eviction) {
     let mut observer = Client::connect(&address);
     let (evictions, sets) = (observer.stat("evictions"), observer.stat("cmd_set"));
     assert_eq!(evictions > 0, eviction == Eviction::Possible, "{evictions} evictions");
+    if lookaside > 0 {
+        let (known, unknown) = (observer.stat("lookaside_hits"), observer.stat("lookaside_misses"));
+        assert!(known > 100 && unknown > 100, "{known} hits in the lookaside buffer, {unknown} misses");
+    }
     // A set does not wait for memory that others are still reading. Where there is hardly any it may be refused.
     let refused = observer.stat("store_no_memory");
     assert!(refused * 500 <= sets, "{refused} of {sets} sets were refused");
@@ -209,6 +214,13 @@ fn unleash(settings: Settings, keys: u32, eviction: Eviction) {
 fn every_value_could_be_current() {
     // Few keys, so that clients are in each other's way, and room for all of them.
     unleash(Settings { threads: 4, ..settings() }, 12, Eviction::Impossible);
+}
+
+#[test]
+fn every_value_could_be_current_behind_a_lookaside_buffer() {
+    unleash(Settings { threads: 4, lookaside: 64, ..settings() }, 12, Eviction::Impossible);
+    let evicting = Settings { threads: 3, memory: 8 << 20, lookaside: 1 << 16, ..settings() };
+    unleash(evicting, 8000, Eviction::Possible);
 }
 
 #[test]

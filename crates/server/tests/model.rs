@@ -1,6 +1,6 @@
 //! Sequences of commands against a plain map with a clock, byte for byte, however the bytes are cut.
 //!
-//! The server is called, not connected to, so that its clock stands where the map's does. Commands are sent in one go until
+//! With a lookaside buffer before the index, and without. The server is called, not connected to, so that its clock stands where the map's does. Commands are sent in one go until
 //! one needs an answer to those before it.
 
 mod map;
@@ -206,8 +206,9 @@ struct World {
 }
 
 impl World {
-    fn new(cuts: Vec<usize>) -> World {
+    fn new(cuts: Vec<usize>, lookaside: usize) -> World {
         let settings = Settings {
+            lookaside,
             memory: 16 << 20,
             largest_item: LARGEST_ITEM,
             requests_per_turn: 5,
@@ -424,8 +425,9 @@ proptest! {
     fn a_server_is_a_map_with_a_clock(
         operations in vec(operation(), 1..120),
         cuts in vec(prop_oneof![1usize..40, 1usize..3000, Just(1 << 20)], 1..20),
+        lookaside in select(vec![0, 64, 1 << 16]),
     ) {
-        let mut world = World::new(cuts);
+        let mut world = World::new(cuts, lookaside);
         for operation in &operations {
             world.apply(operation)?;
         }

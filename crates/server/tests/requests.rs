@@ -411,3 +411,24 @@ fn statistics_say_what_was_done() {
     assert_eq!(stats["curr_items"], "1");
     server.stop().expect("no thread has failed");
 }
+
+#[test]
+fn statistics_tell_of_a_lookaside_buffer_only_where_there_is_one() {
+    let bare = Server::start(settings()).expect("it starts");
+    let stats = Client::connect(&Address::from(bare.addresses()[0])).stats("");
+    assert!(!stats.keys().any(|name| name.starts_with("lookaside")), "{stats:?}");
+
+    let server = Server::start(Settings { lookaside: 1 << 16, ..settings() }).expect("it starts");
+    let mut client = Client::connect(&Address::from(server.addresses()[0]));
+    client.ask(b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
+    // From the index, from the table, and one of each.
+    client.ask(b"get a\r\n", b"VALUE a 0 1\r\nx\r\nEND\r\n");
+    client.ask(b"get a\r\n", b"VALUE a 0 1\r\nx\r\nEND\r\n");
+    client.ask(b"get a b\r\n", b"VALUE a 0 1\r\nx\r\nEND\r\n");
+    let told = |client: &mut Client| {
+        ["lookaside_bytes", "lookaside_hits", "lookaside_misses"].map(|name| client.stat(name))
+    };
+    assert_eq!(told(&mut client), [1 << 16, 2, 2]);
+    client.ask(b"stats reset\r\n", b"RESET\r\n");
+    assert_eq!(told(&mut client), [1 << 16, 0, 0]);
+}

@@ -12,6 +12,7 @@ use workload::popularity::Popularity;
 use super::contender::Contender;
 use super::cores::Cores;
 use super::failed;
+use super::filling::{expect_all, fill};
 use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, ServerProcess};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
@@ -63,7 +64,11 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         let started = server.start(parameters.threads, &[], Some(cores.server), session)?;
         if let Some(processes) = started {
             let server = Running { name: &server.name, processes };
-            server.fill(parameters, cores)?;
+            if let Some(pattern) = parameters.patterns.first() {
+                let load = server.load(parameters, pattern, cores, u64::MAX);
+                let load = load.map_err(|error| failed(server.name, error))?;
+                fill(server.name, load, parameters.checked)?;
+            }
             running.push(server);
         }
         session.end();
@@ -120,25 +125,6 @@ impl Running<'_> {
         })
     }
 
-    /// Stores all records, and checks that they are there and right.
-    fn fill(&self, parameters: &Parameters, cores: Cores) -> Result<(), ExperimentError> {
-        let Some(pattern) = parameters.patterns.first() else { return Ok(()) };
-        let fill = || {
-            let load = self.load(parameters, pattern, cores, u64::MAX)?;
-            let filled = load.fill(&ProgressBar::hidden())?;
-            let warm_up = Amount::Operations(0);
-            let measured = Amount::Operations(parameters.checked);
-            let report = Load { check: true, warm_up, measured, ..load }.run(&[], &ProgressBar::hidden())?;
-            Ok((filled, report))
-        };
-        let (filled, report) = fill().map_err(|error| failed(self.name, error))?;
-        self.expect_all(&report)?;
-        if filled.stored != parameters.keys {
-            return Err(self.wrong(format!("it stored {} of {} records", filled.stored, parameters.keys)));
-        }
-        Ok(())
-    }
-
     fn measure(
         &self,
         parameters: &Parameters,
@@ -151,20 +137,7 @@ impl Running<'_> {
             self.load(parameters, pattern, cores, run)?.run(&clocks, &ProgressBar::hidden())
         };
         let report = measure().map_err(|error| failed(self.name, error))?;
-        self.expect_all(&report)?;
+        expect_all(self.name, &report)?;
         Ok(report)
-    }
-
-    /// Every key asked for was stored, so every get must hit.
-    fn expect_all(&self, report: &LoadReport) -> Result<(), ExperimentError> {
-        if report.hits == report.gets && report.refused == 0 {
-            return Ok(());
-        }
-        let LoadReport { gets, hits, refused, .. } = report;
-        Err(self.wrong(format!("of {gets} keys that were stored it found {hits}; {refused} were refused")))
-    }
-
-    fn wrong(&self, found: String) -> ExperimentError {
-        ExperimentError::WrongAnswer { what: self.name.to_owned(), found }
     }
 }

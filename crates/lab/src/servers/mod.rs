@@ -5,12 +5,16 @@
 //! | `contender` | naming a server in a definition, and starting it |
 //! | `cores` | which core servers and client get |
 //! | `cpu` | kind `server-cpu`: what requests cost a server |
+//! | `filling` | filling a server, and checking what it has |
+//! | `lookaside` | kind `server-lookaside`: ours with and without a lookaside buffer, in large batches |
 //! | `replay` | kind `server-replay`: hit ratios on a real trace |
 //! | `throughput` | kind `server-throughput`: the paper's section 5.4, Figure 9 |
 
 mod contender;
 mod cores;
 mod cpu;
+mod filling;
+mod lookaside;
 mod replay;
 mod throughput;
 
@@ -21,6 +25,7 @@ use crate::experiment::{ExperimentError, Laboratory};
 pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("server-cpu", cpu::run)
+        .with_kind("server-lookaside", lookaside::run)
         .with_kind("server-replay", replay::run)
         .with_kind("server-throughput", throughput::run)
 }
