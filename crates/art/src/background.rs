@@ -1,0 +1,130 @@
+//! Reorganising every so often.
+//!
+//! A thread looks at the access log now and then, asks whether what is hot lies more scattered than it need be, and if so
+//! moves it, in small steps. When it has found nothing to gain several times in a row, it ends.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::key::Key;
+use crate::relocation::Reorganized;
+use crate::tree::Tree;
+
+/// When a tree is reorganised by itself: see [`Tree::keep_organized`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// From one look at the access log to the next.
+    pub every: Duration,
+    /// Keys are hot that have been sampled at least so often since the last look.
+    pub samples: usize,
+    /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`].
+    pub gain: f64,
+    /// Looks in a row that find nothing to gain, after which it ends; never, if zero.
+    pub patience: u32,
+    /// Nodes and leaves looked at in one step, between which the thread gives way to others.
+    pub step: usize,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule { every: Duration::from_secs(1), samples: 2, gain: 1.5, patience: 3, step: 256 }
+    }
+}
+
+/// A thread that keeps a tree organised. Dropped, it ends, and waits for its last step.
+#[derive(Debug)]
+pub struct Background {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_to_end: bool,
+    rounds: Vec<Reorganized>,
+}
+
+impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
+    /// Starts a thread that reorganises the tree by this schedule. It needs an access log that
+    /// [samples](crate::AccessLog::sample_every).
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub fn keep_organized(self: &Arc<Self>, schedule: Schedule) -> std::io::Result<Background> {
+        let shared = Arc::<Shared>::default();
+        let (tree, theirs) = (Arc::clone(self), Arc::clone(&shared));
+        let thread = std::thread::Builder::new()
+            .name("art-reorganise".to_string())
+            .spawn(move || keep_organized(&tree, &schedule, &theirs))?;
+        Ok(Background { shared, thread: Some(thread) })
+    }
+}
+
+fn keep_organized<K: Key + ?Sized, V: Clone + Send + Sync + 'static>(
+    tree: &Tree<K, V>,
+    schedule: &Schedule,
+    shared: &Shared,
+) {
+    let mut useless = 0;
+    while schedule.patience == 0 || useless < schedule.patience {
+        let mut state = shared.state.lock();
+        if !state.is_to_end {
+            shared.ended.wait_for(&mut state, schedule.every);
+        }
+        if state.is_to_end {
+            return;
+        }
+        drop(state);
+        let hot: Vec<K::Owned> = tree
+            .log
+            .frequencies()
+            .into_iter()
+            .take_while(|&(_, samples)| samples >= schedule.samples)
+            .map(|(key, _)| key)
+            .collect();
+        if tree.assess(hot.iter().map(std::borrow::Borrow::borrow)).gain() < schedule.gain {
+            useless += 1;
+            continue;
+        }
+        useless = 0;
+        let mut reorganization = tree.reorganization(hot);
+        while reorganization.step(schedule.step).is_continue() && !shared.state.lock().is_to_end {
+            std::thread::yield_now();
+        }
+        shared.state.lock().rounds.push(reorganization.done());
+    }
+}
+
+impl Background {
+    /// Whether it has ended by itself, having found nothing to gain any more.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// What has been done so far, in each round that did something.
+    #[must_use]
+    pub fn rounds(&self) -> Vec<Reorganized> {
+        self.shared.state.lock().rounds.clone()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.shared.state.lock().is_to_end = true;
+        self.shared.ended.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been told by the hook, and must not become another one in drop.
+            drop(thread.join());
+        }
+    }
+}

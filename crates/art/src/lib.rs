@@ -1,0 +1,119 @@
+//! An adaptive radix tree: an ordered index that is read without locks, with its nodes in pages of a chosen size.
+//!
+//! After Leis, Kemper and Neumann, "The adaptive radix tree: ARTful indexing for main-memory databases", ICDE 2013, and
+//! Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing issue of adaptive radix tree?", DaMoN 2015; and beyond them:
+//!
+//! - **Readers never wait and never start anew.** What a node says of itself does not change; only slots do, one word at
+//!   a time. So a reader needs no version of a node, only slots: see `lock`, the protocol page.
+//! - **References of 32 bits** that tell the kind of what they lead to: a lookup asks for the one line of a large node that
+//!   it needs, and for nothing before it.
+//! - **Nodes in pages of their own**: 4 KiB, transparent 2 MiB, hugetlb 2 MiB or 1 GiB ([`PageKind`]).
+//! - **Batches**: [`Reader::get_many`] walks many chains of lines at once.
+//! - **Reorganisation in use**: what the second paper stops the tree for goes on here while others read and write
+//!   ([`Tree::reorganize`]).
+//!
+//! ```
+//! use lookaside_art::{Tree, encode};
+//!
+//! let tree = Tree::<[u8; 8], u64>::new()?;
+//! let reader = tree.pin();
+//! for number in 0..1000 {
+//!     reader.insert(&encode::u64(number), number * number).unwrap();
+//! }
+//! assert_eq!(reader.get(&encode::u64(31)), Some(&961));
+//! let mut squares = [None; 3];
+//! reader.get_many(&[&encode::u64(1), &encode::u64(2), &encode::u64(2000)], &mut squares);
+//! assert_eq!(squares, [Some(&1), Some(&4), None]);
+//! let range: Vec<_> = reader.range(&encode::u64(10)..&encode::u64(13)).map(|(_, square)| *square).collect();
+//! assert_eq!(range, [100, 121, 144]);
+//! # Ok::<(), lookaside_art::CreateError>(())
+//! ```
+//!
+//! # Keys
+//!
+//! A key is `[u8; N]`, or `[u8]` of any length; [`encode`] makes such of numbers, strings and pairs. Keys may be prefixes of
+//! each other: every node has a slot for the key that ends there, which comes before all others. The empty key is a key.
+//!
+//! # Which face
+//!
+//! | face | for |
+//! |---|---|
+//! | [`Tree`] | any number of threads |
+//! | [`OwnedTree`] | one owner: no locks, no epochs; values are given back, not shown |
+//!
+//! # How it is built
+//!
+//! | module | idea |
+//! |---|---|
+//! | `lock` | the lock word, and why readers are right: read this page first |
+//! | `reference` | 32 bits that say where and what |
+//! | `node`, `search` | four kinds of node, and finding a byte in one |
+//! | `key`, `encode` | keys and leaves |
+//! | `space`, `storage` | where nodes and leaves live |
+//! | `core` | the search |
+//! | `write` | the changes |
+//! | `batch`, `scan` | many keys; keys in order |
+//! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; doing so every so often |
+//! | `probe` | the addresses that a lookup touches |
+//! | `tree`, `owned` | the faces |
+
+#[cfg(not(loom))]
+mod background;
+#[cfg(not(loom))]
+mod batch;
+#[cfg(not(loom))]
+mod config;
+#[cfg(not(loom))]
+mod core;
+#[cfg(not(loom))]
+pub mod encode;
+#[cfg(all(feature = "fault-injection", not(loom)))]
+pub mod fault;
+#[cfg(not(loom))]
+mod key;
+mod lock;
+#[cfg(not(loom))]
+mod log;
+#[cfg(all(loom, test))]
+mod loom_tests;
+#[cfg(not(loom))]
+mod memory;
+#[cfg(not(loom))]
+mod node;
+#[cfg(not(loom))]
+mod owned;
+#[cfg(not(loom))]
+mod probe;
+#[cfg(not(loom))]
+mod reference;
+#[cfg(not(loom))]
+mod relocation;
+#[cfg(not(loom))]
+mod scan;
+#[cfg(not(loom))]
+mod search;
+#[cfg(not(loom))]
+mod space;
+#[cfg(not(loom))]
+mod storage;
+#[cfg(not(loom))]
+mod tree;
+#[cfg(not(loom))]
+mod write;
+
+#[cfg(not(loom))]
+mod face {
+    pub use crate::background::{Background, Schedule};
+    pub use crate::config::{Config, CreateError, NotStored, Reason};
+    pub use crate::key::{Key, LeafLayout};
+    pub use crate::log::{AccessLog, DEFAULT_INTERVAL, RING};
+    pub use crate::memory::{Memory, NodeMemory};
+    pub use crate::node::Kind;
+    pub use crate::owned::OwnedTree;
+    pub use crate::probe::{Probe, Unwatched};
+    pub use crate::relocation::{Assessment, Reorganization, Reorganized};
+    pub use crate::tree::{Range, Reader, Session, Tree};
+    pub use pages::PageKind;
+}
+#[cfg(not(loom))]
+pub use face::*;

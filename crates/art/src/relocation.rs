@@ -1,0 +1,226 @@
+//! Moving what is on the paths of hot keys together, page by page, while the tree is in use.
+//!
+//! After seed 003 (Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing issue of adaptive radix tree?", DaMoN 2015),
+//! section 5: take the keys by falling frequency, follow each down, and lay every node on its path that has not been moved
+//! yet into the page that is being filled; when it is full, begin another. Pages of leaves are filled beside those of nodes.
+//! The paper builds a second tree and stops updates meanwhile. Here each node moves by itself, as if it had grown into a
+//! copy of its own size: its parent and it are locked for as long as copying takes ([`crate::lock`]), readers notice nothing,
+//! and the tree is whole between any two steps. So it can be done a little at a time.
+//!
+//! A leaf moves by cloning its value. What can be changed through a shared reference, and would be lost in the copy, is
+//! not `Clone` ([`std::sync::Mutex`], atomics), and belongs behind an [`std::sync::Arc`], which is.
+//!
+//! # When it helps
+//!
+//! [`Tree::assess`] follows the hot keys without moving anything, and counts the pages that their nodes and leaves lie in
+//! and the pages that they would fill if they lay side by side. Where these are nearly the same there is nothing to gain.
+//!
+//! Rejected: *building a second tree*, as the paper does: it needs the memory twice and leaves no place for writers.
+
+#![allow(unsafe_code)]
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use crossbeam_epoch::pin;
+
+use crate::core::{Core, Holder};
+use crate::key::Key;
+use crate::node::Symbol;
+use crate::probe::Unwatched;
+use crate::reference::Ref;
+use crate::space::{Exhausted, MixedPages};
+use crate::storage::Placement;
+use crate::tree::Tree;
+use crate::write::Discipline;
+
+/// Times that one path is tried again because others change it.
+const ATTEMPTS: usize = 8;
+
+/// What a reorganisation has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reorganized {
+    /// Keys whose paths have been followed.
+    pub keys: usize,
+    /// Nodes that have been moved.
+    pub nodes: usize,
+    /// Leaves that have been moved.
+    pub leaves: usize,
+    /// Pages that have been filled or begun.
+    pub pages: usize,
+    /// Whether there was no room for more.
+    pub full: bool,
+}
+
+/// How hot nodes and leaves lie. See [`Tree::assess`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assessment {
+    /// Pages that they lie in.
+    pub pages: usize,
+    /// Pages that they would fill.
+    pub packed: usize,
+}
+
+impl Assessment {
+    /// How many times as many pages there are as there need be.
+    #[must_use]
+    pub fn gain(&self) -> f64 {
+        self.pages as f64 / self.packed.max(1) as f64
+    }
+}
+
+/// A reorganisation under way: see [`Tree::reorganization`].
+pub struct Reorganization<'t, K: Key + ?Sized, V> {
+    tree: &'t Tree<K, V>,
+    hottest_first: std::vec::IntoIter<K::Owned>,
+    nodes: MixedPages,
+    leaves: MixedPages,
+    done: Reorganized,
+}
+
+impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
+    /// Begins to move what is on the paths of these keys together, the hottest first. Nothing happens before
+    /// [`Reorganization::step`].
+    #[must_use]
+    pub fn reorganization(&self, hottest_first: Vec<K::Owned>) -> Reorganization<'_, K, V> {
+        Reorganization {
+            tree: self,
+            hottest_first: hottest_first.into_iter(),
+            nodes: MixedPages::default(),
+            leaves: MixedPages::default(),
+            done: Reorganized::default(),
+        }
+    }
+
+    /// Moves what is on the paths of the keys in the [access log](Tree::access_log) together, the hottest first, and
+    /// empties the log. Others may read and write meanwhile.
+    pub fn reorganize(&self) -> Reorganized {
+        let hottest_first = self.log.frequencies().into_iter().map(|(key, _)| key).collect();
+        let mut reorganization = self.reorganization(hottest_first);
+        while reorganization.step(1 << 10).is_continue() {}
+        reorganization.done()
+    }
+
+    /// How the nodes and leaves on the paths of these keys lie.
+    #[must_use]
+    pub fn assess<'k>(&self, hot: impl IntoIterator<Item = &'k K>) -> Assessment {
+        let _guard = pin();
+        let storage = &self.core.storage;
+        let page = storage.nodes.region().obtained().size();
+        let (mut seen, mut pages, mut bytes) = (HashSet::new(), HashSet::new(), [0; 2]);
+        for key in hot {
+            self.core.follow(key, |node_or_leaf| {
+                let (space, offset, size) = if node_or_leaf.is_leaf() {
+                    (
+                        1,
+                        node_or_leaf.leaf_offset(),
+                        storage.key(node_or_leaf).size::<V>().next_multiple_of(Ref::LEAF_UNIT),
+                    )
+                } else {
+                    (0, node_or_leaf.node_offset(), node_or_leaf.kind().bytes())
+                };
+                if seen.insert((space, offset)) {
+                    pages.extend((offset / page..=(offset + size - 1) / page).map(|page| (space, page)));
+                    bytes[space] += size;
+                }
+            });
+        }
+        Assessment { pages: pages.len(), packed: bytes.iter().map(|bytes| bytes.div_ceil(page)).sum() }
+    }
+}
+
+impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V> {
+    /// Does some of it: follows paths until about `work` nodes and leaves have been looked at, one whole path at least. Says
+    /// whether there is more to do.
+    pub fn step(&mut self, work: usize) -> ControlFlow<()> {
+        let guard = pin();
+        let mut left = work;
+        loop {
+            let Some(key) = self.hottest_first.next() else { return ControlFlow::Break(()) };
+            let key: &K = std::borrow::Borrow::borrow(&key);
+            let mut looked_at = 0;
+            for _ in 0..ATTEMPTS {
+                match self.path(key, &guard, &mut looked_at) {
+                    Ok(ControlFlow::Continue(())) => break,
+                    // Others changed it.
+                    Ok(ControlFlow::Break(())) => {}
+                    Err(Exhausted) => {
+                        self.done.full = true;
+                        return ControlFlow::Break(());
+                    }
+                }
+            }
+            self.done.keys += 1;
+            left = left.saturating_sub(looked_at.max(1));
+            if left == 0 {
+                return ControlFlow::Continue(());
+            }
+        }
+    }
+
+    /// What has been done so far.
+    #[must_use]
+    pub fn done(&self) -> Reorganized {
+        Reorganized { pages: self.nodes.len() + self.leaves.len(), ..self.done }
+    }
+
+    /// Moves what is on the path of a key and has not been moved yet; breaks off if others change it meanwhile.
+    fn path(
+        &mut self,
+        key: &K,
+        by: &impl Discipline,
+        looked_at: &mut usize,
+    ) -> Result<ControlFlow<()>, Exhausted> {
+        let core = &self.tree.core;
+        let storage = &core.storage;
+        let mut holder = Holder::ROOT;
+        let mut next = core.root.load();
+        while next.is_node() {
+            *looked_at += 1;
+            if !self.nodes.contain(next.node_offset()) {
+                let Some(moved) = core.relocate(&holder, next, &mut self.nodes, by)? else {
+                    return Ok(ControlFlow::Break(()));
+                };
+                self.done.nodes += 1;
+                next = moved;
+            }
+            let node = storage.node(next);
+            let level = node.level();
+            let symbol = Symbol::at(key.as_ref(), level);
+            holder = Holder { node: next, symbol, position: level + 1 };
+            next = node.child(symbol);
+        }
+        *looked_at += 1;
+        if !next.is_leaf() || storage.key(next) != key || self.leaves.contain(next.leaf_offset()) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        // No lock is held while the user's code runs.
+        let value = storage.value(next).clone();
+        let moved =
+            storage.new_leaf(key, value, Placement::Mixed(&mut self.leaves)).map_err(|_| Exhausted)?;
+        if core.exchange(&holder, next, moved, by) {
+            self.done.leaves += 1;
+            // SAFETY: it has left the tree, and who exchanges a leaf retires it. `V` is `Send` and `'static`.
+            unsafe { by.retire(storage, next) };
+            return Ok(ControlFlow::Continue(()));
+        }
+        // SAFETY: it was never published.
+        unsafe { storage.free(moved) };
+        Ok(ControlFlow::Break(()))
+    }
+}
+
+impl<K: Key + ?Sized, V> Core<K, V> {
+    /// Shows the nodes on the path of a key, and the leaf at its end.
+    pub(crate) fn follow(&self, key: &K, mut visit: impl FnMut(Ref)) {
+        let mut position = 0;
+        let mut next = self.root.load();
+        while next.is_node() {
+            visit(next);
+            next = self.step(next, &mut position, key.as_ref(), &mut Unwatched);
+        }
+        if next.is_leaf() {
+            visit(next);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Where nodes and leaves live: a region of addresses, cut into runs, cut into places.
+//!
+//! A space claims addresses for all it may ever hold, and pages as they are touched, so a reference is an offset from one
+//! base that never moves. A *run* of pages belongs to one class (a kind of node, a size of leaf), whose places follow each
+//! other without gaps; a place that is freed goes to its class's list and is given out again before new ones are. The
+//! list is threaded through the free places themselves.
+//!
+//! Beside the runs there are *pages for mixed use*: the reorganisation asks for whole pages and lays places of any class
+//! into them, one path after the other. Freed, they go to their classes' lists like all others.
+//!
+//! Rejected: *a heap allocation each*: sixteen bytes of bookkeeping for a Node4 of thirty-two, and pages shared with
+//! everything else in the program; *chunks found through a table*: one more dependent load a level.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+
+use crossbeam_utils::CachePadded;
+use pages::{MapError, PageKind, Region};
+use parking_lot::Mutex;
+
+/// There is no room for another node or leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exhausted;
+
+/// One region and its classes.
+pub(crate) struct Space {
+    region: Region,
+    unit: usize,
+    /// The first byte that belongs to no run.
+    frontier: Mutex<usize>,
+    classes: Box<[CachePadded<Mutex<Class>>]>,
+}
+
+/// Places of one size.
+struct Class {
+    size: usize,
+    /// The first free place, in units; zero ends the list.
+    free: u32,
+    /// Places that were given back and wait to be used.
+    waiting: usize,
+    /// The rest of the run that is being cut.
+    run: std::ops::Range<usize>,
+    /// Places given out and not given back.
+    used: usize,
+}
+
+/// What a class occupies.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ClassUse {
+    /// Bytes of one place.
+    pub(crate) size: usize,
+    /// Places given out and not given back.
+    pub(crate) used: usize,
+    /// Places that were given back and wait to be used.
+    pub(crate) waiting: usize,
+}
+
+/// Pages being filled with places of mixed classes, in the order in which they are asked for.
+#[derive(Debug, Default)]
+pub(crate) struct MixedPages {
+    /// What is left of the last pages: what is too large for one may leave room there for others.
+    open: std::collections::VecDeque<std::ops::Range<usize>>,
+    /// Where each page taken so far begins, in bytes.
+    pages: std::collections::HashSet<usize>,
+    page: usize,
+}
+
+impl Space {
+    /// Bytes of a run. Several nodes of the largest kind share it with little left over.
+    pub(crate) const RUN: usize = 64 << 10;
+
+    /// A space of `bytes` bytes in pages of `kind`, whose places have one of these `sizes`, each a multiple of `unit`.
+    pub(crate) fn new(bytes: usize, kind: PageKind, unit: usize, sizes: &[usize]) -> Result<Space, MapError> {
+        let region = Region::reserve(bytes.max(2 * Space::RUN), kind)?;
+        let classes = sizes.iter().map(|&size| {
+            debug_assert!(size.is_multiple_of(unit) && size <= Space::RUN);
+            CachePadded::new(Mutex::new(Class { size, free: 0, waiting: 0, run: 0..0, used: 0 }))
+        });
+        // Offset zero is the null reference, and an untouched page costs nothing.
+        let frontier = Mutex::new(PageKind::Base.size());
+        Ok(Space { classes: classes.collect(), region, unit, frontier })
+    }
+
+    /// The address of the first byte.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.region.as_ptr()
+    }
+
+    /// The pages that were obtained.
+    pub(crate) fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The address of a place.
+    #[inline(always)]
+    pub(crate) fn at(&self, place: u32) -> *mut u8 {
+        debug_assert!(place as usize * self.unit < self.region.len());
+        // SAFETY: places come from this space, so the offset is inside the region.
+        unsafe { self.base().add(place as usize * self.unit) }
+    }
+
+    /// A place of this class, whose bytes are anything.
+    pub(crate) fn allocate(&self, class: usize) -> Result<u32, Exhausted> {
+        #[cfg(feature = "fault-injection")]
+        if crate::fault::refuse_this_one() {
+            return Err(Exhausted);
+        }
+        let mut class = self.classes[class].lock();
+        let place = if class.free != 0 {
+            let place = class.free;
+            // SAFETY: a free place begins with the number of the next one, and nobody but who holds the lock reads it.
+            class.free = unsafe { self.at(place).cast::<u32>().read() };
+            class.waiting -= 1;
+            place
+        } else {
+            if class.run.len() < class.size {
+                class.run = self.take(Space::RUN, PageKind::Base.size())?;
+            }
+            let start = class.run.start;
+            class.run.start += class.size;
+            (start / self.unit) as u32
+        };
+        class.used += 1;
+        Ok(place)
+    }
+
+    /// Takes a place back.
+    ///
+    /// # Safety
+    /// It was given out by this space for this class, and nobody uses it or will give it back again.
+    pub(crate) unsafe fn free(&self, class: usize, place: u32) {
+        let mut class = self.classes[class].lock();
+        // SAFETY: the place is nobody's but ours, and aligned to a unit.
+        unsafe { self.at(place).cast::<u32>().write(class.free) };
+        class.free = place;
+        class.waiting += 1;
+        class.used -= 1;
+    }
+
+    /// A place of this class in a page of mixed use.
+    pub(crate) fn allocate_mixed(&self, class: usize, mixed: &mut MixedPages) -> Result<u32, Exhausted> {
+        #[cfg(feature = "fault-injection")]
+        if crate::fault::refuse_this_one() {
+            return Err(Exhausted);
+        }
+        let mut class = self.classes[class].lock();
+        let page = self.page_of_mixed_use();
+        let rest = match mixed.open.iter_mut().find(|rest| rest.len() >= class.size) {
+            Some(rest) => rest,
+            None => {
+                mixed.page = page;
+                let taken = self.take(page, page)?;
+                mixed.pages.insert(taken.start);
+                if mixed.open.len() == MixedPages::OPEN {
+                    mixed.open.pop_front();
+                }
+                mixed.open.push_back(taken);
+                mixed.open.back_mut().expect("just put there")
+            }
+        };
+        let start = rest.start;
+        rest.start += class.size;
+        class.used += 1;
+        Ok((start / self.unit) as u32)
+    }
+
+    /// Bytes of a page of mixed use: one of the region's, though not a gigabyte.
+    pub(crate) fn page_of_mixed_use(&self) -> usize {
+        self.region.obtained().size().min(PageKind::Huge2M.size())
+    }
+
+    fn take(&self, bytes: usize, alignment: usize) -> Result<std::ops::Range<usize>, Exhausted> {
+        let mut frontier = self.frontier.lock();
+        let start = frontier.next_multiple_of(alignment);
+        let end = start + bytes;
+        if end > self.region.len() {
+            return Err(Exhausted);
+        }
+        *frontier = end;
+        Ok(start..end)
+    }
+
+    /// What this class occupies.
+    pub(crate) fn class_use(&self, class: usize) -> ClassUse {
+        let class = self.classes[class].lock();
+        ClassUse { size: class.size, used: class.used, waiting: class.waiting }
+    }
+
+    /// Bytes in runs and pages that have been begun.
+    pub(crate) fn begun(&self) -> usize {
+        *self.frontier.lock()
+    }
+}
+
+impl MixedPages {
+    /// Pages that are filled at the same time.
+    const OPEN: usize = 4;
+
+    /// Whether the place at this offset is in one of these pages.
+    pub(crate) fn contain(&self, offset: usize) -> bool {
+        self.page != 0 && self.pages.contains(&(offset / self.page * self.page))
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.pages.len()
+    }
+}
+
+impl fmt::Debug for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Space")
+            .field("region", &self.region)
+            .field("begun", &self.begun())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,224 @@
+//! Nodes and leaves in their spaces.
+//!
+//! What this module gives out by reference it finds by reference: a [`Ref`] that was read from a slot by someone who is
+//! pinned, or who owns the tree, refers to a node or a leaf that stays while they are. All the unsafe code above the spaces
+//! rests on that one sentence; why it holds is told in [`crate::lock`].
+
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pages::MapError;
+
+use crate::config::Config;
+use crate::key::Key;
+use crate::node::{Kind, Node, Symbol};
+use crate::reference::Ref;
+use crate::space::{Exhausted, MixedPages, Space};
+
+/// Bytes of the largest leaf; longer keys are on the heap.
+pub(crate) const LARGEST_LEAF: usize = 512;
+
+/// What a tree has of its entries. Invariant in their types, for it changes them through shared references: whoever saw a
+/// tree as one of subtypes could put values into it that others read as what they are not.
+///
+/// ```compile_fail
+/// use lookaside_art::Tree;
+///
+/// type Any = for<'a> fn(&'a str);
+/// type Static = fn(&'static str);
+/// fn narrowed<'t>(tree: &'t Tree<[u8], Any>) -> &'t Tree<[u8], Static> {
+///     tree
+/// }
+/// ```
+type Entries<K, V> = PhantomData<fn(V, &K) -> V>;
+
+/// The nodes and leaves of one tree.
+#[derive(Debug)]
+pub(crate) struct Storage<K: ?Sized, V> {
+    pub(crate) nodes: Space,
+    pub(crate) leaves: Space,
+    /// Bytes of keys on the heap.
+    pub(crate) heap: AtomicUsize,
+    entries: Entries<K, V>,
+}
+
+/// Where to put a new node or leaf.
+#[derive(Debug)]
+pub(crate) enum Placement<'m> {
+    /// With others of its class.
+    ByClass,
+    /// Behind whatever was placed last.
+    Mixed(&'m mut MixedPages),
+}
+
+impl<K: Key + ?Sized, V> Storage<K, V> {
+    pub(crate) fn new(config: &Config) -> Result<Self, MapError> {
+        let leaf_sizes: Vec<usize> =
+            (1..=LARGEST_LEAF / Ref::LEAF_UNIT).map(|units| units * Ref::LEAF_UNIT).collect();
+        Ok(Storage {
+            nodes: Space::new(
+                config.node_bytes.min(Ref::NODE_REACH),
+                config.pages,
+                Ref::NODE_UNIT,
+                &Kind::ALL.map(Kind::bytes),
+            )?,
+            leaves: Space::new(
+                config.leaf_bytes.min(Ref::LEAF_REACH),
+                config.pages,
+                Ref::LEAF_UNIT,
+                &leaf_sizes,
+            )?,
+            heap: AtomicUsize::new(0),
+            entries: PhantomData,
+        })
+    }
+
+    fn leaf_class(key: &K) -> usize {
+        key.size::<V>().div_ceil(Ref::LEAF_UNIT).max(1) - 1
+    }
+
+    /// The node that a reference leads to.
+    #[inline(always)]
+    pub(crate) fn node(&self, node: Ref) -> Node<'_> {
+        debug_assert!(node.is_node());
+        // SAFETY: see the module.
+        unsafe { Node::at(self.nodes.base().add(node.node_offset()), node.kind()) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaf_address(&self, leaf: Ref) -> *mut u8 {
+        debug_assert!(leaf.is_leaf());
+        // SAFETY: references to leaves lead into their space.
+        unsafe { self.leaves.base().add(leaf.leaf_offset()) }
+    }
+
+    /// The key of a leaf.
+    #[inline(always)]
+    pub(crate) fn key(&self, leaf: Ref) -> &K {
+        // SAFETY: see the module.
+        unsafe { K::of_leaf::<V>(self.leaf_address(leaf)) }
+    }
+
+    /// The value of a leaf.
+    #[inline(always)]
+    pub(crate) fn value(&self, leaf: Ref) -> &V {
+        // SAFETY: see the module; values do not change while they are shared.
+        unsafe { &*K::value_in::<V>(self.leaf_address(leaf)) }
+    }
+
+    /// A node with these children.
+    pub(crate) fn new_node(
+        &self,
+        kind: Kind,
+        level: usize,
+        placement: Placement<'_>,
+        children: impl FnOnce(Node<'_>),
+    ) -> Result<Ref, Exhausted> {
+        let class = kind as usize;
+        let place = match placement {
+            Placement::ByClass => self.nodes.allocate(class),
+            Placement::Mixed(pages) => self.nodes.allocate_mixed(class, pages),
+        }?;
+        // SAFETY: the place was just given to us, and is as large as a node of its class.
+        let node = unsafe { Node::write(self.nodes.at(place), kind, level as u32) };
+        children(node);
+        Ok(Ref::node(kind, place))
+    }
+
+    /// A node with two children.
+    pub(crate) fn fork(&self, level: usize, children: [(Symbol, Ref); 2]) -> Result<Ref, Exhausted> {
+        self.new_node(Kind::Node4, level, Placement::ByClass, |node| {
+            children.iter().for_each(|&(symbol, child)| node.add_unshared(symbol, child));
+        })
+    }
+
+    /// A leaf; gives the value back if there is no room.
+    pub(crate) fn new_leaf(&self, key: &K, value: V, placement: Placement<'_>) -> Result<Ref, V> {
+        let class = Self::leaf_class(key);
+        let place = match placement {
+            Placement::ByClass => self.leaves.allocate(class),
+            Placement::Mixed(pages) => self.leaves.allocate_mixed(class, pages),
+        };
+        let Ok(place) = place else { return Err(value) };
+        // SAFETY: the place was just given to us, and is as large as a leaf of its class.
+        match unsafe { key.write(self.leaves.at(place), value) } {
+            Ok(()) => {
+                self.heap.fetch_add(key.heap_bytes::<V>(), Ordering::Relaxed);
+                Ok(Ref::leaf(place))
+            }
+            Err(value) => {
+                // SAFETY: given to us, and nobody else knows it.
+                unsafe { self.leaves.free(class, place) };
+                Err(value)
+            }
+        }
+    }
+
+    /// Frees a node.
+    ///
+    /// # Safety
+    /// Nobody can reach it, and it is freed once.
+    pub(crate) unsafe fn free_node(&self, node: Ref) {
+        // SAFETY: by the contract.
+        unsafe { self.nodes.free(node.kind() as usize, node.place()) };
+    }
+
+    /// Frees a leaf, and gives its value.
+    ///
+    /// # Safety
+    /// Nobody can reach it, and it is freed once.
+    pub(crate) unsafe fn take_leaf(&self, leaf: Ref) -> V {
+        let address = self.leaf_address(leaf);
+        // SAFETY: by the contract nobody else reads it, now or later.
+        unsafe {
+            let key = K::of_leaf::<V>(address);
+            let class = Self::leaf_class(key);
+            self.heap.fetch_sub(key.heap_bytes::<V>(), Ordering::Relaxed);
+            let value = K::value_in::<V>(address).read();
+            K::free_heap::<V>(address);
+            self.leaves.free(class, leaf.place());
+            value
+        }
+    }
+
+    /// Frees whatever this refers to. Does not panic: the panic of a value's destructor ends here.
+    ///
+    /// # Safety
+    /// Nobody can reach it, and it is freed once.
+    pub(crate) unsafe fn free(&self, node_or_leaf: Ref) {
+        if node_or_leaf.is_leaf() {
+            // SAFETY: by the contract.
+            let value = unsafe { self.take_leaf(node_or_leaf) };
+            // Nobody sees what a panic left half done: the value is gone.
+            drop(catch_unwind(AssertUnwindSafe(|| drop(value))));
+        } else {
+            // SAFETY: by the contract.
+            unsafe { self.free_node(node_or_leaf) };
+        }
+    }
+
+    /// Frees all that is below a slot that nobody will look at again.
+    ///
+    /// # Safety
+    /// Nobody can reach it, and it is freed once.
+    pub(crate) unsafe fn free_tree(&self, root: Ref) {
+        let mut waiting = vec![root];
+        while let Some(next) = waiting.pop() {
+            if next.is_node() {
+                self.node(next).each(|_, child| waiting.push(child));
+            }
+            if !next.is_null() {
+                // SAFETY: by the contract; each is the child of one node.
+                unsafe { self.free(next) };
+            }
+        }
+    }
+}
+
+// SAFETY: nodes are atomics; leaves are keys and values, which are shared by reference and dropped by any thread.
+unsafe impl<K: Key + ?Sized, V: Send> Send for Storage<K, V> {}
+// SAFETY: as above.
+unsafe impl<K: Key + ?Sized, V: Send + Sync> Sync for Storage<K, V> {}

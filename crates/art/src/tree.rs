@@ -1,0 +1,377 @@
+//! The tree that threads share.
+//!
+//! A [`Reader`] pins an epoch, once for as many operations as one likes: what it has been shown stays as long as it does.
+//! Values are shared, never changed in place; a new value is a new leaf.
+
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::ops::{Bound, RangeBounds};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam_epoch::{Guard, pin};
+use crossbeam_utils::CachePadded;
+
+use crate::config::{Config, CreateError, NotStored, Reason};
+use crate::core::Core;
+use crate::key::Key;
+use crate::log::{AccessLog, Sampler};
+use crate::memory::Memory;
+use crate::probe::{Probe, Unwatched};
+use crate::reference::Ref;
+use crate::scan::Scan;
+use crate::storage::Placement;
+use crate::write::{Discipline, Inserted, Rule};
+
+/// An adaptive radix tree from keys of type `K`, `[u8; N]` or `[u8]`, to values of type `V`, for any number of threads.
+///
+/// ```
+/// use lookaside_art::{Tree, encode};
+///
+/// let tree = Tree::<[u8], u32>::new()?;
+/// let reader = tree.pin();
+/// reader.insert(encode::text("rome"), 753).unwrap();
+/// reader.insert(encode::text("romulus"), 771).unwrap();
+/// assert_eq!(reader.get(b"rome"), Some(&753));
+/// assert_eq!(reader.prefix(b"rom").map(|(_, year)| *year).collect::<Vec<_>>(), [753, 771]);
+/// assert_eq!(reader.remove(b"rome"), Some(&753));
+/// assert_eq!(reader.first(), Some((&b"romulus"[..], &771)));
+/// # Ok::<(), lookaside_art::CreateError>(())
+/// ```
+pub struct Tree<K: Key + ?Sized, V> {
+    pub(crate) core: Core<K, V>,
+    pub(crate) log: AccessLog<K>,
+    entries: CachePadded<AtomicUsize>,
+}
+
+impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
+    /// An empty tree in base pages.
+    ///
+    /// # Errors
+    /// [`CreateError`] if not even addresses are to be had.
+    pub fn new() -> Result<Self, CreateError> {
+        Tree::with(&Config::default())
+    }
+
+    /// An empty tree.
+    ///
+    /// # Errors
+    /// [`CreateError`] if there is no memory for it.
+    pub fn with(config: &Config) -> Result<Self, CreateError> {
+        let core = Core::new(config).map_err(CreateError)?;
+        Ok(Tree { core, log: AccessLog::default(), entries: CachePadded::default() })
+    }
+
+    /// A reader, and writer, for this thread. See [`Reader`].
+    #[must_use]
+    pub fn pin(&self) -> Reader<'_, K, V> {
+        Reader { tree: self, guard: pin(), sampler: None }
+    }
+
+    /// A session of this thread, whose readers' accesses are sampled into the access log while there is one: see
+    /// [`Tree::access_log`]. To be kept, not made for each lookup.
+    #[must_use]
+    pub fn session(&self) -> Session<'_, K, V> {
+        Session { tree: self, sampler: self.log.join() }
+    }
+
+    /// The log of which keys are looked up how often.
+    #[must_use]
+    pub fn access_log(&self) -> &AccessLog<K> {
+        &self.log
+    }
+
+    /// Entries, approximately: exact when nobody is changing the tree.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        // Those who take out may count before those who put in.
+        self.entries.load(Ordering::Relaxed).cast_signed().max(0).cast_unsigned()
+    }
+
+    /// Whether there are none, approximately.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the tree occupies.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        self.core.memory()
+    }
+
+    /// The pages that nodes live in, and those that leaves live in, as the kernel gave them.
+    #[must_use]
+    pub fn regions(&self) -> [&pages::Region; 2] {
+        [self.core.storage.nodes.region(), self.core.storage.leaves.region()]
+    }
+}
+
+/// A thread at a tree, for as long as it likes: its accesses are sampled.
+pub struct Session<'t, K: Key + ?Sized, V> {
+    tree: &'t Tree<K, V>,
+    sampler: Sampler<K>,
+}
+
+impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
+    /// A reader whose accesses are sampled.
+    #[must_use]
+    pub fn pin(&self) -> Reader<'_, K, V> {
+        Reader { tree: self.tree, guard: pin(), sampler: Some(&self.sampler) }
+    }
+}
+
+/// A thread at a tree, with an epoch pinned: what it has been shown stays until it is dropped or refreshed.
+///
+/// Long-lived ones hold back the memory of what is removed: refresh them now and then.
+pub struct Reader<'t, K: Key + ?Sized, V> {
+    pub(crate) tree: &'t Tree<K, V>,
+    pub(crate) guard: Guard,
+    sampler: Option<&'t Sampler<K>>,
+}
+
+impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
+    /// Lets go of what was shown, so that what has been removed can be given back.
+    pub fn refresh(&mut self) {
+        self.guard.repin();
+    }
+
+    #[inline(always)]
+    fn core(&self) -> &Core<K, V> {
+        &self.tree.core
+    }
+
+    fn entry(&self, leaf: Ref) -> (&K, &V) {
+        (self.core().storage.key(leaf), self.core().storage.value(leaf))
+    }
+
+    /// The value of a key.
+    #[inline(always)]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.get_watched(key, &mut Unwatched)
+    }
+
+    /// The value of a key; `probe` is told of every piece of memory that is read on the way.
+    #[inline(always)]
+    pub fn get_watched(&self, key: &K, probe: &mut impl Probe) -> Option<&V> {
+        if let Some(sampler) = self.sampler {
+            sampler.saw(key);
+        }
+        Some(self.core().storage.value(self.core().find(key, probe)?))
+    }
+
+    /// Whether there is such a key.
+    #[must_use]
+    pub fn contains(&self, key: &K) -> bool {
+        self.core().find(key, &mut Unwatched).is_some()
+    }
+
+    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given during
+    /// the call.
+    ///
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn get_many<'r>(&'r self, keys: &[&K], values: &mut [Option<&'r V>]) {
+        assert_eq!(keys.len(), values.len(), "one answer a key");
+        if let Some(sampler) = self.sampler {
+            keys.iter().for_each(|key| sampler.saw(key));
+        }
+        let storage = &self.core().storage;
+        self.core().find_many(keys, |i, leaf| values[i] = leaf.map(|leaf| storage.value(leaf)));
+    }
+
+    /// Puts an entry in, and shows the value that it replaced.
+    ///
+    /// # Errors
+    /// [`NotStored`] if there is no room: then nothing has changed.
+    pub fn insert(&self, key: &K, value: V) -> Result<Option<&V>, NotStored<V>> {
+        Ok(match self.store(key, value, Rule::Any)? {
+            Inserted::Replaced(old) => Some(self.core().storage.value(old)),
+            Inserted::New | Inserted::Refused(_) => None,
+        })
+    }
+
+    /// Puts an entry in if its key is new; says whether it was.
+    ///
+    /// # Errors
+    /// [`NotStored`] if there is no room: then nothing has changed.
+    pub fn add(&self, key: &K, value: V) -> Result<bool, NotStored<V>> {
+        Ok(self.store(key, value, Rule::Absent)? == Inserted::New)
+    }
+
+    /// Puts an entry in if there is one of its key already, and shows the value that it replaced.
+    ///
+    /// # Errors
+    /// [`NotStored`] if there is no room: then nothing has changed.
+    pub fn replace(&self, key: &K, value: V) -> Result<Option<&V>, NotStored<V>> {
+        if !self.contains(key) {
+            return Ok(None);
+        }
+        Ok(match self.store(key, value, Rule::Present)? {
+            Inserted::Replaced(old) => Some(self.core().storage.value(old)),
+            Inserted::New | Inserted::Refused(_) => None,
+        })
+    }
+
+    fn store(&self, key: &K, value: V, rule: Rule) -> Result<Inserted, NotStored<V>> {
+        let stored = self.core().store(key, value, rule, &self.guard)?;
+        match stored {
+            Inserted::New => {
+                self.tree.entries.fetch_add(1, Ordering::Relaxed);
+            }
+            // SAFETY: it has left the tree, and was left to us. `V` is `Send` and `'static`.
+            Inserted::Replaced(old) => unsafe { self.guard.retire(&self.core().storage, old) },
+            Inserted::Refused(_) => {}
+        }
+        Ok(stored)
+    }
+
+    /// Takes an entry out, and shows its value.
+    pub fn remove(&self, key: &K) -> Option<&V> {
+        let leaf = self.core().remove(key, &self.guard)?;
+        self.tree.entries.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { self.guard.retire(&self.core().storage, leaf) };
+        Some(self.core().storage.value(leaf))
+    }
+
+    /// Takes all entries out whose keys begin with `prefix`, and says how many; in time proportional to that.
+    pub fn remove_prefix(&self, prefix: &[u8]) -> usize {
+        let mut removed = 0;
+        self.core().remove_prefix(prefix, &self.guard, |_| removed += 1);
+        self.tree.entries.fetch_sub(removed, Ordering::Relaxed);
+        removed
+    }
+
+    /// The entries whose keys lie in a range, in order; from both ends.
+    pub fn range<'r>(&'r self, keys: impl RangeBounds<&'r K>) -> Range<'r, K, V> {
+        let bytes = |bound: Bound<&&'r K>| bound.map(|key| (*key).as_ref());
+        self.range_of_bytes(bytes(keys.start_bound()), bytes(keys.end_bound()))
+    }
+
+    /// The entries whose keys lie between two bounds, in order, from both ends. Bounds may be of any length.
+    pub fn range_of_bytes<'r>(&'r self, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Range<'r, K, V> {
+        Range { scan: Scan::between(self.core(), from, to), core: self.core() }
+    }
+
+    /// The entries whose keys begin with `prefix`, in order; from both ends.
+    pub fn prefix<'r>(&'r self, prefix: &'r [u8]) -> Range<'r, K, V> {
+        Range { scan: Scan::of_prefix(self.core(), prefix), core: self.core() }
+    }
+
+    /// All entries, in order; from both ends.
+    pub fn iter(&self) -> Range<'_, K, V> {
+        self.range_of_bytes(Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// The entry with the least key.
+    #[must_use]
+    pub fn first(&self) -> Option<(&K, &V)> {
+        self.core().least().map(|leaf| self.entry(leaf))
+    }
+
+    /// The entry with the greatest key.
+    #[must_use]
+    pub fn last(&self) -> Option<(&K, &V)> {
+        self.core().greatest().map(|leaf| self.entry(leaf))
+    }
+}
+
+impl<K: Key + ?Sized, V> Core<K, V> {
+    /// Makes a leaf and puts it in.
+    #[inline]
+    pub(crate) fn store<D: Discipline>(
+        &self,
+        key: &K,
+        value: V,
+        rule: Rule,
+        by: &D,
+    ) -> Result<Inserted, NotStored<V>> {
+        if key.as_ref().len() >= u32::MAX as usize {
+            return Err(NotStored { value, reason: Reason::KeyTooLong });
+        }
+        let full = |value| NotStored { value, reason: Reason::Full };
+        let leaf = self.storage.new_leaf(key, value, Placement::ByClass).map_err(full)?;
+        let stored = self.insert(key, leaf, rule, by);
+        match stored {
+            Ok(stored @ (Inserted::New | Inserted::Replaced(_))) => Ok(stored),
+            // SAFETY, here and below: the leaf was not published.
+            Ok(refused) => {
+                // SAFETY: as above.
+                drop(unsafe { self.storage.take_leaf(leaf) });
+                Ok(refused)
+            }
+            // SAFETY: as above.
+            Err(_) => Err(full(unsafe { self.storage.take_leaf(leaf) })),
+        }
+    }
+
+    pub(crate) fn least(&self) -> Option<Ref> {
+        Scan::between(self, Bound::Unbounded, Bound::Unbounded).next()
+    }
+
+    pub(crate) fn greatest(&self) -> Option<Ref> {
+        Scan::between(self, Bound::Unbounded, Bound::Unbounded).next_back()
+    }
+}
+
+/// Entries in order, from both ends.
+///
+/// What is in the tree all the while is shown; what comes or goes meanwhile may be.
+pub struct Range<'r, K: Key + ?Sized, V> {
+    pub(crate) scan: Scan<'r, K, V>,
+    pub(crate) core: &'r Core<K, V>,
+}
+
+impl<'r, K: Key + ?Sized, V> Range<'r, K, V> {
+    #[inline]
+    fn entry(&self, leaf: Ref) -> (&'r K, &'r V) {
+        let core = self.core;
+        (core.storage.key(leaf), core.storage.value(leaf))
+    }
+}
+
+impl<'r, K: Key + ?Sized, V> Iterator for Range<'r, K, V> {
+    type Item = (&'r K, &'r V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let leaf = self.scan.next()?;
+        Some(self.entry(leaf))
+    }
+}
+
+impl<K: Key + ?Sized, V> DoubleEndedIterator for Range<'_, K, V> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let leaf = self.scan.next_back()?;
+        Some(self.entry(leaf))
+    }
+}
+
+impl<K: Key + ?Sized, V> FusedIterator for Range<'_, K, V> {}
+
+impl<K: Key + ?Sized, V> fmt::Debug for Tree<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tree").field("entries", &self.entries).finish_non_exhaustive()
+    }
+}
+
+impl<K: Key + ?Sized, V> fmt::Debug for Reader<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
+impl<K: Key + ?Sized, V> fmt::Debug for Session<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("tree", &self.tree).finish_non_exhaustive()
+    }
+}
+
+impl<K: Key + ?Sized, V> fmt::Debug for Range<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Range").finish_non_exhaustive()
+    }
+}

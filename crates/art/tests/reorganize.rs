@@ -1,0 +1,177 @@
+//! The access log, and moving what is hot together: the tree stays equal to a model, what is hot comes to lie together, and
+//! what no longer helps is not done again.
+
+mod quiet;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lookaside_art::{Config, PageKind, Schedule, Tree, encode};
+use proptest::prelude::*;
+
+fn config() -> Config {
+    Config { pages: PageKind::Base, node_bytes: 1 << 28, leaf_bytes: 1 << 28 }
+}
+
+fn scattered(n: u64) -> [u8; 8] {
+    encode::u64(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
+/// A tree whose hot keys, one in 128, lie far from each other.
+fn tree() -> (Tree<[u8; 8], u64>, Vec<[u8; 8]>) {
+    let tree = Tree::with(&config()).unwrap();
+    let reader = tree.pin();
+    for n in 0..100_000 {
+        reader.insert(&scattered(n), n).unwrap();
+    }
+    drop(reader);
+    let hot = (0..100_000).step_by(128).map(scattered).collect();
+    (tree, hot)
+}
+
+#[test]
+fn hot_paths_come_to_lie_together_and_nothing_changes() {
+    let (tree, hot) = tree();
+    let model: Vec<_> = tree.pin().iter().map(|(key, value)| (*key, *value)).collect();
+    let before = tree.assess(&hot);
+    let mut reorganization = tree.reorganization(hot.clone());
+    let mut steps = 0;
+    while reorganization.step(64).is_continue() {
+        steps += 1;
+        // Whole between any two steps, for readers and writers.
+        let reader = tree.pin();
+        assert_eq!(reader.get(&scattered(steps)), Some(&steps));
+        assert_eq!(reader.insert(&scattered(steps), steps).unwrap(), Some(&steps));
+    }
+    let done = reorganization.done();
+    assert_eq!((done.keys, done.full), (hot.len(), false));
+    assert!(steps > 10 && done.leaves > 700 && done.nodes > 100, "{steps} steps: {done:?}");
+    let after = tree.assess(&hot);
+    assert!(before.gain() > 3.0, "the hot keys were not scattered to begin with: {before:?}");
+    assert!(after.gain() < 1.3 && after.pages * 3 < before.pages, "{before:?} became {after:?}");
+    assert!(tree.pin().iter().map(|(key, value)| (*key, *value)).eq(model));
+}
+
+#[test]
+fn the_log_counts_what_sessions_look_up() {
+    let (tree, _) = tree();
+    let session = tree.session();
+    let reader = session.pin();
+    tree.access_log().sample_every(8);
+    // One key in two lookups, nine others in the rest.
+    for n in 0..200_000u64 {
+        let key = if n % 2 == 0 { 0 } else { 1 + n / 2 % 9 };
+        assert!(reader.get(&scattered(key)).is_some());
+    }
+    let counts = tree.access_log().frequencies();
+    let total: usize = counts.iter().map(|(_, count)| count).sum();
+    let (hottest, most) = counts[0];
+    assert_eq!((hottest, counts.len()), (scattered(0), 10));
+    // 25,000 are expected, less what the session did before it noticed; half of them of the first key.
+    assert!((20_000..30_000).contains(&total), "{total} samples of 200,000 lookups");
+    assert!((total * 4 / 10..total * 6 / 10).contains(&most), "{most} of {total}");
+    assert!(tree.access_log().frequencies().is_empty(), "the log was not emptied");
+    tree.access_log().sample_every(0);
+    (0..100u64).for_each(|_| assert!(reader.get(&scattered(1)).is_some()));
+    let few = tree.access_log().drain().len();
+    (0..100_000u64).for_each(|_| assert!(reader.get(&scattered(1)).is_some()));
+    assert!(few + tree.access_log().drain().len() <= 13, "sampled after it was told not to");
+}
+
+#[test]
+fn a_full_ring_forgets_the_oldest() {
+    let (tree, _) = tree();
+    let session = tree.session();
+    tree.access_log().sample_every(1);
+    let reader = session.pin();
+    let batch = 100_000 - lookaside_art::RING as u64;
+    for n in 0..100_000 {
+        reader.get(&scattered(n));
+    }
+    let samples = tree.access_log().drain();
+    assert_eq!(samples.len(), lookaside_art::RING);
+    assert_eq!((samples[0], samples[samples.len() - 1]), (scattered(batch), scattered(99_999)));
+}
+
+#[test]
+fn the_background_moves_what_is_hot_and_ends_when_it_no_longer_helps() {
+    let (tree, hot) = tree();
+    let tree = Arc::new(tree);
+    tree.access_log().sample_every(4);
+    let before = tree.assess(&hot);
+    let schedule = Schedule { every: Duration::from_millis(5), patience: 4, ..Schedule::default() };
+    let background = tree.keep_organized(schedule).unwrap();
+    let session = tree.session();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !background.has_ended() {
+        assert!(Instant::now() < deadline, "it goes on and on: {:?}", background.rounds().len());
+        let reader = session.pin();
+        hot.iter().for_each(|key| assert!(reader.get(key).is_some()));
+    }
+    let rounds = background.rounds();
+    assert!(!rounds.is_empty() && rounds.iter().all(|round| round.keys > 0), "{rounds:?}");
+    let after = tree.assess(&hot);
+    assert!(after.pages * 2 < before.pages, "{before:?} became {after:?} in {rounds:?}");
+    assert_eq!(tree.pin().iter().count(), 100_000);
+}
+
+#[test]
+fn the_background_ends_when_it_is_dropped() {
+    let (tree, _) = tree();
+    let tree = Arc::new(tree);
+    let schedule = Schedule { every: Duration::from_secs(3600), patience: 0, ..Schedule::default() };
+    let background = tree.keep_organized(schedule).unwrap();
+    assert!(!background.has_ended());
+    drop(background);
+    // Its thread had the other share.
+    assert_eq!(Arc::strong_count(&tree), 1);
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Insert(Vec<u8>),
+    Remove(Vec<u8>),
+    Reorganize(Vec<Vec<u8>>, usize),
+}
+
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(prop_oneof![3 => Just(0u8), 3 => Just(255), 1 => any::<u8>()], 0..6)
+}
+
+proptest! {
+    #[test]
+    fn the_tree_stays_equal_to_a_model(operations in prop::collection::vec(prop_oneof![
+        8 => key().prop_map(Operation::Insert),
+        3 => key().prop_map(Operation::Remove),
+        1 => (prop::collection::vec(key(), 0..40), 1usize..30).prop_map(|(keys, work)| Operation::Reorganize(keys, work)),
+    ], 1..300)) {
+        let tree = Tree::<[u8], String>::with(&config()).unwrap();
+        let mut model = BTreeMap::new();
+        for (number, operation) in operations.into_iter().enumerate() {
+            let reader = tree.pin();
+            match operation {
+                Operation::Insert(key) => {
+                    let old = model.insert(key.clone(), number.to_string());
+                    prop_assert_eq!(reader.insert(&key, number.to_string()).unwrap(), old.as_ref());
+                }
+                Operation::Remove(key) => prop_assert_eq!(reader.remove(&key).cloned(), model.remove(&key)),
+                Operation::Reorganize(keys, work) => {
+                    let wanted = keys.len();
+                    let mut reorganization = tree.reorganization(keys);
+                    while reorganization.step(work).is_continue() {
+                        prop_assert!(reader.iter().eq(model.iter().map(|(key, value)| (&key[..], value))));
+                    }
+                    prop_assert_eq!(reorganization.done().keys, wanted);
+                }
+            }
+            prop_assert!(reader.iter().eq(model.iter().map(|(key, value)| (&key[..], value))));
+        }
+        let reader = tree.pin();
+        for (key, value) in &model {
+            prop_assert_eq!(reader.get(key), Some(value));
+        }
+        drop(reader);
+        quiet::await_leaves(model.len(), || tree.memory().leaves);
+    }
+}

@@ -1,0 +1,85 @@
+//! Operations on an adaptive radix tree and on the standard library's ordered map: they always agree.
+#![no_main]
+
+use std::collections::BTreeMap;
+
+use arbitrary::Arbitrary;
+use art::{Config, OwnedTree, PageKind, Tree};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Debug, Arbitrary)]
+enum Operation<'a> {
+    Insert(&'a [u8]),
+    Remove(&'a [u8]),
+    RemovePrefix(&'a [u8]),
+    Get(&'a [u8]),
+    From(&'a [u8]),
+    Below(&'a [u8]),
+    Prefix(&'a [u8]),
+    /// All one-byte extensions in a range of bytes: fills nodes of every kind.
+    Fill(&'a [u8], u8, u8),
+    Reorganize(&'a [u8]),
+}
+
+fuzz_target!(|operations: Vec<Operation>| {
+    let config = Config { pages: PageKind::Base, node_bytes: 1 << 24, leaf_bytes: 1 << 24 };
+    let shared = Tree::<[u8], usize>::with(&config).expect("room for a tree");
+    let mut owned = OwnedTree::<[u8], usize>::with(&config).expect("room for a tree");
+    let mut model: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    let reader = shared.pin();
+    for (number, operation) in operations.iter().enumerate() {
+        match operation {
+            Operation::Insert(key) => {
+                let old = model.insert(key.to_vec(), number);
+                assert_eq!(reader.insert(key, number).expect("room").copied(), old);
+                assert_eq!(owned.insert(key, number).expect("room"), old);
+            }
+            Operation::Fill(prefix, first, last) => {
+                for byte in *first..=*last {
+                    let key = [prefix, &[byte][..]].concat();
+                    let old = model.insert(key.clone(), number);
+                    assert_eq!(reader.insert(&key, number).expect("room").copied(), old);
+                    assert_eq!(owned.insert(&key, number).expect("room"), old);
+                }
+            }
+            Operation::Remove(key) => {
+                let old = model.remove(*key);
+                assert_eq!(reader.remove(key).copied(), old);
+                assert_eq!(owned.remove(key), old);
+            }
+            Operation::RemovePrefix(prefix) => {
+                let before = model.len();
+                model.retain(|key, _| !key.starts_with(prefix));
+                assert_eq!(reader.remove_prefix(prefix), before - model.len());
+                assert_eq!(owned.remove_prefix(prefix), before - model.len());
+            }
+            Operation::Get(key) => {
+                assert_eq!(reader.get(key), model.get(*key));
+                assert_eq!(owned.get(key), model.get(*key));
+            }
+            Operation::From(key) => {
+                let expected = model.range(key.to_vec()..).map(|(key, value)| (&key[..], value));
+                assert!(reader.range(*key..).eq(expected.clone()));
+                assert!(owned.range(*key..).eq(expected));
+            }
+            Operation::Below(key) => {
+                let expected = model.range(..key.to_vec()).rev().map(|(key, value)| (&key[..], value));
+                assert!(reader.range(..*key).rev().eq(expected.clone()));
+                assert!(owned.range(..*key).rev().eq(expected));
+            }
+            Operation::Prefix(prefix) => {
+                let expected = model.iter().filter(|(key, _)| key.starts_with(prefix));
+                let expected = expected.map(|(key, value)| (&key[..], value));
+                assert!(reader.prefix(prefix).eq(expected.clone()));
+                assert!(owned.prefix(prefix).eq(expected));
+            }
+            Operation::Reorganize(key) => {
+                let mut reorganization = shared.reorganization(vec![key.to_vec()]);
+                while reorganization.step(1).is_continue() {}
+                assert_eq!(reader.get(key), model.get(*key));
+            }
+        }
+    }
+    assert!(reader.iter().eq(model.iter().map(|(key, value)| (&key[..], value))));
+    assert_eq!((shared.len(), owned.len()), (model.len(), model.len()));
+});
