@@ -66,10 +66,13 @@ impl Dead {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
         let free = || unsafe { (self.free)(self.address) };
         // Nobody sees what a panic left half done: the entry is gone.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(free)) {
-            // Its own destructor might panic, too.
-            std::mem::forget(payload);
+        let mut outcome = catch_unwind(AssertUnwindSafe(free));
+        // What it panicked with has a destructor, which might panic, too; and so on, though not for ever.
+        for _ in 0..8 {
+            let Err(payload) = outcome else { return };
+            outcome = catch_unwind(AssertUnwindSafe(|| drop(payload)));
         }
+        std::mem::forget(outcome);
     }
 }
 
