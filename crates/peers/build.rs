@@ -1,29 +1,69 @@
-//! Compiles the shim to libcuckoo, where its header and a C++ compiler are.
+//! Compiles the shims to foreign code in C++, where its headers and a C++ compiler are.
 //!
-//! libcuckoo is C++ and all header (Debian: libcuckoo-dev). Without it the crate builds all the same, without the cfg
-//! `libcuckoo`, and its runs say that they skipped it.
+//! | cfg | what it takes on Debian |
+//! |---|---|
+//! | `libcuckoo` | libcuckoo-dev |
+//! | `containers` | a C++ compiler |
+//! | `abseil` | libabsl-dev and pkg-config |
+//! | `sparsehash` | libsparsehash-dev and pkg-config |
+//!
+//! Without one of them the crate builds all the same, without that cfg, and its runs say what they skipped.
 
-const SHIM: &str = "cpp/libcuckoo.cpp";
-const HEADER: &str = "/usr/include/libcuckoo/cuckoohash_map.hh";
+use std::path::Path;
+
+const LIBCUCKOO: &str = "cpp/libcuckoo.cpp";
+const STANDARD: &str = "cpp/containers/standard.cpp";
+const ABSEIL: &str = "cpp/containers/abseil.cpp";
+const DENSE: &str = "cpp/containers/dense.cpp";
+/// The headers of the C interface, which the containers are compiled with.
+const INTERFACE: &str = "../capi/include";
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(libcuckoo)");
-    for path in ["build.rs", SHIM, HEADER] {
-        // A header that is not there counts as changed: when it is installed, this is run again.
-        println!("cargo::rerun-if-changed={path}");
+    for shim in ["libcuckoo", "containers", "abseil", "sparsehash"] {
+        println!("cargo::rustc-check-cfg=cfg({shim})");
     }
-    let compiled = cc::Build::new()
-        .cpp(true)
-        .std("c++17")
-        // Also in debug builds: its tests take it through many keys.
-        .opt_level(3)
-        .file(SHIM)
-        .cargo_warnings(false)
-        .try_compile("lookaside_peers_libcuckoo");
-    match compiled {
-        Ok(()) => println!("cargo::rustc-cfg=libcuckoo"),
-        Err(_) => println!(
-            "cargo::warning=without libcuckoo: install a C++ compiler and libcuckoo-dev to compare with it"
-        ),
+    let system = Path::new("/usr/include");
+    let foreign = ["libcuckoo/cuckoohash_map.hh", "absl/container/flat_hash_map.h", "google/dense_hash_map"];
+    // A header that is not there counts as changed: when it is installed, this is run again.
+    let foreign = foreign.map(|header| system.join(header));
+    let own = ["build.rs", LIBCUCKOO, "cpp/containers", INTERFACE];
+    for path in own.iter().map(Path::new).chain(foreign.iter().map(AsRef::as_ref)) {
+        println!("cargo::rerun-if-changed={}", path.display());
     }
+    shim("libcuckoo", LIBCUCKOO, &[]);
+    if shim("containers", STANDARD, &[]) {
+        shim("abseil", ABSEIL, &["absl_flat_hash_map", "absl_btree"]);
+        shim("sparsehash", DENSE, &["libsparsehash"]);
+    }
+}
+
+/// Compiles one, with what pkg-config knows of these packages; whether that could be done.
+fn shim(name: &str, source: &str, packages: &[&str]) -> bool {
+    let quiet = |package: &&str| pkg_config::Config::new().cargo_metadata(false).probe(package);
+    let found = packages.iter().map(quiet).collect::<Result<Vec<_>, _>>();
+    let compiled = found.ok().filter(|found| {
+        cc::Build::new()
+            .cpp(true)
+            .std("c++17")
+            // Also in debug builds: their tests take them through many keys.
+            .opt_level(3)
+            .define("NDEBUG", None)
+            .include(INTERFACE)
+            .includes(found.iter().flat_map(|package| &package.include_paths))
+            .file(source)
+            .cargo_warnings(false)
+            .try_compile(&format!("lookaside_peers_{name}"))
+            .is_ok()
+    });
+    let Some(found) = compiled else {
+        println!("cargo::warning=without {name}: install what build.rs names to compare with it");
+        return false;
+    };
+    // After the shim, which asks for them.
+    for package in &found {
+        package.link_paths.iter().for_each(|path| println!("cargo::rustc-link-search={}", path.display()));
+        package.libs.iter().for_each(|library| println!("cargo::rustc-link-lib={library}"));
+    }
+    println!("cargo::rustc-cfg={name}");
+    true
 }

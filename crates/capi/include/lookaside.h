@@ -45,7 +45,7 @@
 #include <stdint.h>
 
 // The version of the layout that `lookaside_inline.h` knows.
-#define LOOKASIDE_LAYOUT 1
+#define LOOKASIDE_LAYOUT 2
 
 // Every emission enters, or a share of them; a newcomer takes the place of the coldest.
 #define LOOKASIDE_ADMIT_SAMPLED 0
@@ -102,20 +102,18 @@ typedef void (*lookaside_freefunc)(void *entry, void *context);
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
 //
 // A lookup first takes one from `left`, and calls lookaside_turn() where nothing is left. It asks the table only if
-// `uses_table` is not zero, and counts itself in one of `hits`, `misses` and `bypassed`.
+// `uses_table` is not zero, and otherwise counts itself in `bypassed`; so it does in `misses`. The rest are hits.
 typedef struct lookaside_session {
     // Lookups until the next turn.
     uint32_t left;
     // Whether lookups ask the table: the monitor's decision.
     uint32_t uses_table;
-    // Lookups that were answered, since the last turn.
-    uint64_t hits;
-    // Lookups that were not.
+    // Lookups that were not answered, since the last turn.
     uint64_t misses;
     // Lookups that did not ask.
     uint64_t bypassed;
-    // The state of a xorshift generator; never zero.
-    uint64_t random;
+    // Of which `left` is to be taken for the number of a lookup.
+    uint32_t phase;
 } lookaside_session;
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.
@@ -407,6 +405,15 @@ struct lookaside_session *lookaside_attach(struct SLB *b,
 // # Safety
 // `session` is this thread's for `b`.
 void lookaside_turn(const struct SLB *b, struct lookaside_session *session);
+
+// For `lookaside_inline.h`: a hit that counts, and the slot that it was in. Nothing if `b` or `session` is NULL.
+//
+// # Safety
+// `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
+void lookaside_warm(const struct SLB *b,
+                    struct lookaside_session *session,
+                    uint64_t hash,
+                    uint32_t slot);
 
 // What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, and
 // the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options as the caller knows it.

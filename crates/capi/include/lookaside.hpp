@@ -154,19 +154,23 @@ public:
 
 protected:
     // Keys looked up at once.
-    static constexpr std::size_t GROUP = 16;
+    static constexpr std::size_t GROUP = LOOKASIDE_INLINE_GROUP;
 
     struct Destroy {
         void operator()(typename Form::Raw* raw) const noexcept { Form::destroy(raw); }
     };
 
-    // A comparison and what it needs.
+    // A key, and what it is hashed and compared by.
     struct Sought {
-        const Match* match;
+        const Table* table;
         const Key* key;
+        static std::uint64_t hash(void* sought) {
+            const Sought* self = static_cast<const Sought*>(sought);
+            return self->table->raw_hash(*self->key);
+        }
         static bool matches(void* entry, void* sought) {
             const Sought* self = static_cast<const Sought*>(sought);
-            return (*self->match)(*static_cast<const Entry*>(entry), *self->key);
+            return self->table->match_(*static_cast<const Entry*>(entry), *self->key);
         }
     };
 
@@ -179,29 +183,23 @@ protected:
     lookaside_session* attach() const noexcept { return Form::attach(raw()); }
 
     Entry* get_in(lookaside_session* session, const Key& key) const {
-        Sought sought{&match_, &key};
+        Sought sought{this, &key};
         return static_cast<Entry*>(lookaside_inline_get(raw(), session, raw_hash(key), &sought, Sought::matches));
     }
 
     std::size_t get_group(lookaside_session* session, const Key* keys, std::size_t count, Entry** entries) const {
-        std::array<std::uint64_t, GROUP> hashes;
-        std::size_t asked = 0, found = 0;
-        while (session && asked < count && lookaside_inline_asks(raw(), session)) {
-            hashes[asked] = lookaside_inline_hash(raw(), raw_hash(keys[asked]));
-            lookaside_inline_prefetch(raw(), hashes[asked]);
-            asked++;
-        }
-        for (std::size_t i = 0; i < asked; i++) {
-            const char* entry = static_cast<const char*>(lookaside_inline_peek(raw(), hashes[i]));
-            __builtin_prefetch(entry);
-            if (sizeof(Entry) > 64) __builtin_prefetch(entry + 64);
-        }
+        // What a comparison is likely to read.
+        constexpr std::size_t AHEAD = sizeof(Entry) < 128 ? sizeof(Entry) : 128;
+        std::array<Sought, GROUP> sought;
+        std::array<void*, GROUP> asked, given{};
         for (std::size_t i = 0; i < count; i++) {
-            Sought sought{&match_, keys + i};
-            entries[i] = i < asked ? static_cast<Entry*>(lookaside_inline_find(raw(), session, hashes[i], &sought, Sought::matches))
-                                   : nullptr;
-            found += entries[i] != nullptr;
+            sought[i] = {this, keys + i};
+            asked[i] = &sought[i];
         }
+        std::size_t found = session ? lookaside_inline_get_group(raw(), session, asked.data(), count, given.data(), AHEAD,
+                                                                 Sought::hash, Sought::matches)
+                                    : 0;
+        for (std::size_t i = 0; i < count; i++) entries[i] = static_cast<Entry*>(given[i]);
         return found;
     }
 

@@ -289,3 +289,20 @@ pub unsafe extern "C" fn lookaside_turn(b: *const SLB, session: *mut lookaside_s
         handle.turn(session);
     }
 }
+
+/// For `lookaside_inline.h`: a hit that counts, and the slot that it was in. Nothing if `b` or `session` is NULL.
+///
+/// # Safety
+/// `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lookaside_warm(
+    b: *const SLB,
+    session: *mut lookaside_session,
+    hash: u64,
+    slot: u32,
+) {
+    // SAFETY: as in `lookaside_turn`.
+    if let (Some(handle), Some(session)) = unsafe { (Handle::of(b), session.cast::<Session>().as_ref()) } {
+        session.seat.warm(handle.table(), hash, slot as usize);
+    }
+}

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crossbeam_epoch::{Collector, Guard, unprotected};
-use lookaside::{Buffer, Config, CreateError, Mark, Pointer, Seat, Slb, Table, Ticket};
+use lookaside::{Buffer, Config, CreateError, Mark, Pointer, Slb, Table, Ticket};
 
 use crate::layout::{Lines, Prefix};
 use crate::session::{Registry, Session};
@@ -65,9 +65,9 @@ pub(crate) struct Shared {
     pub(crate) collector: Collector,
     pub(crate) registry: Arc<Registry>,
     pub(crate) id: u64,
-    config: Config,
-    mark_bits: u32,
-    prefetch_lines: usize,
+    /// [`Table::counted`] of its tables.
+    counted: u32,
+    entry_bytes: usize,
 }
 
 // SAFETY: what is not `Sync` by itself is the pointer to lines, which are only read, and the collector, which is used to
@@ -87,16 +87,16 @@ impl Shared {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let buffer = Buffer::for_indexes(config, indexes)?;
         // SAFETY: nobody else has it.
-        let lines = lines_of(unsafe { buffer.table(unprotected()) });
+        let table: &Slb = unsafe { buffer.table(unprotected()) };
+        let (lines, counted) = (lines_of(table), table.counted());
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             buffer,
             collector: Collector::new(),
             registry: Arc::default(),
             id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
-            config: config.clone(),
-            mark_bits: indexes.next_power_of_two().trailing_zeros(),
-            prefetch_lines: entry_bytes.div_ceil(64),
+            counted,
+            entry_bytes,
         })
     }
 
@@ -139,7 +139,7 @@ impl Handle {
     /// `None` if as many indexes as the buffer was made for have a handle.
     pub(crate) fn new(shared: Arc<Shared>, callbacks: Callbacks) -> Option<Handle> {
         let mark: Mark = shared.buffer.mark().ok()?;
-        let prefix = Prefix::new(shared.config.counters, mark, shared.mark_bits, &shared.lines);
+        let prefix = Prefix::new(shared.counted, mark, &shared.lines);
         Some(Handle { prefix, mark, callbacks, id: shared.id, shared })
     }
 
@@ -180,13 +180,10 @@ impl Handle {
     #[inline(always)]
     fn asks(&self, session: &Session, lookups: u32) -> bool {
         let face = &session.face;
-        match face.left.get().checked_sub(lookups) {
-            Some(left) => face.left.set(left),
-            None => {
-                self.turn(session);
-                face.left.set(Seat::TURN.saturating_sub(lookups));
-            }
+        if face.left.get() < lookups {
+            self.turn(session);
         }
+        face.left.set(face.left.get() - lookups);
         if face.uses_table.get() == 0 {
             face.bypassed.set(face.bypassed.get() + u64::from(lookups));
             return false;
@@ -199,15 +196,37 @@ impl Handle {
     pub(crate) fn turn(&self, session: &Session) {
         session.gather();
         session.face.uses_table.set(session.seat.turn(&self.shared.buffer, self.table()).into());
-        session.face.left.set(Seat::TURN);
+        session.begin_turn();
     }
 
     #[inline(always)]
-    fn find(&self, session: &Session, hash: u64, key: *mut c_void) -> *mut c_void {
+    fn is_of(&self, pointer: Pointer, key: *mut c_void) -> bool {
         // SAFETY: the callback is for entries and keys of this index: the table holds entries emitted under its mark, and the
         // caller sees to it that they live.
-        let accept = |pointer: Pointer| unsafe { (self.callbacks.matches)(address(pointer), key) };
-        session.seat.look(self.table(), hash, accept).map_or(std::ptr::null_mut(), address)
+        unsafe { (self.callbacks.matches)(address(pointer), key) }
+    }
+
+    /// As lookaside_inline_find().
+    #[inline(always)]
+    fn find(&self, session: &Session, hash: u64, key: *mut c_void, nth: usize) -> *mut c_void {
+        match self.table().find(hash, |pointer| self.is_of(pointer, key)) {
+            Some((slot, pointer)) => {
+                self.hit(session, hash, slot, nth);
+                address(pointer)
+            }
+            None => {
+                session.face.misses.set(session.face.misses.get() + 1);
+                std::ptr::null_mut()
+            }
+        }
+    }
+
+    /// As lookaside_inline_hit().
+    #[inline(always)]
+    fn hit(&self, session: &Session, hash: u64, slot: usize, nth: usize) {
+        if self.prefix.counts(session.face.number(nth)) {
+            session.seat.warm(self.table(), hash, slot);
+        }
     }
 
     /// The entry of a key, or null.
@@ -216,7 +235,7 @@ impl Handle {
         if !self.asks(session, 1) {
             return std::ptr::null_mut();
         }
-        self.find(session, self.hash_of_key(key), key)
+        self.find(session, self.hash_of_key(key), key, 0)
     }
 
     /// The entry of a key; or null, and a ticket.
@@ -230,8 +249,18 @@ impl Handle {
             return Err(VOID_TICKET);
         }
         let hash = self.hash_of_key(key);
-        let found = self.find(session, hash, key);
+        let found = self.find(session, hash, key, 0);
         if found.is_null() { Err(self.shared.buffer.ticket(hash).number()) } else { Ok(found) }
+    }
+
+    /// Asks for the lines of an entry that it takes to compare it. It may begin anywhere in the first.
+    #[inline(always)]
+    fn prefetch(&self, entry: Pointer) {
+        let (start, bytes) = (address(entry).cast::<u8>(), self.shared.entry_bytes);
+        for offset in (0..bytes).step_by(64) {
+            pages::prefetch(start.wrapping_add(offset));
+        }
+        pages::prefetch(start.wrapping_add(bytes.saturating_sub(1)));
     }
 
     /// The entries of at most [`GROUP`] keys, all of which are keys; how many were found.
@@ -251,16 +280,24 @@ impl Handle {
             *hash = self.hash_of_key(key);
             table.prefetch(*hash);
         }
-        for &hash in &hashes[..keys.len()] {
-            if let Some((_, entry)) = table.peek(hash) {
-                for line in 0..self.shared.prefetch_lines {
-                    prefetch(address(entry).cast::<u8>().wrapping_add(64 * line));
-                }
+        // As in the map of the Rust interface: what is peeked at need not be looked for again.
+        let mut peeked = [None; GROUP];
+        for (&hash, peeked) in hashes[..keys.len()].iter().zip(&mut peeked) {
+            *peeked = table.peek(hash);
+            if let Some((_, entry)) = *peeked {
+                self.prefetch(entry);
             }
         }
         let mut hits = 0;
         for (i, (&hash, &key)) in hashes.iter().zip(keys).enumerate() {
-            let found = self.find(session, hash, key);
+            let found = match peeked[i] {
+                Some((slot, entry)) if self.is_of(entry, key) => {
+                    self.hit(session, hash, slot, i);
+                    address(entry)
+                }
+                // Behind another with the same tag, or put there since, or not there.
+                _ => self.find(session, hash, key, i),
+            };
             let ticket = if found.is_null() { self.shared.buffer.ticket(hash).number() } else { VOID_TICKET };
             hits += usize::from(!found.is_null());
             answer(i, found, ticket);
@@ -401,9 +438,4 @@ fn pointer(entry: *mut c_void) -> Option<Pointer> {
 #[inline(always)]
 pub(crate) fn address(pointer: Pointer) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(pointer.address() as usize)
-}
-
-#[inline(always)]
-fn prefetch(place: *const u8) {
-    pages::prefetch(place);
 }

@@ -2,33 +2,34 @@
 //! code that was compiled for another layout is turned away when it asks for a session.
 //!
 //! ```text
-//!   SLB ---> [ layout | policy | mark bits | 0 | mark | lines ]     one a handle
-//!                                                        |
-//!                              [ pointer ] <-------------+          one a buffer; replaced when it is resized
-//!                                   |
-//!             [ base | count ] <----+
-//!                 |
-//!                 v
+//!   SLB ---> [ layout | counted | others | mark | lines ]           one a handle
+//!                                                   |
+//!                         [ pointer ] <-------------+               one a buffer; replaced when it is resized
+//!                              |
+//!        [ base | count ] <----+
+//!            |
+//!            v
 //!   [ slot 0 | slot 1 | ... | slot 6 | counters ]                   `count` lines of 64 bytes
 //! ```
 //!
 //! * The caller's hash is *mixed*: exclusive-ored with [`MIX_WITH`], multiplied by [`MIX_BY`] to 128 bits, the halves
-//!   exclusive-ored. Then its highest `mark bits` are replaced by the index's number: shifted left and right by them, and
-//!   or-ed with `mark`.
+//!   exclusive-ored. Then its highest bits are replaced by the index's number: and-ed with `others`, or-ed with `mark`.
 //! * The line of a hash is its low 32 bits times `count`, shifted right by 32.
 //! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is zero is
 //!   empty.
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
+//! * A hit warms its slot, by lookaside_warm(), if its lookup's number, that is `phase - left`, times [`Seat::STEP`], is at most
+//!   `counted`; all in 32 bits. In a batch, of which all are taken from `left` at once, each adds its place.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicPtr;
 
-use lookaside::{CounterPolicy, Mark, Pointer};
+use lookaside::{Mark, Pointer, Seat};
 
 /// The version of the layout that `lookaside_inline.h` knows.
-pub const LOOKASIDE_LAYOUT: u32 = 1;
+pub const LOOKASIDE_LAYOUT: u32 = 2;
 
 /// See the head of this module.
 const MIX_WITH: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -56,34 +57,35 @@ pub(crate) struct Lines {
 #[derive(Debug)]
 pub(crate) struct Prefix {
     layout: u32,
-    policy: u32,
-    mark_bits: u32,
-    reserved: u32,
+    counted: u32,
+    others: u64,
     mark: u64,
     lines: *const AtomicPtr<Lines>,
 }
 
 impl Prefix {
-    pub(crate) fn new(policy: CounterPolicy, mark: Mark, bits: u32, lines: &AtomicPtr<Lines>) -> Prefix {
-        let policy = match policy {
-            CounterPolicy::Falling => 0,
-            CounterPolicy::EveryHit => 1,
-            _ => 2,
-        };
-        Prefix { layout: LOOKASIDE_LAYOUT, policy, mark_bits: bits, reserved: 0, mark: mark.on(0), lines }
+    pub(crate) fn new(counted: u32, mark: Mark, lines: &AtomicPtr<Lines>) -> Prefix {
+        let number = mark.on(0);
+        Prefix { layout: LOOKASIDE_LAYOUT, counted, others: mark.on(u64::MAX) ^ number, mark: number, lines }
     }
 
     /// The hash as the table is to see it.
     #[inline(always)]
     pub(crate) fn hash(&self, hash: u64) -> u64 {
-        mix(hash) << self.mark_bits >> self.mark_bits | self.mark
+        mix(hash) & self.others | self.mark
+    }
+
+    /// Whether the hit of the lookup of this number is one that counts.
+    #[inline(always)]
+    pub(crate) fn counts(&self, number: u32) -> bool {
+        number.wrapping_mul(Seat::STEP) <= self.counted
     }
 }
 
 /// What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
 ///
 /// A lookup first takes one from `left`, and calls lookaside_turn() where nothing is left. It asks the table only if
-/// `uses_table` is not zero, and counts itself in one of `hits`, `misses` and `bypassed`.
+/// `uses_table` is not zero, and otherwise counts itself in `bypassed`; so it does in `misses`. The rest are hits.
 #[repr(C)]
 #[derive(Debug)]
 pub struct lookaside_session {
@@ -91,20 +93,27 @@ pub struct lookaside_session {
     pub left: Cell<u32>,
     /// Whether lookups ask the table: the monitor's decision.
     pub uses_table: Cell<u32>,
-    /// Lookups that were answered, since the last turn.
-    pub hits: Cell<u64>,
-    /// Lookups that were not.
+    /// Lookups that were not answered, since the last turn.
     pub misses: Cell<u64>,
     /// Lookups that did not ask.
     pub bypassed: Cell<u64>,
-    /// The state of a xorshift generator; never zero.
-    pub random: Cell<u64>,
+    /// Of which `left` is to be taken for the number of a lookup.
+    pub phase: Cell<u32>,
+}
+
+impl lookaside_session {
+    /// The number of the `nth` of the lookups that were taken from `left` last.
+    #[inline(always)]
+    pub(crate) fn number(&self, nth: usize) -> u32 {
+        self.phase.get().wrapping_sub(self.left.get()).wrapping_add(nth as u32)
+    }
 }
 
 const _: () = {
     assert!(size_of::<usize>() == 8, "addresses of 48 bits need pointers of 64");
     assert!(size_of::<Prefix>() == 32 && std::mem::offset_of!(Prefix, lines) == 24);
-    assert!(size_of::<lookaside_session>() == 40 && Pointer::BITS == 48);
+    assert!(size_of::<lookaside_session>() == 32 && std::mem::offset_of!(lookaside_session, phase) == 24);
+    assert!(Pointer::BITS == 48 && Seat::STEP == 0x9e37_79b9);
 };
 
 #[cfg(test)]

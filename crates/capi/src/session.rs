@@ -1,6 +1,6 @@
 //! What a thread keeps for a buffer, and how it finds it.
 //!
-//! The paper's functions name no thread. Yet counts, random numbers, the stripes that a thread holds and its pins are the
+//! The paper's functions name no thread. Yet counts, the numbers of lookups, the stripes that a thread holds and its pins are the
 //! thread's own. They lie in a session, found through a thread-local pointer to the one used last: a hit compares one
 //! number. That variable has no destructor, so using it registers nothing and works until the thread's very end; who has
 //! several buffers finds the others in the list behind it.
@@ -54,6 +54,8 @@ struct Hold {
 pub(crate) struct Session {
     /// What C code may use.
     pub(crate) face: lookaside_session,
+    /// What was left when the face's counts were gathered.
+    granted: Cell<u32>,
     id: u64,
     next: Cell<*mut Session>,
     pub(crate) seat: Seat,
@@ -217,17 +219,17 @@ impl Session {
 
     fn with(shared: &Arc<Shared>, contents: Contents) -> Session {
         let seat = shared.buffer.seat();
-        // Another stream for each.
+        // Another number for each.
         let seed = shared.id << 32 | shared.registry.0.lock().len() as u64;
         Session {
             face: lookaside_session {
                 left: Cell::new(0),
                 uses_table: Cell::new(1),
-                hits: Cell::new(0),
                 misses: Cell::new(0),
                 bypassed: Cell::new(0),
-                random: Cell::new(lookaside::Random::new(seed).next() | 1),
+                phase: Cell::new((lookaside::Random::new(seed).next() >> 32) as u32),
             },
+            granted: Cell::new(0),
             id: shared.id,
             next: Cell::new(null_mut()),
             seat,
@@ -243,7 +245,19 @@ impl Session {
     /// Takes over what the face has counted.
     pub(crate) fn gather(&self) {
         let face = &self.face;
-        self.seat.counted(face.hits.take(), face.misses.take(), face.bypassed.take());
+        let left = face.left.get();
+        let (taken, misses, bypassed) =
+            (self.granted.replace(left).saturating_sub(left), face.misses.take(), face.bypassed.take());
+        self.seat.counted(u64::from(taken).saturating_sub(misses + bypassed), misses, bypassed);
+    }
+
+    /// Grants the lookups of another turn. What was counted has been gathered.
+    pub(crate) fn begin_turn(&self) {
+        let face = &self.face;
+        // So that the numbers of lookups go on.
+        face.phase.set(face.phase.get().wrapping_add(Seat::TURN - face.left.get()));
+        face.left.set(Seat::TURN);
+        self.granted.set(Seat::TURN);
     }
 
     /// A guard of its own for this call; `None` in an owner's.

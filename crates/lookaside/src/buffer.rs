@@ -345,6 +345,9 @@ pub struct Seat {
 impl Seat {
     /// Lookups between two calls of [`Seat::turn`].
     pub const TURN: u32 = monitor::BLOCK;
+    /// A hit counts if its number, times this, is at most [`Table::counted`]. The golden ratio of 2^32: its multiples are spread
+    /// evenly, and with no period that a program's own could meet.
+    pub const STEP: u32 = 0x9e37_79b9;
 
     /// Whether the next [`Seat::TURN`] lookups are to ask the table: the monitor's decision. Tells the counts.
     #[cold]
@@ -477,17 +480,18 @@ impl Seat {
 
     #[inline(always)]
     fn warm_if_it_counts<T: Table>(&self, table: &T, hash: u64, slot: usize, number: u32) {
-        /// The golden ratio of 2^32: its multiples are spread evenly, and with no period that a program's own could meet.
-        const STEP: u32 = 0x9e37_79b9;
-        if number.wrapping_mul(STEP) <= self.counted {
+        if number.wrapping_mul(Seat::STEP) <= self.counted {
             self.warm(table, hash, slot);
         }
     }
 
     /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
     /// branches; were they to wait for memory, then all lookups behind them would, too.
+    ///
+    /// # Panics
+    /// Perhaps, if the slot is not what [`Table::find`] or [`Table::peek`] gave.
     #[inline(never)]
-    fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+    pub fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
         if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
             table.warm(hash, slot, &self.random);
         }

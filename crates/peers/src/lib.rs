@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`engine`] | the engines by name |
 //! | [`maps`] | those written in Rust |
-//! | `libcuckoo` | the one written in C++: the only unsafe module |
+//! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
 //! | [`mod@lookaside`] | kind `slb-peers-lookups`: indexes that people use, alone and behind a lookaside table |
 //! | [`allocator`] | what the C library's allocator is told about pages |

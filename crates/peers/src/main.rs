@@ -23,7 +23,7 @@ enum Arguments {
     /// library's map
     Index(Options),
     /// Indexes that people use, alone and with a lookaside table in front: scc's tree, a skip list, hashbrown, papaya, dashmap,
-    /// LMDB
+    /// LMDB, and containers of C++
     Lookaside(Options),
 }
 
@@ -52,8 +52,14 @@ struct Options {
 /// The definitions that are run where none is named.
 const INDEX: [&str; 3] = ["index-largest", "peers-index", "peers-index-small"];
 const INDEX_IN_PLAIN_MEMORY: [&str; 2] = ["index-largest", "peers-index-plain-malloc"];
-const LOOKASIDE: [&str; 5] =
-    ["slb-peers-bars", "slb-peers-figure7", "slb-peers-figure12a", "slb-peers-loses", "slb-peers-stlt"];
+const LOOKASIDE: [&str; 6] = [
+    "slb-peers-bars",
+    "slb-cpp-bars",
+    "slb-peers-figure7",
+    "slb-peers-figure12a",
+    "slb-peers-loses",
+    "slb-peers-stlt",
+];
 
 fn main() -> ExitCode {
     let (all, options): (&[&str], Options) = match Arguments::parse() {

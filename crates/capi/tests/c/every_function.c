@@ -73,6 +73,7 @@ static void nothing(void) {
     lookaside_reclaim(NULL);
     CHECK(lookaside_get_many(NULL, keys, 1, entries, NULL) == 0 && entries[0] == &key);
     CHECK(lookaside_attach(NULL, LOOKASIDE_LAYOUT) == NULL);
+    lookaside_warm(NULL, NULL, 0, 0);
     lookaside_turn(NULL, NULL);
     lookaside_default_options(NULL, 0);
     lookaside_paper_options(NULL, 0);
@@ -354,9 +355,10 @@ static void inlined(uint32_t policy) {
     for (int turn = 0; turn < 3000; turn++) {
         for (uint64_t i = 0; i < 10; i++) {
             uint64_t sealed = lookaside_inline_hash(b, i);
-            void *likely = lookaside_inline_peek(b, sealed);
-            lookaside_inline_prefetch(b, sealed);
+            unsigned slot = 7;
+            void *likely = lookaside_inline_peek(b, sealed, &slot);
             CHECK(likely == (i < 7 ? &records[i] : NULL) || likely != NULL);
+            CHECK((likely != NULL) == (slot < 7));
             void *expected = i < 7 ? &records[i] : NULL;
             /* The third is asked for more often; both ways find the same. */
             for (int times = 0; times < (i == 3 ? 4 : 1); times++) CHECK(lookaside_inline_get(b, s, i, &i, match) == expected);

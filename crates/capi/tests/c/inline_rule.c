@@ -1,5 +1,5 @@
 /* The library's hit path and the one of lookaside_inline.h are written twice. Here both are given the same lines, and must
- * ask about the same entries in the same order, give the same answer, and warm the same slots as often. */
+ * ask about the same entries in the same order, give the same answer, and warm the same slots as often. So must their batches. */
 #include <string.h>
 
 #include "check.h"
@@ -58,6 +58,18 @@ static void slots(void) {
         times_asked = 0;
         CHECK(lookaside_inline_get(b, s, key, &key, match) == found);
         CHECK(times_asked == times && memcmp(asked, before, (size_t)times * sizeof *asked) == 0);
+        /* In batches the first is asked about before the others, and once more if it is not the one. */
+        void *keys[] = {&key}, *entries[] = {&key};
+        times_asked = 0;
+        CHECK(lookaside_get_many(b, keys, 1, entries, NULL) == (found != NULL) && entries[0] == found);
+        int times_in_batch = times_asked;
+        void *before_in_batch[MOST_ASKED];
+        memcpy(before_in_batch, asked, sizeof asked);
+        CHECK(times_in_batch == (times > 0 && before[0] != wanted ? 1 + times : times));
+        times_asked = 0, entries[0] = &key;
+        CHECK(lookaside_inline_get_many(b, s, keys, 1, entries, 88, hash, match) == (found != NULL) && entries[0] == found);
+        CHECK(times_asked == times_in_batch);
+        CHECK(memcmp(asked, before_in_batch, (size_t)times_asked * sizeof *asked) == 0);
         /* What a hint may say wrongly, nobody is asked about: neither empty slots nor other tags. */
         int expected = 0;
         for (int slot = 0; slot < SLOTS; slot++) {
@@ -104,7 +116,44 @@ static void lines(void) {
     }
 }
 
+/* Batches of any length, in which some keys have entries. */
+static bool is_key(void *entry, void *key) { return entry == key; }
+static void batches(void) {
+    enum { MOST = 50 };
+    SLB *b = create(64 * 8, LOOKASIDE_COUNT_FALLING, 1, 1);
+    lookaside_session *s = lookaside_inline_attach(b);
+    static uint64_t all[MOST];
+    void *keys[MOST], *entries[MOST], *expected[MOST];
+    for (int turn = 0; turn < 3000; turn++) {
+        size_t count = next() % (MOST + 1), found = 0;
+        for (size_t i = 0; i < MOST; i++) all[i] = next() % 64, keys[i] = all + i, entries[i] = expected[i] = NULL;
+        for (size_t i = 0; i < MOST; i += 2) lookaside_emit_key(b, keys[i], keys[i], NULL);
+        for (size_t i = 0; i < count; i++) {
+            expected[i] = lookaside_inline_get(b, s, all[i], keys[i], is_key);
+            found += expected[i] != NULL;
+        }
+        CHECK(lookaside_inline_get_many(b, s, keys, count, entries, 1, hash, is_key) == found);
+        CHECK(memcmp(entries, expected, sizeof entries) == 0);
+        for (size_t i = 0; i < MOST; i++) SLB_invalidate(b, keys[i]);
+    }
+    /* Each lookup is counted once, as a hit or as a miss. */
+    lookaside_turn(b, s);
+    lookaside_counts counts, more;
+    lookaside_get_counts(b, &counts, sizeof counts);
+    for (size_t i = 0; i < MOST; i++) all[i] = next(), entries[i] = NULL;
+    for (size_t i = 0; i < MOST; i += 5) lookaside_emit_key(b, keys[i], keys[i], NULL);
+    size_t found = lookaside_inline_get_many(b, s, keys, MOST, entries, 8, hash, is_key);
+    lookaside_turn(b, s);
+    lookaside_get_counts(b, &more, sizeof more);
+    CHECK(found == MOST / 5 && more.hits - counts.hits == found && more.misses - counts.misses == MOST - found);
+    SLB_destroy(b);
+}
+
+enum { MOST_GAPS = 8 };
+
 struct warmed {
+    int gaps;                /* Kinds of distances between hits that changed a counter. */
+    long gap[MOST_GAPS];
     long changed;            /* Hits that changed a counter. */
     long raised[SLOTS];      /* By one, which. */
     long lowered[SLOTS];
@@ -119,6 +168,7 @@ static struct warmed hit(SLB *b, bool inlined, uint64_t counters, int slot, long
     uint64_t key = 5, sealed = lookaside_inline_hash(b, key);
     uint64_t *line = (uint64_t *)(uintptr_t)lookaside_inline_line(b, sealed);
     lookaside_session *s = lookaside_inline_attach(b);
+    long last = -1;
     for (int other = 0; other < SLOTS; other++) line[other] = (sealed >> 48 ^ (other == slot ? 0 : 1)) << 48 | 0x1000;
     wanted = (void *)(uintptr_t)0x1000;
     for (long i = -LEFT_OVER; i < times; i++) {
@@ -127,6 +177,12 @@ static struct warmed hit(SLB *b, bool inlined, uint64_t counters, int slot, long
         if (i < 0) continue;
         uint64_t now = line[7];
         warmed.changed += now != counters;
+        if (now != counters) {
+            int kind = 0;
+            while (kind < warmed.gaps && warmed.gap[kind] != i - last) kind++;
+            if (last >= 0 && kind == warmed.gaps && kind < MOST_GAPS) warmed.gap[warmed.gaps++] = i - last;
+            last = i;
+        }
         for (int other = 0; other < SLOTS; other++) {
             int before = counters >> (8 * other) & 0xff, after = now >> (8 * other) & 0xff;
             CHECK(after == before || after == before + 1 || after == before - 1);
@@ -168,6 +224,15 @@ static void counters(void) {
                                    : temperature >= 15 ? 0
                                    : (double)times / (1 << (temperature < 3 ? 3 : temperature));
                     CHECK(alike(library.raised[slot], rises) && alike(inlined.raised[slot], rises));
+                    /* Where each hit that counts raises: multiples of the golden ratio, below an eighth of the whole, lie at
+                     * three distances, whatever they begin with and wherever the counts are told. */
+                    if (policy == LOOKASIDE_COUNT_FALLING && temperature <= 3) {
+                        CHECK(library.gaps == 3 && inlined.gaps == 3);
+                        for (int kind = 0; kind < 3; kind++) {
+                            CHECK(inlined.gap[kind] == 5 || inlined.gap[kind] == 8 || inlined.gap[kind] == 13);
+                            CHECK(library.gap[kind] == 5 || library.gap[kind] == 8 || library.gap[kind] == 13);
+                        }
+                    }
                     long lowered = 0;
                     for (int other = 0; other < SLOTS; other++) lowered += inlined.lowered[other];
                     bool full = policy == LOOKASIDE_COUNT_EVERY_HIT && temperature == 255;
@@ -183,6 +248,7 @@ static void counters(void) {
 int main(void) {
     slots();
     lines();
+    batches();
     counters();
     puts("inline_rule: both do the same");
 }

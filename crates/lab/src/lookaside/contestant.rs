@@ -33,7 +33,8 @@ pub enum Call {
     Batch,
 }
 
-/// Something to do, where not everything is a lookup.
+/// Something to do, where not everything is a lookup. In memory a struct of C, as its key.
+#[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Request<const N: usize> {
     /// The key.
@@ -66,6 +67,11 @@ pub trait Contestant<const N: usize>: Send + Sync {
 
     /// Whether several threads may write at once.
     fn shares_writes(&self) -> bool;
+
+    /// Whether several threads may look up at once.
+    fn shares_reads(&self) -> bool {
+        true
+    }
 
     /// Empties the table in front, which is then of so many bytes; does nothing where there is none.
     ///
@@ -153,7 +159,7 @@ impl<const N: usize, A: Alone<N>> Contestant<N> for AloneOn<A> {
 }
 
 /// Does the one and then, with the clock running, the other.
-fn in_turn<T>(mut ask: impl FnMut(&[T]) -> Tally, warm_up: &[T], timed: &[T]) -> Answer {
+pub fn in_turn<T>(mut ask: impl FnMut(&[T]) -> Tally, warm_up: &[T], timed: &[T]) -> Answer {
     ask(warm_up);
     let watch = Stopwatch::start();
     let tally = ask(timed);
@@ -314,6 +320,10 @@ where
         false
     }
 
+    fn shares_reads(&self) -> bool {
+        false
+    }
+
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
         self.0.get_mut().resize(bytes)
     }
@@ -406,6 +416,8 @@ pub struct Entrant<const N: usize> {
     pub shared: Option<fn(usize, &Front, bool) -> Made<N>>,
     /// It behind a map of one owner, where it is an index for one.
     pub sole: Option<fn(usize, &Front, bool) -> Made<N>>,
+    /// It behind a buffer in another language, which is asked by calls only; [`Entrant::shared`] is then what can be inlined.
+    pub called: Option<fn(usize, &Front, bool) -> Made<N>>,
 }
 
 /// [`Entrant::alone`] of an index.

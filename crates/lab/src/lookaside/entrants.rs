@@ -23,6 +23,7 @@ fn crew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
         alone: alone::<N, BulkChaining<N, Kept<N>, true, ITEMS>>,
         shared: Some(shared::<N, BulkChaining<N, Handled<N>, true, ITEMS>>),
         sole: None,
+        called: None,
     }
 }
 
@@ -33,6 +34,7 @@ fn erew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
         alone: alone::<N, RwLock<BulkChaining<N, Kept<N>, false, ITEMS>>>,
         shared: None,
         sole: Some(sole::<N, BulkChaining<N, Handled<N>, false, ITEMS>>),
+        called: None,
     }
 }
 
@@ -45,24 +47,28 @@ pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
             alone: alone::<N, TreeAlone<N>>,
             shared: Some(shared::<N, RwLock<Tree<N>>>),
             sole: Some(sole::<N, Tree<N>>),
+            called: None,
         },
         Entrant {
             name: "HashMap",
             alone: alone::<N, HashAlone<N>>,
             shared: Some(shared::<N, RwLock<Hashed<N>>>),
             sole: Some(sole::<N, Hashed<N>>),
+            called: None,
         },
         Entrant {
             name: "cuckoo table",
             alone: alone::<N, Cuckoo<N, Kept<N>>>,
             shared: Some(shared::<N, Cuckoo<N, Handled<N>>>),
             sole: None,
+            called: None,
         },
         Entrant {
             name: "chaining",
             alone: alone::<N, Chaining<N, (Key<N>, Value)>>,
             shared: Some(shared::<N, Chaining<N, Handled<N>>>),
             sole: None,
+            called: None,
         },
         crew::<N, FOUR_LINES>("MICA CREW, four lines"),
         crew::<N, TWO_LINES>("MICA CREW, two lines"),

@@ -97,6 +97,8 @@ pub enum Form {
     SlbPaper,
     /// The default SLB with the paper's counters.
     SlbEveryHit,
+    /// The default SLB, asked by calls where an index in another language could inline it.
+    SlbCall,
     /// The owner-only form.
     SlbOwner,
     /// STLT-SW with four ways.
@@ -119,6 +121,7 @@ impl Form {
             Form::SlbMonitored => "SLB with monitor",
             Form::SlbPaper => "SLB as published",
             Form::SlbEveryHit => "SLB, every hit counted",
+            Form::SlbCall => "SLB, by calls",
             Form::SlbOwner => "SLB, owner-only",
             Form::Stlt => "STLT-SW",
             Form::StltOneWay => "STLT-SW, one way",
@@ -131,7 +134,7 @@ impl Form {
     fn front(self, bytes: usize) -> Front {
         let stlt = |ways| Front::Stlt(StltConfig { ways, ..StltConfig::with_size(bytes) });
         match self {
-            Form::Alone | Form::Slb | Form::SlbMonitored | Form::SlbOwner => {
+            Form::Alone | Form::Slb | Form::SlbMonitored | Form::SlbCall | Form::SlbOwner => {
                 Front::Slb(Config::with_size(bytes))
             }
             Form::SlbPaper => Front::Slb(Config::paper(bytes)),
@@ -153,6 +156,7 @@ impl Form {
             Form::SlbOwner | Form::StltOwner => {
                 entrant.sole.map(|make| make(records, &self.front(bytes), monitor))
             }
+            Form::SlbCall => entrant.called.map(|make| make(records, &self.front(bytes), monitor)),
             _ => entrant.shared.map(|make| make(records, &self.front(bytes), monitor)),
         }
     }
@@ -160,10 +164,19 @@ impl Form {
 
 /// The kind, with the indexes of this crate.
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    run_with(parameters, session, own_entrants::<8>(), own_entrants::<24>())
+    run_with(parameters, session, own_entrants::<8>(), own_entrants::<24>(), &[])
 }
 
-/// The kind, with these indexes: for keys of 8 bytes, and of 24.
+/// An index that is known, and not there.
+#[derive(Debug, Clone, Copy)]
+pub struct Missing {
+    /// Its name in definitions.
+    pub name: &'static str,
+    /// What to install.
+    pub why: &'static str,
+}
+
+/// The kind, with these indexes: for keys of 8 bytes, and of 24. Those that are missing are left out, and the results say so.
 ///
 /// # Errors
 /// [`ExperimentError`]: an index that there is not, a machine that is too small, or a wrong answer.
@@ -172,10 +185,11 @@ pub fn run_with(
     session: &mut Session,
     short: Vec<Entrant<8>>,
     long: Vec<Entrant<24>>,
+    missing: &[Missing],
 ) -> Result<(), ExperimentError> {
     match parameters.key_bytes {
-        8 => Experiment::new(parameters, session)?.run(&short),
-        24 => Experiment::new(parameters, session)?.run(&long),
+        8 => Experiment::new(parameters, session)?.run(&short, missing),
+        24 => Experiment::new(parameters, session)?.run(&long, missing),
         other => {
             Err(ExperimentError::Machine(format!("keys of {other} bytes: there are keys of 8 and of 24")))
         }
@@ -228,11 +242,22 @@ impl<'e> Experiment<'e> {
         if self.parameters.partitioned { self.parameters.threads[0] } else { 1 }
     }
 
-    fn run<const N: usize>(mut self, entrants: &[Entrant<N>]) -> Result<(), ExperimentError> {
+    fn run<const N: usize>(
+        mut self,
+        entrants: &[Entrant<N>],
+        missing: &[Missing],
+    ) -> Result<(), ExperimentError> {
         let parameters = self.parameters;
         let chosen: Vec<_> = parameters
             .indexes
             .iter()
+            .filter(|name| match missing.iter().find(|missing| missing.name == **name) {
+                Some(Missing { name, why }) => {
+                    self.session.skip(name, *why);
+                    false
+                }
+                None => true,
+            })
             .map(|name| {
                 entrants.iter().find(|entrant| entrant.name == name).ok_or_else(|| {
                     let known: Vec<_> = entrants.iter().map(|entrant| entrant.name).collect();
@@ -364,7 +389,7 @@ impl<'e> Experiment<'e> {
         });
         let able = |(_, _, _, contestant): &(usize, Form, Call, &dyn Contestant<N>)| {
             let writes = part.sets == 0 || contestant.shares_writes();
-            part.threads == 1 || (writes && (self.parameters.partitioned || shares_reads(*contestant)))
+            part.threads == 1 || (writes && (self.parameters.partitioned || contestant.shares_reads()))
         };
         let calls: Vec<_> = calls.filter(able).collect();
         for turn in turns(calls.len(), part.run) {
@@ -535,11 +560,6 @@ impl<'e> Experiment<'e> {
             }
         }
     }
-}
-
-/// Whether several threads may look up at once: all but the owner-only form.
-fn shares_reads<const N: usize>(contestant: &dyn Contestant<N>) -> bool {
-    contestant.counts().is_none() || contestant.shares_writes()
 }
 
 fn configuration(index: &str, form: Form) -> String {

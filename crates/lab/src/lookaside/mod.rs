@@ -39,7 +39,8 @@ mod tests;
 mod warm_up;
 
 pub use contestant::{
-    Alone, Answer, BATCH, Call, Contestant, Entrant, Front, Made, Make, Request, alone, fill, shared, sole,
+    Alone, Answer, BATCH, Call, Contestant, Entrant, Front, Made, Make, Request, alone, fill, in_turn,
+    shared, sole,
 };
 pub use entrants::own_entrants;
 pub use lookaside::RwLock;

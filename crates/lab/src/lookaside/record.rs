@@ -5,7 +5,8 @@
 
 use std::hash::{Hash, Hasher};
 
-/// A key of `N` bytes, 8 or more.
+/// A key of `N` bytes, 8 or more. It lies in memory as a struct of C, as what follows does: some indexes are written in C++.
+#[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key<const N: usize>(pub [u8; N]);
 
@@ -69,6 +70,7 @@ impl Value {
 }
 
 /// What a loop of lookups found: a checksum, and the reason why the compiler may not leave the loop out.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Keys that were found.

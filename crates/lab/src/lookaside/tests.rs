@@ -6,8 +6,11 @@ use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE};
 use super::chaining::Chaining;
 use super::contestant::Make;
 use super::cuckoo_table::Cuckoo;
+use super::entrants::own_entrants;
+use super::lookups::{Missing, Parameters, run_with};
 use super::model;
 use super::record::{Key, Value};
+use crate::experiment::Session;
 
 type Handled = Handle<Key<24>, Value>;
 
@@ -88,4 +91,25 @@ fn the_partitioned_table_behind_its_owner_is_a_map() {
         assert_eq!(map.get(&Key::of(record)), None);
     }
     assert_eq!(map.len(), 150);
+}
+
+#[test]
+fn what_is_missing_is_left_out_and_what_nobody_knows_is_refused() {
+    let parameters: Parameters = toml::from_str(
+        "indexes = ['BTreeMap', 'elsewhere']
+        forms = ['alone', 'slb', 'slb-call']
+        records = 100
+        points = [{ name = 'few', range = 10, bytes = 4096 }]
+        warm_up = 100
+        operations = 100
+        threads = [1]",
+    )
+    .unwrap();
+    let run = |missing: &[Missing]| {
+        let mut session = Session::new(1, indicatif::ProgressBar::hidden());
+        run_with(&parameters, &mut session, own_entrants(), own_entrants(), missing)
+    };
+    run(&[Missing { name: "elsewhere", why: "it is not installed" }]).unwrap();
+    let why = run(&[]).unwrap_err().to_string();
+    assert!(why.contains("'elsewhere'") && why.contains("BTreeMap"), "{why}");
 }

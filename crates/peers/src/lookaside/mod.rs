@@ -6,15 +6,18 @@
 //! | `ordered` | scc's B+-tree, crossbeam's skip list |
 //! | `hashed` | hashbrown, papaya, dashmap |
 //! | `lmdb` | LMDB, through heed |
+//! | `containers` | C++: `std::map`, `std::unordered_map`, Abseil's, `dense_hash_map`; through the C interface: unsafe |
 //! | `handle_cell` | a handle that can be exchanged where it lies: unsafe, as `lmdb` is |
 
+#[cfg(containers)]
+mod containers;
 mod handle_cell;
 mod hashed;
 mod lmdb;
 mod ordered;
 
 use lab::experiment::{ExperimentError, Session};
-use lab::lookaside::lookups::{Parameters, run_with};
+use lab::lookaside::lookups::{Missing, Parameters, run_with};
 use lab::lookaside::{Entrant, Key, RwLock, Value, alone, own_entrants, shared, sole};
 use lookaside::Handle;
 
@@ -26,7 +29,21 @@ type Handled<const N: usize> = Handle<Key<N>, Value>;
 /// # Errors
 /// As [`run_with`].
 pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    run_with(parameters, session, entrants::<8>(), entrants::<24>())
+    run_with(parameters, session, entrants::<8>(), entrants::<24>(), &missing())
+}
+
+/// The containers that are not installed, or were not when this was compiled.
+#[must_use]
+pub fn missing() -> Vec<Missing> {
+    let containers = [
+        ("std::map", cfg!(containers), "a C++ compiler is not installed"),
+        ("std::unordered_map", cfg!(containers), "a C++ compiler is not installed"),
+        ("absl::btree_map", cfg!(abseil), "libabsl-dev is not installed"),
+        ("absl::flat_hash_map", cfg!(abseil), "libabsl-dev is not installed"),
+        ("dense_hash_map", cfg!(sparsehash), "libsparsehash-dev is not installed"),
+    ];
+    let missing = containers.into_iter().filter(|(_, installed, _)| !installed);
+    missing.map(|(name, _, why)| Missing { name, why }).collect()
 }
 
 /// All indexes: those of this crate, and the laboratory's own.
@@ -37,39 +54,47 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             alone: alone::<N, ordered::TreeAlone<N>>,
             shared: Some(shared::<N, ordered::Tree<N>>),
             sole: None,
+            called: None,
         },
         Entrant {
             name: "skip list",
             alone: alone::<N, ordered::SkipListAlone<N>>,
             shared: Some(shared::<N, ordered::SkipList<N>>),
             sole: None,
+            called: None,
         },
         Entrant {
             name: "hashbrown",
             alone: alone::<N, hashed::HashbrownAlone<N>>,
             shared: Some(shared::<N, RwLock<hashed::Hashbrown<N>>>),
             sole: Some(sole::<N, hashed::Hashbrown<N>>),
+            called: None,
         },
         Entrant {
             name: "papaya",
             alone: alone::<N, hashed::PapayaAlone<N>>,
             shared: Some(shared::<N, hashed::Papaya<N>>),
             sole: None,
+            called: None,
         },
         Entrant {
             name: "dashmap",
             alone: alone::<N, hashed::DashmapAlone<N>>,
             shared: Some(shared::<N, hashed::Dashmap<N>>),
             sole: None,
+            called: None,
         },
         Entrant {
             name: "LMDB",
             alone: alone::<N, lmdb::LmdbAlone<N>>,
             shared: Some(shared::<N, lmdb::Lmdb<N>>),
             sole: None,
+            called: None,
         },
     ];
     entrants.extend(own_entrants());
+    #[cfg(containers)]
+    entrants.extend(containers::entrants());
     entrants
 }
 
@@ -86,6 +111,18 @@ mod tests {
         model::check::<hashed::Papaya<24>>();
         model::check::<hashed::Dashmap<24>>();
         model::check::<lmdb::Lmdb<24>>();
+    }
+
+    #[test]
+    fn every_container_is_there_or_missing() {
+        let missing: Vec<_> =
+            missing().into_iter().map(|Missing { name, why }| format!("{name}: {why}")).collect();
+        let required = std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_some_and(|require| require == "1");
+        assert!(missing.is_empty() || !required, "{missing:?}");
+        let all =
+            ["std::map", "std::unordered_map", "absl::btree_map", "absl::flat_hash_map", "dense_hash_map"];
+        let there = entrants::<24>().iter().filter(|entrant| all.contains(&entrant.name)).count();
+        assert_eq!(there + missing.len(), all.len(), "{missing:?}");
     }
 
     #[test]

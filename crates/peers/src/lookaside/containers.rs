@@ -1,0 +1,396 @@
+//! Containers of C++, alone and with a Search Lookaside Buffer in front through the C interface (`crates/capi`).
+//!
+//! | container | Debian |
+//! |---|---|
+//! | `std::map`, `std::unordered_map` | a C++ compiler |
+//! | `absl::btree_map`, `absl::flat_hash_map` | libabsl-dev |
+//! | `google::dense_hash_map` | libsparsehash-dev |
+//!
+//! Keys are byte strings of one length, hashed as such: by `std::hash` over the bytes, or by `absl::Hash`. Alone a container
+//! maps them to pointers to values; with a buffer in front, to pointers to records of key and value, each one entry on the
+//! heap. The loops are C++ (`cpp/containers`): one call for millions of lookups.
+//!
+//! Such containers may be searched by many threads, or changed by one that is alone. So there is a lock here, taken once a
+//! call, as before the maps of the Rust standard library: whoever looks up shares it, whoever writes has it alone. Therefore
+//! a miss needs no ticket: what the container says cannot change before the table is told.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::ptr::{NonNull, null};
+
+use lab::lookaside::{Answer, Call, Contestant, Entrant, Front, Key, Made, Request, RwLock, Tally, in_turn};
+use lookaside::{Counts, CreateError, Verdict};
+use lookaside_capi::{lookaside_counts, lookaside_options, lookaside_verdict};
+
+/// Makes a container: its form, the bytes of a key, the records it has room for, and how the buffer is made. Null without
+/// memory, or where there are no keys of that length.
+type Maker = unsafe extern "C" fn(u32, usize, usize, *const lookaside_options) -> *mut c_void;
+
+// SAFETY: these are the functions of cpp/containers/standard.cpp, which build.rs compiles and links whenever this module is
+// compiled in. A container is used by one thread at a time, but for `get`, which several may call at once where the form is
+// not the owner's. Keys, requests and tallies are laid out as C does it, there and here.
+unsafe extern "C" {
+    fn lookaside_peers_container_end(container: *mut c_void);
+    fn lookaside_peers_container_get(
+        container: *mut c_void,
+        batches: bool,
+        keys: *const c_void,
+        count: usize,
+        tally: *mut Tally,
+    );
+    fn lookaside_peers_container_perform(
+        container: *mut c_void,
+        batches: bool,
+        requests: *const c_void,
+        count: usize,
+        tally: *mut Tally,
+    );
+    fn lookaside_peers_container_resize(container: *mut c_void, bytes: usize) -> bool;
+    fn lookaside_peers_container_counts(container: *mut c_void, counts: *mut lookaside_counts);
+    fn lookaside_peers_container_verdict(container: *mut c_void, verdict: *mut lookaside_verdict);
+}
+
+/// How a container takes part: the same numbers as in `cpp/containers/contestant.hpp`.
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Alone,
+    /// Behind a buffer that threads share, its hit path inlined.
+    Inlined,
+    /// Behind the same buffer, asked by calls.
+    Called,
+    /// Behind a buffer of one owner, its hit path inlined.
+    Owned,
+}
+
+/// A kind of container.
+trait Container {
+    fn maker() -> Maker;
+}
+
+macro_rules! container {
+    ($(#[$when:meta])? $name:ident, $maker:ident) => {
+        $(#[$when])?
+        struct $name;
+
+        $(#[$when])?
+        impl Container for $name {
+            fn maker() -> Maker {
+                // SAFETY: as above: a function of cpp/containers.
+                unsafe extern "C" {
+                    fn $maker(
+                        form: u32,
+                        key_bytes: usize,
+                        records: usize,
+                        options: *const lookaside_options,
+                    ) -> *mut c_void;
+                }
+                $maker
+            }
+        }
+    };
+}
+
+container!(StdMap, lookaside_peers_std_map);
+container!(StdUnorderedMap, lookaside_peers_std_unordered_map);
+container!(
+    #[cfg(abseil)]
+    AbslBtreeMap,
+    lookaside_peers_absl_btree_map
+);
+container!(
+    #[cfg(abseil)]
+    AbslFlatHashMap,
+    lookaside_peers_absl_flat_hash_map
+);
+container!(
+    #[cfg(sparsehash)]
+    DenseHashMap,
+    lookaside_peers_dense_hash_map
+);
+
+/// Those that are there.
+pub(super) fn entrants<const N: usize>() -> Vec<Entrant<N>> {
+    vec![
+        entrant::<N, StdMap>("std::map"),
+        entrant::<N, StdUnorderedMap>("std::unordered_map"),
+        #[cfg(abseil)]
+        entrant::<N, AbslBtreeMap>("absl::btree_map"),
+        #[cfg(abseil)]
+        entrant::<N, AbslFlatHashMap>("absl::flat_hash_map"),
+        #[cfg(sparsehash)]
+        entrant::<N, DenseHashMap>("dense_hash_map"),
+    ]
+}
+
+fn entrant<const N: usize, C: Container>(name: &'static str) -> Entrant<N> {
+    Entrant {
+        name,
+        alone: |records| Foreign::make::<N, C>(Form::Alone, records, null()),
+        shared: Some(|records, front, monitor| fronted::<N, C>(Form::Inlined, records, front, monitor)),
+        sole: Some(|records, front, monitor| fronted::<N, C>(Form::Owned, records, front, monitor)),
+        called: Some(|records, front, monitor| fronted::<N, C>(Form::Called, records, front, monitor)),
+    }
+}
+
+fn fronted<const N: usize, C: Container>(
+    form: Form,
+    records: usize,
+    front: &Front,
+    monitor: bool,
+) -> Made<N> {
+    let Front::Slb(config) = front else { return Err("the C interface has no STLT-SW".into()) };
+    let options = lookaside_options { monitor, ..lookaside_options::from(config) };
+    Foreign::make::<N, C>(form, records, &raw const options)
+}
+
+/// A container behind its lock.
+struct Foreign {
+    form: Form,
+    container: RwLock<NonNull<c_void>>,
+}
+
+// SAFETY: nothing in a container belongs to a thread.
+unsafe impl Send for Foreign {}
+// SAFETY: the lock sees to what is said at the functions.
+unsafe impl Sync for Foreign {}
+
+impl Foreign {
+    fn make<const N: usize, C: Container>(
+        form: Form,
+        records: usize,
+        options: *const lookaside_options,
+    ) -> Made<N> {
+        // SAFETY: options are null only for a container alone, which does not look at them.
+        let made = unsafe { C::maker()(form as u32, N, records, options) };
+        match NonNull::new(made) {
+            Some(container) => Ok(Box::new(Foreign { form, container: RwLock::new(container) })),
+            None => Err(format!("no memory for {records} records in a container with keys of {N} bytes")),
+        }
+    }
+
+    /// Looks up many keys, under the lock.
+    fn ask<const N: usize>(&self, call: Call, keys: &[Key<N>]) -> Tally {
+        let ask = |container: &NonNull<c_void>| {
+            let mut tally = Tally::default();
+            // SAFETY: the container lives and is for keys of this length, of which there are as many as it is told; nobody
+            // changes it, and in the owner's form nobody else asks it, while it is locked.
+            unsafe {
+                lookaside_peers_container_get(
+                    container.as_ptr(),
+                    call == Call::Batch,
+                    keys.as_ptr().cast(),
+                    keys.len(),
+                    &raw mut tally,
+                );
+            }
+            tally
+        };
+        if self.form == Form::Owned { ask(&self.container.write()) } else { ask(&self.container.read()) }
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // SAFETY: made by its maker, and ended nowhere else.
+        unsafe { lookaside_peers_container_end(self.container.get_mut().as_ptr()) };
+    }
+}
+
+impl<const N: usize> Contestant<N> for Foreign {
+    fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
+        in_turn(|keys: &[Key<N>]| self.ask(call, keys), warm_up, timed)
+    }
+
+    fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
+        let carry_out = |requests: &[Request<N>]| {
+            let (container, mut tally) = (self.container.write(), Tally::default());
+            // SAFETY: as in `ask`, and nobody else does anything with it.
+            unsafe {
+                lookaside_peers_container_perform(
+                    container.as_ptr(),
+                    call == Call::Batch,
+                    requests.as_ptr().cast(),
+                    requests.len(),
+                    &raw mut tally,
+                );
+            }
+            tally
+        };
+        in_turn(carry_out, warm_up, timed)
+    }
+
+    fn has_batches(&self) -> bool {
+        self.form != Form::Alone
+    }
+
+    fn shares_writes(&self) -> bool {
+        false
+    }
+
+    fn shares_reads(&self) -> bool {
+        self.form != Form::Owned
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        // SAFETY: the container lives, and nobody else uses it.
+        let resized = unsafe { lookaside_peers_container_resize(self.container.get_mut().as_ptr(), bytes) };
+        let refused = CreateError::Parameter {
+            parameter: "size",
+            value: bytes as f64,
+            range: "at least 64, and no more than there is memory for",
+        };
+        if resized { Ok(()) } else { Err(refused) }
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        if self.form == Form::Alone {
+            return None;
+        }
+        let (container, mut told) = (self.container.write(), lookaside_counts::default());
+        // SAFETY: the container lives, and nobody else uses it.
+        unsafe { lookaside_peers_container_counts(container.as_ptr(), &raw mut told) };
+        Some(Counts {
+            hits: told.hits,
+            misses: told.misses,
+            bypassed: told.bypassed,
+            emissions: told.emissions,
+            admissions: told.admissions,
+            evictions: told.evictions,
+            refused_tickets: told.refused_tickets,
+            invalidations: told.invalidations,
+            cleared: told.cleared,
+        })
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        if !matches!(self.form, Form::Inlined | Form::Called) {
+            return None;
+        }
+        let (container, mut found) = (self.container.write(), lookaside_verdict::default());
+        // SAFETY: the container lives, and nobody else uses it.
+        unsafe { lookaside_peers_container_verdict(container.as_ptr(), &raw mut found) };
+        Some(Verdict {
+            watching: found.watching,
+            on: found.on,
+            gain: (found.gain > 0.0).then_some(found.gain),
+            trials: found.trials,
+            switches: found.switches,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::lookaside::{Value, fill};
+    use lookaside::Config;
+
+    const RECORDS: u64 = 2_000;
+
+    /// Every form of every container, behind a table that is far too small.
+    fn each<const N: usize>(mut check: impl FnMut(&str, &mut dyn Contestant<N>)) {
+        let front = Front::Slb(Config::with_size(64 * 16));
+        let records = RECORDS as usize;
+        for entrant in entrants::<N>() {
+            let fronts = [entrant.shared, entrant.sole, entrant.called].map(Option::unwrap);
+            let fronted = fronts.into_iter().flat_map(|make| [(make, false), (make, true)]);
+            let fronted = fronted.map(|(make, monitor)| make(records, &front, monitor).unwrap());
+            for mut made in std::iter::once((entrant.alone)(records).unwrap()).chain(fronted) {
+                check(entrant.name, &mut *made);
+            }
+        }
+    }
+
+    /// Looks up every other record, and as many that there are not.
+    fn answers<const N: usize>(contestant: &dyn Contestant<N>, call: Call) -> Tally {
+        let keys: Vec<_> = (0..RECORDS).map(|number| Key::of(2 * number)).collect();
+        contestant.get(0, call, &keys[..10], &keys).tally
+    }
+
+    fn finds_what_was_put_in<const N: usize>() {
+        let mut expected = Tally::default();
+        (0..RECORDS / 2).for_each(|number| expected.count(Some(Value::expected(2 * number))));
+        each::<N>(|name, contestant| {
+            let nothing = Tally::default();
+            assert_eq!(answers(contestant, Call::Single), nothing, "{name}: empty");
+            fill(contestant, 0, 0..RECORDS);
+            for call in [Call::Single, Call::Batch, Call::Batch, Call::Single] {
+                assert_eq!(answers(contestant, call), expected, "{name}, {call:?}");
+            }
+            contestant.resize(64 * 1024).unwrap();
+            assert_eq!(answers(contestant, Call::Batch), expected, "{name}");
+            if contestant.counts().is_some() {
+                assert!(contestant.resize(0).is_err(), "{name}: a table of no bytes");
+                let counts = contestant.counts().unwrap();
+                let asked = counts.hits + counts.misses + counts.bypassed;
+                assert_eq!(asked, 6 * (RECORDS + 10), "{name}");
+            }
+        });
+    }
+
+    #[test]
+    fn containers_find_what_was_put_in_and_nothing_else() {
+        finds_what_was_put_in::<24>();
+        finds_what_was_put_in::<8>();
+    }
+
+    #[test]
+    fn what_is_replaced_is_never_found_again() {
+        each::<24>(|name, contestant| {
+            fill(contestant, 0, 0..RECORDS);
+            for round in 0..4u64 {
+                // Each key in turn is read, given the value of another record, and read again.
+                let numbers = (0..RECORDS).map(|number| (number, number + round * RECORDS));
+                let mut expected = Tally::default();
+                let requests: Vec<_> = numbers
+                    .flat_map(|(number, value)| {
+                        let before = value.saturating_sub(RECORDS).max(number);
+                        expected.count(Some(Value::expected(before)));
+                        expected.count(Some(Value::expected(value)));
+                        let key = Key::of(number);
+                        let ask = Request { key, record: 0, set: false };
+                        [ask, Request { key, record: value, set: true }, ask]
+                    })
+                    .collect();
+                let answer = contestant.perform(0, Call::Single, &[], &requests);
+                assert_eq!(answer.tally, expected, "{name}, round {round}");
+                // In batches a lookup may come after a write that it stood before: only of other keys.
+                let (mut expected, mut requests) = (Tally::default(), Vec::new());
+                for number in 0..RECORDS {
+                    let (set, asked) = (number, (number + RECORDS / 2) % RECORDS);
+                    let value = set + round * RECORDS;
+                    requests.push(Request { key: Key::of(set), record: value, set: true });
+                    requests.push(Request { key: Key::of(asked), record: 0, set: false });
+                    expected.count(Some(Value::expected(asked + round * RECORDS)));
+                }
+                let answer = contestant.perform(0, Call::Batch, &[], &requests);
+                assert_eq!(answer.tally, expected, "{name}, round {round}, in batches");
+            }
+        });
+    }
+
+    #[test]
+    fn threads_share_what_is_not_an_owners() {
+        each::<24>(|name, contestant| {
+            if !contestant.shares_reads() {
+                return;
+            }
+            fill(contestant, 0, 0..RECORDS);
+            let (contestant, calls) = (&*contestant, [Call::Single, Call::Batch]);
+            let tallies: Vec<_> = std::thread::scope(|scope| {
+                let threads = calls.map(|call| scope.spawn(move || answers(contestant, call)));
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            assert!(tallies[0].found == RECORDS / 2 && tallies[0] == tallies[1], "{name}: {tallies:?}");
+        });
+    }
+
+    #[test]
+    fn there_is_no_other_table_behind_the_border() {
+        let stlt = Front::Stlt(lookaside::StltConfig::with_size(4096));
+        let made = entrants::<24>().remove(0).shared.unwrap()(10, &stlt, false);
+        assert!(made.is_err_and(|why| why.contains("STLT-SW")));
+    }
+}
