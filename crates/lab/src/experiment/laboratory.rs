@@ -31,6 +31,7 @@ impl Laboratory {
     pub fn new() -> Laboratory {
         let own = crate::index::add_kinds(Laboratory::empty());
         let own = crate::lookaside::add_kinds(crate::cache::add_kinds(own));
+        let own = crate::art::add_kinds(own);
         crate::servers::add_kinds(crate::traces::add_kinds(own))
     }
 

@@ -1,0 +1,150 @@
+//! A tree full of keys, and asking it.
+//!
+//! Records are inserted in a random order, so that what is together in the tree is not for that reason together in
+//! memory. The value of a key is its record's number: the sum of what lookups find must be that of what was asked for.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use art::{AccessLog, Config, PageKind, RING, Reorganized, Tree};
+use serde::Deserialize;
+use workload::popularity::Permutation;
+
+use super::machine_error;
+use crate::experiment::ExperimentError;
+use crate::measure::{Stopwatch, in_parallel};
+
+/// Which order of insertion: any.
+const ORDER: u64 = 23;
+
+/// The pages that nodes and leaves live in, by their name: `4k`, `thp`, `2m`, `1g`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Pages(pub(crate) PageKind);
+
+impl TryFrom<String> for Pages {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Pages, String> {
+        name.parse::<PageKind>().map(Pages).map_err(|error| error.to_string())
+    }
+}
+
+impl Pages {
+    pub(crate) fn name(self) -> &'static str {
+        match self.0 {
+            PageKind::Base => "4 KiB pages",
+            PageKind::Transparent => "huge pages",
+            PageKind::Huge2M => "hugetlb pages",
+            PageKind::Huge1G => "1 GiB pages",
+        }
+    }
+}
+
+/// A tree with the keys of all records.
+pub(crate) struct Grown<const N: usize> {
+    tree: Tree<[u8; N], u32>,
+}
+
+impl<const N: usize> Grown<N> {
+    /// A tree with these keys in pages of this kind, or of the next smaller one that there is.
+    pub(crate) fn new(keys: &[[u8; N]], Pages(pages): Pages) -> Result<Grown<N>, ExperimentError> {
+        let mut config = Config { pages, ..Config::default() };
+        if pages > PageKind::Transparent {
+            // Pages of a pool are claimed at once: twice what the keys of any set need, for the reorganisation.
+            config.node_bytes = (keys.len() * 64).max(64 << 20);
+            config.leaf_bytes = (keys.len() * 32).max(64 << 20);
+        }
+        let tree = Tree::with(&config).map_err(machine_error)?;
+        let mut reader = tree.pin();
+        for record in order_of_insertion(keys.len())? {
+            reader.insert(&keys[record], record as u32).map_err(machine_error)?;
+            // What a growing node leaves behind is to be used again.
+            if record % 16 == 0 {
+                reader.refresh();
+            }
+        }
+        drop(reader);
+        if tree.len() == keys.len() {
+            return Ok(Grown { tree });
+        }
+        let found = format!("{} entries of {} keys", tree.len(), keys.len());
+        Err(ExperimentError::WrongAnswer { what: "a tree".into(), found })
+    }
+
+    pub(crate) fn tree(&self) -> &Tree<[u8; N], u32> {
+        &self.tree
+    }
+
+    /// Whether the machine gave the pages that were asked for.
+    pub(crate) fn has_its_pages(&self) -> bool {
+        self.tree.regions().iter().all(|region| region.asked() == region.obtained())
+    }
+
+    /// Its pages in words, as the kernel reports them: the share of memory in huge ones.
+    pub(crate) fn pages(&self) -> String {
+        let censuses: Vec<_> = self.tree.regions().iter().filter_map(|region| region.census()).collect();
+        let resident: usize = censuses.iter().map(|census| census.resident).sum();
+        let huge: usize = censuses.iter().map(|census| census.transparent_huge.max(census.hugetlb)).sum();
+        if resident == 0 {
+            return String::new();
+        }
+        format!("{:.0} % huge", 100.0 * huge.min(resident) as f64 / resident as f64)
+    }
+
+    /// Looks these keys up: how long it took. What was found must sum up to `expected`.
+    pub(crate) fn look_up(&self, keys: &[[u8; N]], expected: u64) -> Result<Duration, ExperimentError> {
+        let look_up = |_| {
+            let reader = self.tree.pin();
+            let watch = Stopwatch::start();
+            let found =
+                keys.iter().fold(0, |sum, key| sum + u64::from(*reader.get(key).unwrap_or(&u32::MAX)));
+            (found, watch.elapsed())
+        };
+        let (found, time) = in_parallel(1, look_up).map_err(machine_error)?[0];
+        if found == expected {
+            return Ok(time);
+        }
+        let found = format!("records that sum up to {found} instead of {expected}");
+        Err(ExperimentError::WrongAnswer { what: "a tree".into(), found })
+    }
+
+    /// Looks these keys up, one in `every` sampled on average, and lays what is on the paths of those together that were
+    /// sampled at least `samples` times, the most frequent first.
+    pub(crate) fn learn_and_reorganize(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Reorganized {
+        let log = self.tree.access_log();
+        log.sample_every(every);
+        let mut counts = HashMap::new();
+        let session = self.tree.session();
+        // No ring overflows: the sampler's distances are below twice the average.
+        for part in keys.chunks(RING / 2 * every.max(1) as usize) {
+            let reader = session.pin();
+            part.iter().for_each(|key| {
+                std::hint::black_box(reader.get(key));
+            });
+            drop(reader);
+            count(log, &mut counts);
+        }
+        let mut hot: Vec<_> = counts.into_iter().filter(|&(_, count)| count >= samples).collect();
+        hot.sort_unstable_by(|(a, more), (b, fewer)| fewer.cmp(more).then_with(|| a.cmp(b)));
+        log.sample_every(0);
+        self.reorganize(hot.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// Lays what is on the paths of these keys together.
+    pub(crate) fn reorganize(&self, hottest_first: Vec<[u8; N]>) -> Reorganized {
+        let mut reorganization = self.tree.reorganization(hottest_first);
+        while reorganization.step(1 << 10).is_continue() {}
+        reorganization.done()
+    }
+}
+
+/// The records in the order in which they are inserted.
+pub(crate) fn order_of_insertion(records: usize) -> Result<impl Iterator<Item = usize>, ExperimentError> {
+    let order = Permutation::new(records as u64, ORDER).map_err(machine_error)?;
+    Ok((0..records as u64).map(move |turn| order.record(turn) as usize))
+}
+
+fn count<const N: usize>(log: &AccessLog<[u8; N]>, counts: &mut HashMap<[u8; N], usize>) {
+    log.drain().into_iter().for_each(|key| *counts.entry(key).or_default() += 1);
+}
