@@ -104,7 +104,7 @@ impl Space {
     /// A place of this class, whose bytes are anything.
     pub(crate) fn allocate(&self, class: usize) -> Result<u32, Exhausted> {
         #[cfg(feature = "fault-injection")]
-        if crate::fault::refuse_this_one() {
+        if crate::fault::refuses_this_one() {
             return Err(Exhausted);
         }
         let mut class = self.classes[class].lock();
@@ -142,7 +142,7 @@ impl Space {
     /// A place of this class in a page of mixed use.
     pub(crate) fn allocate_mixed(&self, class: usize, mixed: &mut MixedPages) -> Result<u32, Exhausted> {
         #[cfg(feature = "fault-injection")]
-        if crate::fault::refuse_this_one() {
+        if crate::fault::refuses_this_one() {
             return Err(Exhausted);
         }
         let mut class = self.classes[class].lock();

@@ -47,6 +47,7 @@
 //! | `current` | the table can be replaced while it is used |
 //! | `monitor` | off where it does not pay, on again where it does |
 //! | `buffer` | all of that together |
+//! | `visit`, `ownership`, `seat` | a thread at a buffer, among others or alone, and what it keeps |
 //! | `entry`, `index`, `map`, `owned` | the safe faces |
 
 mod bucket;
@@ -79,9 +80,15 @@ mod monitor;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]
+mod ownership;
+#[cfg(not(loom))]
+mod seat;
+#[cfg(not(loom))]
 mod shared;
 #[cfg(not(loom))]
 mod stats;
+#[cfg(not(loom))]
+mod visit;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -99,13 +106,15 @@ pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {
-    buffer::{Buffer, Seat, Visit, Write},
+    buffer::{Buffer, Write},
     entry::{Found, Handle, Pin, Sought},
     folding::{FoldingHasher, FoldingState},
     map::{Map, RandomState, Reader, Removed},
     monitor::Verdict,
     owned::OwnedMap,
     parking_lot::RwLock,
+    seat::Seat,
     shared::SharedBuffer,
     stats::Counts,
+    visit::Visit,
 };

@@ -27,7 +27,7 @@ use std::hash::{BuildHasher, Hash, Hasher as _};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
-use crate::buffer::{Buffer, Visit, retired};
+use crate::buffer::Buffer;
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::folding::FoldingState;
@@ -37,6 +37,7 @@ use crate::shared::SharedBuffer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::table::{Parameters, Table};
+use crate::visit::{Visit, retired};
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
 pub(crate) const GROUP: usize = 16;

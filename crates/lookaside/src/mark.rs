@@ -39,3 +39,25 @@ impl Mark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("all {0} numbers of this buffer are taken: make it with room for more indexes")]
 pub struct NoMarkLeft(pub usize);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_replaces_the_highest_bits_and_no_others() {
+        for (indexes, bits) in [(1, 0), (2, 1), (16, 4), (256, 8)] {
+            for number in 0..indexes {
+                let mark = Mark::new(number, bits);
+                for hash in [0, u64::MAX, 0x0123_4567_89ab_cdef, 1 << 63] {
+                    let marked = u128::from(mark.on(hash));
+                    assert_eq!(marked >> (64 - bits), number as u128);
+                    assert_eq!(
+                        marked as u64 & ((1u128 << (64 - bits)) - 1) as u64,
+                        hash & ((1u128 << (64 - bits)) - 1) as u64
+                    );
+                }
+            }
+        }
+    }
+}

@@ -17,13 +17,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::buffer::{Buffer, Ownership};
+use crate::buffer::Buffer;
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::index::{Discard, Find, Scan, Store};
 use crate::map::{GROUP, RandomState, Removed, hash_of};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
+use crate::ownership::Ownership;
 use crate::slb::Slb;
 use crate::stats::Counts;
 use crate::table::{Parameters, Table};

@@ -1,8 +1,8 @@
-//! The monitor sees lookups whichever way they are made, also by readers that live for a few lookups each.
+//! Lookups are watched and counted whichever way they are made, also by readers that live for a few lookups each.
 
 use std::collections::BTreeSet;
 
-use lookaside::{Config, Map, PageKind, RwLock};
+use lookaside::{Buffer, Config, Map, PageKind, Pointer, RwLock, Slb};
 
 #[test]
 fn readers_that_live_for_a_few_lookups_are_watched_too() {
@@ -16,4 +16,23 @@ fn readers_that_live_for_a_few_lookups_are_watched_too() {
     }
     let verdict = map.buffer().verdict();
     assert!(verdict.watching && verdict.trials > 0, "{verdict:?} after 500000 lookups");
+}
+
+#[test]
+fn what_visits_of_one_lookup_each_hit_grows_warm() {
+    let config = Config { pages: PageKind::Base, ..Config::with_size(64) };
+    let (hash, pointer) = (7 << Pointer::BITS, Pointer::new(0x10_0000).unwrap());
+    // A buffer's hits are numbered from anywhere.
+    for buffer in 0..32 {
+        let table = Buffer::<Slb>::new(&config).unwrap();
+        let mark = table.mark().unwrap();
+        let visit = table.visit();
+        visit.emit(&visit.ticket(hash), hash, pointer);
+        drop(visit);
+        for _ in 0..1_000 {
+            assert_eq!(table.visit().find(hash, |_| true), Some(pointer));
+        }
+        let warm = table.hottest(1, mark);
+        assert!(matches!(warm[..], [(hot, 2..)] if hot == pointer), "{warm:?} in buffer {buffer}");
+    }
 }

@@ -6,6 +6,8 @@
 //! it saw must lie between. Two maps with equal keys share one table, so that nobody may see the other's; the table is
 //! resized, and its monitor switched on and off, all the while.
 
+mod random;
+
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -16,6 +18,7 @@ use lookaside::{
     Config, Handle, Map, PageKind, Parameters, RandomState, Reader, RwLock, SharedBuffer, StltConfig, Table,
     Ways,
 };
+use random::Random;
 
 const KEYS: usize = 1 << 10;
 const WRITERS: usize = 2;
@@ -74,23 +77,6 @@ impl Drop for Record {
 struct History {
     announced: AtomicU64,
     made: AtomicU64,
-}
-
-struct Random(u64);
-
-impl Random {
-    /// Mostly small ones: some keys are hot.
-    fn key(&mut self, limit: usize) -> usize {
-        let most = if self.below(4) == 0 { limit } else { (limit / 64).max(1) };
-        self.below(most)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
 }
 
 type Value = Box<Record>;

@@ -129,7 +129,7 @@ impl Region {
 
     fn try_map(bytes: usize, asked: PageKind, kind: PageKind, promise: Promise) -> Result<Region, Errno> {
         #[cfg(feature = "fault-injection")]
-        if crate::fault::refuse_this_one() {
+        if crate::fault::refuses_this_one() {
             return Err(Errno::NOMEM);
         }
         let page = kind.size();

@@ -30,7 +30,7 @@ use lookaside::{Found, Handle, Pin, RwLock};
 use pages::{Array, PageKind};
 use twox_hash::XxHash3_64;
 
-use super::contestant::{Alone, Make, Request};
+use super::contestant::{Alone, Make, Request, get_each_pinned, perform_pinned};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Tally, Value};
 
@@ -267,27 +267,15 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> Make
 
 impl<const N: usize, const SHARED: bool, const ITEMS: usize> BulkChaining<N, Kept<N>, SHARED, ITEMS> {
     fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let guard = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(self.get(key, &guard).map(|record| record.value().read())));
-        tally
+        get_each_pinned(keys, |key, guard| self.get(key, guard).map(|record| record.value().read()))
     }
 
     /// Not by two threads at once where the table is not shared.
     fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut guard = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        for requests in requests.chunks(1024) {
-            for request in requests {
-                if request.set {
-                    self.put(Kept::new(request.key, Value::of(request.record)));
-                } else {
-                    tally.count(self.get(&request.key, &guard).map(|record| record.value().read()));
-                }
-            }
-            guard.repin();
-        }
-        tally
+        let get = |key: &Key<N>, guard: &Guard| self.get(key, guard).map(|record| record.value().read());
+        perform_pinned(requests, get, |request| {
+            self.put(Kept::new(request.key, Value::of(request.record)));
+        })
     }
 }
 

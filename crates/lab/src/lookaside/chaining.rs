@@ -21,7 +21,7 @@ use lookaside::{Found, Handle, Pin};
 use parking_lot::Mutex;
 use twox_hash::XxHash3_64;
 
-use super::contestant::{Alone, Make, Request};
+use super::contestant::{Alone, Make, Request, get_each_pinned, perform_pinned};
 use super::record::{Key, Tally, Value};
 
 /// Stripes of locks for writers.
@@ -193,26 +193,14 @@ impl<const N: usize> Alone<N> for Chaining<N, (Key<N>, Value)> {
     const SHARES_WRITES: bool = true;
 
     fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let guard = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(self.get(key, &guard).map(|record| record.1.read())));
-        tally
+        get_each_pinned(keys, |key, guard| self.get(key, guard).map(|record| record.1.read()))
     }
 
     fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut guard = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        for requests in requests.chunks(1024) {
-            for request in requests {
-                if request.set {
-                    self.put((request.key, Value::of(request.record)));
-                } else {
-                    tally.count(self.get(&request.key, &guard).map(|record| record.1.read()));
-                }
-            }
-            guard.repin();
-        }
-        tally
+        let get = |key: &Key<N>, guard: &Guard| self.get(key, guard).map(|record| record.1.read());
+        perform_pinned(requests, get, |request| {
+            self.put((request.key, Value::of(request.record)));
+        })
     }
 }
 

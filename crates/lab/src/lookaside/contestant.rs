@@ -12,6 +12,7 @@
 
 use std::time::Duration;
 
+use crossbeam_epoch::Guard;
 use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
 use lookaside::{Config, Counts, CreateError, Map, OwnedMap, RwLock, StltConfig, Table, Verdict};
 use parking_lot::Mutex;
@@ -43,6 +44,40 @@ pub struct Request<const N: usize> {
     pub record: u64,
     /// Whether the record is to be written: replaced by an equal one.
     pub set: bool,
+}
+
+/// Asks a concurrent index of ours, one key at a time, with an epoch pinned.
+#[inline(always)]
+pub(super) fn get_each_pinned<const N: usize>(
+    keys: &[Key<N>],
+    get: impl Fn(&Key<N>, &Guard) -> Option<u64>,
+) -> Tally {
+    let guard = crossbeam_epoch::pin();
+    let mut tally = Tally::default();
+    keys.iter().for_each(|key| tally.count(get(key, &guard)));
+    tally
+}
+
+/// Reads and writes a concurrent index of ours. What is replaced meanwhile is freed from time to time.
+#[inline(always)]
+pub(super) fn perform_pinned<const N: usize>(
+    requests: &[Request<N>],
+    get: impl Fn(&Key<N>, &Guard) -> Option<u64>,
+    set: impl Fn(&Request<N>),
+) -> Tally {
+    let mut guard = crossbeam_epoch::pin();
+    let mut tally = Tally::default();
+    for requests in requests.chunks(1024) {
+        for request in requests {
+            if request.set {
+                set(request);
+            } else {
+                tally.count(get(&request.key, &guard));
+            }
+        }
+        guard.repin();
+    }
+    tally
 }
 
 /// What came of a call.

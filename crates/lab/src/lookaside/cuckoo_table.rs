@@ -7,12 +7,13 @@
 
 use std::marker::PhantomData;
 
+use crossbeam_epoch::Guard;
 use cuckoo::{Config, Entries, Location, Table, Upsertion};
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Found, Handle, Pin};
 use twox_hash::XxHash3_64;
 
-use super::contestant::{Alone, BATCH, Make, Request};
+use super::contestant::{Alone, BATCH, Make, Request, get_each_pinned, perform_pinned};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Tally, Value};
 
@@ -129,10 +130,7 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
     const HAS_BATCHES: bool = true;
 
     fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let guard = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(self.get(key, &guard).map(|record| record.value().read())));
-        tally
+        get_each_pinned(keys, |key, guard| self.get(key, guard).map(|record| record.value().read()))
     }
 
     fn get_batches(&self, keys: &[Key<N>]) -> Tally {
@@ -153,19 +151,10 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
     }
 
     fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut guard = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        for requests in requests.chunks(1024) {
-            for request in requests {
-                if request.set {
-                    self.replace(Kept::new(request.key, Value::of(request.record)));
-                } else {
-                    tally.count(self.get(&request.key, &guard).map(|record| record.value().read()));
-                }
-            }
-            guard.repin();
-        }
-        tally
+        let get = |key: &Key<N>, guard: &Guard| self.get(key, guard).map(|record| record.value().read());
+        perform_pinned(requests, get, |request| {
+            self.replace(Kept::new(request.key, Value::of(request.record)));
+        })
     }
 }
 

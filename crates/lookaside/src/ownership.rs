@@ -1,0 +1,70 @@
+//! The one owner of a buffer, who needs no epoch, no stripe and no ticket.
+
+#![allow(unsafe_code)]
+
+use crate::buffer::Buffer;
+use crate::seat::Seat;
+use crate::stats::Counts;
+use crate::table::Table;
+use crate::word::Pointer;
+
+/// The one owner of a buffer: needs no epoch, no stripe and no ticket.
+#[derive(Debug)]
+pub(crate) struct Ownership {
+    seat: Seat,
+}
+
+impl Ownership {
+    /// # Safety
+    /// While this lives, nobody else reads the buffer or changes it, but to forget pointers; and whoever calls
+    /// [`Buffer::resize`] has nothing of the table.
+    pub(crate) unsafe fn of<T: Table>(buffer: &Buffer<T>) -> Ownership {
+        Ownership { seat: buffer.seat() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn table<'b, T: Table>(&self, buffer: &'b Buffer<T>) -> &'b T {
+        // SAFETY: the table is replaced only by the owner, who then has nothing of the old one: see `of`.
+        unsafe { buffer.table.load(crossbeam_epoch::unprotected()) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn uses_table<T: Table>(&self, buffer: &Buffer<T>, lookups: u32) -> bool {
+        self.seat.uses_table(lookups, &buffer.monitor, || self.table(buffer).capacity())
+    }
+
+    #[inline(always)]
+    pub(crate) fn find<T: Table>(
+        &self,
+        buffer: &Buffer<T>,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        self.seat.find_on_account(self.table(buffer), hash, accept)
+    }
+
+    /// As [`Visit::confirm`].
+    #[inline(always)]
+    pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
+        self.seat.confirm(table, hash, slot, nth);
+    }
+
+    pub(crate) fn emit<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+        self.seat.emit(self.table(buffer), hash, |put| Some(put()), pointer);
+    }
+
+    /// Clears the table for a write; how many slots.
+    pub(crate) fn clear<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
+        self.seat.clear_held(self.table(buffer), hash)
+    }
+
+    /// Puts a new entry where an old one was cleared.
+    pub(crate) fn put<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+        self.table(buffer).insert(hash, pointer, &self.seat.random);
+    }
+
+    pub(crate) fn counts<T: Table>(&self, buffer: &Buffer<T>) -> Counts {
+        self.seat.tell(buffer);
+        buffer.counts()
+    }
+}

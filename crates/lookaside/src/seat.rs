@@ -1,0 +1,265 @@
+//! What a thread keeps between its visits: random numbers, its account of hits and misses, its part of the monitor's trials.
+//!
+//! A thread's seats wait for its next visit in a thread-local list: so visits of one lookup each are watched and counted as
+//! long ones are.
+//!
+//! # On account
+//!
+//! Maps ask the monitor before each lookup, and that counts it. So a hit has nothing to count: hits are the lookups that were
+//! let ask less those that missed.
+//!
+//! # Which hits warm their slot
+//!
+//! Decided by the number of the lookup, before the bucket is looked at; and then the slot of the hit that counted before is
+//! warmed, whose line has come meanwhile. A branch that depends on a line which is yet to come cannot be predicted, and a wrong
+//! guess holds up all lookups behind it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use crate::buffer::Buffer;
+use crate::monitor::{self, Monitor, Watch};
+use crate::random::Random;
+use crate::stats::{Tally, count};
+use crate::stripes::Ticket;
+use crate::table::{Emission, Table};
+use crate::word::Pointer;
+
+/// What one thread keeps: random numbers, counts that it has not told yet, and its part of the monitor's trials.
+#[derive(Debug)]
+pub struct Seat {
+    pub(crate) random: Random,
+    /// The next hit's, of those that are not on account. Begins anywhere: seats that are soon left would else never come to one
+    /// that counts.
+    number: Cell<u32>,
+    counted: u32,
+    /// Lookups on account ([`Seat::find_on_account`]) of which the hits were told.
+    told: Cell<u64>,
+    /// The hit that counted last.
+    warming: Cell<Option<(u64, usize)>>,
+    pub(crate) tally: Tally,
+    /// Free slots filled: not told to anyone, and so never reset.
+    filled: Cell<u64>,
+    watch: Watch,
+}
+
+/// For faces that keep guards and tables themselves, and count their lookups: the C interface.
+impl Seat {
+    /// Lookups between two calls of [`Seat::turn`].
+    pub const TURN: u32 = monitor::BLOCK;
+    /// A hit counts if its number, times this, is at most [`Table::counted`]. The golden ratio of 2^32: its multiples are spread
+    /// evenly, and with no period that a program's own could meet.
+    pub const STEP: u32 = 0x9e37_79b9;
+
+    /// Whether the next [`Seat::TURN`] lookups are to ask the table: the monitor's decision. Tells the counts.
+    #[cold]
+    pub fn turn<T: Table>(&self, buffer: &Buffer<T>, table: &T) -> bool {
+        self.tell(buffer);
+        let uses = self.watch.uses_table(Seat::TURN, &buffer.monitor, &self.filled, || table.capacity());
+        // The caller counts.
+        self.told.set(self.watch.asked());
+        // Who has ended the watching does not wait for the end of a long interval.
+        uses || !buffer.monitor.is_watching()
+    }
+
+    /// Tells the buffer what was counted.
+    pub fn tell<T: Table>(&self, buffer: &Buffer<T>) {
+        // Of those that asked on account, the misses have been taken off already.
+        let asked = self.watch.asked();
+        let hits = asked - self.told.replace(asked);
+        self.tally.hits.set(self.tally.hits.get().wrapping_add(hits));
+        buffer.totals.take(&self.tally);
+    }
+
+    /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on from
+    /// there to the index, and those that did not ask because the monitor had switched the table off.
+    #[inline]
+    pub fn counted(&self, hits: u64, misses: u64, bypassed: u64) {
+        let tally = &self.tally;
+        tally.hits.set(tally.hits.get() + hits);
+        tally.misses.set(tally.misses.get() + misses);
+        tally.bypassed.set(tally.bypassed.get() + bypassed);
+    }
+
+    /// Offers what the index gave, where nobody writes meanwhile: the caller holds the stripe, or is alone.
+    pub fn emit_held<T: Table>(&self, table: &T, hash: u64, pointer: Pointer) {
+        self.emit(table, hash, |put| Some(put()), pointer);
+    }
+
+    /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
+    pub fn emit_ticketed<T: Table>(
+        &self,
+        buffer: &Buffer<T>,
+        table: &T,
+        ticket: &Ticket,
+        hash: u64,
+        pointer: Pointer,
+    ) {
+        self.emit(table, hash, |put| buffer.stripes.with_ticket(ticket, put), pointer);
+    }
+
+    /// Clears the slots of a hash; how many. The caller holds the stripe, or is alone.
+    pub fn clear_held<T: Table>(&self, table: &T, hash: u64) -> usize {
+        let (tally, cleared) = (&self.tally, table.clear(hash));
+        count(&tally.invalidations);
+        tally.cleared.set(tally.cleared.get() + cleared as u64);
+        cleared
+    }
+
+    /// Puts a new entry where an old one was cleared. The caller holds the stripe, or is alone.
+    pub fn put_held<T: Table>(&self, table: &T, hash: u64, pointer: Pointer) {
+        table.insert(hash, pointer, &self.random);
+    }
+
+    /// The pointer emitted with this hash that `accept` takes, if the table has it.
+    #[inline(always)]
+    pub fn look<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        self.find(table, hash, accept)
+    }
+}
+
+impl Seat {
+    /// `counted` as by [`Table::counted`].
+    pub(crate) fn new(random: Random, counted: u32) -> Seat {
+        Seat {
+            number: Cell::new((random.next() >> 32) as u32),
+            counted,
+            told: Cell::new(0),
+            warming: Cell::new(None),
+            random,
+            tally: Tally::default(),
+            filled: Cell::new(0),
+            watch: Watch::new(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        self.watch.uses_table(lookups, monitor, &self.filled, capacity)
+            || self.uses_it_all_the_same(lookups, monitor)
+    }
+
+    /// Who has ended the watching does not wait for the end of a long interval.
+    fn uses_it_all_the_same(&self, lookups: u32, monitor: &Monitor) -> bool {
+        let uses = !monitor.is_watching();
+        // Of those that ask, the watch has counted only those that it let ask.
+        let counter = if uses { &self.tally.hits } else { &self.tally.bypassed };
+        counter.set(counter.get().wrapping_add(u64::from(lookups)));
+        uses
+    }
+
+    #[inline(always)]
+    pub(crate) fn find<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        let Some((slot, pointer)) = table.find(hash, accept) else {
+            count(&self.tally.misses);
+            return None;
+        };
+        self.hit(table, hash, slot);
+        Some(pointer)
+    }
+
+    /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to count.
+    #[inline(always)]
+    pub(crate) fn find_on_account<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        let Some((slot, pointer)) = table.find(hash, accept) else {
+            count(&self.tally.misses);
+            self.tally.hits.set(self.tally.hits.get().wrapping_sub(1));
+            return None;
+        };
+        self.confirm(table, hash, slot, 0);
+        Some(pointer)
+    }
+
+    /// A hit of those that [`Seat::uses_table`] counted: the `nth` of the call.
+    #[inline(always)]
+    pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
+        self.warm_if_it_counts(table, hash, slot, self.watch.number().wrapping_add(nth as u32));
+    }
+
+    /// Counts a hit, and warms the slot if it is one that counts.
+    #[inline(always)]
+    fn hit<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+        count(&self.tally.hits);
+        let number = self.number.get();
+        self.number.set(number.wrapping_add(1));
+        self.warm_if_it_counts(table, hash, slot, number);
+    }
+
+    #[inline(always)]
+    fn warm_if_it_counts<T: Table>(&self, table: &T, hash: u64, slot: usize, number: u32) {
+        if number.wrapping_mul(Seat::STEP) <= self.counted {
+            self.warm(table, hash, slot);
+        }
+    }
+
+    /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
+    /// branches; were they to wait for memory, then all lookups behind them would, too.
+    ///
+    /// # Panics
+    /// Perhaps, if the slot is not what [`Table::find`] or [`Table::peek`] gave.
+    #[inline(never)]
+    pub fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+        if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
+            table.warm(hash, slot, &self.random);
+        }
+    }
+
+    /// `guarded` runs the insertion if the stripe allows it.
+    #[inline]
+    pub(crate) fn emit<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        guarded: impl FnOnce(&mut dyn FnMut() -> Emission) -> Option<Emission>,
+        pointer: Pointer,
+    ) {
+        count(&self.tally.emissions);
+        if table.wants(hash, &self.random) {
+            let outcome = guarded(&mut || table.insert(hash, pointer, &self.random));
+            if outcome == Some(Emission::Admitted) {
+                count(&self.filled);
+            }
+            self.tally.emitted(outcome);
+        }
+    }
+}
+
+/// This thread's seat at a buffer, if no other visit has it.
+pub(crate) fn own<T: Table>(buffer: &Buffer<T>) -> Rc<Seat> {
+    /// Buffers that a thread may visit in turn.
+    const KEPT: usize = 8;
+    thread_local! {
+        static SEATS: RefCell<Vec<(u64, Rc<Seat>)>> = const { RefCell::new(Vec::new()) };
+    }
+    let kept = SEATS.try_with(|seats| {
+        let mut seats = seats.borrow_mut();
+        match seats.iter().find(|(id, seat)| *id == buffer.id && Rc::strong_count(seat) == 1) {
+            Some((_, seat)) => Rc::clone(seat),
+            None => {
+                if seats.len() == KEPT {
+                    seats.remove(0);
+                }
+                let seat = Rc::new(buffer.seat());
+                seats.push((buffer.id, Rc::clone(&seat)));
+                seat
+            }
+        }
+    });
+    // Past the thread's destructors there is no list any more.
+    kept.unwrap_or_else(|_| Rc::new(buffer.seat()))
+}

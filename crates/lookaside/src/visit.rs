@@ -1,0 +1,216 @@
+//! A thread's visit to a buffer that others visit, too: pinned, it finds and emits, and what it finds stays while it lasts.
+//!
+//! # Emissions
+//!
+//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit are made
+//! together: they wait once. While it is pinned nothing that it found is freed, so it makes them before it ends or pins anew.
+//! And before it writes: its own write would void the tickets of its stripe, and a key that is read and written in turn would
+//! never be emitted.
+//!
+//! # Collection
+//!
+//! An epoch is left, or pinned anew, without looking for what could be freed, and the occasional look that pinning takes does not
+//! keep up with readers who write a lot. So a thread counts what it retires, and looks when that is much.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crossbeam_epoch::Guard;
+
+use crate::buffer::{Buffer, Write};
+use crate::seat::{self, Seat};
+use crate::slb::Slb;
+use crate::stats::count;
+use crate::stripes::Ticket;
+use crate::table::Table;
+use crate::word::Pointer;
+
+/// Emissions that may wait for each other.
+const EMISSIONS: usize = 8;
+
+/// A thread at a buffer, with an epoch pinned.
+#[derive(Debug)]
+pub struct Visit<'b, T: Table = Slb> {
+    buffer: &'b Buffer<T>,
+    seat: Rc<Seat>,
+    /// Tickets, hashes and pointers.
+    emissions: [Cell<Option<(u64, u64, Pointer)>>; EMISSIONS],
+    waiting: Cell<usize>,
+    guard: Guard,
+    /// Dropped when the guard is.
+    _collection: Collection,
+}
+
+/// Sees to it that what is retired is also freed: see the head of this module.
+#[derive(Debug)]
+struct Collection;
+
+thread_local! {
+    /// What this thread has retired since it last collected.
+    static RETIRED: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Collection {
+    /// Entries that may wait before a thread collects.
+    const MOST: u32 = 128;
+
+    /// Frees what can be, if much waits. To be called unpinned, or just pinned.
+    fn collect(&self) {
+        let much = RETIRED.try_with(|retired| {
+            let much = retired.get() >= Collection::MOST;
+            if much {
+                // First: what is freed may visit maps, and come here.
+                retired.set(0);
+            }
+            much
+        });
+        if much == Ok(true) {
+            crossbeam_epoch::pin().flush();
+        }
+    }
+}
+
+impl Drop for Collection {
+    fn drop(&mut self) {
+        self.collect();
+    }
+}
+
+/// To be called for each entry that is retired to the default collector.
+pub(crate) fn retired() {
+    // Past the thread's destructors others collect.
+    let _ = RETIRED.try_with(|retired| retired.set(retired.get() + 1));
+}
+
+impl<'b, T: Table> Visit<'b, T> {
+    /// Pins an epoch.
+    pub(crate) fn new(buffer: &'b Buffer<T>) -> Visit<'b, T> {
+        Visit {
+            buffer,
+            seat: seat::own(buffer),
+            emissions: Default::default(),
+            waiting: Cell::new(0),
+            guard: crossbeam_epoch::pin(),
+            _collection: Collection,
+        }
+    }
+
+    /// The pinned epoch.
+    #[inline(always)]
+    #[must_use]
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// The buffer.
+    #[must_use]
+    pub fn buffer(&self) -> &'b Buffer<T> {
+        self.buffer
+    }
+
+    /// Lets go of what was removed so far, and pins anew; tells the counts.
+    pub fn refresh(&mut self) {
+        self.emit_waiting();
+        self.guard.repin();
+        self.seat.tell(self.buffer);
+        self._collection.collect();
+    }
+
+    /// Whether the next so many lookups are to ask the table: the monitor's decision. Counts them.
+    #[inline(always)]
+    pub(crate) fn uses_table(&self, lookups: u32) -> bool {
+        self.seat.uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(crate) fn table(&self) -> &T {
+        // SAFETY: pinned by the default collector: see the head of `buffer`.
+        unsafe { self.buffer.table.load(&self.guard) }
+    }
+
+    /// The pointer emitted with this hash that `accept` takes, if the table has it.
+    #[inline(always)]
+    pub fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        self.seat.find(self.table(), hash, accept)
+    }
+
+    /// Asks for the line of this hash.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        self.table().prefetch(hash);
+    }
+
+    /// The slot and the pointer that are likely to be the answer.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek(&self, hash: u64) -> Option<(usize, Pointer)> {
+        self.table().peek(hash)
+    }
+
+    /// What was peeked at was the answer to the `nth` lookup of those that [`Visit::uses_table`] let ask.
+    #[inline(always)]
+    pub(crate) fn confirm(&self, hash: u64, slot: usize, nth: usize) {
+        self.seat.confirm(self.table(), hash, slot, nth);
+    }
+
+    /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
+    #[inline(always)]
+    pub(crate) fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        self.seat.find_on_account(self.table(), hash, accept)
+    }
+
+    /// To be taken after a miss and before the index is searched.
+    #[inline]
+    pub fn ticket(&self, hash: u64) -> Ticket {
+        self.buffer.stripes.ticket(hash)
+    }
+
+    /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
+    #[inline]
+    pub fn emit(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
+        let stripes = &self.buffer.stripes;
+        self.seat.emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
+    }
+
+    /// As [`Visit::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each emission takes
+    /// words by atomic exchanges, and each of those waits for every load before it: together they wait once.
+    #[inline]
+    pub fn emit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
+        let waiting = self.waiting.get();
+        self.emissions[waiting].set(Some((ticket.number(), hash, pointer)));
+        self.waiting.set(waiting + 1);
+        if waiting + 1 == EMISSIONS {
+            self.emit_waiting();
+        }
+    }
+
+    fn emit_waiting(&self) {
+        for emission in &self.emissions[..self.waiting.replace(0)] {
+            if let Some((ticket, hash, pointer)) = emission.take() {
+                self.emit(&Ticket::numbered(hash, ticket), hash, pointer);
+            }
+        }
+    }
+
+    /// Begins a write: see [`Buffer::write`].
+    pub fn write(&self, hash: u64) -> Write<'_, T> {
+        // Its own writes would void the tickets: a key that is read and written in turn would never be emitted.
+        self.emit_waiting();
+        // SAFETY: as in `table`.
+        #[allow(unsafe_code)]
+        let write = unsafe { self.buffer.write(hash, &self.guard) };
+        let tally = &self.seat.tally;
+        count(&tally.invalidations);
+        tally.cleared.set(tally.cleared.get() + write.cleared as u64);
+        write
+    }
+}
+
+impl<T: Table> Drop for Visit<'_, T> {
+    fn drop(&mut self) {
+        // While still pinned: what was found is there.
+        self.emit_waiting();
+        self.seat.tell(self.buffer);
+    }
+}
