@@ -17,6 +17,8 @@ use crate::reference::Ref;
 
 /// Lookups in flight: about as many as a core has misses in flight, of lines and of translations.
 const LANES: usize = 32;
+/// Steps through large nodes that a lookup takes at once when it begins.
+const AT_ONCE: usize = 2;
 
 /// One lookup on its way.
 #[derive(Clone, Copy)]
@@ -38,8 +40,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             (0..keys.len()).for_each(|key| found(key, None));
             return;
         }
-        let start = |key| Lane { key, next: root, position: 0, slot: 0 };
-        let mut lanes = [start(0); LANES];
+        let start = |key: usize| self.start(root, key, keys[key].as_ref());
+        let mut lanes = [Lane { key: 0, next: root, position: 0, slot: 0 }; LANES];
         let mut flying = keys.len().min(LANES);
         let mut waiting = flying..keys.len();
         for (key, lane) in lanes[..flying].iter_mut().enumerate() {
@@ -56,6 +58,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
                 found(lane.key, Some(lane.next).filter(|leaf| leaf.is_leaf()));
                 if let Some(key) = waiting.next() {
                     *lane = start(key);
+                    at += 1;
                 } else {
                     flying -= 1;
                     lanes[at] = lanes[flying];
@@ -64,11 +67,32 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         }
     }
 
+    /// A lookup that has begun. The first steps it takes at once: large nodes at the top of a large tree are in the caches.
+    #[inline(always)]
+    fn start(&self, root: Ref, key: usize, bytes: &[u8]) -> Lane {
+        let (mut next, mut position) = (root, 0);
+        for &byte in bytes.iter().take(AT_ONCE) {
+            if !next.is_node() || next.skips() {
+                break;
+            }
+            let Node::Full(node) = self.storage.node(next) else { break };
+            next = node.child(byte);
+            position += 1;
+        }
+        if !next.is_null() {
+            self.prefetch(next, position, bytes);
+        }
+        Lane { key, next, position, slot: 0 }
+    }
+
     /// Takes one step, and asks for what the next one looks at; `false` if there is none, because the leaf of the key, or
     /// null, has been reached.
     #[inline(always)]
     fn advance(&self, lane: &mut Lane, key: &K) -> bool {
         let bytes = key.as_ref();
+        if lane.next.is_null() {
+            return false;
+        }
         let next = if lane.next.is_leaf() {
             if self.storage.key(lane.next).as_ref() != bytes {
                 lane.next = Ref::NULL;

@@ -128,7 +128,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
     /// there, faster than it can be looked at.
     pub(crate) fn any_leaf(&self, mut below: Ref) -> Option<Ref> {
         while below.is_node() {
-            below = self.storage.node(below).next(Symbol::BEFORE)?.1;
+            below = self.storage.node(below).any_child()?;
         }
         Some(below)
     }

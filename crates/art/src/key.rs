@@ -31,6 +31,10 @@ pub unsafe trait LeafLayout: AsRef<[u8]> + Eq + Send + Sync {
     #[doc(hidden)]
     fn size<V>(&self) -> usize;
 
+    /// Bytes of every leaf, if all of them have the same.
+    #[doc(hidden)]
+    fn same_size<V>() -> Option<usize>;
+
     /// Bytes that a leaf with this key has on the heap.
     #[doc(hidden)]
     fn heap_bytes<V>(&self) -> usize;
@@ -85,6 +89,11 @@ unsafe impl<const N: usize> LeafLayout for [u8; N] {
         Array::<N, V>::SIZE
     }
 
+    #[inline(always)]
+    fn same_size<V>() -> Option<usize> {
+        Some(Array::<N, V>::SIZE)
+    }
+
     fn heap_bytes<V>(&self) -> usize {
         0
     }
@@ -132,6 +141,11 @@ unsafe impl LeafLayout for [u8] {
     #[inline]
     fn size<V>(&self) -> usize {
         if Slice::<V>::fits(self.len()) { Slice::<V>::BYTES_AT + self.len() } else { Slice::<V>::OUTSIDE }
+    }
+
+    #[inline(always)]
+    fn same_size<V>() -> Option<usize> {
+        None
     }
 
     fn heap_bytes<V>(&self) -> usize {

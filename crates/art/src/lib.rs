@@ -54,6 +54,7 @@
 //! | `write` | the changes |
 //! | `batch`, `scan` | many keys; keys in order |
 //! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; doing so every so often |
+//! | `index` | the tree behind a lookaside table; with the feature `lookaside` |
 //! | `probe` | the addresses that a lookup touches |
 //! | `tree`, `owned` | the faces |
 
@@ -69,6 +70,8 @@ mod core;
 pub mod encode;
 #[cfg(all(feature = "fault-injection", not(loom)))]
 pub mod fault;
+#[cfg(all(feature = "lookaside", not(loom)))]
+pub mod index;
 #[cfg(not(loom))]
 mod key;
 mod lock;

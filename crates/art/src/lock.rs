@@ -65,6 +65,11 @@
 //! do not change once they are published: a new value is a new leaf. Every store to a slot is a release and every load of
 //! one an acquire, so who sees a reference sees what it refers to.
 //!
+//! Nodes with room for many children have one more word, their *plot* ([`crate::space`]): where the next leaf below them is to
+//! lie. It takes no part in any of this. No reader looks at it; writers do, before they take a node's lock, under the lock of
+//! the leaves' class. A writer may so take a place in the plot of a node that is obsolete already: what the plot has left
+//! is given back when the node is, which is not before that writer has left.
+//!
 //! # Rejected
 //!
 //! *Optimistic lock coupling*: readers load a version before and after each node, in the node's first line, which a

@@ -31,11 +31,19 @@ pub struct AccessLog<K: Key + ?Sized> {
     /// Lookups between samples, on average; zero samples nothing.
     interval: Arc<AtomicU32>,
     rings: Mutex<Vec<Arc<Ring<K>>>>,
+    /// Those of threads that look up without a session, from behind a map.
+    #[cfg(feature = "lookaside")]
+    samplers: thread_local::ThreadLocal<Sampler<K>>,
 }
 
 impl<K: Key + ?Sized> Default for AccessLog<K> {
     fn default() -> Self {
-        AccessLog { interval: Arc::default(), rings: Mutex::default() }
+        AccessLog {
+            interval: Arc::default(),
+            rings: Mutex::default(),
+            #[cfg(feature = "lookaside")]
+            samplers: thread_local::ThreadLocal::default(),
+        }
     }
 }
 
@@ -58,6 +66,15 @@ impl<K: Key + ?Sized> AccessLog<K> {
         // Any odd number will do that differs between sessions.
         let seed = Arc::as_ptr(&ring).addr() as u64 | 1;
         Sampler { ring, left: Cell::new(1), random: Cell::new(seed), interval: Arc::clone(&self.interval) }
+    }
+
+    /// Counts a lookup of a thread without a session, and samples it if it is its turn.
+    #[cfg(feature = "lookaside")]
+    #[inline(always)]
+    pub(crate) fn saw(&self, key: &K) {
+        if self.interval() > 0 {
+            self.samplers.get_or(|| self.join()).saw(key);
+        }
     }
 
     /// Empties the rings: what was sampled since the last time.

@@ -16,7 +16,7 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::lock::{Lock, State};
 use crate::reference::Ref;
@@ -136,6 +136,13 @@ pub(crate) struct Header {
     pub(crate) end: Slot,
 }
 
+/// Where the next leaf below a node is to lie, so that leaves which are near each other in the tree are so in memory: a place
+/// in a few lines that are set aside for the node, or zero. See [`crate::space`], which alone looks at it, under the lock of
+/// the leaves' class.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub(crate) struct Plot(pub(crate) AtomicU32);
+
 #[derive(Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Node4 {
@@ -148,7 +155,7 @@ pub(crate) struct Node4 {
 #[repr(C, align(32))]
 pub(crate) struct Node16 {
     pub(crate) header: Header,
-    _unused: u32,
+    pub(crate) plot: Plot,
     bytes: [AtomicU64; 2],
     slots: [Slot; 16],
 }
@@ -157,9 +164,9 @@ pub(crate) struct Node16 {
 #[repr(C, align(32))]
 pub(crate) struct Node48 {
     pub(crate) header: Header,
-    _unused: u32,
-    /// For each byte the number of its slot, from one; zero if it has none.
-    index: [AtomicU8; 256],
+    pub(crate) plot: Plot,
+    /// For each byte the number of its slot, from one; zero if it has none. Eight to a word.
+    index: [AtomicU64; 32],
     slots: [Slot; 48],
 }
 
@@ -167,7 +174,7 @@ pub(crate) struct Node48 {
 #[repr(C, align(32))]
 pub(crate) struct Node256 {
     pub(crate) header: Header,
-    _unused: u32,
+    pub(crate) plot: Plot,
     slots: [Slot; 256],
 }
 
@@ -219,7 +226,23 @@ impl Node48 {
     #[inline(always)]
     pub(crate) fn position(&self, byte: u8) -> u8 {
         // pairs with the release in `Node::assign`.
-        self.index[byte as usize].load(Ordering::Acquire)
+        (self.index[usize::from(byte / 8)].load(Ordering::Acquire) >> (8 * (byte % 8))) as u8
+    }
+
+    /// The bytes that have a slot.
+    #[inline(always)]
+    fn bytes(&self) -> ByteSet {
+        const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
+        let mut set = ByteSet::default();
+        for (at, word) in self.index.iter().enumerate() {
+            // pairs with the release in `Node::assign`.
+            let word = word.load(Ordering::Acquire);
+            // The highest bit of each byte that is not zero, and then these eight bits together.
+            let there = (((word & LOW) + LOW) | word) & !LOW;
+            let eight = (there >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+            set.0[at / 8] |= eight << (8 * (at % 8));
+        }
+        set
     }
 
     #[inline(always)]
@@ -236,7 +259,7 @@ impl Node48 {
 
     #[inline(always)]
     pub(crate) fn index_address(&self, byte: u8) -> *const u8 {
-        (&raw const self.index[byte as usize]).cast()
+        (&raw const self.index).cast::<u8>().wrapping_add(usize::from(byte))
     }
 
     /// Where the slot of this position is.
@@ -321,6 +344,17 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Where the next leaf below this node is to lie. A Node4 has no room to know.
+    #[inline(always)]
+    pub(crate) fn plot(self) -> Option<&'a Plot> {
+        match self {
+            Node::Four(_) => None,
+            Node::Sixteen(node) => Some(&node.plot),
+            Node::FortyEight(node) => Some(&node.plot),
+            Node::Full(node) => Some(&node.plot),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn level(self) -> usize {
         self.header().level as usize
@@ -374,7 +408,9 @@ impl<'a> Node<'a> {
                 &node.slots[at]
             }
             Node::FortyEight(node) => {
-                node.index[byte as usize].store(at as u8 + 1, Ordering::Release);
+                let word = &node.index[usize::from(byte / 8)];
+                let slot = (at as u64 + 1) << (8 * (byte % 8));
+                word.store(word.load(Ordering::Relaxed) | slot, Ordering::Release);
                 &node.slots[at]
             }
             // All of its bytes are assigned from the start.
@@ -398,53 +434,139 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The child with the least symbol after this one.
-    pub(crate) fn next(self, after: Symbol) -> Option<(Symbol, Ref)> {
+    /// A child, if there is any.
+    pub(crate) fn any_child(self) -> Option<Ref> {
+        let mut found = [Ref::NULL];
+        (self.rising(Symbol::BEFORE, &mut found).0 > 0).then_some(found[0])
+    }
+
+    /// Puts the children that come after a symbol into `found`, in order, until that is full: says how many, and which symbol
+    /// was looked at last. The last of all is 255.
+    #[inline]
+    pub(crate) fn rising(self, after: Symbol, found: &mut [Ref]) -> (usize, Symbol) {
+        // Whether a slot is null is anyone's guess, so there is no branch for it: see `keep`.
+        let mut count = 0;
         if after < Symbol::END {
-            let end = self.header().end.load();
-            if !end.is_null() {
-                return Some((Symbol::END, end));
-            }
+            count = keep(found, count, self.header().end.load());
         }
-        let from = (after.0 + 1).max(0) as usize;
+        let mut from = (after.0 + 1).max(0) as usize;
         match self {
-            Node::Full(node) => first_full(node.slots.iter().enumerate().skip(from)),
-            Node::FortyEight(_) => first_full_in(self, (from..256).map(|byte| byte as u8)),
-            _ => {
-                let mut least: Option<(u8, Ref)> = None;
-                self.each_small(|byte, child| {
-                    if usize::from(byte) >= from && least.is_none_or(|(least, _)| byte < least) {
-                        least = Some((byte, child));
+            Node::Four(node) => {
+                for entry in node.in_order() {
+                    if count == found.len() {
+                        return (count, Symbol(from as i16 - 1));
                     }
-                });
-                least.map(|(byte, child)| (Symbol(byte.into()), child))
+                    let ahead = entry.symbol() > after;
+                    count = keep(found, count, if ahead { entry.child() } else { Ref::NULL });
+                    from = from.max((entry.symbol().0 + 1).max(0) as usize);
+                }
+                (count, Symbol(255))
+            }
+            Node::Full(node) => {
+                // Four at a time, as long as there is room for all of them.
+                while let Some([a, b, c, d, ..]) = node.slots.get(from..)
+                    && let Some([_, _, _, _, ..]) = found.get(count..)
+                {
+                    for slot in [a, b, c, d] {
+                        count = keep(found, count, slot.load());
+                    }
+                    from += 4;
+                }
+                while from < 256 && count < found.len() {
+                    count = keep(found, count, node.slots[from].load());
+                    from += 1;
+                }
+                (count, Symbol(from as i16 - 1))
+            }
+            Node::Sixteen(_) | Node::FortyEight(_) => {
+                let set = self.bytes();
+                for word in from / 64..4 {
+                    let mut bits = set.0[word];
+                    if word == from / 64 {
+                        bits &= u64::MAX << (from % 64);
+                    }
+                    while bits != 0 {
+                        let byte = (64 * word) as u32 + bits.trailing_zeros();
+                        if count == found.len() {
+                            return (count, Symbol(byte as i16 - 1));
+                        }
+                        bits &= bits - 1;
+                        count = keep(found, count, self.child(Symbol(byte as i16)));
+                    }
+                }
+                (count, Symbol(255))
             }
         }
     }
 
-    /// The child with the greatest symbol before this one.
-    pub(crate) fn previous(self, before: Symbol) -> Option<(Symbol, Ref)> {
+    /// As [`Node::rising`], backwards. The last of all is the end.
+    #[inline]
+    pub(crate) fn falling(self, before: Symbol, found: &mut [Ref]) -> (usize, Symbol) {
         if before <= Symbol::END {
-            return None;
+            return (0, Symbol::END);
         }
-        let to = before.0 as usize;
-        let found = match self {
-            Node::Full(node) => first_full(node.slots.iter().enumerate().take(to).rev()),
-            Node::FortyEight(_) => first_full_in(self, (0..to).rev().map(|byte| byte as u8)),
-            _ => {
-                let mut greatest: Option<(u8, Ref)> = None;
-                self.each_small(|byte, child| {
-                    if usize::from(byte) < to && greatest.is_none_or(|(greatest, _)| byte > greatest) {
-                        greatest = Some((byte, child));
+        let mut count = 0;
+        let mut to = before.0 as usize;
+        match self {
+            Node::Four(node) => {
+                for entry in node.in_order().into_iter().rev() {
+                    if count == found.len() {
+                        return (count, Symbol(to as i16));
                     }
-                });
-                greatest.map(|(byte, child)| (Symbol(byte.into()), child))
+                    let ahead = entry.symbol() < before;
+                    count = keep(found, count, if ahead { entry.child() } else { Ref::NULL });
+                    to = to.min(entry.symbol().0 as usize);
+                }
             }
-        };
-        found.or_else(|| {
-            let end = self.header().end.load();
-            (!end.is_null()).then_some((Symbol::END, end))
-        })
+            Node::Full(node) => {
+                while to > 0 && count < found.len() {
+                    to -= 1;
+                    count = keep(found, count, node.slots[to].load());
+                }
+            }
+            Node::Sixteen(_) | Node::FortyEight(_) => {
+                let set = self.bytes();
+                for word in (0..to.div_ceil(64)).rev() {
+                    let mut bits = set.0[word];
+                    if to < 64 * (word + 1) {
+                        bits &= (1 << (to % 64)) - 1;
+                    }
+                    while bits != 0 {
+                        let byte = (64 * word) as u32 + bits.ilog2();
+                        if count == found.len() {
+                            return (count, Symbol(byte as i16 + 1));
+                        }
+                        bits &= !(1 << (byte % 64));
+                        count = keep(found, count, self.child(Symbol(byte as i16)));
+                    }
+                }
+                to = 0;
+            }
+        }
+        if count == found.len() {
+            return (count, Symbol(to as i16));
+        }
+        (keep(found, count, self.header().end.load()), Symbol::END)
+    }
+
+    /// The bytes that a Node16 or Node48 has slots for; some may be null.
+    #[inline(always)]
+    fn bytes(self) -> ByteSet {
+        match self {
+            Node::Sixteen(node) => {
+                // Before the bytes: see the protocol page.
+                let assigned = node.header.lock.state().assigned();
+                let bytes = node.bytes();
+                let mut set = ByteSet::default();
+                for at in 0..assigned.min(16) {
+                    let byte = (bytes[at / 8] >> (8 * (at % 8))) as u8;
+                    set.0[usize::from(byte / 64)] |= 1 << (byte % 64);
+                }
+                set
+            }
+            Node::FortyEight(node) => node.bytes(),
+            Node::Four(_) | Node::Full(_) => ByteSet::default(),
+        }
     }
 
     /// The children of a Node4 or Node16, in the order in which their bytes were assigned.
@@ -486,18 +608,56 @@ impl<'a> Node<'a> {
     }
 }
 
-#[inline]
-fn first_full<'s>(mut slots: impl Iterator<Item = (usize, &'s Slot)>) -> Option<(Symbol, Ref)> {
-    slots.find_map(|(byte, slot)| {
-        let child = slot.load();
-        (!child.is_null()).then_some((Symbol(byte as i16), child))
-    })
+/// Bytes, as bits.
+#[derive(Debug, Clone, Copy, Default)]
+struct ByteSet([u64; 4]);
+
+/// A child and its symbol, in the order of symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u64);
+
+impl Entry {
+    /// After all bytes.
+    const NONE: Entry = Entry(256 << 32);
+
+    #[inline(always)]
+    fn new(byte: u8, child: Ref) -> Entry {
+        Entry(u64::from(byte) << 32 | u64::from(child.bits()))
+    }
+
+    #[inline(always)]
+    fn symbol(self) -> Symbol {
+        Symbol((self.0 >> 32) as i16)
+    }
+
+    /// The child, or null.
+    #[inline(always)]
+    fn child(self) -> Ref {
+        Ref::from_bits(self.0 as u32)
+    }
 }
 
-#[inline]
-fn first_full_in(node: Node<'_>, mut bytes: impl Iterator<Item = u8>) -> Option<(Symbol, Ref)> {
-    bytes.find_map(|byte| {
-        let child = node.child(Symbol(byte.into()));
-        (!child.is_null()).then_some((Symbol(byte.into()), child))
-    })
+impl Node4 {
+    /// The children by rising bytes, and behind them as many entries without a child as there is room for more.
+    #[inline(always)]
+    fn in_order(&self) -> [Entry; 4] {
+        // Before the bytes and the slots: see the protocol page.
+        let assigned = self.header.lock.state().assigned();
+        let bytes = self.bytes.load(Ordering::Acquire).to_le_bytes();
+        let mut sorted = std::array::from_fn(|at| {
+            if at < assigned { Entry::new(bytes[at], self.slots[at].load()) } else { Entry::NONE }
+        });
+        // A sorting network.
+        for (low, high) in [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)] {
+            (sorted[low], sorted[high]) = (sorted[low].min(sorted[high]), sorted[low].max(sorted[high]));
+        }
+        sorted
+    }
+}
+
+/// Puts a child behind the `count` found so far, where it stays if it is one: how many there are now.
+#[inline(always)]
+fn keep(found: &mut [Ref], count: usize, child: Ref) -> usize {
+    found[count] = child;
+    count + usize::from(!child.is_null())
 }

@@ -31,7 +31,7 @@ use crate::write::{Alone, Inserted, Rule};
 /// # Ok::<(), lookaside_art::CreateError>(())
 /// ```
 pub struct OwnedTree<K: Key + ?Sized, V> {
-    core: Core<K, V>,
+    pub(crate) core: Core<K, V>,
     entries: usize,
 }
 

@@ -8,16 +8,23 @@
 //! To begin at a key, the cursor follows it down. Where bytes were skipped, the node does not know them, and any leaf below
 //! it tells whether all of its keys lie before the bound, or behind it, or go on agreeing with it.
 //!
-//! The queues are what makes scans fast. Leaves and small nodes join the far one when they are found in a large node, and are
-//! asked for. When they move on to the near one they have come: a small node gives its place to its children, which are
-//! asked for in turn. What leaves the near queue is shown. Both are short at first, for those who want few.
+//! Scans are fast because what they look at has been asked for before. A cursor works in turns. In one turn it
 //!
-//! Rejected: *a stack alone*, on which the children of a large node are put some at a time: each time they are used up
-//! there is nothing under way.
+//! 1. takes what it asked for two turns ago, leaves, to be shown one by one ([`Cursor::near`]);
+//! 2. opens the small nodes that it asked for in the last turn, and asks for their children ([`Cursor::soon`]);
+//! 3. goes on through large nodes, from slot to slot, and asks for the leaves and small nodes that it finds
+//!    ([`Cursor::far`]).
+//!
+//! A turn is short at first, for those who want few entries. What is found out of turn, a large node below a small one, say,
+//! sends the queues back to the stack.
+//!
+//! Where the next byte's slot is null, or holds a leaf rather than a node, cannot be predicted, and a misprediction costs as
+//! much as a dozen instructions. So the loops over slots and the sorting of small nodes do without such branches.
+//!
+//! Rejected: *a stack alone*, on which the children of a large node are put some at a time: each time they are used up there
+//! is nothing under way; *queues that take one entry as they give one*: every entry pays for their bookkeeping.
 
-use std::borrow::Cow;
 use std::cmp::Ordering as Order;
-use std::collections::VecDeque;
 use std::ops::Bound;
 
 use crate::core::Core;
@@ -41,11 +48,11 @@ impl Direction {
         }
     }
 
-    /// Whether one symbol comes before another.
-    fn precedes(self, one: Symbol, other: Symbol) -> bool {
+    /// The last of all symbols, in this direction.
+    fn last(self) -> Symbol {
         match self {
-            Direction::Up => one < other,
-            Direction::Down => one > other,
+            Direction::Up => Symbol(255),
+            Direction::Down => Symbol::END,
         }
     }
 
@@ -58,31 +65,46 @@ impl Direction {
     }
 }
 
-/// Items in the near queue, and as many again in the far one: at first, and at most.
-const AHEAD: (usize, usize) = (2, 24);
+/// Leaves and small nodes that a turn asks for: in the first, and at most.
+const AHEAD: (usize, usize) = (2, 16);
+/// Room for one more than that is wanted, if that is a node of all its kind.
+const FAR: usize = AHEAD.1 + Kind::Node48.capacity() + 1;
 
 /// A place between two keys.
 struct Cursor<'c, K: Key + ?Sized, V> {
     core: &'c Core<K, V>,
     direction: Direction,
-    /// What comes next, first: leaves, and now and then a node.
-    near: VecDeque<(Ref, Symbol)>,
-    /// What comes after that, first: leaves and small nodes.
-    far: VecDeque<(Ref, Symbol)>,
+    /// What comes next, last: leaves, and now and then a node.
+    near: Vec<Ref>,
     /// What comes after that, last.
+    soon: Vec<Ref>,
+    /// What comes after that, first: leaves and small nodes.
+    far: [Ref; FAR],
+    /// How many these are.
+    found: usize,
+    /// What comes after that, last, each with the symbol behind which it is still to be shown.
     stack: Vec<(Ref, Symbol)>,
     ahead: usize,
 }
 
-/// Whether this is a node whose children are best taken all at once.
-fn is_small(item: Ref) -> bool {
-    item.is_node() && item.kind() <= Kind::Node16
+/// Whether this is a node whose children are best taken one by one.
+#[inline(always)]
+fn is_large(item: Ref) -> bool {
+    item.is_node() && item.kind() > Kind::Node16
 }
 
 impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
     fn new(core: &'c Core<K, V>, direction: Direction, bound: Bound<&[u8]>) -> Self {
-        let (near, far) = Default::default();
-        let mut cursor = Cursor { core, direction, near, far, stack: Vec::with_capacity(16), ahead: AHEAD.0 };
+        let mut cursor = Cursor {
+            core,
+            direction,
+            near: Vec::with_capacity(4 * AHEAD.1),
+            soon: Vec::with_capacity(4 * AHEAD.1),
+            far: [Ref::NULL; FAR],
+            found: 0,
+            stack: Vec::with_capacity(2 * AHEAD.1),
+            ahead: AHEAD.0,
+        };
         while !cursor.seek(bound) {
             cursor.stack.clear();
         }
@@ -147,110 +169,153 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
     #[inline]
     fn next(&mut self) -> Option<Ref> {
         loop {
-            if self.near.len() <= self.ahead / 2 {
-                self.refill();
-            }
-            let (item, after) = self.near.pop_front()?;
-            if item.is_leaf() {
-                return Some(item);
-            }
-            // Below a small node there is another node.
-            if is_small(item) {
-                let (children, count) = self.children(item, after);
-                for &(_, child) in children[..count].iter().rev() {
-                    self.near.push_front((child, self.direction.outset()));
-                }
-            } else if let Some((symbol, child)) = self.following(item, after) {
-                self.near.push_front((item, symbol));
-                self.near.push_front((child, self.direction.outset()));
+            match self.near.pop() {
+                Some(leaf) if leaf.is_leaf() => return Some(leaf),
+                Some(node) => self.enter_early(node),
+                None if self.turn() => {}
+                None => return None,
             }
         }
     }
 
-    /// Moves what comes next from the stack to the far queue, and from there to the near one.
-    fn refill(&mut self) {
+    /// Shows a node whose turn has not come: it is below a small one.
+    #[cold]
+    fn enter_early(&mut self, node: Ref) {
+        if !is_large(node) {
+            open(self.core, self.direction, node, &mut self.near);
+            return;
+        }
+        let outset = self.direction.outset();
+        self.stack.extend(self.far[..self.found].iter().rev().map(|&item| (item, outset)));
+        self.stack.extend(self.soon.drain(..).chain(self.near.drain(..)).map(|item| (item, outset)));
+        self.stack.push((node, outset));
+        self.found = 0;
+    }
+
+    /// One turn; `false` if nothing is left.
+    fn turn(&mut self) -> bool {
+        std::mem::swap(&mut self.near, &mut self.soon);
+        for &item in self.far[..self.found].iter().rev() {
+            if item.is_leaf() {
+                self.soon.push(item);
+            } else {
+                open(self.core, self.direction, item, &mut self.soon);
+            }
+        }
+        self.found = 0;
+        self.look_ahead();
+        !(self.near.is_empty() && self.soon.is_empty() && self.found == 0)
+    }
+
+    /// Fills the far queue from the stack.
+    fn look_ahead(&mut self) {
         self.ahead = (2 * self.ahead).min(AHEAD.1);
         let outset = self.direction.outset();
-        while self.near.len() < self.ahead {
-            self.refill_far();
-            let Some((item, after)) = self.far.pop_front() else { return };
-            if item.is_leaf() {
-                self.near.push_back((item, after));
-            } else {
-                let (children, count) = self.children(item, after);
-                self.near.extend(children[..count].iter().map(|&(_, child)| (child, outset)));
-            }
-        }
-    }
-
-    #[inline]
-    fn refill_far(&mut self) {
-        while self.far.len() < self.ahead
+        while self.found < self.ahead
             && let Some((item, after)) = self.stack.pop()
         {
-            if item.is_leaf() || is_small(item) {
-                self.fetch(item);
-                self.far.push_back((item, after));
-            } else if let Some((symbol, child)) = self.following(item, after) {
-                self.stack.push((item, symbol));
-                self.stack.push((child, self.direction.outset()));
-            }
-        }
-    }
-
-    /// The child of a node that comes after a symbol.
-    #[inline]
-    fn following(&self, node: Ref, after: Symbol) -> Option<(Symbol, Ref)> {
-        let node = self.core.storage.node(node);
-        match self.direction {
-            Direction::Up => node.next(after),
-            Direction::Down => node.previous(after),
-        }
-    }
-
-    /// The children of a small node that come after a symbol, in order; they are asked for.
-    #[inline]
-    fn children(&self, node: Ref, after: Symbol) -> ([(Symbol, Ref); 17], usize) {
-        let mut sorted = [(Symbol::BEFORE, Ref::NULL); 17];
-        let mut count = 0;
-        self.core.storage.node(node).each(|symbol, child| {
-            if self.direction.precedes(after, symbol) {
-                self.fetch(child);
-                let mut place = count;
-                while place > 0 && self.direction.precedes(symbol, sorted[place - 1].0) {
-                    sorted[place] = sorted[place - 1];
-                    place -= 1;
+            let begin = self.found;
+            if is_large(item) || after != outset {
+                // A Node48 is opened once, rather than a little at a time.
+                let most = if item.kind() == Kind::Node256 { self.ahead } else { FAR };
+                let (count, last) =
+                    children(self.core, self.direction, item, after, &mut self.far[begin..most]);
+                if last != self.direction.last() {
+                    self.stack.push((item, last));
                 }
-                sorted[place] = (symbol, child);
-                count += 1;
+                self.found += count;
+            } else {
+                self.far[begin] = item;
+                self.found += 1;
             }
-        });
-        (sorted, count)
+            for at in begin..self.found {
+                let item = self.far[at];
+                if is_large(item) {
+                    // It is entered first.
+                    self.stack.extend(self.far[at..self.found].iter().rev().map(|&item| (item, outset)));
+                    self.found = at;
+                    break;
+                }
+                self.core.fetch(item);
+            }
+        }
     }
+}
 
+/// Finds the children of a node that come after a symbol: see [`crate::node::Node::rising`].
+#[inline(always)]
+fn children<K: Key + ?Sized, V>(
+    core: &Core<K, V>,
+    direction: Direction,
+    node: Ref,
+    after: Symbol,
+    found: &mut [Ref],
+) -> (usize, Symbol) {
+    let node = core.storage.node(node);
+    match direction {
+        Direction::Up => node.rising(after, found),
+        Direction::Down => node.falling(after, found),
+    }
+}
+
+/// Puts the children of a small node on a queue whose last item comes first, and asks for them.
+#[inline(always)]
+fn open<K: Key + ?Sized, V>(core: &Core<K, V>, direction: Direction, node: Ref, queue: &mut Vec<Ref>) {
+    let mut found = [Ref::NULL; Kind::Node16.capacity() + 1];
+    let (count, _) = children(core, direction, node, direction.outset(), &mut found);
+    found[..count].iter().for_each(|&child| core.fetch(child));
+    queue.extend(found[..count].iter().rev());
+}
+
+impl<K: Key + ?Sized, V> Core<K, V> {
+    /// Asks for the beginning of a leaf or small node.
     #[inline(always)]
     fn fetch(&self, item: Ref) {
-        // A large node is not looked at where a key would look, but in order.
-        self.core.prefetch(item, 0, &[]);
+        let storage = &self.storage;
+        let address = if item.is_leaf() {
+            storage.leaf_address(item).cast_const()
+        } else {
+            storage.nodes.base().cast_const().wrapping_add(item.node_offset())
+        };
+        pages::prefetch(address);
+        if !item.is_leaf() && item.kind() == Kind::Node16 {
+            pages::prefetch(address.wrapping_add(64));
+        }
     }
 }
 
 /// The entries between two bounds, from both ends.
 pub(crate) struct Scan<'s, K: Key + ?Sized, V> {
     core: &'s Core<K, V>,
-    from: Bound<Cow<'s, [u8]>>,
-    to: Bound<Cow<'s, [u8]>>,
+    from: Bound<&'s [u8]>,
+    to: To<'s>,
     up: Option<Cursor<'s, K, V>>,
     down: Option<Cursor<'s, K, V>>,
+    /// The last keys shown from below and from above.
+    low: Option<&'s [u8]>,
+    high: Option<&'s [u8]>,
+    closed: bool,
 }
 
-fn slice<'b>(bound: &'b Bound<Cow<'_, [u8]>>) -> Bound<&'b [u8]> {
-    bound.as_ref().map(|bytes| &**bytes)
+/// A bound that a scan was made with, or made.
+enum To<'s> {
+    Given(Bound<&'s [u8]>),
+    Before(Vec<u8>),
+}
+
+impl To<'_> {
+    #[inline(always)]
+    fn bound(&self) -> Bound<&[u8]> {
+        match self {
+            To::Given(bound) => *bound,
+            To::Before(key) => Bound::Excluded(key),
+        }
+    }
 }
 
 impl<'s, K: Key + ?Sized, V> Scan<'s, K, V> {
     pub(crate) fn between(core: &'s Core<K, V>, from: Bound<&'s [u8]>, to: Bound<&'s [u8]>) -> Self {
-        Scan { core, from: from.map(Cow::Borrowed), to: to.map(Cow::Borrowed), up: None, down: None }
+        Scan::new(core, from, To::Given(to))
     }
 
     /// Of all keys that begin so.
@@ -260,57 +325,62 @@ impl<'s, K: Key + ?Sized, V> Scan<'s, K, V> {
             Some(last) => {
                 let mut to = prefix[..=last].to_vec();
                 to[last] += 1;
-                Bound::Excluded(Cow::Owned(to))
+                To::Before(to)
             }
-            None => Bound::Unbounded,
+            None => To::Given(Bound::Unbounded),
         };
-        Scan { core, from: Bound::Included(Cow::Borrowed(prefix)), to, up: None, down: None }
+        Scan::new(core, Bound::Included(prefix), to)
+    }
+
+    fn new(core: &'s Core<K, V>, from: Bound<&'s [u8]>, to: To<'s>) -> Self {
+        Scan { core, from, to, up: None, down: None, low: None, high: None, closed: false }
     }
 
     /// The next entry from below.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Ref> {
-        let up = self.up.get_or_insert_with(|| Cursor::new(self.core, Direction::Up, slice(&self.from)));
-        let leaf = up.next()?;
-        let core = self.core;
-        let key = core.storage.key(leaf).as_ref();
-        let inside = match slice(&self.to) {
-            Bound::Unbounded => true,
-            Bound::Included(to) => key <= to,
-            Bound::Excluded(to) => key < to,
-        };
-        if !inside {
-            self.close();
+        if self.closed {
             return None;
         }
-        // Where the other end stops.
-        self.from = Bound::Excluded(Cow::Borrowed(key));
-        Some(leaf)
+        let up = self.up.get_or_insert_with(|| Cursor::new(self.core, Direction::Up, self.from));
+        let leaf = up.next()?;
+        let key = self.core.storage.key(leaf).as_ref();
+        let inside = self.high.is_none_or(|high| key < high)
+            && match self.to.bound() {
+                Bound::Unbounded => true,
+                Bound::Included(to) => key <= to,
+                Bound::Excluded(to) => key < to,
+            };
+        self.low = Some(key);
+        self.shown(leaf, inside)
     }
 
     /// The next entry from above.
     pub(crate) fn next_back(&mut self) -> Option<Ref> {
-        let down = self.down.get_or_insert_with(|| Cursor::new(self.core, Direction::Down, slice(&self.to)));
-        let leaf = down.next()?;
-        let core = self.core;
-        let key = core.storage.key(leaf).as_ref();
-        let inside = match slice(&self.from) {
-            Bound::Unbounded => true,
-            Bound::Included(from) => key >= from,
-            Bound::Excluded(from) => key > from,
-        };
-        if !inside {
-            self.close();
+        if self.closed {
             return None;
         }
-        self.to = Bound::Excluded(Cow::Borrowed(key));
-        Some(leaf)
+        let down = self.down.get_or_insert_with(|| Cursor::new(self.core, Direction::Down, self.to.bound()));
+        let leaf = down.next()?;
+        let key = self.core.storage.key(leaf).as_ref();
+        let inside = self.low.is_none_or(|low| key > low)
+            && match self.from {
+                Bound::Unbounded => true,
+                Bound::Included(from) => key >= from,
+                Bound::Excluded(from) => key > from,
+            };
+        self.high = Some(key);
+        self.shown(leaf, inside)
     }
 
-    /// Nothing more comes, from either end.
-    fn close(&mut self) {
+    /// The leaf if it lies between the bounds; if it does not, nothing more comes, from either end.
+    #[inline(always)]
+    fn shown(&mut self, leaf: Ref, inside: bool) -> Option<Ref> {
+        if inside {
+            return Some(leaf);
+        }
+        self.closed = true;
         (self.up, self.down) = (None, None);
-        self.from = Bound::Excluded(Cow::Borrowed(&[]));
-        self.to = Bound::Excluded(Cow::Borrowed(&[]));
+        None
     }
 }

@@ -8,16 +8,24 @@
 //! Beside the runs there are *pages for mixed use*: the reorganisation asks for whole pages and lays places of any class
 //! into them, one path after the other. Freed, they go to their classes' lists like all others.
 //!
+//! Leaves of one size lie in *plots*: a node with room for many children sets a few lines aside, and the leaves below it take
+//! their places there, one after the other. Range scans, which visit neighbours, find several to a line and many to a page
+//! that way, whatever the order of insertion was; left to the class alone, neighbours are a line and a translation each. What
+//! a plot has left when its node goes is given to the class. While much has been given back, it is used up first.
+//!
 //! Rejected: *a heap allocation each*: sixteen bytes of bookkeeping for a Node4 of thirty-two, and pages shared with
 //! everything else in the program; *chunks found through a table*: one more dependent load a level.
 
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
 use pages::{MapError, PageKind, Region};
 use parking_lot::Mutex;
+
+use crate::node::{Kind, Plot};
 
 /// There is no room for another node or leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +45,12 @@ struct Class {
     size: usize,
     /// The first free place, in units; zero ends the list.
     free: u32,
-    /// Places that were given back and wait to be used.
+    /// Places that were given back, or left over in plots, and wait to be used.
     waiting: usize,
     /// The rest of the run that is being cut.
     run: std::ops::Range<usize>,
+    /// The rests of the runs that are being cut into plots, by the kind of the node.
+    plots: [std::ops::Range<usize>; 4],
     /// Places given out and not given back.
     used: usize,
 }
@@ -69,13 +79,22 @@ pub(crate) struct MixedPages {
 impl Space {
     /// Bytes of a run. Several nodes of the largest kind share it with little left over.
     pub(crate) const RUN: usize = 64 << 10;
+    /// One place for so many in use may wait before what waits is used rather than another plot.
+    const WAITING: usize = 8;
 
     /// A space of `bytes` bytes in pages of `kind`, whose places have one of these `sizes`, each a multiple of `unit`.
     pub(crate) fn new(bytes: usize, kind: PageKind, unit: usize, sizes: &[usize]) -> Result<Space, MapError> {
         let region = Region::reserve(bytes.max(2 * Space::RUN), kind)?;
         let classes = sizes.iter().map(|&size| {
             debug_assert!(size.is_multiple_of(unit) && size <= Space::RUN);
-            CachePadded::new(Mutex::new(Class { size, free: 0, waiting: 0, run: 0..0, used: 0 }))
+            CachePadded::new(Mutex::new(Class {
+                size,
+                free: 0,
+                waiting: 0,
+                run: 0..0,
+                plots: [const { 0..0 }; 4],
+                used: 0,
+            }))
         });
         // Offset zero is the null reference, and an untouched page costs nothing.
         let frontier = Mutex::new(PageKind::Base.size());
@@ -107,7 +126,65 @@ impl Space {
         if crate::fault::refuses_this_one() {
             return Err(Exhausted);
         }
-        let mut class = self.classes[class].lock();
+        self.any_place(&mut self.classes[class].lock())
+    }
+
+    /// A place of this class in the plot of a node of this kind. All places in plots are of the same class.
+    pub(crate) fn allocate_near(&self, class: usize, kind: Kind, plot: &Plot) -> Result<u32, Exhausted> {
+        #[cfg(feature = "fault-injection")]
+        if crate::fault::refuses_this_one() {
+            return Err(Exhausted);
+        }
+        let class = &mut *self.classes[class].lock();
+        let (units, whole) = (class.size / self.unit, self.units_of_plot(kind));
+        // Relaxed: plots are looked at under the lock of the class, and nowhere else.
+        let mut place = plot.0.load(Ordering::Relaxed) as usize;
+        if place == 0 {
+            if class.waiting > class.used / Space::WAITING || 2 * units > whole {
+                return self.any_place(class);
+            }
+            let run = &mut class.plots[kind as usize];
+            if run.start == run.end {
+                let Ok(taken) = self.take(Space::RUN, PageKind::Base.size()) else {
+                    return self.any_place(class);
+                };
+                *run = taken;
+            }
+            place = run.start / self.unit;
+            run.start += whole * self.unit;
+        }
+        let next = place + units;
+        let room = !next.is_multiple_of(whole) && next % whole + units <= whole;
+        plot.0.store(if room { next as u32 } else { 0 }, Ordering::Relaxed);
+        class.used += 1;
+        Ok(place as u32)
+    }
+
+    /// Gives what is left of a plot to the class.
+    pub(crate) fn give_up(&self, class: usize, kind: Kind, plot: &Plot) {
+        let class = &mut *self.classes[class].lock();
+        let (units, whole) = (class.size / self.unit, self.units_of_plot(kind));
+        let mut place = plot.0.swap(0, Ordering::Relaxed) as usize;
+        let end = place.next_multiple_of(whole);
+        while place + units <= end {
+            // SAFETY: it is in a plot of this class, and was not given out.
+            unsafe { self.put_back(class, place as u32) };
+            place += units;
+        }
+    }
+
+    /// Units of a plot of a node of this kind: a line, or several. Small nodes are many, and most never fill more.
+    fn units_of_plot(&self, kind: Kind) -> usize {
+        let bytes = match kind {
+            Kind::Node4 | Kind::Node16 => 64,
+            Kind::Node48 => 256,
+            Kind::Node256 => 1024,
+        };
+        bytes / self.unit
+    }
+
+    /// A place that was given back, or the next one of the run.
+    fn any_place(&self, class: &mut Class) -> Result<u32, Exhausted> {
         let place = if class.free != 0 {
             let place = class.free;
             // SAFETY: a free place begins with the number of the next one, and nobody but who holds the lock reads it.
@@ -116,7 +193,11 @@ impl Space {
             place
         } else {
             if class.run.len() < class.size {
-                class.run = self.take(Space::RUN, PageKind::Base.size())?;
+                // At the end of the space, what was meant for plots will do.
+                class.run = self.take(Space::RUN, PageKind::Base.size()).or_else(|Exhausted| {
+                    let rest = class.plots.iter_mut().find(|rest| rest.len() >= class.size);
+                    rest.map(std::mem::take).ok_or(Exhausted)
+                })?;
             }
             let start = class.run.start;
             class.run.start += class.size;
@@ -126,16 +207,25 @@ impl Space {
         Ok(place)
     }
 
+    /// Puts a place on the list of those that wait.
+    ///
+    /// # Safety
+    /// It is of this class, and nobody uses it.
+    unsafe fn put_back(&self, class: &mut Class, place: u32) {
+        // SAFETY: the place is nobody's but ours, and aligned to a unit.
+        unsafe { self.at(place).cast::<u32>().write(class.free) };
+        class.free = place;
+        class.waiting += 1;
+    }
+
     /// Takes a place back.
     ///
     /// # Safety
     /// It was given out by this space for this class, and nobody uses it or will give it back again.
     pub(crate) unsafe fn free(&self, class: usize, place: u32) {
-        let mut class = self.classes[class].lock();
-        // SAFETY: the place is nobody's but ours, and aligned to a unit.
-        unsafe { self.at(place).cast::<u32>().write(class.free) };
-        class.free = place;
-        class.waiting += 1;
+        let class = &mut *self.classes[class].lock();
+        // SAFETY: by the contract.
+        unsafe { self.put_back(class, place) };
         class.used -= 1;
     }
 

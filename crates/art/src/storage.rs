@@ -50,6 +50,8 @@ pub(crate) struct Storage<K: ?Sized, V> {
 pub(crate) enum Placement<'m> {
     /// With others of its class.
     ByClass,
+    /// A leaf: with others below this node.
+    Below(Node<'m>),
     /// Behind whatever was placed last.
     Mixed(&'m mut MixedPages),
 }
@@ -77,7 +79,11 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     }
 
     fn leaf_class(key: &K) -> usize {
-        key.size::<V>().div_ceil(Ref::LEAF_UNIT).max(1) - 1
+        Self::class_of(key.size::<V>())
+    }
+
+    fn class_of(leaf_bytes: usize) -> usize {
+        leaf_bytes.div_ceil(Ref::LEAF_UNIT).max(1) - 1
     }
 
     /// The node that a reference leads to.
@@ -119,7 +125,7 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     ) -> Result<Ref, Exhausted> {
         let class = kind as usize;
         let place = match placement {
-            Placement::ByClass => self.nodes.allocate(class),
+            Placement::ByClass | Placement::Below(_) => self.nodes.allocate(class),
             Placement::Mixed(pages) => self.nodes.allocate_mixed(class, pages),
         }?;
         // SAFETY: the place was just given to us, and is as large as a node of its class.
@@ -139,7 +145,10 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     pub(crate) fn new_leaf(&self, key: &K, value: V, placement: Placement<'_>) -> Result<Ref, V> {
         let class = Self::leaf_class(key);
         let place = match placement {
-            Placement::ByClass => self.leaves.allocate(class),
+            Placement::Below(node) if let (Some(plot), Some(_)) = (node.plot(), K::same_size::<V>()) => {
+                self.leaves.allocate_near(class, node.kind(), plot)
+            }
+            Placement::ByClass | Placement::Below(_) => self.leaves.allocate(class),
             Placement::Mixed(pages) => self.leaves.allocate_mixed(class, pages),
         };
         let Ok(place) = place else { return Err(value) };
@@ -162,6 +171,9 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     /// # Safety
     /// Nobody can reach it, and it is freed once.
     pub(crate) unsafe fn free_node(&self, node: Ref) {
+        if let (Some(plot), Some(size)) = (self.node(node).plot(), K::same_size::<V>()) {
+            self.leaves.give_up(Self::class_of(size), node.kind(), plot);
+        }
         // SAFETY: by the contract.
         unsafe { self.nodes.free(node.kind() as usize, node.place()) };
     }

@@ -21,6 +21,7 @@ use crate::memory::Memory;
 use crate::probe::{Probe, Unwatched};
 use crate::reference::Ref;
 use crate::scan::Scan;
+use crate::space::Exhausted;
 use crate::storage::Placement;
 use crate::write::{Discipline, Inserted, Rule};
 
@@ -291,20 +292,30 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         if key.as_ref().len() >= u32::MAX as usize {
             return Err(NotStored { value, reason: Reason::KeyTooLong });
         }
-        let full = |value| NotStored { value, reason: Reason::Full };
-        let leaf = self.storage.new_leaf(key, value, Placement::ByClass).map_err(full)?;
-        let stored = self.insert(key, leaf, rule, by);
-        match stored {
-            Ok(stored @ (Inserted::New | Inserted::Replaced(_))) => Ok(stored),
-            // SAFETY, here and below: the leaf was not published.
-            Ok(refused) => {
-                // SAFETY: as above.
-                drop(unsafe { self.storage.take_leaf(leaf) });
-                Ok(refused)
+        let (mut value, mut made) = (Some(value), None);
+        let make = |placement: Placement<'_>| {
+            if let Some(leaf) = made {
+                return Ok(leaf);
             }
-            // SAFETY: as above.
-            Err(_) => Err(full(unsafe { self.storage.take_leaf(leaf) })),
+            let leaf =
+                self.storage.new_leaf(key, value.take().expect("there is a leaf or a value"), placement);
+            let leaf = leaf.map_err(|refused| {
+                value = Some(refused);
+                Exhausted
+            })?;
+            made = Some(leaf);
+            Ok(leaf)
+        };
+        let stored = self.insert(key, make, rule, by);
+        if let Ok(stored @ (Inserted::New | Inserted::Replaced(_))) = stored {
+            return Ok(stored);
         }
+        // SAFETY: the leaf was not published.
+        let unused = made.map(|leaf| unsafe { self.storage.take_leaf(leaf) }).or(value);
+        stored.map_err(|Exhausted| NotStored {
+            value: unused.expect("there is a leaf or a value"),
+            reason: Reason::Full,
+        })
     }
 
     pub(crate) fn least(&self) -> Option<Ref> {

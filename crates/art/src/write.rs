@@ -126,11 +126,13 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         self.slot_of(holder).expect("a slot that held something is assigned").store(child);
     }
 
-    /// Puts a leaf of this key into the tree. The leaf stays the caller's unless it says otherwise.
+    /// Puts a leaf of this key into the tree. `make` makes it, or says again which it is; it is asked before any lock is taken,
+    /// and told where the leaf is to lie. The leaf stays the caller's unless it is said to be in the tree.
+    #[inline]
     pub(crate) fn insert<D: Discipline>(
         &self,
         key: &K,
-        leaf: Ref,
+        mut make: impl FnMut(Placement<'_>) -> Result<Ref, Exhausted>,
         rule: Rule,
         by: &D,
     ) -> Result<Inserted, Exhausted> {
@@ -152,23 +154,31 @@ impl<K: Key + ?Sized, V> Core<K, V> {
                     if rule == Rule::Absent {
                         return Ok(Inserted::Refused(old));
                     }
+                    let leaf = make(self.near(&found))?;
                     self.exchange(&found.parent, old, leaf, by).then_some(Inserted::Replaced(old))
                 }
                 _ if rule == Rule::Present => return Ok(Inserted::Refused(Ref::NULL)),
                 // The key has appeared elsewhere meanwhile.
                 Some((_, None)) => None,
                 Some((witness, Some(position))) if position < found.parent.position.saturating_sub(1) => {
-                    self.fork_above(bytes, witness, position, leaf, by)?
+                    self.fork_above(bytes, witness, position, make(self.near(&found))?, by)?
                 }
                 Some((witness, Some(position))) if !found.child.is_null() => {
-                    self.fork(&found, witness, bytes, position, leaf, by)?
+                    self.fork(&found, witness, bytes, position, make(self.near(&found))?, by)?
                 }
-                _ => self.attach(&found, leaf, by)?,
+                _ => self.attach(&found, make(self.near(&found))?, by)?,
             };
             if let Some(done) = done {
                 return Ok(done);
             }
         }
+    }
+
+    /// Where a leaf is to lie that will be where a search has ended: with those below the lowest node that has a plot.
+    fn near(&self, found: &Descent) -> Placement<'_> {
+        let above = [found.parent.node, found.grand.node];
+        let node = above.into_iter().find(|node| node.is_node() && node.kind() > Kind::Node4);
+        node.map_or(Placement::ByClass, |node| Placement::Below(self.storage.node(node)))
     }
 
     /// Puts a new reference where an old one is; `false` if it is not there any more.

@@ -6,7 +6,7 @@
 //! | [`index`] | experiments on the hash index, and the tables it is compared with |
 //! | [`advice`] | whether a lookaside table pays for the requests of a trace |
 //! | [`mod@lookaside`] | experiments on the Search Lookaside Buffer, and the indexes it is shown on |
-//! | `art` | experiments on the adaptive radix tree: the paper on TLB misses |
+//! | [`art`] | experiments on the adaptive radix tree: the paper on TLB misses |
 //! | `cache` | experiments on the cache, and the caches it is compared with |
 //! | [`drive`] | a load generator and a trace player for cache servers |
 //! | `servers` | experiments on whole servers, ours and memcached |
@@ -20,7 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod advice;
-mod art;
+pub mod art;
 mod cache;
 pub mod drive;
 pub mod experiment;

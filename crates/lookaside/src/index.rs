@@ -11,7 +11,8 @@
 //! | [`Scan`] | in order | where the index has an order |
 //!
 //! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a `parking_lot::RwLock` they are
-//! shared ones. Concurrent indexes of other crates are a dozen lines each: see the laboratory's.
+//! shared ones. The project's radix tree is one, with its feature `lookaside` (crate `lookaside-art`). Concurrent indexes of
+//! other crates are a dozen lines each: see the laboratory's.
 //!
 //! A shared index is changed by one thread at a time for any one key, and not while the same thread searches it. It must
 //! not use the map that it stands behind.

@@ -82,12 +82,30 @@ struct History {
 type Value = Box<Record>;
 
 trait Index:
-    Default + Find<u32, u32, Value> + SharedStore<u32, Value> + SharedDiscard<u32, u32, Value> + Send + Sync
+    Find<u32, u32, Value> + SharedStore<u32, Value> + SharedDiscard<u32, u32, Value> + Send + Sync
 {
+    fn empty() -> Self;
 }
 
-impl Index for RwLock<BTreeSet<Handle<u32, Value>>> {}
-impl Index for RwLock<HashSet<Handle<u32, Value>>> {}
+impl Index for RwLock<BTreeSet<Handle<u32, Value>>> {
+    fn empty() -> Self {
+        RwLock::default()
+    }
+}
+
+impl Index for RwLock<HashSet<Handle<u32, Value>>> {
+    fn empty() -> Self {
+        RwLock::default()
+    }
+}
+
+/// The radix tree, whose readers take no lock.
+impl Index for art::Tree<[u8; 4], Handle<u32, Value>> {
+    fn empty() -> Self {
+        let config = art::Config { pages: PageKind::Base, node_bytes: 1 << 26, leaf_bytes: 1 << 26 };
+        art::Tree::with(&config).unwrap()
+    }
+}
 
 /// Even keys are in the first map, odd ones in the second, where they are called the same.
 struct World<I, T: Table> {
@@ -194,7 +212,7 @@ impl<I: Index, T: Table> World<I, T> {
 
 fn stress<I: Index, P: Parameters>(config: &P, sizes: [usize; 2], changes: usize) {
     let buffer = SharedBuffer::<P::Table>::for_indexes(&config.with_size_of(sizes[0]), 2).unwrap();
-    let map = || Map::sharing(I::default(), &buffer, RandomState::default()).unwrap();
+    let map = || Map::sharing(I::empty(), &buffer, RandomState::default()).unwrap();
     let ledger = Arc::new(Ledger {
         made: AtomicUsize::new(0),
         drops: (0..WRITERS * changes).map(|_| AtomicU8::new(0)).collect(),
@@ -272,4 +290,8 @@ macro_rules! stress_tests {
     )* };
 }
 
-stress_tests!(tree: RwLock<BTreeSet<Handle<u32, Value>>>, hash_table: RwLock<HashSet<Handle<u32, Value>>>);
+stress_tests!(
+    tree: RwLock<BTreeSet<Handle<u32, Value>>>,
+    hash_table: RwLock<HashSet<Handle<u32, Value>>>,
+    radix_tree: art::Tree<[u8; 4], Handle<u32, Value>>
+);

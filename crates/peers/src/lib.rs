@@ -10,12 +10,14 @@
 //! | [`maps`] | those written in Rust |
 //! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
-//! | [`mod@lookaside`] | kind `slb-peers-lookups`: indexes that people use, alone and behind a lookaside table |
+//! | [`mod@lookaside`] | kinds `slb-peers-lookups` and `art-peers-slb`: indexes that people use, alone and behind a lookaside table |
+//! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 //! | [`allocator`] | what the C library's allocator is told about pages |
 
 #![deny(unsafe_code)]
 
 pub mod allocator;
+pub mod art;
 pub mod comparison;
 pub mod engine;
 #[cfg(libcuckoo)]
@@ -28,5 +30,9 @@ use lab::experiment::Laboratory;
 /// The laboratory with the kinds of experiment of this crate.
 #[must_use]
 pub fn laboratory() -> Laboratory {
-    Laboratory::new().with_kind("peers-index", comparison::run).with_kind("slb-peers-lookups", lookaside::run)
+    Laboratory::new()
+        .with_kind("peers-index", comparison::run)
+        .with_kind("slb-peers-lookups", lookaside::run)
+        .with_kind("art-peers", art::run)
+        .with_kind("art-peers-slb", lookaside::run_radix_tree)
 }

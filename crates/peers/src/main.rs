@@ -1,5 +1,5 @@
 //! `peers index`: the hash index beside foreign engines, and the largest one that fits 4 GB. `peers lookaside`: indexes that
-//! people use, alone and with a lookaside table in front.
+//! people use, alone and with a lookaside table in front. `peers art`: the adaptive radix tree beside other ordered maps.
 
 #![forbid(unsafe_code)]
 // A program of its own, which talks to people.
@@ -25,6 +25,9 @@ enum Arguments {
     /// Indexes that people use, alone and with a lookaside table in front: scc's tree, a skip list, hashbrown, papaya, dashmap,
     /// LMDB, and containers of C++
     Lookaside(Options),
+    /// The adaptive radix tree, shared and owned: lookups, insertions and range scans beside congee, blart and BTreeMap, all
+    /// in regular pages
+    Art(Options),
 }
 
 #[derive(clap::Args)]
@@ -61,11 +64,15 @@ const LOOKASIDE: [&str; 6] = [
     "slb-peers-stlt",
 ];
 
+const ART: [&str; 2] = ["art-peers", "art-peers-large"];
+
 fn main() -> ExitCode {
     let (all, options): (&[&str], Options) = match Arguments::parse() {
         Arguments::Index(options) if options.plain_malloc => (&INDEX_IN_PLAIN_MEMORY, options),
         Arguments::Index(options) => (&INDEX, options),
         Arguments::Lookaside(options) => (&LOOKASIDE, options),
+        // Our trees are in regular pages there, and so have the others to be.
+        Arguments::Art(options) => (&ART, Options { plain_malloc: true, ..options }),
     };
     let Options { names, plain_malloc, quick, runs, out, json } = options;
     let malloc = if plain_malloc { Malloc::Plain } else { Malloc::HugePages };

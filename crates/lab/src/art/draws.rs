@@ -18,9 +18,10 @@ pub(crate) struct Draws<'k, const N: usize> {
     random: Xoshiro256PlusPlus,
 }
 
-/// Keys to be looked up, and what their records sum up to.
+/// Keys to be looked up, their records, and what these sum up to.
 pub(crate) struct Asked<const N: usize> {
     pub(crate) keys: Vec<[u8; N]>,
+    pub(crate) records: Vec<u32>,
     pub(crate) expected: u64,
 }
 
@@ -32,14 +33,12 @@ impl<'k, const N: usize> Draws<'k, N> {
 
     /// The next keys.
     pub(crate) fn next(&mut self, count: usize) -> Asked<N> {
-        let mut expected = 0;
-        let draw = |_| {
-            let record = self.records.sample(&mut self.random);
-            expected += record;
-            self.keys[record as usize]
-        };
-        let keys = (0..count).map(draw).collect();
-        Asked { keys, expected }
+        let records: Vec<u32> = (0..count).map(|_| self.records.sample(&mut self.random) as u32).collect();
+        Asked {
+            keys: records.iter().map(|&record| self.keys[record as usize]).collect(),
+            expected: records.iter().copied().map(u64::from).sum(),
+            records,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use art::{AccessLog, Config, PageKind, RING, Reorganized, Tree};
 use serde::Deserialize;
 use workload::popularity::Permutation;
 
+use super::draws::Asked;
 use super::machine_error;
 use crate::experiment::ExperimentError;
 use crate::measure::{Stopwatch, in_parallel};
@@ -94,24 +95,65 @@ impl<const N: usize> Grown<N> {
 
     /// Looks these keys up: how long it took. What was found must sum up to `expected`.
     pub(crate) fn look_up(&self, keys: &[[u8; N]], expected: u64) -> Result<Duration, ExperimentError> {
-        let look_up = |_| {
+        timed(expected, || {
             let reader = self.tree.pin();
             let watch = Stopwatch::start();
-            let found =
-                keys.iter().fold(0, |sum, key| sum + u64::from(*reader.get(key).unwrap_or(&u32::MAX)));
+            (sum(keys.iter().map(|key| reader.get(key))), watch.elapsed())
+        })
+    }
+
+    /// Looks these keys up, `batch` at a time.
+    pub(crate) fn look_up_many(
+        &self,
+        keys: &[[u8; N]],
+        expected: u64,
+        batch: usize,
+    ) -> Result<Duration, ExperimentError> {
+        timed(expected, || {
+            let reader = self.tree.pin();
+            let (mut asked, mut values) = (Vec::with_capacity(batch), vec![None; batch]);
+            let watch = Stopwatch::start();
+            let mut found = 0;
+            for keys in keys.chunks(batch) {
+                asked.clear();
+                asked.extend(keys);
+                let values = &mut values[..keys.len()];
+                reader.get_many(&asked, values);
+                found += sum(values.iter().copied());
+            }
             (found, watch.elapsed())
-        };
-        let (found, time) = in_parallel(1, look_up).map_err(machine_error)?[0];
-        if found == expected {
-            return Ok(time);
-        }
-        let found = format!("records that sum up to {found} instead of {expected}");
-        Err(ExperimentError::WrongAnswer { what: "a tree".into(), found })
+        })
+    }
+
+    /// Looks these keys up in a session, one in `every` sampled on average, none if it is zero: how long it took, and how many
+    /// samples the log then has.
+    pub(crate) fn look_up_logged(
+        &self,
+        keys: &[[u8; N]],
+        expected: u64,
+        every: u32,
+    ) -> Result<(Duration, usize), ExperimentError> {
+        let log = self.tree.access_log();
+        log.sample_every(every);
+        let time = timed(expected, || {
+            let session = self.tree.session();
+            let reader = session.pin();
+            let watch = Stopwatch::start();
+            (sum(keys.iter().map(|key| reader.get(key))), watch.elapsed())
+        })?;
+        log.sample_every(0);
+        Ok((time, log.drain().len()))
     }
 
     /// Looks these keys up, one in `every` sampled on average, and lays what is on the paths of those together that were
     /// sampled at least `samples` times, the most frequent first.
     pub(crate) fn learn_and_reorganize(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Reorganized {
+        self.reorganize(self.learn(keys, every, samples))
+    }
+
+    /// Looks these keys up, one in `every` sampled on average: those that were sampled at least `samples` times, the most
+    /// frequent first.
+    pub(crate) fn learn(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Vec<[u8; N]> {
         let log = self.tree.access_log();
         log.sample_every(every);
         let mut counts = HashMap::new();
@@ -128,7 +170,19 @@ impl<const N: usize> Grown<N> {
         let mut hot: Vec<_> = counts.into_iter().filter(|&(_, count)| count >= samples).collect();
         hot.sort_unstable_by(|(a, more), (b, fewer)| fewer.cmp(more).then_with(|| a.cmp(b)));
         log.sample_every(0);
-        self.reorganize(hot.into_iter().map(|(key, _)| key).collect())
+        hot.into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Puts the entries of these keys in again where they have been taken out.
+    pub(crate) fn restore(&self, asked: &Asked<N>) -> Result<(), ExperimentError> {
+        let mut reader = self.tree.pin();
+        for (at, (key, &record)) in asked.keys.iter().zip(&asked.records).enumerate() {
+            reader.add(key, record).map_err(machine_error)?;
+            if at % 64 == 0 {
+                reader.refresh();
+            }
+        }
+        Ok(())
     }
 
     /// Lays what is on the paths of these keys together.
@@ -137,6 +191,22 @@ impl<const N: usize> Grown<N> {
         while reorganization.step(1 << 10).is_continue() {}
         reorganization.done()
     }
+}
+
+/// Looks up on a thread of its own: how long it took. What was found must sum up to `expected`.
+fn timed(expected: u64, look_up: impl Fn() -> (u64, Duration) + Sync) -> Result<Duration, ExperimentError> {
+    let (found, time) = in_parallel(1, |_| look_up()).map_err(machine_error)?[0];
+    if found == expected {
+        return Ok(time);
+    }
+    let found = format!("records that sum up to {found} instead of {expected}");
+    Err(ExperimentError::WrongAnswer { what: "a tree".into(), found })
+}
+
+/// What the records that were found sum up to; something else, if one was not.
+#[inline(always)]
+fn sum<'r>(found: impl Iterator<Item = Option<&'r u32>>) -> u64 {
+    found.fold(0, |sum, record| sum + u64::from(*record.unwrap_or(&u32::MAX)))
 }
 
 /// The records in the order in which they are inserted.

@@ -6,6 +6,7 @@
 //! starts and after what was sampled; a gain is of one run. At the skews that are simulated too, the same trees are asked by a probe
 //! that tells simulated machines.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use super::keys::KeySet;
 use super::simulated::{Observers, Simulation};
 use super::{Size, Width};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::turns;
+use crate::measure::{Summary, turns};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -48,13 +49,13 @@ pub(crate) struct Parameters {
 /// What a tree is reorganised by.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Learning {
+pub(super) struct Learning {
     /// Lookups that are seen.
-    lookups: usize,
+    pub(super) lookups: usize,
     /// One in so many is sampled, on average.
-    sample_every: u32,
+    pub(super) sample_every: u32,
     /// Samples that make a key hot.
-    samples: usize,
+    pub(super) samples: usize,
 }
 
 /// A tree and how it is named.
@@ -65,19 +66,26 @@ struct Contestant<'g, const N: usize> {
     name: String,
 }
 
+/// What each reorganised tree gains at the point where it gains most: the median of the runs there.
+type Best = BTreeMap<String, f64>;
+
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let Parameters { sizes, bits, sets, skews, .. } = parameters;
     session.announce(sizes.len() * bits.len() * sets.len() * skews.len() * (1 + session.runs()));
+    let mut best = Best::new();
     for size in sizes {
         for &width in bits {
             for &set in sets {
                 let name = format!("{} {}", set.name(), width.name());
                 match width {
-                    Width::Bits32 => measure_set::<4>(parameters, size, set, &name, session)?,
-                    Width::Bits64 => measure_set::<8>(parameters, size, set, &name, session)?,
+                    Width::Bits32 => measure_set::<4>(parameters, size, set, &name, &mut best, session)?,
+                    Width::Bits64 => measure_set::<8>(parameters, size, set, &name, &mut best, session)?,
                 }
             }
         }
+    }
+    for (name, gain) in best {
+        session.record(&name, "", "times as built, at best", "x", gain);
     }
     Ok(())
 }
@@ -87,6 +95,7 @@ fn measure_set<const N: usize>(
     size: &Size,
     set: KeySet,
     name: &str,
+    best: &mut Best,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
     session.begin(format!("{name}, {}: growing", size.name));
@@ -137,7 +146,7 @@ fn measure_set<const N: usize>(
         for contestant in &contestants {
             session.record_pages(&contestant.name, contestant.grown.pages());
         }
-        measure_point(parameters, &contestants, &mut draws, &point, session)?;
+        measure_point(parameters, &contestants, &mut draws, &point, best, session)?;
         if let Some(simulation) = &parameters.simulated
             && parameters.simulated_skews.contains(&skew)
         {
@@ -159,8 +168,10 @@ fn measure_point<const N: usize>(
     contestants: &[Contestant<'_, N>],
     draws: &mut Draws<'_, N>,
     point: &str,
+    best: &mut Best,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
+    let mut gains = vec![Vec::new(); contestants.len()];
     // Each once, untimed: caches are warm, and pages that were never read are there.
     let before = draws.next(parameters.part);
     for contestant in contestants {
@@ -191,6 +202,7 @@ fn measure_point<const N: usize>(
             if contestant.reorganized
                 && let Some(built) = beside(false, contestant.pages)
             {
+                gains[at].push(rate(at) / rate(built));
                 session.record(name, point, "times as built", "x", rate(at) / rate(built));
             }
             let first = contestants[0].pages;
@@ -201,6 +213,10 @@ fn measure_point<const N: usize>(
                 session.record(name, point, format!("gain over {}", first.name()), "%", gain);
             }
         }
+    }
+    for (contestant, gains) in contestants.iter().zip(&gains).filter(|(_, gains)| !gains.is_empty()) {
+        let most = best.entry(contestant.name.clone()).or_insert(f64::MIN);
+        *most = most.max(Summary::of(gains).median);
     }
     Ok(())
 }

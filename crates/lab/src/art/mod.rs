@@ -11,11 +11,19 @@
 //! | `stalls` | kind `art-stalls`: Figure 2 |
 //! | `memory` | kind `art-memory`: Table 4 |
 //! | `reorganization_time` | kind `art-reorganize-time`: Figure 5 |
+//! | `beside` | kind `art-beside`: readers and writers while the tree is reorganised |
+//! | `calls` | kind `art-calls`: batches, and what the access log costs |
+//! | [`behind_table`] | kind `art-slb`: a lookaside table in front, huge pages and reorganisation, each and together |
+//! | `texts` | words and paths |
+//! | `strings` | kind `art-strings`: words and paths as keys |
 //!
 //! The paper counts with a processor's counters, which few virtual machines pass on. What it calls visits and misses are
 //! therefore simulated here, and every such number carries the name of the simulated machine; throughputs and times
 //! are measured.
 
+pub mod behind_table;
+mod beside;
+mod calls;
 mod draws;
 mod grown;
 mod keys;
@@ -24,8 +32,10 @@ mod memory;
 mod reorganization_time;
 mod simulated;
 mod stalls;
+mod strings;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use serde::Deserialize;
 
@@ -38,6 +48,10 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
         .with_kind("art-stalls", stalls::run)
         .with_kind("art-memory", memory::run)
         .with_kind("art-reorganize-time", reorganization_time::run)
+        .with_kind("art-beside", beside::run)
+        .with_kind("art-calls", calls::run)
+        .with_kind("art-slb", behind_table::run)
+        .with_kind("art-strings", strings::run)
 }
 
 /// A number of keys, and what it is called: a quick run has fewer under the same name.

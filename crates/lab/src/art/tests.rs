@@ -4,10 +4,14 @@ use std::collections::HashSet;
 
 use art::PageKind;
 
+use super::beside::{self, Worker};
+use super::calls::{self, Way};
 use super::draws::Draws;
 use super::grown::{Grown, Pages};
 use super::keys::KeySet;
 use super::simulated::{Observers, Simulation};
+use super::strings::{self, Requests};
+use super::texts::{self, Text};
 use crate::experiment::ExperimentError;
 
 const SETS: [KeySet; 3] = [KeySet::Dense, KeySet::Sparse, KeySet::Random];
@@ -106,4 +110,79 @@ fn parameters_are_refused_that_name_nothing() {
     let keys = KeySet::Dense.keys::<4>(10).unwrap();
     assert!(Observers::new(&unknown, &mut Draws::new(&keys, 0.0).unwrap()).is_err());
     assert!(KeySet::Dense.keys::<4>(1 << 32).is_err());
+}
+
+/// Batches and logged lookups find what single ones find, a wrong sum is noticed, and so is a log that does not sample.
+#[test]
+fn every_way_of_asking_finds_the_same() {
+    let keys = KeySet::Random.keys::<8>(20_000).unwrap();
+    let grown = Grown::new(&keys, BASE).unwrap();
+    let mut asked = Draws::new(&keys, 0.99).unwrap().next(10_007);
+    let ways = [Way::Single, Way::Batch(1), Way::Batch(32), Way::Batch(64), Way::Logged(0), Way::Logged(16)];
+    for way in ways {
+        calls::ask(&grown, way, &asked).unwrap();
+    }
+    // Within one sample of what is due, and not in a tree that nobody samples.
+    let (_, samples) = grown.look_up_logged(&asked.keys, asked.expected, 1).unwrap();
+    assert_eq!(samples, asked.keys.len());
+    asked.expected += 1;
+    for way in ways {
+        let wrong = calls::ask(&grown, way, &asked).unwrap_err();
+        assert!(matches!(wrong, ExperimentError::WrongAnswer { .. }), "{way:?}");
+    }
+}
+
+#[test]
+fn workers_beside_a_reorganisation_leave_every_key_where_it_was() {
+    if crate::measure::cores().unwrap().len() < 2 {
+        return;
+    }
+    let keys = KeySet::Random.keys::<8>(20_000).unwrap();
+    let grown = Grown::new(&keys, BASE).unwrap();
+    let mut draws = Draws::new(&keys, 0.99).unwrap();
+    let hot = grown.learn(&draws.next(20_000).keys, 2, 1);
+    assert!(hot.len() > 1000);
+    for worker in Worker::ALL {
+        let asked = draws.next(30_000);
+        let (_, moved) = beside::work_beside(worker, &grown, &asked, &hot, 64).unwrap();
+        assert!(moved.nodes > 0 && moved.leaves > 0, "{moved:?}");
+        grown.restore(&asked).unwrap();
+        grown.look_up(&keys, (0..20_000).sum()).unwrap();
+    }
+    // Nothing hot, nothing moved: that is no measurement.
+    let wrong = beside::work_beside(Worker::Reader, &grown, &draws.next(10), &[], 64).unwrap_err();
+    assert!(matches!(wrong, ExperimentError::WrongAnswer { .. }));
+}
+
+#[test]
+fn every_index_of_texts_answers_alike() {
+    let paths: Vec<Text> = (0..50)
+        .map(|n: u32| format!("cdn:v/t{}.1-0/{:07}_{n}_o.jpg", n % 5, n * 1237).into_bytes().into())
+        .collect();
+    let keys = texts::vary(&paths, 700).unwrap();
+    assert_eq!(keys.iter().collect::<HashSet<_>>().len(), 700);
+    assert!(keys.iter().zip(paths.iter().cycle()).all(|(key, path)| key.len() == path.len()));
+    assert!(keys.iter().all(|key| key.starts_with(b"cdn:v/t") && key.ends_with(b"_o.jpg")));
+    assert!(texts::vary(&[b"short/1".as_slice().into()], 2).is_err(), "nothing to vary");
+
+    let requests = Requests::of(&keys, (0..2000).map(|at| at * 37 % 700));
+    let all = strings::fill(&keys, 1 << 12).unwrap();
+    assert_eq!(all.len(), strings::NAMES.len());
+    for call in strings::Call::ALL {
+        let first = all[2].ask(call, &requests).unwrap();
+        for (name, texts) in strings::NAMES.iter().zip(&all) {
+            texts.learn(true);
+            let answered = strings::ask(name, &**texts, call, &requests, first).unwrap();
+            texts.learn(false);
+            assert_eq!(texts.ask(call, &requests), answered.map(|_| first), "{name}, {call:?}");
+            if answered.is_some() {
+                assert!(
+                    strings::ask(name, &**texts, call, &requests, first + 1).is_err(),
+                    "{name}, {call:?}"
+                );
+            }
+        }
+    }
+    let absent = Requests::of(&[b"cdn:v/t0".as_slice().into()], [0].into_iter());
+    assert!(all.iter().all(|texts| texts.ask(strings::Call::Single, &absent) > Some(1 << 40)));
 }

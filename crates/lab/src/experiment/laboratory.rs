@@ -75,7 +75,22 @@ impl Laboratory {
             known: self.kinds.iter().map(|(name, _)| *name).collect(),
         })?;
         run(definition, scale, &mut session)?;
-        let (rows, skipped) = session.finish();
+        session.into_results(definition, scale, provenance)
+    }
+}
+
+impl Session {
+    /// What was measured, as the results of `definition`: for those who measure without a [`Laboratory`].
+    ///
+    /// # Errors
+    /// [`ExperimentError::Promise`] where other rows were measured than the definition promises.
+    pub fn into_results(
+        self,
+        definition: &Definition,
+        scale: Scale,
+        provenance: Provenance,
+    ) -> Result<Results, ExperimentError> {
+        let (rows, skipped) = self.finish();
         let differences = definition.rows.differences(&rows, &skipped);
         if !differences.is_empty() {
             return Err(ExperimentError::Promise { experiment: definition.name.clone(), differences });

@@ -31,9 +31,9 @@ pub(super) const GRID: (RGBColor, &str) = (RGBColor(0xDC, 0xDF, 0xE3), "#3A3F47"
 pub(super) const PAPER: (RGBColor, &str) = (RGBColor(0xE0, 0x00, 0x4D), "#FF5C93");
 
 /// Points to the width of a character, at [`TEXT`].
-const CHARACTER: f64 = 6.3;
+pub(super) const CHARACTER: f64 = 6.3;
 /// The size of text, as the library counts: a quarter more than it comes out.
-const TEXT: f64 = 14.0;
+pub(super) const TEXT: f64 = 14.0;
 const NARROW: u32 = 480;
 const WIDE: u32 = 980;
 /// Characters of a label that are shown.
@@ -313,7 +313,7 @@ impl Axis {
     }
 }
 
-fn text(horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
+pub(super) fn text(horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
     TextStyle::from(("sans-serif", TEXT).into_font()).color(&INK.0).pos(Pos::new(horizontal, vertical))
 }
 
@@ -323,7 +323,7 @@ fn diamond() -> Polygon<(i32, i32)> {
 }
 
 /// A label that fits.
-fn shortened(label: &str) -> String {
+pub(super) fn shortened(label: &str) -> String {
     if label.chars().count() <= SHOWN {
         return label.to_owned();
     }
@@ -332,7 +332,7 @@ fn shortened(label: &str) -> String {
 }
 
 /// A number in few characters, for an axis.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let text = match value.abs() {
         1e6.. => format!("{:.1}M", value / 1e6),
         1e4.. => format!("{:.0}k", value / 1e3),

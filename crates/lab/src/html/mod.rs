@@ -5,6 +5,7 @@
 //! are replaced by the style. Nothing is left out: what was skipped, missed or lost stands there as in the text.
 
 mod chart;
+mod stack;
 mod style;
 
 use std::fmt::Write;
@@ -14,6 +15,7 @@ use crate::machine::Provenance;
 use crate::report::{Report, number};
 use crate::results::Row;
 use chart::{Mark, PALETTE, Panel};
+use stack::{SUMS, Stack};
 
 /// A picture could not be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +143,16 @@ fn beside(page: &mut String, report: &Report<'_>) {
 fn pictures(page: &mut String, definition: &Definition, report: &Report<'_>) -> Result<(), ChartError> {
     let finite: Vec<_> = report.rows.iter().filter(|row| row.is_finite()).collect();
     let configurations = distinct(finite.iter().map(|row| row.configuration.as_str()));
-    let metrics = distinct(finite.iter().map(|row| row.metric.as_str()));
+    let mut metrics = distinct(finite.iter().map(|row| row.metric.as_str()));
+    let mut stacks = Vec::new();
+    for sum in SUMS {
+        if let Some(stack) = Stack::of(sum, &finite) {
+            metrics.retain(|metric| !metric.starts_with(sum));
+            let unit =
+                finite.iter().find(|row| row.metric.starts_with(sum)).map_or("", |row| row.unit.as_str());
+            stacks.push((sum.trim_end_matches(": "), unit, stack));
+        }
+    }
     let mut panels = Vec::new();
     for metric in metrics {
         let rows: Vec<_> = finite.iter().copied().filter(|row| row.metric == metric).collect();
@@ -158,14 +169,7 @@ fn pictures(page: &mut String, definition: &Definition, report: &Report<'_>) -> 
         }
     }
     if panels.iter().any(|(_, panel)| panel.has_axis()) && configurations.len() > 1 {
-        page.push_str("<p class=\"legend\">");
-        for (at, configuration) in configurations.iter().enumerate() {
-            add(
-                page,
-                format_args!("<span class=\"c{}\">{}</span> ", at % PALETTE.len(), escaped(configuration)),
-            );
-        }
-        page.push_str("</p>\n");
+        legend(page, &configurations);
     }
     page.push_str("<div class=\"pictures\">\n");
     for (metric, panel) in &panels {
@@ -177,8 +181,29 @@ fn pictures(page: &mut String, definition: &Definition, report: &Report<'_>) -> 
         let caption = format!("{}{place}{unit}", escaped(metric));
         add(page, format_args!("<figure>\n<figcaption>{caption}</figcaption>\n{}</figure>\n", panel.draw()?));
     }
+    for (sum, unit, stack) in &stacks {
+        add(
+            page,
+            format_args!(
+                "<figure>\n<figcaption>{}, by what they went into <small>{}</small></figcaption>\n",
+                escaped(sum),
+                escaped(unit)
+            ),
+        );
+        legend(page, &stack.parts);
+        add(page, format_args!("{}</figure>\n", stack.draw()?));
+    }
     page.push_str("</div>\n");
     Ok(())
+}
+
+/// Which colour stands for what.
+fn legend(page: &mut String, names: &[&str]) {
+    page.push_str("<p class=\"legend\">");
+    for (at, name) in names.iter().enumerate() {
+        add(page, format_args!("<span class=\"c{}\">{}</span> ", at % PALETTE.len(), escaped(name)));
+    }
+    page.push_str("</p>\n");
 }
 
 /// The words before the last comma.

@@ -97,6 +97,12 @@ pub trait Contestant<const N: usize>: Send + Sync {
     /// Carries out `warm_up`, and then `timed`, as thread number `thread`.
     fn perform(&self, thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer;
 
+    /// Takes note of what it has been asked for since the last time, where it learns from that.
+    fn note(&self) {}
+
+    /// Lays out what it keeps by what it has taken note of, where it does such a thing.
+    fn settle(&self) {}
+
     /// Whether it has a call of its own for batches.
     fn has_batches(&self) -> bool;
 
@@ -128,6 +134,12 @@ pub trait Make: Sized {
     /// # Errors
     /// In words, why there is none.
     fn make(records: usize) -> Result<Self, String>;
+
+    /// As [`Contestant::note`].
+    fn note(&self) {}
+
+    /// As [`Contestant::settle`].
+    fn settle(&self) {}
 }
 
 impl<I: Make> Make for RwLock<I> {
@@ -170,6 +182,14 @@ impl<const N: usize, A: Alone<N>> Contestant<N> for AloneOn<A> {
 
     fn perform(&self, _thread: usize, _call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
         in_turn(|requests: &[Request<N>]| self.0.perform(requests), warm_up, timed)
+    }
+
+    fn note(&self) {
+        self.0.note();
+    }
+
+    fn settle(&self) {
+        self.0.settle();
     }
 
     fn has_batches(&self) -> bool {
@@ -257,9 +277,17 @@ impl<const N: usize, I, T: Table> SharedMap<N, I, T> {
 
 impl<const N: usize, I, T> Contestant<N> for SharedMap<N, I, T>
 where
-    I: Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
+    I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
     T: Table,
 {
+    fn note(&self) {
+        self.0.index().note();
+    }
+
+    fn settle(&self) {
+        self.0.index().settle();
+    }
+
     fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
         let mut reader = self.0.pin();
         let mut tally = Tally::default();

@@ -10,6 +10,7 @@ use super::chaining::Chaining;
 use super::contestant::{Entrant, alone, shared, sole};
 use super::cuckoo_table::Cuckoo;
 use super::items::Kept;
+use super::radix_tree;
 use super::record::{Key, Value};
 use super::standard::{HashAlone, Tree, TreeAlone};
 
@@ -41,7 +42,7 @@ fn erew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
 /// The indexes of this crate.
 #[must_use]
 pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
-    vec![
+    let mut entrants = vec![
         Entrant {
             name: "BTreeMap",
             alone: alone::<N, TreeAlone<N>>,
@@ -76,5 +77,7 @@ pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
         erew::<N, FOUR_LINES>("MICA EREW, four lines"),
         erew::<N, TWO_LINES>("MICA EREW, two lines"),
         erew::<N, ONE_LINE>("MICA EREW, one line"),
-    ]
+    ];
+    entrants.extend(radix_tree::entrants());
+    entrants
 }

@@ -149,7 +149,12 @@ impl Form {
     }
 
     /// Makes one for these records, if the index has it.
-    fn make<const N: usize>(self, entrant: &Entrant<N>, records: usize, bytes: usize) -> Option<Made<N>> {
+    pub(crate) fn make<const N: usize>(
+        self,
+        entrant: &Entrant<N>,
+        records: usize,
+        bytes: usize,
+    ) -> Option<Made<N>> {
         let monitor = self == Form::SlbMonitored;
         match self {
             Form::Alone => Some((entrant.alone)(records)),
@@ -562,7 +567,8 @@ impl<'e> Experiment<'e> {
     }
 }
 
-fn configuration(index: &str, form: Form) -> String {
+/// An index in a form, in words: a configuration in results.
+pub(crate) fn configuration(index: &str, form: Form) -> String {
     format!("{index}, {}", form.name())
 }
 

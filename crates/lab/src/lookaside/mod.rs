@@ -8,6 +8,7 @@
 //! | `chaining` | the paper's chaining hash table |
 //! | `bulk_chaining` | MICA's |
 //! | `cuckoo_table` | ours |
+//! | `radix_tree` | our adaptive radix tree |
 //! | `items` | what tables of words store: the second unsafe page, beside those of the tables |
 //! | `entrants` | naming an index in a definition |
 //! | `model` | the test that every index passes |
@@ -24,13 +25,14 @@ mod bulk_chaining;
 pub(crate) mod chaining;
 mod contestant;
 mod cuckoo_table;
-mod draws;
+pub(crate) mod draws;
 mod entrants;
 mod items;
 mod locks;
 pub mod lookups;
 mod machine_limit;
 pub mod model;
+pub(crate) mod radix_tree;
 mod record;
 mod shared_writes;
 mod standard;

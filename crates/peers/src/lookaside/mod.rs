@@ -1,5 +1,5 @@
 //! Indexes that people use, alone and behind a lookaside table: kind `slb-peers-lookups`, which is the laboratory's
-//! `slb-lookups` with these indexes as well.
+//! `slb-lookups` with these indexes as well; and kind `art-peers-slb`, its `art-slb` likewise.
 //!
 //! | module | indexes |
 //! |---|---|
@@ -16,6 +16,7 @@ mod hashed;
 mod lmdb;
 mod ordered;
 
+use lab::art::behind_table;
 use lab::experiment::{ExperimentError, Session};
 use lab::lookaside::lookups::{Missing, Parameters, run_with};
 use lab::lookaside::{Entrant, Key, RwLock, Value, alone, own_entrants, shared, sole};
@@ -30,6 +31,17 @@ type Handled<const N: usize> = Handle<Key<N>, Value>;
 /// As [`run_with`].
 pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     run_with(parameters, session, entrants::<8>(), entrants::<24>(), &missing())
+}
+
+/// Kind `art-peers-slb`: the laboratory's `art-slb` with these indexes as well.
+///
+/// # Errors
+/// As [`behind_table::run_with`].
+pub fn run_radix_tree(
+    parameters: &behind_table::Parameters,
+    session: &mut Session,
+) -> Result<(), ExperimentError> {
+    behind_table::run_with(parameters, session, entrants::<24>(), &missing())
 }
 
 /// The containers that are not installed, or were not when this was compiled.

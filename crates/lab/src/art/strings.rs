@@ -1,0 +1,374 @@
+//! Kind `art-strings`: words and paths as keys, of the tree and of the standard library's maps, alone and behind a
+//! lookaside table: lookups, batches, ranges, and what the tree occupies.
+//!
+//! Keys are put in in a random order. Requests are Zipfian, drawn before the clock starts, and lie one behind the other in
+//! memory, as those of a program do that has just read them. All take turns, run by run; a ratio is of one run, to the
+//! standard library's tree asked one key at a time. What is found must sum up to what was asked for, and ranges must be
+//! those of the standard library's tree.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::{Bound, ControlFlow};
+use std::time::Duration;
+
+use art::{Memory, Tree};
+use lookaside::index::{Find, Scan, SharedStore};
+use lookaside::{Config as TableConfig, Handle, Map, RwLock};
+use rand::distr::Distribution;
+use serde::Deserialize;
+use workload::generator;
+use workload::popularity::Popularity;
+
+use super::draws::name_skew;
+use super::grown::{Pages, order_of_insertion};
+use super::machine_error;
+use super::texts::{Source, Text};
+use crate::experiment::{ExperimentError, Session};
+use crate::measure::{Stopwatch, in_parallel, turns};
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    /// Where keys come from.
+    sources: Vec<Source>,
+    /// The exponents of the distributions.
+    skews: Vec<f64>,
+    /// Bytes of the tables in front.
+    bytes: usize,
+    /// Draws that warm the tables, and are learnt from.
+    warm_up: usize,
+    /// Lookups in a run, and as many entries shown by ranges.
+    operations: usize,
+}
+
+/// Keys looked up at once in a batch.
+const BATCH: usize = 32;
+/// Entries of a range.
+const RANGE: usize = 100;
+/// One lookup in so many is sampled by a tree that learns.
+const SAMPLE_EVERY: u32 = 16;
+/// Which requests, and which permutation: any.
+const DRAWN: u64 = 37;
+
+/// Requests, one behind the other.
+pub(super) struct Requests {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    expected: u64,
+}
+
+impl Requests {
+    /// Those for these records.
+    pub(super) fn of(keys: &[Text], records: impl Iterator<Item = u64>) -> Requests {
+        let mut requests = Requests { bytes: Vec::new(), ends: Vec::new(), expected: 0 };
+        for record in records {
+            requests.bytes.extend_from_slice(&keys[record as usize]);
+            requests.ends.push(requests.bytes.len());
+            requests.expected += record;
+        }
+        requests
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = [0].into_iter().chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.bytes[begin..end])
+    }
+}
+
+/// How requests are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Call {
+    Single,
+    Batch,
+    /// [`RANGE`] entries from each key on.
+    Range,
+}
+
+impl Call {
+    pub(super) const ALL: [Call; 3] = [Call::Single, Call::Batch, Call::Range];
+
+    fn metrics(self) -> (&'static str, &'static str) {
+        match self {
+            Call::Single => ("lookups", "times BTreeMap"),
+            Call::Batch => ("lookups in batches", "times BTreeMap, in batches"),
+            Call::Range => ("ranges of 100", "times BTreeMap, ranges"),
+        }
+    }
+}
+
+/// An index of texts.
+pub(super) trait Texts: Sync {
+    /// Makes all requests: what their records sum up to, [`None`] if there is no such call.
+    fn ask(&self, call: Call, requests: &Requests) -> Option<u64>;
+
+    /// Begins to learn, or lays out what has been learnt.
+    fn learn(&self, _begin: bool) {}
+
+    /// What it occupies, if it tells.
+    fn memory(&self) -> Option<Memory> {
+        None
+    }
+}
+
+/// What the record of a key that was not found counts as: more than any sum of records.
+const ABSENT: u64 = 1 << 48;
+
+fn record_of(found: Option<&u64>) -> u64 {
+    found.copied().unwrap_or(ABSENT)
+}
+
+impl Texts for BTreeMap<Text, u64> {
+    fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
+        match call {
+            Call::Single => Some(requests.iter().map(|key| record_of(self.get(key))).sum()),
+            Call::Batch => None,
+            Call::Range => {
+                let range = |key| self.range::<[u8], _>((Bound::Included(key), Bound::Unbounded));
+                Some(requests.iter().flat_map(|key| range(key).take(RANGE)).map(|(_, record)| record).sum())
+            }
+        }
+    }
+}
+
+impl Texts for HashMap<Text, u64> {
+    fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
+        (call == Call::Single).then(|| requests.iter().map(|key| record_of(self.get(key))).sum())
+    }
+}
+
+/// The tree; whether it is to be reorganised.
+pub(super) struct Radix {
+    pub(super) tree: Tree<[u8], u64>,
+    pub(super) learns: bool,
+}
+
+impl Texts for Radix {
+    fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
+        let samples = self.tree.access_log().interval() > 0;
+        let session = samples.then(|| self.tree.session());
+        let reader = session.as_ref().map_or_else(|| self.tree.pin(), |session| session.pin());
+        Some(match call {
+            Call::Single => requests.iter().map(|key| record_of(reader.get(key))).sum(),
+            Call::Batch => in_batches(requests, |keys, found| reader.get_many(keys, found)),
+            Call::Range => {
+                let range = |key| reader.range_of_bytes(Bound::Included(key), Bound::Unbounded);
+                requests.iter().flat_map(|key| range(key).take(RANGE)).map(|(_, record)| record).sum()
+            }
+        })
+    }
+
+    fn learn(&self, begin: bool) {
+        if self.learns && begin {
+            self.tree.access_log().sample_every(SAMPLE_EVERY);
+        } else if self.learns {
+            self.tree.access_log().sample_every(0);
+            self.tree.reorganize();
+        }
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        Some(self.tree.memory())
+    }
+}
+
+/// An index behind a table.
+pub(super) struct Behind<I>(pub(super) Map<Text, u64, I>);
+
+impl<I> Texts for Behind<I>
+where
+    I: Find<[u8], Text, u64> + Scan<[u8], Text, u64> + SharedStore<Text, u64> + Sync,
+{
+    fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
+        let reader = self.0.pin();
+        Some(match call {
+            Call::Single => requests.iter().map(|key| record_of(reader.get(key))).sum(),
+            Call::Batch => in_batches(requests, |keys, found| reader.get_many(keys, found)),
+            Call::Range => {
+                let mut sum = 0;
+                for key in requests.iter() {
+                    let mut left = RANGE;
+                    reader.range(Bound::Included(key), Bound::Unbounded, |_, record| {
+                        sum += record;
+                        left -= 1;
+                        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    });
+                }
+                sum
+            }
+        })
+    }
+}
+
+/// Makes requests, so many at once.
+fn in_batches<'r>(requests: &Requests, mut get_many: impl FnMut(&[&[u8]], &mut [Option<&'r u64>])) -> u64 {
+    let mut requests = requests.iter();
+    let (mut sum, mut keys, mut found) = (0, Vec::with_capacity(BATCH), [None; BATCH]);
+    loop {
+        keys.clear();
+        keys.extend(requests.by_ref().take(BATCH));
+        if keys.is_empty() {
+            return sum;
+        }
+        get_many(&keys, &mut found[..keys.len()]);
+        sum += found[..keys.len()].iter().map(|found| record_of(*found)).sum::<u64>();
+    }
+}
+
+/// The configurations, in the order in which they are made.
+pub(super) const NAMES: [&str; 7] =
+    ["BTreeMap", "HashMap", "ART", "ART, huge pages", "ART, reorganised", "BTreeMap, SLB", "ART, SLB"];
+
+/// All of them, with these keys.
+pub(super) fn fill(keys: &[Text], bytes: usize) -> Result<Vec<Box<dyn Texts>>, ExperimentError> {
+    let entries = || {
+        let order = order_of_insertion(keys.len())?;
+        Ok::<_, ExperimentError>(order.map(|record| (&keys[record], record as u64)))
+    };
+    let mut all: Vec<Box<dyn Texts>> = vec![
+        Box::new(entries()?.map(|(key, record)| (key.clone(), record)).collect::<BTreeMap<_, _>>()),
+        Box::new(entries()?.map(|(key, record)| (key.clone(), record)).collect::<HashMap<_, _>>()),
+    ];
+    for (pages, learns) in [("4k", false), ("thp", false), ("4k", true)] {
+        let pages = Pages::try_from(pages.to_owned()).map_err(machine_error)?.0;
+        let tree = Tree::<[u8], u64>::with(&art::Config { pages, ..art::Config::default() })
+            .map_err(machine_error)?;
+        let mut reader = tree.pin();
+        for (at, (key, record)) in entries()?.enumerate() {
+            reader.insert(key, record).map_err(machine_error)?;
+            if at % 16 == 0 {
+                reader.refresh();
+            }
+        }
+        drop(reader);
+        all.push(Box::new(Radix { tree, learns }));
+    }
+    let config = TableConfig::with_size(bytes);
+    let set = RwLock::new(BTreeSet::<Handle<Text, u64>>::new());
+    let tree = Tree::<[u8], Handle<Text, u64>>::new().map_err(machine_error)?;
+    let (set, tree) = (Map::new(set, &config), Map::new(tree, &config));
+    let (set, tree) = (set.map_err(machine_error)?, tree.map_err(machine_error)?);
+    for (key, record) in entries()? {
+        set.insert(key.clone(), record);
+        tree.insert(key.clone(), record);
+    }
+    all.push(Box::new(Behind(set)));
+    all.push(Box::new(Behind(tree)));
+    Ok(all)
+}
+
+pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    session.announce(parameters.sources.len() * parameters.skews.len() * (2 + session.runs()));
+    for source in &parameters.sources {
+        match source.keys()? {
+            Ok(keys) => measure_source(parameters, &source.name, &keys, session)?,
+            // The data is not part of this repository.
+            Err(absent) => NAMES.iter().for_each(|name| session.skip(name, absent.to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn measure_source(
+    parameters: &Parameters,
+    source: &str,
+    keys: &[Text],
+    session: &mut Session,
+) -> Result<(), ExperimentError> {
+    let distinct: HashSet<&Text> = keys.iter().collect();
+    if distinct.len() != keys.len() {
+        return Err(machine_error(format!("{source}: a key is there twice")));
+    }
+    let count = keys.len() as u64;
+    for &skew in &parameters.skews {
+        session.begin(format!("{source}: growing"));
+        // For each skew anew: what one has learnt the next must not know.
+        let all = fill(keys, parameters.bytes)?;
+        session.end();
+        let point = format!("{source}, {}", name_skew(skew));
+        for (name, texts) in NAMES.iter().zip(&all) {
+            if let Some(memory) = texts.memory() {
+                session.record(name, &point, "nodes", "B/key", memory.node_bytes() as f64 / count as f64);
+                session.record(name, &point, "leaves", "B/key", memory.leaf_bytes as f64 / count as f64);
+            }
+        }
+        session.begin(format!("{point}: warming up"));
+        let records = Popularity::permuted(count, skew, DRAWN).map_err(machine_error)?;
+        let mut random = generator::seeded(DRAWN);
+        let mut draw = |requests| Requests::of(keys, (0..requests).map(|_| records.sample(&mut random)));
+        let seen = draw(parameters.warm_up);
+        for (name, texts) in NAMES.iter().zip(&all) {
+            texts.learn(true);
+            ask(name, &**texts, Call::Single, &seen, seen.expected)?;
+            texts.learn(false);
+        }
+        session.end();
+        for run in 0..session.runs() {
+            session.begin(format!("{point}: run {} of {}", run + 1, session.runs()));
+            // Others for each call: a table would know what it has just been asked for.
+            let operations =
+                [parameters.operations, parameters.operations, parameters.operations.div_ceil(RANGE)];
+            measure_run(&all, &operations.map(&mut draw), run, &point, session)?;
+            session.end();
+        }
+    }
+    Ok(())
+}
+
+fn measure_run(
+    all: &[Box<dyn Texts>],
+    drawn: &[Requests; 3],
+    run: usize,
+    point: &str,
+    session: &mut Session,
+) -> Result<(), ExperimentError> {
+    // What the standard library's tree shows is right.
+    let shown = all[0].ask(Call::Range, &drawn[2]).expect("it has an order");
+    let mut single = None;
+    for (call, requests) in Call::ALL.into_iter().zip(drawn) {
+        let expected = if call == Call::Range { shown } else { requests.expected };
+        let mut rates = vec![None; all.len()];
+        for turn in turns(all.len(), run) {
+            if let Some(time) = ask(NAMES[turn], &*all[turn], call, requests, expected)? {
+                rates[turn] = Some(requests.ends.len() as f64 / time.as_secs_f64().max(1e-9));
+            }
+        }
+        let (metric, times) = call.metrics();
+        let beside = match call {
+            // The first has no batches.
+            Call::Batch => single,
+            Call::Single | Call::Range => rates[0],
+        };
+        if call == Call::Single {
+            single = rates[0];
+        }
+        for (name, rate) in NAMES.iter().zip(&rates).filter_map(|(name, rate)| Some((name, (*rate)?))) {
+            session.record(name, point, metric, "M/s", rate / 1e6);
+            if let Some(first) = beside {
+                session.record(name, point, times, "x", rate / first);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes requests on a thread of its own: how long that took.
+pub(super) fn ask(
+    name: &str,
+    texts: &dyn Texts,
+    call: Call,
+    requests: &Requests,
+    expected: u64,
+) -> Result<Option<Duration>, ExperimentError> {
+    let ask = |_| {
+        let watch = Stopwatch::start();
+        (texts.ask(call, requests), watch.elapsed())
+    };
+    match in_parallel(1, ask).map_err(machine_error)?[0] {
+        (None, _) => Ok(None),
+        (Some(found), time) if found == expected => Ok(Some(time)),
+        (Some(found), _) => {
+            let found = format!("records that sum up to {found} instead of {expected}");
+            Err(ExperimentError::WrongAnswer { what: name.to_owned(), found })
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Kind `art-peers`: the adaptive radix tree, shared and owned, beside other ordered maps.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `trees` | the trees, and what they are asked |
+//!
+//! In each run, for each number of keys, all trees are made anew and filled in the same random order, part by part in
+//! turn. Then they are asked, in turn again: for keys drawn uniformly or by a Zipfian law that is strewn over all records,
+//! one by one and in batches, and for ranges. Every loop has a warm-up with other keys of the same law, and every answer is
+//! checked. A ratio is of one turn, in which the trees were asked for the same keys one directly after the other.
+//!
+//! All trees live in regular pages of 4 KiB: ours by their configuration, the others because the C library, left to
+//! itself, asks for none larger where the kernel waits to be asked. The share of huge pages is recorded.
+
+mod trees;
+
+use lab::experiment::{ExperimentError, Session};
+use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, turns};
+use rand::distr::Distribution;
+use serde::Deserialize;
+use workload::generator;
+use workload::popularity::Popularity;
+
+use self::trees::{Kind, Ordered, number};
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// Numbers of keys.
+    sizes: Vec<Size>,
+    /// Zipfian exponents of lookups; zero is uniform.
+    skews: Vec<f64>,
+    /// Numbers of threads.
+    threads: Vec<usize>,
+    /// Lookups of one thread in one timed part.
+    lookups: usize,
+    /// Range scans in one timed part.
+    scans: usize,
+    /// The trees.
+    trees: Vec<Kind>,
+}
+
+/// A number of keys, and what it is called: a quick run has fewer under the same name.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Size {
+    name: String,
+    keys: u64,
+}
+
+/// Warm-ups are this part of what is timed.
+const WARM_UP: usize = 10;
+/// Parts in which a tree is filled.
+const PARTS: u64 = 16;
+/// Which permutation tells the record of a rank.
+const PLACES: u64 = 29;
+
+/// A tree and its name.
+struct Contestant {
+    kind: Kind,
+    tree: Box<dyn Ordered>,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// [`ExperimentError`]: the machine has too few cores or too little memory, or a tree answered wrongly.
+pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    let Parameters { sizes, skews, threads, .. } = parameters;
+    session.announce(sizes.len() * session.runs() * (2 + skews.len() * threads.len()));
+    for size in sizes {
+        let kinds = those_with_room(parameters, size, session);
+        for run in 0..session.runs() {
+            session.begin(format!("{}, run {} of {}: filling", size.name, run + 1, session.runs()));
+            let contestants = fill(size, &kinds, run, session)?;
+            session.end();
+            for (law, &skew) in skews.iter().enumerate() {
+                for &threads in threads {
+                    let point = format!("{}, {}, {}", size.name, name_law(skew), name_threads(threads));
+                    session.begin(format!("{point}, run {} of {}", run + 1, session.runs()));
+                    let seed = (run * skews.len() + law) as u64;
+                    look_up(parameters, size, &contestants, skew, threads, (run, seed), &point, session)?;
+                    session.end();
+                }
+            }
+            session.begin(format!("{}, run {} of {}: scanning", size.name, run + 1, session.runs()));
+            scan(parameters, size, &contestants, run, session)?;
+            session.end();
+        }
+    }
+    Ok(())
+}
+
+fn name_law(skew: f64) -> String {
+    if skew == 0.0 { "uniform".into() } else { format!("zipf {skew}") }
+}
+
+/// The trees for which there is memory beside those named before them; the others are said to be skipped.
+fn those_with_room(parameters: &Parameters, size: &Size, session: &mut Session) -> Vec<Kind> {
+    let mut left = available_memory();
+    let fits = |kind: &&Kind| {
+        let needed = kind.bytes() * size.keys;
+        let fits = left.is_none_or(|left| left >= needed);
+        if fits {
+            left = left.map(|left| left - needed);
+        } else {
+            let reason = format!(
+                "{} need about {:.1} GB, and {:.1} GB are left",
+                size.name,
+                needed as f64 / 1e9,
+                left.unwrap_or_default() as f64 / 1e9
+            );
+            session.skip(kind.name(), reason);
+        }
+        fits
+    };
+    parameters.trees.iter().filter(fits).copied().collect()
+}
+
+/// Bytes that programs can still have without swapping; `None` where the kernel does not tell.
+fn available_memory() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
+
+fn machine_error(error: impl std::fmt::Display) -> ExperimentError {
+    ExperimentError::Machine(error.to_string())
+}
+
+/// Makes the trees, and fills them from one thread, part by part in turn.
+fn fill(
+    size: &Size,
+    kinds: &[Kind],
+    run: usize,
+    session: &mut Session,
+) -> Result<Vec<Contestant>, ExperimentError> {
+    let mut contestants = Vec::new();
+    for &kind in kinds {
+        contestants.push(Contestant { kind, tree: kind.make().map_err(ExperimentError::Machine)? });
+    }
+    let mut seconds = vec![0.0; kinds.len()];
+    let mut memory = vec![Resident::default(); kinds.len()];
+    for part in 0..PARTS {
+        let records = size.keys * part / PARTS..size.keys * (part + 1) / PARTS;
+        for turn in turns(kinds.len(), run + part as usize) {
+            let before = Resident::now();
+            let contestant = std::sync::Mutex::new(&mut contestants[turn]);
+            let filled = in_parallel(1, |_| {
+                let mut contestant = contestant.lock().expect("nobody else has it");
+                let watch = Stopwatch::start();
+                let new = contestant.tree.insert_each(records.clone());
+                (new, watch.elapsed().as_secs_f64())
+            });
+            let (new, taken) = filled.map_err(machine_error)?[0];
+            seconds[turn] += taken;
+            let grown = Resident::now().since(before);
+            memory[turn].bytes += grown.bytes;
+            memory[turn].huge += grown.huge;
+            if new != records.end - records.start {
+                let found = format!("{new} new keys of {}", records.end - records.start);
+                return Err(ExperimentError::WrongAnswer { what: kinds[turn].name().into(), found });
+            }
+        }
+    }
+    let rates: Vec<f64> = seconds.iter().map(|seconds| size.keys as f64 / seconds.max(1e-9)).collect();
+    record(session, &contestants, &size.name, "inserts", &rates);
+    for (kind, memory) in kinds.iter().zip(memory) {
+        let bytes = memory.bytes as f64 / size.keys as f64;
+        session.record(kind.name(), &size.name, "memory per key", "B", bytes);
+        session.record_pages(kind.name(), memory.pages());
+    }
+    Ok(contestants)
+}
+
+/// Records the rates of all contestants, operations a second, and how many times those of others the rates of ours are.
+fn record(session: &mut Session, contestants: &[Contestant], point: &str, metric: &str, rates: &[f64]) {
+    for (ours, &rate) in contestants.iter().zip(rates) {
+        session.record(ours.kind.name(), point, metric.to_owned(), "M/s", rate / 1e6);
+        let others = contestants.iter().zip(rates).filter(|(other, _)| !other.kind.is_ours());
+        for (other, other_rate) in others.filter(|_| ours.kind.is_ours()) {
+            let metric = format!("{metric}, times {}", other.kind.name());
+            session.record(ours.kind.name(), point, metric, "x", rate / other_rate);
+        }
+    }
+}
+
+/// Lets the trees take turns at the same lookups.
+#[expect(clippy::too_many_arguments, reason = "a point of an experiment has as many sides")]
+fn look_up(
+    parameters: &Parameters,
+    size: &Size,
+    contestants: &[Contestant],
+    skew: f64,
+    threads: usize,
+    (run, seed): (usize, u64),
+    point: &str,
+    session: &mut Session,
+) -> Result<(), ExperimentError> {
+    let records = Popularity::permuted(size.keys, skew, PLACES).map_err(machine_error)?;
+    let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
+    let mut draw = |count: usize| -> Vec<Asked> {
+        randoms.iter_mut().map(|random| Asked::new(&records, random, count)).collect()
+    };
+    let (warm_up, timed) = (draw((parameters.lookups / WARM_UP).max(1)), draw(parameters.lookups));
+    let mut rates = vec![0.0; contestants.len()];
+    for turn in turns(contestants.len(), run) {
+        let Contestant { kind, tree } = &contestants[turn];
+        let one_by_one = |keys: &[u64]| tree.get_each(keys);
+        ask(kind.name(), one_by_one, &warm_up)?;
+        rates[turn] = ask(kind.name(), one_by_one, &timed)?;
+        if tree.get_in_batches(&[]).is_some() {
+            let in_batches = |keys: &[u64]| tree.get_in_batches(keys).unwrap_or_default();
+            ask(kind.name(), in_batches, &warm_up)?;
+            let rate = ask(kind.name(), in_batches, &timed)?;
+            session.record(kind.name(), point, "lookups in batches", "M/s", rate / 1e6);
+            session.record(kind.name(), point, "batches, times single", "x", rate / rates[turn]);
+        }
+    }
+    record(session, contestants, point, "lookups", &rates);
+    Ok(())
+}
+
+/// Keys that one thread asks for, and what their values sum up to.
+struct Asked {
+    keys: Vec<u64>,
+    expected: u64,
+}
+
+impl Asked {
+    fn new(records: &Popularity, random: &mut generator::Xoshiro256PlusPlus, count: usize) -> Asked {
+        let mut expected: u64 = 0;
+        let draw = |_| {
+            let record = records.sample(random);
+            expected = expected.wrapping_add(record);
+            number(record)
+        };
+        let keys = (0..count).map(draw).collect();
+        Asked { keys, expected }
+    }
+}
+
+/// Lookups a second, of all threads together; each has its own keys.
+fn ask(name: &str, call: impl Fn(&[u64]) -> u64 + Sync, asked: &[Asked]) -> Result<f64, ExperimentError> {
+    let answers = in_parallel(asked.len(), |thread| {
+        let watch = Stopwatch::start();
+        let found = call(&asked[thread].keys);
+        (found, watch.elapsed().as_secs_f64())
+    });
+    let mut rate = 0.0;
+    for (asked, (found, seconds)) in asked.iter().zip(answers.map_err(machine_error)?) {
+        if found != asked.expected {
+            let found = format!("values that sum up to {found} instead of {}", asked.expected);
+            return Err(ExperimentError::WrongAnswer { what: name.into(), found });
+        }
+        rate += asked.keys.len() as f64 / seconds.max(1e-9);
+    }
+    Ok(rate)
+}
+
+/// Lets the trees take turns at the same range scans, from keys drawn uniformly. All must show the same.
+fn scan(
+    parameters: &Parameters,
+    size: &Size,
+    contestants: &[Contestant],
+    run: usize,
+    session: &mut Session,
+) -> Result<(), ExperimentError> {
+    let records = Popularity::uniform(size.keys).map_err(machine_error)?;
+    let mut random = generator::seeded(run as u64);
+    let warm_up = Asked::new(&records, &mut random, (parameters.scans / WARM_UP).max(1)).keys;
+    let timed = Asked::new(&records, &mut random, parameters.scans).keys;
+    let mut rates = vec![0.0; contestants.len()];
+    let mut shown = vec![0; contestants.len()];
+    for turn in turns(contestants.len(), run) {
+        let scanned = in_parallel(1, |_| {
+            contestants[turn].tree.scan_each(&warm_up);
+            let watch = Stopwatch::start();
+            let sum = contestants[turn].tree.scan_each(&timed);
+            (sum, watch.elapsed().as_secs_f64())
+        });
+        let (sum, seconds) = scanned.map_err(machine_error)?[0];
+        shown[turn] = sum;
+        rates[turn] = timed.len() as f64 / seconds.max(1e-9);
+    }
+    if let Some(differs) = shown.iter().position(|&sum| sum != shown[0]) {
+        let found = format!(
+            "ranges that sum up to {}, and {} ones to {}",
+            shown[differs],
+            contestants[0].kind.name(),
+            shown[0]
+        );
+        return Err(ExperimentError::WrongAnswer { what: contestants[differs].kind.name().into(), found });
+    }
+    record(session, contestants, &size.name, "scans of 100", &rates);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_answer_is_noticed() {
+        let mut half = Kind::BtreeMap.make().unwrap();
+        half.insert_each(0..50);
+        let call = |keys: &[u64]| half.get_each(keys);
+        let asked = |records: std::ops::Range<u64>| {
+            vec![Asked { expected: records.clone().sum(), keys: records.map(number).collect() }]
+        };
+        assert!(ask("half", call, &asked(0..50)).unwrap() > 0.0);
+        let wrong = ask("half", call, &asked(0..100)).unwrap_err();
+        assert!(wrong.to_string().contains("instead of"), "{wrong}");
+    }
+
+    #[test]
+    fn a_tree_that_does_not_fit_is_skipped() {
+        let parameters = Parameters {
+            sizes: vec![],
+            skews: vec![],
+            threads: vec![],
+            lookups: 1,
+            scans: 1,
+            trees: vec![Kind::Shared, Kind::Congee],
+        };
+        let mut session = Session::new(1, Session::progress_bar("test"));
+        let kinds = |keys, session: &mut Session| {
+            those_with_room(&parameters, &Size { name: "keys".into(), keys }, session)
+        };
+        assert_eq!(kinds(1000, &mut session), [Kind::Shared, Kind::Congee]);
+        let told = available_memory().is_some();
+        assert_eq!(kinds(1 << 50, &mut session).is_empty(), told);
+    }
+}
