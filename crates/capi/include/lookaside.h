@@ -236,7 +236,8 @@ void *SLB_get(struct SLB *b,
 // searches under a lock of the index that writers take too. Otherwise use lookaside_emit_ticket().
 //
 // # Safety
-// `entry` is an entry for the callbacks of `b`, alive, and what the index has.
+// `entry` is an entry for the callbacks of `b`, alive, and what the index has. This thread has the lock, or has called
+// lookaside_pin(), or is alone: others may resize.
 void SLB_emit(struct SLB *b,
               void *entry);
 
@@ -581,6 +582,18 @@ void lookaside_owned_get_counts(struct lookaside_owned *o, struct lookaside_coun
 // # Safety
 // `o` is NULL, or one of these.
 size_t lookaside_owned_occupancy(struct lookaside_owned *o);
+
+// The warmest entries: as lookaside_hottest(). NULL: 0.
+//
+// # Safety
+// As lookaside_hottest().
+size_t lookaside_owned_hottest(struct lookaside_owned *o, void **entries, uint8_t *temperatures, size_t most);
+
+// What the monitor has found: as lookaside_get_verdict().
+//
+// # Safety
+// As lookaside_get_verdict().
+void lookaside_owned_get_verdict(struct lookaside_owned *o, struct lookaside_verdict *verdict, size_t bytes);
 
 // Lets the monitor watch, or not: as lookaside_monitor().
 //

@@ -64,6 +64,7 @@ struct Shared {
     static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_resize(raw, size); }
     static void monitor(Raw* raw, bool watching) noexcept { lookaside_monitor(raw, watching); }
     static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_get_counts(raw, counts, sizeof *counts); }
+    static void verdict(Raw* raw, lookaside_verdict* verdict) noexcept { lookaside_get_verdict(raw, verdict, sizeof *verdict); }
 };
 
 struct Owned {
@@ -77,6 +78,9 @@ struct Owned {
     static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_owned_resize(raw, size); }
     static void monitor(Raw* raw, bool watching) noexcept { lookaside_owned_monitor(raw, watching); }
     static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_owned_get_counts(raw, counts, sizeof *counts); }
+    static void verdict(Raw* raw, lookaside_verdict* verdict) noexcept {
+        lookaside_owned_get_verdict(raw, verdict, sizeof *verdict);
+    }
 };
 
 // A buffer of either form.
@@ -150,6 +154,13 @@ public:
         lookaside_counts counts{};
         Form::counts(raw(), &counts);
         return counts;
+    }
+
+    /// What the monitor has found.
+    lookaside_verdict verdict() const noexcept {
+        lookaside_verdict verdict{};
+        Form::verdict(raw(), &verdict);
+        return verdict;
     }
 
 protected:
@@ -304,13 +315,6 @@ public:
     void retire(Entry* entry) noexcept {
         auto free = [](void* retired, void*) { delete static_cast<Entry*>(retired); };
         lookaside_retire(this->raw(), Base::pointer(entry), free, nullptr);
-    }
-
-    /// What the monitor has found.
-    lookaside_verdict verdict() const noexcept {
-        lookaside_verdict verdict{};
-        lookaside_get_verdict(this->raw(), &verdict, sizeof verdict);
-        return verdict;
     }
 };
 

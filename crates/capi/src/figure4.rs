@@ -64,7 +64,8 @@ pub unsafe extern "C" fn SLB_get(b: *mut SLB, key: *mut c_void) -> *mut c_void {
 /// searches under a lock of the index that writers take too. Otherwise use lookaside_emit_ticket().
 ///
 /// # Safety
-/// `entry` is an entry for the callbacks of `b`, alive, and what the index has.
+/// `entry` is an entry for the callbacks of `b`, alive, and what the index has. This thread has the lock, or has called
+/// lookaside_pin(), or is alone: others may resize.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SLB_emit(b: *mut SLB, entry: *mut c_void) {
     // SAFETY: the caller's promise.

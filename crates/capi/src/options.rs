@@ -102,7 +102,12 @@ impl From<&Config> for lookaside_options {
                 _ => LOOKASIDE_COUNT_NEVER,
             },
             newcomer: config.newcomer.into(),
-            pages: LOOKASIDE_PAGES_TRANSPARENT,
+            pages: match config.pages {
+                PageKind::Base => LOOKASIDE_PAGES_BASE,
+                PageKind::Huge2M => LOOKASIDE_PAGES_2M,
+                PageKind::Huge1G => LOOKASIDE_PAGES_1G,
+                _ => LOOKASIDE_PAGES_TRANSPARENT,
+            },
             indexes: 1,
             entry_bytes: 128,
             monitor: true,

@@ -14,7 +14,7 @@ use crate::handle::Handle;
 use crate::layout::lookaside_session;
 use crate::options::{fail, lookaside_options, made};
 use crate::session::Session;
-use crate::stats::{lookaside_counts, write_counts};
+use crate::stats::{lookaside_counts, lookaside_verdict, write_counts, write_hottest, write_verdict};
 
 /// A buffer that one thread has for itself. For `lookaside_inline.h` it is an SLB.
 #[derive(Debug)]
@@ -240,6 +240,38 @@ pub unsafe extern "C" fn lookaside_owned_occupancy(o: *mut lookaside_owned) -> u
     unsafe { owner(o) }.map_or(0, |owner| owner.handle.table().occupancy())
 }
 
+/// The warmest entries: as lookaside_hottest(). NULL: 0.
+///
+/// # Safety
+/// As lookaside_hottest().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lookaside_owned_hottest(
+    o: *mut lookaside_owned,
+    entries: *mut *mut c_void,
+    temperatures: *mut u8,
+    most: usize,
+) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { owner(o).map_or(0, |owner| write_hottest(&owner.handle, entries, temperatures, most)) }
+}
+
+/// What the monitor has found: as lookaside_get_verdict().
+///
+/// # Safety
+/// As lookaside_get_verdict().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lookaside_owned_get_verdict(
+    o: *mut lookaside_owned,
+    verdict: *mut lookaside_verdict,
+    bytes: usize,
+) {
+    // SAFETY: the caller's promise.
+    if let Some(owner) = unsafe { owner(o) } {
+        // SAFETY: the caller's promise.
+        unsafe { write_verdict(&owner.handle, verdict, bytes) };
+    }
+}
+
 /// Lets the monitor watch, or not: as lookaside_monitor().
 ///
 /// # Safety
@@ -249,6 +281,6 @@ pub unsafe extern "C" fn lookaside_owned_monitor(o: *mut lookaside_owned, watchi
     // SAFETY: the caller's promise.
     if let Some(Owner { handle, session }) = unsafe { owner(o) } {
         handle.shared.buffer.monitor(watching);
-        session.face.left.set(0);
+        session.end_turn();
     }
 }

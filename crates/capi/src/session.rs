@@ -251,6 +251,13 @@ impl Session {
         self.seat.counted(u64::from(taken).saturating_sub(misses + bypassed), misses, bypassed);
     }
 
+    /// Ends a turn before its time: the monitor is asked again at the next lookup.
+    pub(crate) fn end_turn(&self) {
+        self.gather();
+        self.face.left.set(0);
+        self.granted.set(0);
+    }
+
     /// Grants the lookups of another turn. What was counted has been gathered.
     pub(crate) fn begin_turn(&self) {
         let face = &self.face;

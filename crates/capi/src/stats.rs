@@ -123,7 +123,17 @@ pub unsafe extern "C" fn lookaside_hottest(
     most: usize,
 ) -> usize {
     // SAFETY: the caller's promise.
-    let Some(handle) = (unsafe { Handle::of(b) }) else { return 0 };
+    unsafe { Handle::of(b).map_or(0, |handle| write_hottest(handle, entries, temperatures, most)) }
+}
+
+/// # Safety
+/// The arrays have `most` elements each.
+pub(crate) unsafe fn write_hottest(
+    handle: &Handle,
+    entries: *mut *mut c_void,
+    temperatures: *mut u8,
+    most: usize,
+) -> usize {
     if entries.is_null() {
         return 0;
     }
@@ -150,7 +160,7 @@ pub unsafe extern "C" fn lookaside_monitor(b: *mut SLB, watching: bool) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
         handle.shared.buffer.monitor(watching);
-        session::of(handle).face.left.set(0);
+        session::of(handle).end_turn();
     }
 }
 
@@ -161,19 +171,27 @@ pub unsafe extern "C" fn lookaside_monitor(b: *mut SLB, watching: bool) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_get_verdict(b: *mut SLB, verdict: *mut lookaside_verdict, bytes: usize) {
     // SAFETY: the caller's promise.
-    if let Some(handle) = unsafe { Handle::of(b) }
-        && !verdict.is_null()
-    {
-        let found = handle.shared.buffer.verdict();
-        let all = lookaside_verdict {
-            gain: found.gain.unwrap_or(0.0),
-            trials: found.trials,
-            switches: found.switches,
-            watching: found.watching,
-            on: found.on,
-        };
-        let bytes = bytes.min(size_of::<lookaside_verdict>());
-        // SAFETY: the caller's promise; numbers, byte by byte.
-        unsafe { std::ptr::copy_nonoverlapping((&raw const all).cast::<u8>(), verdict.cast::<u8>(), bytes) };
+    if let Some(handle) = unsafe { Handle::of(b) } {
+        // SAFETY: the caller's promise.
+        unsafe { write_verdict(handle, verdict, bytes) };
     }
+}
+
+/// # Safety
+/// `verdict` is NULL, or points to `bytes` bytes.
+pub(crate) unsafe fn write_verdict(handle: &Handle, verdict: *mut lookaside_verdict, bytes: usize) {
+    if verdict.is_null() {
+        return;
+    }
+    let found = handle.shared.buffer.verdict();
+    let all = lookaside_verdict {
+        gain: found.gain.unwrap_or(0.0),
+        trials: found.trials,
+        switches: found.switches,
+        watching: found.watching,
+        on: found.on,
+    };
+    let bytes = bytes.min(size_of::<lookaside_verdict>());
+    // SAFETY: the caller's promise; numbers, byte by byte.
+    unsafe { std::ptr::copy_nonoverlapping((&raw const all).cast::<u8>(), verdict.cast::<u8>(), bytes) };
 }

@@ -55,7 +55,7 @@ pub enum CounterPolicy {
 }
 
 impl CounterPolicy {
-    /// How many of 2^32 hits count, less one: which ones is decided before the bucket is looked at ([`crate::buffer`]), since
+    /// How many of 2^32 hits count, less one: which ones is decided before the bucket is looked at ([`crate::seat`]), since
     /// a branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up the lookups behind
     /// this one.
     pub(crate) fn counted(self) -> u32 {

@@ -340,12 +340,17 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Found<'_, K, V> {
     }
 }
 
-/// Asks for the lines of an entry that a hit will read: the first, where the key is.
+/// Asks for the lines of an entry that a hit will read: the first, where the key is, and the last of a value that is not large.
+/// It may begin anywhere in its first line.
 #[inline(always)]
 pub(crate) fn prefetch<K, V>(pointer: Pointer) {
     let entry = std::ptr::with_exposed_provenance::<Entry<K, V>>(pointer.address() as usize);
     pages::prefetch(entry);
-    if size_of::<K>() + size_of::<V>() > 64 {
+    let bytes = size_of::<K>() + size_of::<V>();
+    if bytes > 64 {
         pages::prefetch(entry.cast::<u8>().wrapping_add(64));
+    }
+    if (1..=128).contains(&bytes) {
+        pages::prefetch(entry.cast::<u8>().wrapping_add(bytes - 1));
     }
 }

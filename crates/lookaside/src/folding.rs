@@ -9,7 +9,7 @@
 //! 24 bytes take three of them, inlined. It is seeded anew for each map: who does not know the seed cannot choose keys that
 //! crowd one bucket.
 //!
-//! Rejected: *foldhash* itself, which calls a function for keys of more than 16 bytes. A hit has some ninety instructions, the
+//! Rejected: *foldhash* itself, which calls a function for keys of more than 16 bytes. A hit has some seventy instructions; the
 //! call and what it does are forty of them, and hits overlap in the processor only as far as its window of some hundred
 //! instructions reaches: it took a fifth of the throughput of hits that miss the caches.
 

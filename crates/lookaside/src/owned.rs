@@ -289,6 +289,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
                 misses += 1;
             }
         }
+        if misses == 0 {
+            return;
+        }
         let mut found = [None; GROUP];
         self.index().find_many(&sought[..misses], &self.token(), &mut found[..misses]);
         for (&i, found) in missed[..misses].iter().zip(found) {
@@ -305,19 +308,43 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         K: Hash,
         I: Store<K, V>,
     {
+        self.store(key, value).ok()
+    }
+
+    /// Puts an entry in, and gives back the one that it replaced; or else a share in the new one.
+    fn store(&mut self, key: K, value: V) -> Result<Removed<K, V>, Handle<K, V>>
+    where
+        K: Hash,
+        I: Store<K, V>,
+    {
         self.bury();
         let hash = hash_of(&self.hasher, &key);
         let handle = Handle::new(key, value, hash, Arc::clone(&self.graveyard) as Arc<dyn Reclaim>);
         let pointer = handle.pointer();
         let cleared = self.ownership.clear(self.buffer(), hash);
-        let old = self.index.as_mut().expect("there while the map is").replace(handle);
-        // Should the index have dropped it, it waits in the graveyard, and is forgotten before it is freed.
+        let old = self.index.as_mut().expect("there while the map is").replace(handle.clone());
         if cleared > 0
             && let Some(pointer) = pointer
         {
             self.ownership.put(self.buffer(), hash, pointer);
         }
-        old.map(Removed)
+        old.map(Removed).ok_or(handle)
+    }
+
+    /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back what
+    /// it was given.
+    ///
+    /// # Errors
+    /// The key and the value, if the map has no such key.
+    pub fn replace(&mut self, key: K, value: V) -> Result<Removed<K, V>, (K, V)>
+    where
+        K: Hash,
+        I: Store<K, V> + Find<K, K, V>,
+    {
+        if self.index().find(&key, &self.token()).is_none() {
+            return Err((key, value));
+        }
+        Ok(self.store(key, value).unwrap_or_else(Removed))
     }
 
     /// Takes an entry out.

@@ -1,5 +1,5 @@
 //! Cheap random numbers for decisions that nobody can profit from guessing: which emission is sampled, which counter is
-//! lowered. A Weyl sequence, mixed by one multiplication: six instructions, which matters where a hit has a hundred.
+//! lowered. A Weyl sequence, mixed by one multiplication: six instructions, which matters where a hit has seventy.
 //! One thread owns it.
 
 use std::cell::Cell;

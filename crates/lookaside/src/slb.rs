@@ -15,6 +15,8 @@
 
 use atomics::{AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
+
 use crate::bucket::{Bucket, SLOTS};
 use crate::config::{Admission, Config, CreateError, lines_of};
 use crate::lines::{Lines, line};
@@ -33,7 +35,8 @@ pub struct Slb {
     buckets: Lines<Bucket>,
     log: Option<LogTable>,
     /// Slots in use. Emissions count what they fill, invalidations what they clear.
-    filled: AtomicUsize,
+    /// In a line of its own: every hit reads what is beside it.
+    filled: CachePadded<AtomicUsize>,
     config: Config,
     /// An emission is logged, or enters, if a random number is below this.
     sampled_below: u64,
@@ -93,7 +96,7 @@ impl Parameters for Config {
         Ok(Slb {
             buckets: Slb::lines(lines_of(self.size)?, self)?,
             log,
-            filled: AtomicUsize::new(0),
+            filled: CachePadded::new(AtomicUsize::new(0)),
             config: self.clone(),
             // Saturates: a share of one is u64::MAX.
             sampled_below: (sampling * (u64::MAX as f64)) as u64,

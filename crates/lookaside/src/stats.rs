@@ -7,7 +7,7 @@ use crate::table::Emission;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// What has happened so far, as far as the threads have told: each tells when it leaves, and every so often.
+        /// What has happened so far, as far as the threads have told: each tells when its visit ends or is refreshed.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct Counts {
             $($(#[$doc])* pub $name: u64,)*

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! * A set is chosen by bits of the hash; the 12-bit sub-integer is compared with another part of it, its highest bits.
-//! * A hit raises the row's 4-bit counter with probability 2^-x, x being what it is; so it is full after about 2^17 hits
-//!   (section III-E).
+//! * A hit raises the row's 4-bit counter with probability 2^-x, x being what it is; so it is full after about 2^15 hits, and stays so
+//!   (section III-E, which lets it overflow, and says 2^17).
 //! * Every miss is inserted, over the row of the smallest counter. There is no log.
 //! * The second word is the page-table entry, which only the hardware can use; in software it is room that is lost. It stays,
 //!   so that what the table costs in cache lines is what the paper measured.

@@ -32,8 +32,9 @@
 //! * The entry is retired after the slots are cleared and the word is closed. A reader that loaded the pointer before pinned
 //!   its epoch earlier still, so the entry outlives it.
 //!
-//! No user code runs while an emission holds a word. During a write, the index is changed under it: an index must not look
-//! keys up in its own map, or a write of the same stripe would wait for itself.
+//! No user code runs while an emission holds a word. During a write, the index is changed under it: an index must not use its
+//! own map, nor write to another one behind the same buffer, or a write of the same stripe would wait for itself. Of indexes that
+//! share a buffer each has its part of the stripes only if there are more than four: 16 of them, with 256.
 //!
 //! # Memory model
 //!

@@ -55,9 +55,10 @@ struct Options {
 /// The definitions that are run where none is named.
 const INDEX: [&str; 3] = ["index-largest", "peers-index", "peers-index-small"];
 const INDEX_IN_PLAIN_MEMORY: [&str; 2] = ["index-largest", "peers-index-plain-malloc"];
-const LOOKASIDE: [&str; 6] = [
+const LOOKASIDE: [&str; 7] = [
     "slb-peers-bars",
     "slb-cpp-bars",
+    "slb-side-by-side",
     "slb-peers-figure7",
     "slb-peers-figure12a",
     "slb-peers-loses",

@@ -97,6 +97,8 @@ static void nothing(void) {
     lookaside_owned_get_counts(NULL, &counts, sizeof counts);
     CHECK(lookaside_owned_occupancy(NULL) == 0);
     lookaside_owned_monitor(NULL, true);
+    lookaside_owned_get_verdict(NULL, &verdict, sizeof verdict);
+    CHECK(verdict.trials == UINT64_MAX && lookaside_owned_hottest(NULL, entries, NULL, 1) == 0);
 
     /* The same with a buffer, but no key or entry. */
     SLB *b = SLB_create(SIZE, match, hash, hash);
@@ -405,8 +407,18 @@ static void owned(void) {
         lookaside_owned_emit_key(o, &key, &records[i]);
     }
     lookaside_counts counts;
+    /* In the middle of a turn: what it was granted and did not use is no hit. */
+    lookaside_owned_monitor(o, true);
     lookaside_owned_get_counts(o, &counts, sizeof counts);
     CHECK(counts.hits == RECORDS * 4 && counts.misses == RECORDS * 3 && lookaside_owned_occupancy(o) == RECORDS);
+    lookaside_verdict verdict;
+    lookaside_owned_get_verdict(o, &verdict, sizeof verdict);
+    CHECK(verdict.watching && verdict.on && verdict.trials == 0);
+    void *warmest = NULL;
+    CHECK(lookaside_owned_hottest(o, &warmest, NULL, 1) == 1 && warmest != NULL);
+    lookaside_owned_monitor(o, false);
+    lookaside_owned_get_verdict(o, &verdict, sizeof verdict);
+    CHECK(!verdict.watching && verdict.on);
     uint64_t key = 3;
     CHECK(lookaside_owned_resize(o, 2 * SIZE) && lookaside_owned_get(o, &key) == NULL && !lookaside_owned_resize(o, 0));
     lookaside_owned_emit(o, &records[3]);
@@ -419,6 +431,14 @@ static void monitor(void) {
     lookaside_verdict verdict;
     lookaside_get_verdict(b, &verdict, sizeof verdict);
     CHECK(verdict.watching && verdict.on && verdict.trials == 0);
+    /* Told in the middle of a turn: what it was granted and did not use is no hit. */
+    uint64_t absent = 0;
+    lookaside_counts told;
+    CHECK(SLB_get(b, &absent) == NULL);
+    lookaside_monitor(b, false);
+    lookaside_monitor(b, true);
+    lookaside_get_counts(b, &told, sizeof told);
+    CHECK(told.hits == 0 && told.misses == 1 && told.bypassed == 0);
     /* An index that answers at once, before which a table can only lose: sooner or later it is switched off. */
     volatile int answer = 0;
     bool off = false;

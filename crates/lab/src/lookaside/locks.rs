@@ -68,17 +68,16 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     Ok(())
 }
 
-/// Hashes whose stripes, bits 32 and up, are of this thread, or any.
+/// Hashes whose stripes, bits 52 to 61, are of this thread, or any.
 fn draw(taken: Taken, thread: usize, threads: usize, pairs: usize) -> Vec<u64> {
     let random = lookaside::Random::new(thread as u64);
     let draw = |_| {
-        let hash = random.next();
         let stripe = match taken {
             // Of 1024 stripes as many as fit evenly.
-            Taken::OwnLocks => hash % (1024 / threads as u64) * threads as u64 + thread as u64,
-            Taken::AnyLocks | Taken::Tickets => hash % 1024,
+            Taken::OwnLocks => random.below(1024 / threads as u32) * threads as u32 + thread as u32,
+            Taken::AnyLocks | Taken::Tickets => random.below(1024),
         };
-        stripe << 32
+        u64::from(stripe) << 52
     };
     (0..pairs).map(draw).collect()
 }
@@ -100,4 +99,19 @@ fn take(buffer: &Buffer<Slb>, taken: Taken, hashes: &[u64]) -> f64 {
         }
     }
     hashes.len() as f64 / watch.elapsed().as_secs_f64().max(1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_take_stripes_of_their_own_or_all_of_them() {
+        let drawn = |taken, thread| -> std::collections::BTreeSet<usize> {
+            draw(taken, thread, 2, 50_000).into_iter().map(Buffer::<Slb>::stripe_of).collect()
+        };
+        let (first, second) = (drawn(Taken::OwnLocks, 0), drawn(Taken::OwnLocks, 1));
+        assert!(first.is_disjoint(&second) && first.len() == 512 && second.len() == 512);
+        assert_eq!(drawn(Taken::AnyLocks, 0).len(), 1024);
+    }
 }

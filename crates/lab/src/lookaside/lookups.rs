@@ -4,6 +4,8 @@
 //! of the records are asked for, and how large the table is), the tables are emptied and warmed with the same draws, and all
 //! take turns, run by run: each is asked for records drawn anew, and never for those that warmed it. A ratio is of one
 //! turn. Where not everything fits the memory at once (`together = false`), one form after the other is made and measured.
+//! Where indexes are to be compared with each other (`side_by_side = true`), all of them take turns: a machine that others share
+//! changes its speed from minute to minute.
 //!
 //! Alone is the index as its users have it: its natural map with its usual hash, called directly, one key at a time. What a
 //! ratio says is what putting a table in front is worth, batches included.
@@ -54,7 +56,10 @@ pub struct Parameters {
     /// All forms of an index at once in memory.
     #[serde(default = "yes")]
     together: bool,
-    /// Also measure what the machine can do.
+    /// All forms of all indexes at once in memory.
+    #[serde(default)]
+    side_by_side: bool,
+    /// Also measure, in each run, what the machine can do.
     #[serde(default)]
     machine: bool,
 }
@@ -211,8 +216,29 @@ struct Part {
     run: usize,
 }
 
-/// Requests a second, by form (and the machine, after the last one), whether in batches, and part.
+/// Requests a second, by place (or [`MACHINE_PLACES`]), whether in batches, and part.
 type Rates = BTreeMap<(usize, bool, Part), f64>;
+
+/// A form of an index. Places are numbered index by index, and in each in the order of the definition's forms.
+#[derive(Clone, Copy)]
+struct Place<'e, const N: usize> {
+    number: usize,
+    entrant: &'e Entrant<N>,
+    form: Form,
+}
+
+/// What stands there.
+struct Standing<'e, const N: usize> {
+    place: Place<'e, N>,
+    contestant: Box<dyn Contestant<N>>,
+}
+
+/// What is read to see what the machine can do.
+struct Machine {
+    regions: Regions,
+    /// As [`MACHINE`].
+    draws: [Draws; 2],
+}
 
 struct Experiment<'e> {
     parameters: &'e Parameters,
@@ -227,6 +253,8 @@ const WARM_UP: usize = 10;
 /// Keys drawn at once while warming up.
 const AT_ONCE: usize = 1 << 20;
 /// The names of the loops that nothing is faster than.
+const MACHINE_PLACES: [usize; 2] = [usize::MAX - 1, usize::MAX];
+/// As above.
 const MACHINE: [&str; 2] = ["the machine, lines all alike", "the machine, lines as popular as records"];
 
 impl<'e> Experiment<'e> {
@@ -273,20 +301,26 @@ impl<'e> Experiment<'e> {
         if self.threads.is_empty() {
             return Ok(());
         }
-        let together = if parameters.together { parameters.forms.len() } else { 1 };
-        let groups: Vec<&[Form]> = parameters.forms.chunks(together).collect();
-        self.session.announce(
-            chosen.len() * groups.len() * (1 + parameters.points.len() * (1 + self.session.runs())),
-        );
-        let machine = if parameters.machine { self.measure_machine()? } else { Rates::new() };
-        for entrant in chosen {
-            let mut rates = machine.clone();
-            let mut first = 0;
-            for forms in &groups {
-                self.measure_group(entrant, forms, first, &mut rates)?;
-                first += forms.len();
+        let forms = parameters.forms.len();
+        let places: Vec<Place<'_, N>> = chosen
+            .iter()
+            .flat_map(|&entrant| parameters.forms.iter().map(move |&form| (entrant, form)))
+            .enumerate()
+            .map(|(number, (entrant, form))| Place { number, entrant, form })
+            .collect();
+        let together = match (parameters.side_by_side, parameters.together) {
+            (true, _) => places.len().max(1),
+            (false, true) => forms,
+            (false, false) => 1,
+        };
+        let groups = places.chunks(together);
+        self.session.announce(groups.len() * (1 + parameters.points.len() * (1 + self.session.runs())));
+        let mut rates = Rates::new();
+        for group in groups {
+            self.measure_group(group, &mut rates)?;
+            for last in group.iter().filter(|place| place.number % forms == forms - 1) {
+                self.record(last.entrant.name, last.number + 1 - forms, &rates);
             }
-            self.record(entrant.name, &rates);
         }
         Ok(())
     }
@@ -318,32 +352,37 @@ impl<'e> Experiment<'e> {
 
     fn measure_group<const N: usize>(
         &mut self,
-        entrant: &Entrant<N>,
-        forms: &[Form],
-        first: usize,
+        group: &[Place<'_, N>],
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
         let parameters = self.parameters;
-        self.session.begin(format!("filling {}", entrant.name));
-        let mut contestants = Vec::new();
-        for (number, &form) in forms.iter().enumerate() {
-            if let Some(contestant) = self.make(entrant, form)? {
-                contestants.push((first + number, form, contestant));
+        let mut names: Vec<_> = group.iter().map(|place| place.entrant.name).collect();
+        names.dedup();
+        let names = names.join(", ");
+        self.session.begin(format!("filling {names}"));
+        let mut standing = Vec::new();
+        for &place in group {
+            if let Some(contestant) = self.make(place.entrant, place.form)? {
+                standing.push(Standing { place, contestant });
             }
         }
         self.session.end();
         for (at, point) in parameters.points.iter().enumerate() {
             let draws =
                 Draws::new(parameters.records as u64, point.range, parameters.uniform, self.partitions())?;
-            self.session.begin(format!("{}: warming up for {}", entrant.name, point.name));
-            self.warm(&mut contestants, &draws, point.bytes)?;
+            self.session.begin(format!("{names}: warming up for {}", point.name));
+            self.warm(&mut standing, &draws, point.bytes)?;
+            let machine = if parameters.machine { Some(self.machine(point)?) } else { None };
             self.session.end();
             for run in 0..self.session.runs() {
-                self.session.begin(format!("{}: {}", entrant.name, point.name));
+                self.session.begin(format!("{names}: {}", point.name));
                 for &threads in &self.threads.clone() {
                     for &sets in &parameters.sets {
                         let part = Part { point: at, threads, sets, run };
-                        self.measure_part(entrant.name, &contestants, &draws, part, rates)?;
+                        self.measure_part(&standing, &draws, part, rates)?;
+                    }
+                    if let Some(machine) = &machine {
+                        self.measure_machine(machine, Part { point: at, threads, sets: 0, run }, rates)?;
                     }
                 }
                 self.session.end();
@@ -355,11 +394,11 @@ impl<'e> Experiment<'e> {
     /// Empties all tables and warms them with the same draws.
     fn warm<const N: usize>(
         &mut self,
-        contestants: &mut [(usize, Form, Box<dyn Contestant<N>>)],
+        standing: &mut [Standing<'_, N>],
         draws: &Draws,
         bytes: usize,
     ) -> Result<(), ExperimentError> {
-        for (_, _, contestant) in &mut *contestants {
+        for Standing { contestant, .. } in &mut *standing {
             contestant.resize(bytes).map_err(|error| ExperimentError::Machine(error.to_string()))?;
         }
         self.drawn += 1;
@@ -370,9 +409,9 @@ impl<'e> Experiment<'e> {
                 let lookups: Lookups<N> = draws.lookups(thread, left.min(AT_ONCE), &mut random);
                 left -= lookups.keys.len();
                 // An index alone has nothing to warm but the processor's caches.
-                let warmed = contestants.iter().filter(|(_, form, _)| *form != Form::Alone);
-                warmed.for_each(|(_, _, contestant)| {
-                    contestant.get(thread, Call::Single, &lookups.keys, &[]);
+                let warmed = standing.iter().filter(|standing| standing.place.form != Form::Alone);
+                warmed.for_each(|standing| {
+                    standing.contestant.get(thread, Call::Single, &lookups.keys, &[]);
                 });
             }
         }
@@ -381,25 +420,24 @@ impl<'e> Experiment<'e> {
 
     fn measure_part<const N: usize>(
         &mut self,
-        index: &str,
-        contestants: &[(usize, Form, Box<dyn Contestant<N>>)],
+        standing: &[Standing<'_, N>],
         draws: &Draws,
         part: Part,
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
-        let calls = contestants.iter().flat_map(|(number, form, contestant)| {
+        let calls = standing.iter().flat_map(|Standing { place, contestant }| {
             let calls: &[Call] =
                 if contestant.has_batches() { &[Call::Single, Call::Batch] } else { &[Call::Single] };
-            calls.iter().map(move |&call| (*number, *form, call, &**contestant))
+            calls.iter().map(move |&call| (place, call, &**contestant))
         });
-        let able = |(_, _, _, contestant): &(usize, Form, Call, &dyn Contestant<N>)| {
+        let able = |(_, _, contestant): &(&Place<'_, N>, Call, &dyn Contestant<N>)| {
             let writes = part.sets == 0 || contestant.shares_writes();
             part.threads == 1 || (writes && (self.parameters.partitioned || contestant.shares_reads()))
         };
         let calls: Vec<_> = calls.filter(able).collect();
         for turn in turns(calls.len(), part.run) {
-            let (number, form, call, contestant) = calls[turn];
-            let name = configuration(index, form);
+            let (&Place { number, entrant, form }, call, contestant) = calls[turn];
+            let name = configuration(entrant.name, form);
             let before = contestant.counts();
             let answers = self.ask(contestant, call, draws, part)?;
             let mut rate = 0.0;
@@ -480,60 +518,51 @@ impl<'e> Experiment<'e> {
         }
     }
 
-    /// What the machine can do, at each point, in each run: as the forms after the last one.
-    fn measure_machine(&mut self) -> Result<Rates, ExperimentError> {
-        let (parameters, mut rates) = (self.parameters, Rates::new());
-        for (at, point) in parameters.points.iter().enumerate() {
-            let regions = Regions::new(point.bytes, parameters.records)?;
-            regions.touch();
-            for run in 0..self.session.runs() {
-                for (form, uniform) in [(0, true), (1, false)] {
-                    let range = if uniform { parameters.records as u64 } else { point.range };
-                    let draws = Draws::new(parameters.records as u64, range, uniform, 1)?;
-                    self.drawn += 1;
-                    for &threads in &self.threads {
-                        let randoms: Vec<_> = Draws::generators(self.drawn).take(threads).collect();
-                        let records: Vec<Vec<u32>> = randoms
-                            .into_iter()
-                            .map(|mut random| {
-                                let draw = |_| draws.record(0, &mut random) as u32;
-                                (0..parameters.operations).map(draw).collect()
-                            })
-                            .collect();
-                        let times = in_parallel(threads, |thread| regions.read(&records[thread]))
-                            .map_err(core_error)?;
-                        let rate: f64 = times
-                            .iter()
-                            .map(|time| parameters.operations as f64 / time.as_secs_f64().max(1e-9))
-                            .sum();
-                        let part = Part { point: at, threads, sets: 0, run };
-                        rates.insert((parameters.forms.len() + form, true, part), rate);
-                        let name = self.point(part);
-                        self.session.record(
-                            MACHINE[form],
-                            &name,
-                            metric("lookups", true, 0),
-                            "M/s",
-                            rate / 1e6,
-                        );
-                    }
-                }
-            }
+    /// Regions of the sizes of a point's, and what is read of them.
+    fn machine(&self, point: &Point) -> Result<Machine, ExperimentError> {
+        let records = self.parameters.records;
+        let regions = Regions::new(point.bytes, records)?;
+        regions.touch();
+        let draws = |range, uniform| Draws::new(records as u64, range, uniform, 1);
+        Ok(Machine { regions, draws: [draws(records as u64, true)?, draws(point.range, false)?] })
+    }
+
+    /// What the machine can do.
+    fn measure_machine(
+        &mut self,
+        machine: &Machine,
+        part: Part,
+        rates: &mut Rates,
+    ) -> Result<(), ExperimentError> {
+        let operations = self.parameters.operations;
+        for ((name, number), draws) in MACHINE.iter().zip(MACHINE_PLACES).zip(&machine.draws) {
+            self.drawn += 1;
+            let records: Vec<Vec<u32>> = Draws::generators(self.drawn)
+                .take(part.threads)
+                .map(|mut random| (0..operations).map(|_| draws.record(0, &mut random) as u32).collect())
+                .collect();
+            let times = in_parallel(part.threads, |thread| machine.regions.read(&records[thread]))
+                .map_err(core_error)?;
+            let rate: f64 = times.iter().map(|time| operations as f64 / time.as_secs_f64().max(1e-9)).sum();
+            rates.insert((number, true, part), rate);
+            let point = self.point(part);
+            self.session.record(name, &point, metric("lookups", true, 0), "M/s", rate / 1e6);
         }
-        Ok(rates)
+        Ok(())
     }
 
     fn point(&self, part: Part) -> String {
         format!("{}, {}", self.parameters.points[part.point].name, name_threads(part.threads))
     }
 
-    /// Records what was measured of an index, and what it is beside the index alone in the same run.
-    fn record(&mut self, index: &str, rates: &Rates) {
+    /// Records what was measured of an index, whose places begin at `first`, and what it is beside the index alone in the same
+    /// run.
+    fn record(&mut self, index: &str, first: usize, rates: &Rates) {
         let forms = &self.parameters.forms;
-        let alone = forms.iter().position(|&form| form == Form::Alone);
-        for (&(number, batch, part), &rate) in rates.iter().filter(|((number, ..), _)| *number < forms.len())
-        {
-            let (name, point) = (configuration(index, forms[number]), self.point(part));
+        let alone = forms.iter().position(|&form| form == Form::Alone).map(|alone| first + alone);
+        let own = |number: usize| (first..first + forms.len()).contains(&number);
+        for (&(number, batch, part), &rate) in rates.iter().filter(|((number, ..), _)| own(*number)) {
+            let (name, point) = (configuration(index, forms[number - first]), self.point(part));
             let of = |what| metric(what, batch, part.sets);
             self.session.record(&name, &point, of("lookups"), "M/s", rate / 1e6);
             let beside = |number: Option<usize>, batch, sets| {
@@ -558,8 +587,8 @@ impl<'e> Experiment<'e> {
                     );
                 }
             }
-            for (machine, form) in MACHINE.iter().zip(forms.len()..) {
-                if let Some(limit) = beside(Some(form), true, 0).filter(|_| batch && part.sets == 0) {
+            for (machine, place) in MACHINE.iter().zip(MACHINE_PLACES) {
+                if let Some(limit) = beside(Some(place), true, 0).filter(|_| batch && part.sets == 0) {
                     self.session.record(&name, &point, format!("share of {machine}"), "x", rate / limit);
                 }
             }

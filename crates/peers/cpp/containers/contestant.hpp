@@ -235,8 +235,7 @@ struct Owned {
     static void destroy(Raw *raw) { lookaside_owned_destroy(raw); }
     static bool resize(Raw *raw, std::size_t bytes) { return lookaside_owned_resize(raw, bytes); }
     static void counts(Raw *raw, lookaside_counts &counts) { lookaside_owned_get_counts(raw, &counts, sizeof counts); }
-    /// The C interface has none for an owner.
-    static void verdict(Raw *, lookaside_verdict &) {}
+    static void verdict(Raw *raw, lookaside_verdict &verdict) { lookaside_owned_get_verdict(raw, &verdict, sizeof verdict); }
     static void emit(Raw *raw, void *key, void *entry) { lookaside_owned_emit_key(raw, key, entry); }
     static void update(Raw *raw, void *key, void *entry) { lookaside_owned_update(raw, key, entry); }
 

@@ -265,7 +265,7 @@ impl<const N: usize> Contestant<N> for Foreign {
     }
 
     fn verdict(&self) -> Option<Verdict> {
-        if !matches!(self.form, Form::Inlined | Form::Called) {
+        if self.form == Form::Alone {
             return None;
         }
         let (container, mut found) = (self.container.write(), lookaside_verdict::default());
