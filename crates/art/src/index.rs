@@ -184,7 +184,7 @@ fn show<'p, T: Key + ?Sized, K, V>(
 }
 
 /// The bytes of a bound.
-fn bytes<'b, T: Key + ?Sized>(bound: &'b Bound<impl Borrow<T>>) -> Bound<&'b [u8]> {
+fn bytes<T: Key + ?Sized>(bound: &Bound<impl Borrow<T>>) -> Bound<&[u8]> {
     bound.as_ref().map(|key| key.borrow().as_ref())
 }
 
