@@ -1,5 +1,5 @@
-//! The one binary, `lookaside`: a cache server that memcached's clients can talk to, the laboratory, and advice
-//! on whether a table in front of an index pays.
+//! The one binary, `lookaside`: a cache server that memcached's clients can talk to, the laboratory, advice on
+//! whether a table in front of an index pays, and simulated processors.
 //!
 //! Without a subcommand it serves, so that `lookaside -p 11211 -m 64` means what it means to memcached.
 
@@ -15,6 +15,7 @@ use clap::{Parser, Subcommand};
 mod advise;
 mod lab;
 mod serve;
+mod sim;
 
 #[derive(Parser)]
 #[command(name = "lookaside", version, about, propagate_version = true)]
@@ -31,12 +32,16 @@ enum Command {
     Advise(advise::Arguments),
     /// Measure: drive a server with load or a real trace, re-run the papers' experiments
     Lab(lab::Arguments),
+    /// Run programs on simulated processors that have an STLT
+    Sim(sim::Arguments),
 }
 
 /// The command line with `serve` put in where no subcommand is named.
 fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let names_a_command = arguments.get(1).is_some_and(|first| {
-        ["serve", "advise", "lab", "help", "--help", "-V", "--version"].iter().any(|name| first == name)
+        ["serve", "advise", "lab", "sim", "help", "--help", "-V", "--version"]
+            .iter()
+            .any(|name| first == name)
     });
     if !names_a_command {
         arguments.insert(1.min(arguments.len()), "serve".into());
@@ -49,5 +54,6 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(*arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Lab(arguments) => lab::run(arguments),
+        Command::Sim(arguments) => sim::run(arguments),
     }
 }

@@ -112,7 +112,8 @@ pub struct CacheShapes {
 }
 
 /// Hits and misses of one kind of request at one cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HitsAndMisses {
     /// It was there.
     pub hits: u64,
@@ -129,7 +130,8 @@ impl HitsAndMisses {
 }
 
 /// What a cache counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CacheCounts {
     /// Loads.
     pub load: HitsAndMisses,
@@ -201,7 +203,8 @@ impl Cache {
 }
 
 /// Lines that crossed the pins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MemoryCounts {
     /// Lines read on demand.
     pub reads: u64,

@@ -39,6 +39,8 @@
 //! | `stlt` | the table, its two instructions and its system calls |
 //! | `reservations`, `dram`, `predictor`, `core` | the clock: what overlaps, what queues, what was guessed wrong |
 //! | `trace` | recorded accesses |
+//! | `champsim` | instructions, recorded for another simulator |
+//! | `measurement` | what one run measured, as a file |
 //! | `profile` | machines as data |
 //!
 //! Everything is written from the published papers that each file names.
@@ -46,11 +48,13 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+pub mod champsim;
 mod core;
 mod dram;
 mod frames;
 mod lru;
 mod machine;
+mod measurement;
 mod page;
 mod page_table;
 mod predictor;
@@ -76,6 +80,7 @@ pub use core::{
 pub use frames::Frames;
 pub use lru::LruSets;
 pub use machine::{Access, AccessKind, Machine, Process, TranslatedBy};
+pub use measurement::{Estimate, FORMAT, Measurement, MeasurementError, Window};
 pub use page::{PageSize, Pte};
 pub use page_table::{PageTable, Path};
 pub use predictor::{BranchKind, Predictor};

@@ -208,6 +208,12 @@ impl Machine {
             AccessKind::Store => self.counts.stores += 1,
             AccessKind::Fetch => self.counts.fetches += 1,
         }
+        self.access_line(address, kind)
+    }
+
+    /// The further lines of an access that touches several: the program made one.
+    #[inline]
+    pub(crate) fn access_line(&mut self, address: u64, kind: AccessKind) -> Access {
         let translated = self.translate(address, kind);
         let physical = translated.pte.translate(address);
         let (level, cache_cycles) = self.fetch_line(physical, kind.request());
@@ -228,7 +234,7 @@ impl Machine {
         each(self.access(address, kind));
         let last = address.saturating_add(bytes.saturating_sub(1)) >> LINE_SHIFT;
         for line in (address >> LINE_SHIFT) + 1..=last {
-            each(self.access(line << LINE_SHIFT, kind));
+            each(self.access_line(line << LINE_SHIFT, kind));
         }
     }
 
@@ -415,6 +421,12 @@ impl Machine {
     #[must_use]
     pub fn entry(&self, address: u64) -> Option<Pte> {
         self.process.walker.table().entry(address)
+    }
+
+    /// Maps the page of `address` as a first touch does, without an access: for programs whose own first touch
+    /// nobody saw.
+    pub fn map(&mut self, address: u64) -> Pte {
+        self.process.walker.table_mut().map(address)
     }
 
     /// Unmaps all pages that `range` touches, as `munmap` and `madvise(MADV_DONTNEED)` do, and as `mremap`

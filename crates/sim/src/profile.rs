@@ -2,11 +2,14 @@
 //!
 //! Three are named: the processor of the ART paper, the one of the STLT paper, and a server core of today.
 //! Any other is a TOML file with the same fields; unknown fields are refused, because a misspelt latency that
-//! is silently the default is worse than an error.
+//! is silently the default is worse than an error. A machine that differs in a few fields is described by those
+//! ([`Profile::with_changes`]).
 //!
 //! Latencies are cycles from the beginning of an access. A level's latency is that of an access which it
 //! serves, not what it adds to the level before; memory's latency alone is added to that of the last cache,
 //! whose miss must be known first.
+
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +129,14 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
+    /// Its file cannot be read.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        reason: String,
+    },
     /// It is not TOML, or not of this shape.
     #[error("the profile cannot be read: {0}")]
     Syntax(String),
@@ -178,6 +189,18 @@ fn divides(field: &str, entries: u64, ways: u32) -> Result<(), ProfileError> {
     Err(ProfileError::Ways { field: field.to_owned(), entries, ways })
 }
 
+/// Puts the fields of `changes` into `table`; tables go into tables.
+fn change(table: &mut toml::Table, changes: &toml::Table) {
+    for (name, value) in changes {
+        match (table.get_mut(name), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(changes)) => change(inner, changes),
+            _ => {
+                table.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
 impl Profile {
     /// Reads a profile.
     ///
@@ -186,6 +209,46 @@ impl Profile {
     pub fn from_toml(text: &str) -> Result<Profile, ProfileError> {
         let profile: Profile =
             toml::from_str(text).map_err(|error| ProfileError::Syntax(error.to_string()))?;
+        profile.validate()?;
+        Ok(profile)
+    }
+
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    /// As [`Profile::from_toml`], and if the file cannot be read.
+    pub fn read(path: &Path) -> Result<Profile, ProfileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ProfileError::Unreadable { path: path.to_owned(), reason: error.to_string() })?;
+        Profile::from_toml(&text)
+    }
+
+    /// As it stands in a file.
+    ///
+    /// # Errors
+    /// If the name or a number cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String, ProfileError> {
+        toml::to_string(self).map_err(|error| ProfileError::Syntax(error.to_string()))
+    }
+
+    /// The same machine with some fields changed: those that `changes` has, table by table.
+    ///
+    /// ```
+    /// let changes = toml::from_str("paging = { pages = '2MiB' }\ncore = { window = 8 }")?;
+    /// let machine = sim::Profile::stlt_paper().with_changes(&changes)?;
+    /// assert_eq!((machine.paging.pages, machine.core.window), (sim::PageSize::Large, 8));
+    /// assert_eq!(machine.core.width, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a field is unknown, of another type, or makes a machine that cannot be.
+    pub fn with_changes(&self, changes: &toml::Table) -> Result<Profile, ProfileError> {
+        let syntax = |reason: String| ProfileError::Syntax(reason);
+        let mut table = toml::Table::try_from(self).map_err(|error| syntax(error.to_string()))?;
+        change(&mut table, changes);
+        let profile: Profile =
+            table.try_into().map_err(|error: toml::de::Error| syntax(error.to_string()))?;
         profile.validate()?;
         Ok(profile)
     }
@@ -496,6 +559,40 @@ mod tests {
         assert_eq!(Level::ALL.map(|level| profile.latency(level)), [4, 12, 40, 160]);
         // 45 ns at 2.66 GHz.
         assert_eq!((45.0 * profile.gigahertz).round(), f64::from(profile.memory.latency));
+    }
+
+    fn kept(file: &str) -> Profile {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles");
+        Profile::read(&folder.join(file)).expect("a profile of the repository")
+    }
+
+    #[test]
+    fn the_kept_profiles_are_the_named_ones() {
+        let paper = Profile { name: "gainestown".into(), ..Profile::stlt_paper() };
+        assert_eq!(kept("gainestown.toml"), paper);
+        assert_eq!(kept("server.toml"), Profile { name: "server".into(), ..Profile::current_server() });
+        let absent = Profile::read(Path::new("absent.toml"));
+        assert!(matches!(absent, Err(ProfileError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn changes_change_what_they_name_and_nothing_else() {
+        let changed = |text: &str| {
+            let changes = toml::from_str(text).expect("TOML");
+            Profile::stlt_paper().with_changes(&changes)
+        };
+        let nested =
+            changed("[paging]\nlevels = 5\nnested = { levels = 4, pages = '4KiB', tlb_entries = 32 }");
+        let nested = nested.expect("a machine").paging;
+        assert_eq!(
+            (nested.levels, nested.nested.map(|host| (host.levels, host.tlb_entries))),
+            (5, Some((4, 32)))
+        );
+        let none = changed("").expect("a machine");
+        assert_eq!(none, Profile::stlt_paper());
+        assert!(matches!(changed("[core]\nwindows = 8"), Err(ProfileError::Syntax(_))));
+        assert!(matches!(changed("[core]\nwindow = 0"), Err(ProfileError::Range { .. })));
+        assert!(matches!(changed("paging = 4"), Err(ProfileError::Syntax(_))));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Every part counts for itself, always upwards. A window of a run, after its warm-up, is the difference
 //! between the snapshots at its ends: nothing is ever reset, so nothing that is warm is touched.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cache::{CacheCounts, HitsAndMisses, MemoryCounts};
 use crate::stlt::StltCounts;
@@ -32,7 +32,8 @@ macro_rules! since {
 }
 
 /// Page-table entries read, by the level of the caches that had them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ByLevel {
     /// First level.
     pub l1: u64,
@@ -53,7 +54,8 @@ impl ByLevel {
 }
 
 /// Accesses of a program, and what it cost to translate them and to fetch them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AccessCounts {
     /// Loads.
     pub loads: u64,
@@ -80,7 +82,8 @@ pub struct AccessCounts {
 }
 
 /// A snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Statistics {
     /// The program's accesses.
     pub accesses: AccessCounts,

@@ -121,8 +121,8 @@ mod tests {
                 let tally =
                     if batched { visitor.perform_batched(&requests) } else { visitor.perform(&requests) };
                 assert_eq!(tally.wrong, 0, "{design:?}");
-            // A store gives up if a reader whose thread has lost its core keeps it waiting: seldom, on a busy machine.
-            assert!(tally.refused < 30, "{design:?}: {} of 300000 refused", tally.refused);
+                // A store gives up if a reader whose thread has lost its core keeps it waiting: seldom, on a busy machine.
+                assert!(tally.refused < 30, "{design:?}: {} of 300000 refused", tally.refused);
                 assert!((5.0..60.0).contains(&tally.miss_ratio()), "{design:?}: {tally:?}");
                 assert!(tally.gets > 180_000);
             }

@@ -61,6 +61,13 @@ impl MemoryClock {
         }
     }
 
+    /// What the machine wrote back and prefetched while nobody timed it is not on the channel now.
+    pub(super) fn forget_untimed(&mut self, machine: &mut Machine) {
+        self.written = machine.caches.memory().writes;
+        machine.take_prefetched(&mut self.prefetched);
+        self.prefetched.clear();
+    }
+
     /// When an access that is asked for at `at` is done. Nobody will ask for times before `now`.
     #[inline]
     pub(super) fn time(&mut self, machine: &mut Machine, access: &Access, now: Cycle, at: Cycle) -> Timed {

@@ -32,7 +32,7 @@
 mod memory_clock;
 mod stlt_clock;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::cache::{LINE_SHIFT, Level};
 use crate::machine::{Access, AccessKind, Machine, TranslatedBy};
@@ -62,8 +62,9 @@ impl Registers {
         Registers(self.0 | other.0)
     }
 
+    /// Their numbers, upwards.
     #[inline]
-    fn each(self) -> impl Iterator<Item = usize> {
+    pub(crate) fn each(self) -> impl Iterator<Item = usize> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
             let number = rest.trailing_zeros() as usize;
@@ -125,7 +126,8 @@ pub struct BranchOutcome {
 }
 
 /// Cycles by what was waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CycleStack {
     /// Dispatching, executing, hits in the first cache.
     pub base: u64,
@@ -154,7 +156,8 @@ impl CycleStack {
 }
 
 /// What a core counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CoreStatistics {
     /// Instructions retired.
     pub instructions: u64,
@@ -326,6 +329,12 @@ impl Core {
         &mut self.machine
     }
 
+    /// Goes on after a time in which the machine was used without the clock: what it then wrote back and prefetched
+    /// is done.
+    pub fn resume(&mut self) {
+        self.clock.forget_untimed(&mut self.machine);
+    }
+
     /// What was counted so far.
     #[must_use]
     pub fn statistics(&self) -> CoreStatistics {
@@ -347,6 +356,17 @@ impl Core {
     /// not there are left out.
     pub fn run(&mut self, block: BlockId, accesses: &[(usize, MemoryAccess)], exit: Option<BranchOutcome>) {
         let Some(instructions) = self.blocks.get_mut(block.0).map(std::mem::take) else { return };
+        self.run_instructions(&instructions, accesses, exit);
+        self.blocks[block.0] = instructions;
+    }
+
+    /// As [`Core::run`], for whoever keeps the block's instructions.
+    pub fn run_instructions(
+        &mut self,
+        instructions: &[Instruction],
+        accesses: &[(usize, MemoryAccess)],
+        exit: Option<BranchOutcome>,
+    ) {
         let mut rest = accesses;
         for (place, instruction) in instructions.iter().enumerate() {
             let before = rest.iter().take_while(|of| of.0 < place).count();
@@ -356,7 +376,6 @@ impl Core {
             let outcome = if place + 1 == instructions.len() { exit } else { None };
             self.step(instruction, own.iter().map(|of| of.1), outcome);
         }
-        self.blocks[block.0] = instructions;
     }
 
     /// Runs one instruction.
@@ -523,9 +542,11 @@ impl Core {
     #[inline]
     fn load(&mut self, access: &MemoryAccess, entered: &Entered, waited: &mut Waited) -> Timed {
         let (first, last) = Core::lines(access);
-        let mut timed = self.load_line(access.address, entered, waited);
+        let begun = self.machine.access(access.address, AccessKind::Load);
+        let mut timed = self.time_load(begun, entered, waited);
         for line in first + 1..=last {
-            let next = self.load_line(line << LINE_SHIFT, entered, waited);
+            let further = self.machine.access_line(line << LINE_SHIFT, AccessKind::Load);
+            let next = self.time_load(further, entered, waited);
             timed.done = timed.done.max(next.done);
         }
         let granules =
@@ -544,8 +565,7 @@ impl Core {
     }
 
     #[inline]
-    fn load_line(&mut self, address: u64, entered: &Entered, waited: &mut Waited) -> Timed {
-        let access = self.machine.access(address, AccessKind::Load);
+    fn time_load(&mut self, access: Access, entered: &Entered, waited: &mut Waited) -> Timed {
         let timed = self.clock.time(&mut self.machine, &access, entered.dispatch, entered.start);
         self.note(&access, timed, entered.start, waited);
         timed
@@ -557,8 +577,11 @@ impl Core {
         let (first, last) = Core::lines(access);
         let mut translated = data;
         for line in first..=last {
-            let address = if line == first { access.address } else { line << LINE_SHIFT };
-            let access = self.machine.access(address, AccessKind::Store);
+            let access = if line == first {
+                self.machine.access(access.address, AccessKind::Store)
+            } else {
+                self.machine.access_line(line << LINE_SHIFT, AccessKind::Store)
+            };
             let timed = self.clock.time(&mut self.machine, &access, entered.dispatch, entered.start);
             if access.translated != TranslatedBy::FirstTlb {
                 waited.translation = waited.translation.max(timed.translated - entered.start);

@@ -22,7 +22,7 @@
 //! room, or more pages go at once than would fit, rows whose page is concerned get their current entry or are
 //! freed, and array and buffer begin anew. `STLTresize` clears the table.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ipb::InvalidPageBuffer;
 use super::table::{ADDRESS_BITS, Found, Inserted, ROW_BYTES, Table, TableError, Variant};
@@ -40,7 +40,8 @@ const TABLE_PHYSICAL: u64 = 1 << 50;
 const TABLE_VIRTUAL: u64 = 0x6000_0000_0000;
 
 /// What the unit counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StltCounts {
     /// `loadVA` found an address (whether of the right key, only the program knows).
     pub hits: u64,

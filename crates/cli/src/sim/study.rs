@@ -1,0 +1,245 @@
+//! `lookaside sim figure`, `table`, `study` and `sweep`: experiments of simulated runs.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::experiment::{Catalogue, Definition, Scale, Session};
+use lab::html;
+use lab::machine::Provenance;
+use lab::report::{Report, to_json};
+use lab::results::Results;
+use sim_lab::configuration::Guest;
+use sim_lab::study::{self, Options};
+use sim_lab::sweep::Place;
+use sim_lab::{storage, sweep as sweeps};
+
+use super::{Outcome, catalogue, error, family, named, results_folder, store};
+use crate::lab::print;
+
+// How runs are made.
+#[derive(clap::Args)]
+pub(crate) struct Making {
+    /// Run them small, once: shows that they work, and the signs of what the paper says; the numbers mean little and are kept only where --out says
+    #[arg(long)]
+    quick: bool,
+    /// Who runs the programs: in-process or qemu
+    #[arg(long, value_name = "NAME", default_value = "in-process", value_parser = named::<Guest>)]
+    guest: Guest,
+    /// Runs at a time; as many as there are processors if not given
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Seeds, instead of as many as the definitions say
+    #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..))]
+    seeds: Option<u16>,
+    /// Keep finished runs in this folder instead of the repository's simulations/
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+}
+
+// How results are shown.
+#[derive(clap::Args)]
+pub(crate) struct Showing {
+    #[command(flatten)]
+    making: Making,
+    /// Keep the results (CSV) below this folder instead of the repository's results/
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page with pictures as well
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Figure {
+    /// The figure's number: 1, 11 to 19
+    number: u16,
+    #[command(flatten)]
+    showing: Showing,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Table {
+    /// The table's number: I or V
+    number: String,
+    #[command(flatten)]
+    showing: Showing,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Study {
+    /// Names of experiments, or paths of their definitions
+    #[arg(value_name = "NAME|PATH", required_unless_present_any = ["list", "all"], conflicts_with_all = ["list", "all"])]
+    experiments: Vec<String>,
+    /// List the experiments there are
+    #[arg(long, conflicts_with = "all")]
+    list: bool,
+    /// All of them
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    showing: Showing,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Sweep {
+    /// Names of experiments, or paths of their definitions; all, if none is named
+    #[arg(value_name = "NAME|PATH")]
+    experiments: Vec<String>,
+    #[command(flatten)]
+    making: Making,
+}
+
+pub(crate) fn figure(arguments: &Figure) -> Outcome {
+    exhibit(&format!("stlt-figure{}", arguments.number), &arguments.showing)
+}
+
+pub(crate) fn table(arguments: &Table) -> Outcome {
+    let number = match arguments.number.to_uppercase().as_str() {
+        "1" | "I" => 1,
+        "5" | "V" => 5,
+        other => return Err(error(format!("there is no experiment for Table {other}: there are I and V"))),
+    };
+    exhibit(&format!("stlt-table{number}"), &arguments.showing)
+}
+
+fn exhibit(name: &str, showing: &Showing) -> Outcome {
+    let catalogue = catalogue()?;
+    let definitions: Vec<Definition> = family(&catalogue, name).into_iter().cloned().collect();
+    if definitions.is_empty() {
+        let known: Vec<_> = catalogue.definitions().iter().map(|known| known.name.as_str()).collect();
+        return Err(error(format!("there is no experiment '{name}': there are {}", known.join(", "))));
+    }
+    show(&catalogue, &definitions, showing)
+}
+
+pub(crate) fn study(arguments: &Study) -> Outcome {
+    let catalogue = catalogue()?;
+    if arguments.list {
+        for definition in catalogue.definitions() {
+            print(format_args!("{:<24} {}\n", definition.name, definition.title));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let definitions = chosen(&catalogue, &arguments.experiments)?;
+    show(&catalogue, &definitions, &arguments.showing)
+}
+
+fn chosen(catalogue: &Catalogue, names: &[String]) -> Result<Vec<Definition>, Box<dyn std::error::Error>> {
+    if names.is_empty() {
+        return Ok(catalogue.definitions().to_vec());
+    }
+    Ok(names.iter().map(|name| catalogue.get(name)).collect::<Result<_, _>>()?)
+}
+
+impl Making {
+    fn scale(&self) -> Scale {
+        if self.quick { Scale::Quick } else { Scale::Full }
+    }
+
+    fn options(&self) -> Result<Options, std::io::Error> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Options {
+            guest: self.guest,
+            scale: self.scale(),
+            seeds: self.seeds.map(usize::from),
+            jobs: self.jobs.map_or(processors, usize::from),
+            place: Place::Program(std::env::current_exe()?),
+        })
+    }
+
+    /// What is missing for these guests is said once, before anything runs.
+    fn check(&self) -> Result<(), Box<dyn std::error::Error>> {
+        if self.guest == Guest::Qemu {
+            sim_lab::qemu::Qemu::find()?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn sweep(arguments: &Sweep) -> Outcome {
+    let making = &arguments.making;
+    making.check()?;
+    let catalogue = catalogue()?;
+    let definitions = chosen(&catalogue, &arguments.experiments)?;
+    let store = store(making.store.as_deref(), &catalogue)?;
+    let options = making.options()?;
+    let mut configurations = Vec::new();
+    for definition in definitions.iter().filter(|definition| definition.kind != storage::KIND) {
+        let study = study::Study::new(definition, options.scale)?;
+        let seeds = options.seeds.unwrap_or_else(|| definition.runs_for(options.scale));
+        configurations.extend(study.configurations(options.guest, seeds)?);
+    }
+    let progress = Session::progress_bar("sweep");
+    let swept = sweeps::sweep(&configurations, &store, &options.place, options.jobs, &progress);
+    progress.finish_and_clear();
+    for (configuration, reason) in &swept.failed {
+        eprintln!("lookaside: {}: {reason}", configuration.describe());
+    }
+    print(format_args!(
+        "{} runs made, {} were finished before, {} failed; kept in {}\n",
+        swept.made,
+        swept.kept,
+        swept.failed.len(),
+        store.folder().display()
+    ));
+    Ok(if swept.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn show(catalogue: &Catalogue, definitions: &[Definition], showing: &Showing) -> Outcome {
+    let making = &showing.making;
+    making.check()?;
+    let store = store(making.store.as_deref(), catalogue)?;
+    let options = making.options()?;
+    let kept = (options.scale == Scale::Full && options.guest == Guest::InProcess)
+        .then(|| results_folder(catalogue));
+    let out = showing.out.clone().or(kept);
+    let mut all_ran = true;
+    let mut done: Vec<(&Definition, Results)> = Vec::new();
+    for definition in definitions {
+        let provenance = Provenance::collect(catalogue.folder(), "system");
+        let progress = Session::progress_bar(&definition.name);
+        // The others may still work.
+        let (results, swept) = match study::results(definition, &store, &options, provenance, progress) {
+            Ok(results) => results,
+            Err(error) => {
+                eprintln!("lookaside: {error}");
+                all_ran = false;
+                continue;
+            }
+        };
+        all_ran &= swept.failed.is_empty();
+        if let Some(folder) = &out {
+            eprintln!("kept in {}", results.write(folder)?.display());
+        }
+        if !showing.json {
+            print(format_args!("{}\n", Report::of(definition, &results)?));
+        }
+        done.push((definition, results));
+    }
+    let all_met = finish(&done, showing.json, showing.html.as_deref())?;
+    Ok(if all_ran && all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// JSON and the page of some results; whether every expectation was met.
+pub(crate) fn finish(
+    done: &[(&Definition, Results)],
+    json: bool,
+    page: Option<&Path>,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    let reports =
+        done.iter().map(|(definition, results)| Ok((*definition, Report::of(definition, results)?)));
+    let reports = reports.collect::<Result<Vec<_>, lab::experiment::ExperimentError>>()?;
+    if let Some(path) = page {
+        std::fs::write(path, html::page(&reports)?)
+            .map_err(|why| error(format!("{}: {why}", path.display())))?;
+        eprintln!("written to {}", path.display());
+    }
+    let reports: Vec<_> = reports.into_iter().map(|(_, report)| report).collect();
+    if json {
+        print(format_args!("{}\n", to_json(&reports)));
+    }
+    Ok(reports.iter().all(Report::all_met))
+}

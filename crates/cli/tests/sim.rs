@@ -1,0 +1,148 @@
+//! `lookaside sim`, as people and scripts run it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn lookaside(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside"));
+    command.arg("sim").args(arguments).current_dir(repository());
+    command
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn output(command: &mut Command) -> (bool, String, String) {
+    let Output { status, stdout, stderr } = command.output().expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (status.success(), text(stdout), text(stderr))
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let (succeeded, said, complained) = output(&mut lookaside(arguments));
+    assert!(succeeded, "{arguments:?}: {complained}");
+    said
+}
+
+const TINY: [&str; 8] = ["--keys", "2000", "--warm-up", "4000", "--windows", "2", "--window", "300"];
+
+fn run(further: &[&str]) -> String {
+    succeeds(&[&["run"], &TINY[..], further].concat())
+}
+
+#[test]
+fn a_run_says_what_it_took_and_repeats_exactly() {
+    let text = run(&["--container", "map", "--variant", "slb"]);
+    for part in ["map slb, 2000 keys", "cycles", "page walks", "table misses, %", "±", "translation"] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let json = || -> Value { serde_json::from_str(&run(&["--json"])).expect("JSON") };
+    let (first, second) = (json(), json());
+    assert_eq!(first["measurement"], second["measurement"]);
+    assert_eq!(first["measurement"]["windows"].as_array().map(Vec::len), Some(2));
+    assert!(first["measurement"]["windows"][0]["memory"]["stlt"]["hits"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_machine_is_changed_by_its_fields() {
+    let misses = |change: &str| {
+        let size = ["run", "--keys", "20000", "--warm-up", "20000", "--windows", "1", "--window", "500"];
+        let text = succeeds(&[&size[..], &["--json", "--variant", "alone", "--change", change]].concat());
+        let json: Value = serde_json::from_str(&text).expect("JSON");
+        json["measurement"]["windows"][0]["memory"]["data_tlb"]["misses"].as_u64().expect("a number")
+    };
+    assert!(misses("tlb.second.latency = 9") > 10 * misses("paging.pages = '2MiB'"));
+    for (change, reason) in
+        [("core.windows = 8", "windows"), ("core.window = 0", "1 to 65536"), ("core", "TOML")]
+    {
+        let (succeeded, _, said) = output(&mut lookaside(&["run", "--keys", "2000", "--change", change]));
+        assert!(!succeeded && said.contains(reason), "{change}: {said}");
+    }
+}
+
+#[test]
+fn what_is_unknown_is_refused() {
+    for (arguments, reason) in [
+        (&["run", "--container", "trie"][..], "unknown variant `trie`"),
+        (&["run", "--machine", "pentium"], "pentium"),
+        (&["run", "--table-bytes", "3000"], "power of two"),
+        (&["run", "--ways", "3"], "there are 1, 2, 4 and 8"),
+        (&["figure", "2"], "no experiment 'stlt-figure2'"),
+        (&["table", "IX"], "there are I and V"),
+        (&["study", "absent"], "no experiment 'absent'"),
+        (&["export", "--guest", "qemu", "--out", "/dev/null"], "guests in this process"),
+    ] {
+        let (succeeded, _, said) = output(&mut lookaside(arguments));
+        assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn without_qemu_the_package_is_named_and_the_rest_works() {
+    let mut command = lookaside(&["figure", "13", "--quick", "--guest", "qemu"]);
+    let (succeeded, _, said) = output(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64"));
+    assert!(!succeeded && said.contains("qemu-user"), "{said}");
+    let mut command = lookaside(&["run", "--keys", "2000", "--warm-up", "100", "--window", "100"]);
+    let (succeeded, said, _) = output(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64"));
+    assert!(succeeded && said.contains("cycles"), "{said}");
+}
+
+#[test]
+fn a_sweep_goes_on_where_it_was_and_a_figure_shows_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (store, out, page) = (path("store"), path("out"), path("page.html"));
+    let sweep = || succeeds(&["sweep", "stlt-figure18", "--quick", "--store", &store, "--jobs", "2"]);
+    // The server alone, and with five hashes in front.
+    assert!(sweep().starts_with("6 runs made, 0 were finished before, 0 failed"));
+    assert!(sweep().starts_with("0 runs made, 6 were finished before, 0 failed"));
+    let figure = ["figure", "18", "--quick", "--store", &store, "--out", &out, "--html", &page, "--json"];
+    let json: Value = serde_json::from_str(&succeeds(&figure)).expect("JSON");
+    assert_eq!(json[0]["experiment"], "stlt-figure18");
+    let rows = json[0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.iter().filter(|row| row["metric"] == "speed-up").count(), 5);
+    assert_eq!(json[0]["beside"][0]["paper"], 19.4);
+    assert!(std::fs::read_to_string(&page).expect("a page").contains("<svg"));
+    let report = succeeds(&["report", "stlt-figure18", "--results", &out]);
+    assert!(
+        report.contains("Figure 18") && report.contains("sipHash") && report.contains("19.4"),
+        "{report}"
+    );
+    let (succeeded, _, said) = output(&mut lookaside(&["report", "stlt-figure17", "--results", &out]));
+    assert!(!succeeded && said.contains("no results"), "{said}");
+}
+
+#[test]
+fn table_i_needs_no_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    let text = succeeds(&["table", "I", "--store", &path, "--out", &path]);
+    assert!(text.contains("837") && text.contains("IPB"), "{text}");
+}
+
+#[test]
+fn a_trace_for_champsim_is_written_and_can_be_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("map.champsim");
+    let place = path.display().to_string();
+    let text = succeeds(
+        &[&["export"], &TINY[..], &["--variant", "alone", "--requests", "100", "--out", &place]].concat(),
+    );
+    let bytes = std::fs::read(&path).expect("a trace");
+    let records: Vec<_> =
+        sim::champsim::TraceReader::new(&bytes[..]).collect::<Result<_, _>>().expect("undamaged");
+    assert!(text.starts_with(&format!("{} instructions of 100 requests", records.len())), "{text}");
+    assert!(records.len() > 100 * 50);
+    assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
+}
+
+#[test]
+fn the_experiments_are_listed() {
+    let list = succeeds(&["study", "--list"]);
+    for name in ["stlt-figure1 ", "stlt-figure19-right", "stlt-table5", "stlt-pages", "stlt-walks"] {
+        assert!(list.contains(name), "{name} is not in\n{list}");
+    }
+}

@@ -1,0 +1,255 @@
+//! What a guest runs on: a core with a clock, or a machine without one, or a file.
+//!
+//! A guest is a program in Rust that does what a compiled program would do and says so, instruction by
+//! instruction: [`Pen`] gives each a place in the code, the registers that it reads and writes, its access and
+//! its branch. So the core sees chains of dependent misses, branches that cannot be predicted and lines of
+//! code, as it does of a real program, and nobody needs a compiler or an emulator.
+//!
+//! Without a clock only the accesses count; that is how caches are warmed.
+
+use std::io::Write;
+
+use sim::champsim::{self, Branch};
+use sim::{AccessKind, BranchKind, BranchOutcome, Core, Instruction, Machine, MemoryAccess, Registers};
+
+/// What executes instructions.
+pub trait Processor {
+    /// Executes one.
+    fn execute(
+        &mut self,
+        instruction: &Instruction,
+        access: Option<MemoryAccess>,
+        outcome: Option<BranchOutcome>,
+    );
+
+    /// Whether it counts cycles; if not, a guest may leave out what changes nothing but the clock.
+    fn has_clock(&self) -> bool {
+        true
+    }
+
+    /// Executes `loadVA`: the address of the integer's record, or 0.
+    fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64;
+
+    /// Executes `insertSTLT`.
+    fn insert_stlt(&mut self, instruction: &Instruction, integer: u64, address: u64);
+}
+
+impl Processor for Core {
+    #[inline]
+    fn execute(
+        &mut self,
+        instruction: &Instruction,
+        access: Option<MemoryAccess>,
+        outcome: Option<BranchOutcome>,
+    ) {
+        Core::execute(self, instruction, access.as_slice(), outcome);
+    }
+
+    fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64 {
+        Core::load_va(self, instruction, integer).address
+    }
+
+    fn insert_stlt(&mut self, instruction: &Instruction, integer: u64, address: u64) {
+        Core::insert_stlt(self, instruction, integer, address);
+    }
+}
+
+/// Only the accesses, without a clock.
+impl Processor for Machine {
+    #[inline]
+    fn execute(&mut self, _: &Instruction, access: Option<MemoryAccess>, _: Option<BranchOutcome>) {
+        if let Some(access) = access {
+            let kind = if access.store { AccessKind::Store } else { AccessKind::Load };
+            self.access_bytes(access.address, access.bytes.into(), kind, |_| ());
+        }
+    }
+
+    fn has_clock(&self) -> bool {
+        false
+    }
+
+    fn load_va(&mut self, _: &Instruction, integer: u64) -> u64 {
+        Machine::load_va(self, integer).address
+    }
+
+    fn insert_stlt(&mut self, _: &Instruction, integer: u64, address: u64) {
+        Machine::insert_stlt(self, integer, address);
+    }
+}
+
+/// Writes what is executed as a trace for ChampSim. That simulator has no STLT: `loadVA` and `insertSTLT` are
+/// answered by a machine, and leave no instruction behind.
+#[derive(Debug)]
+pub struct Recorder<W: Write> {
+    writer: champsim::TraceWriter<W>,
+    machine: Machine,
+    failure: Option<std::io::Error>,
+}
+
+impl<W: Write> Recorder<W> {
+    /// Writes to `to`; `machine` answers the STLT's instructions.
+    pub fn new(to: W, machine: Machine) -> Recorder<W> {
+        Recorder { writer: champsim::TraceWriter::new(to), machine, failure: None }
+    }
+
+    /// Instructions written.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        self.writer.instructions()
+    }
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// The first error of writing.
+    pub fn finish(self) -> std::io::Result<W> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => self.writer.finish(),
+        }
+    }
+}
+
+impl<W: Write> Processor for Recorder<W> {
+    fn execute(
+        &mut self,
+        instruction: &Instruction,
+        access: Option<MemoryAccess>,
+        outcome: Option<BranchOutcome>,
+    ) {
+        let branch =
+            instruction.branch.zip(outcome).map(|(kind, outcome)| Branch { kind, taken: outcome.taken });
+        let written = self.writer.push(instruction, access.as_slice(), branch);
+        if let (Err(error), None) = (written, &self.failure) {
+            self.failure = Some(error);
+        }
+    }
+
+    fn load_va(&mut self, _: &Instruction, integer: u64) -> u64 {
+        self.machine.load_va(integer).address
+    }
+
+    fn insert_stlt(&mut self, _: &Instruction, integer: u64, address: u64) {
+        self.machine.insert_stlt(integer, address);
+    }
+}
+
+/// A register of the guest.
+pub type Register = u8;
+
+/// Bytes of an instruction: the average of compiled x86-64 code.
+const LENGTH: u64 = 4;
+
+/// Writes a guest's instructions, one after the other, from a label on.
+#[derive(Debug)]
+pub struct Pen<'p, P> {
+    to: &'p mut P,
+    at: u64,
+}
+
+impl<'p, P: Processor> Pen<'p, P> {
+    /// A pen that stands nowhere yet.
+    pub fn new(to: &'p mut P) -> Pen<'p, P> {
+        Pen { to, at: 0 }
+    }
+
+    /// Whether cycles are counted.
+    pub fn has_clock(&self) -> bool {
+        self.to.has_clock()
+    }
+
+    /// The next instruction lies at this address: a basic block begins, and begins there every time.
+    #[inline]
+    pub fn at(&mut self, label: u64) -> &mut Self {
+        self.at = label;
+        self
+    }
+
+    #[inline]
+    fn next(
+        &mut self,
+        from: Registers,
+        into: Registers,
+        latency: u8,
+        branch: Option<BranchKind>,
+    ) -> Instruction {
+        let address = self.at;
+        self.at += LENGTH;
+        Instruction { address, length: LENGTH as u8, latency, sources: from, destinations: into, branch }
+    }
+
+    /// Computes for so many cycles.
+    #[inline]
+    pub fn compute_for(&mut self, cycles: u8, into: Register, from: &[Register]) -> &mut Self {
+        let instruction = self.next(Registers::of(from), Registers::of(&[into]), cycles, None);
+        self.to.execute(&instruction, None, None);
+        self
+    }
+
+    /// Computes in a cycle.
+    #[inline]
+    pub fn compute(&mut self, into: Register, from: &[Register]) -> &mut Self {
+        self.compute_for(1, into, from)
+    }
+
+    /// A chain of computations on one register, each waiting for the one before it.
+    #[inline]
+    pub fn chain(&mut self, register: Register, cycles: &[u8]) -> &mut Self {
+        for &cycles in cycles {
+            self.compute_for(cycles, register, &[register]);
+        }
+        self
+    }
+
+    /// Loads from an address that stands in `base`.
+    #[inline]
+    pub fn load(&mut self, into: Register, base: Register, address: u64, bytes: u32) -> &mut Self {
+        let instruction = self.next(Registers::of(&[base]), Registers::of(&[into]), 0, None);
+        self.to.execute(&instruction, Some(MemoryAccess::load(address, bytes)), None);
+        self
+    }
+
+    /// Stores `from` to an address that stands in `base`.
+    #[inline]
+    pub fn store(&mut self, from: Register, base: Register, address: u64, bytes: u32) -> &mut Self {
+        let instruction = self.next(Registers::of(&[base, from]), Registers::NONE, 0, None);
+        self.to.execute(&instruction, Some(MemoryAccess::store(address, bytes)), None);
+        self
+    }
+
+    /// Compares, and branches to a label by what came of it: two instructions that a processor fuses into one.
+    #[inline]
+    pub fn branch(&mut self, on: &[Register], taken: bool, label: u64) -> &mut Self {
+        let instruction = self.next(Registers::of(on), Registers::NONE, 1, Some(BranchKind::Conditional));
+        self.to.execute(&instruction, None, Some(BranchOutcome { taken, target: label }));
+        self
+    }
+
+    /// Calls a function; the pen stands at its beginning, and gets back where to return to.
+    #[inline]
+    pub fn call(&mut self, label: u64) -> u64 {
+        let instruction = self.next(Registers::NONE, Registers::NONE, 1, Some(BranchKind::Call));
+        self.to.execute(&instruction, None, Some(BranchOutcome { taken: true, target: label }));
+        std::mem::replace(&mut self.at, label)
+    }
+
+    /// Returns from a function to where its call stood.
+    #[inline]
+    pub fn return_to(&mut self, back: u64) -> &mut Self {
+        let instruction = self.next(Registers::NONE, Registers::NONE, 1, Some(BranchKind::Return));
+        self.to.execute(&instruction, None, Some(BranchOutcome { taken: true, target: back }));
+        self.at(back)
+    }
+
+    /// `loadVA`.
+    pub fn load_va(&mut self, into: Register, from: Register, integer: u64) -> u64 {
+        let instruction = self.next(Registers::of(&[from]), Registers::of(&[into]), 0, None);
+        self.to.load_va(&instruction, integer)
+    }
+
+    /// `insertSTLT`.
+    pub fn insert_stlt(&mut self, from: Register, record: Register, integer: u64, address: u64) {
+        let instruction = self.next(Registers::of(&[from, record]), Registers::NONE, 0, None);
+        self.to.insert_stlt(&instruction, integer, address);
+    }
+}

@@ -1,0 +1,263 @@
+//! A guest: records, an index, a table in front of it, and requests.
+//!
+//! ```text
+//!   get key:
+//!     integer = fast hash of the key
+//!     record  = table in front [integer]          SLB: tags and counters; STLT: loadVA
+//!     if none, or its key is another:
+//!       record = index[key]                       with the index's own hash
+//!       tell the table                            SLB: the log; STLT: insertSTLT
+//!     read the value
+//! ```
+//!
+//! As in the paper, inserting a record does not tell the table.
+
+use sim::HitsAndMisses;
+use workload::DistributionError;
+
+use super::processor::{Pen, Processor};
+use super::records::{Form, Records};
+use super::registers::{INTEGER, QUERY, RECORD, WORD};
+use super::requests::{Request, Requests};
+use super::server::Server;
+use super::{
+    BTree, CODE_PROGRAM, Chained, Container, Dictionary, Distribution, Hash, Key, Keys, Lookup,
+    OpenAddressing, QUERY_ADDRESS, RedBlackTree, SearchLookaside, Variant,
+};
+
+/// What a guest is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// The program.
+    pub container: Container,
+    /// How it looks keys up.
+    pub variant: Variant,
+    /// Records before the first request.
+    pub keys: u32,
+    /// Bytes of a value.
+    pub value_bytes: u64,
+    /// What is asked for.
+    pub distribution: Distribution,
+    /// The hash of the table in front.
+    pub hash: Hash,
+    /// Bytes of the SLB, if that is in front.
+    pub slb_bytes: u64,
+    /// Another seed, other keys and other requests.
+    pub seed: u64,
+}
+
+/// Why a guest cannot be made.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuestError {
+    /// Too few records, or too many.
+    #[error("{0} keys: a guest in this process has from 2 to 100 million")]
+    Keys(u32),
+    /// A value that would not be one.
+    #[error("values of {0} bytes: give them from 8 to 4096")]
+    ValueBytes(u64),
+    /// The distribution refuses.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+}
+
+#[derive(Debug, Clone)]
+enum Index {
+    Chained(Chained),
+    OpenAddressing(OpenAddressing),
+    RedBlackTree(RedBlackTree),
+    BTree(BTree),
+    Dictionary(Dictionary),
+}
+
+macro_rules! each {
+    ($index:expr, $own:ident => $what:expr) => {
+        match $index {
+            Index::Chained($own) => $what,
+            Index::OpenAddressing($own) => $what,
+            Index::RedBlackTree($own) => $what,
+            Index::BTree($own) => $what,
+            Index::Dictionary($own) => $what,
+        }
+    };
+}
+
+/// A guest that is loaded.
+#[derive(Debug, Clone)]
+pub struct Program {
+    shape: Shape,
+    records: Records,
+    index: Index,
+    lookaside: Option<SearchLookaside>,
+    server: Option<Server>,
+    requests: Requests,
+    fast_path: HitsAndMisses,
+}
+
+impl Program {
+    /// Loads all records.
+    ///
+    /// # Errors
+    /// If the shape is impossible.
+    pub fn new(shape: Shape) -> Result<Program, GuestError> {
+        if !(2..=100_000_000).contains(&shape.keys) {
+            return Err(GuestError::Keys(shape.keys));
+        }
+        if !(8..=4096).contains(&shape.value_bytes) {
+            return Err(GuestError::ValueBytes(shape.value_bytes));
+        }
+        let is_server = shape.container == Container::Redis;
+        let form = if is_server { Form::Apart } else { Form::Plain };
+        let mut records = Records::new(Keys::new(shape.seed), form, shape.value_bytes);
+        // A twentieth more, for requests that insert.
+        let capacity = shape.keys + shape.keys / 20;
+        let mut index = match shape.container {
+            Container::UnorderedMap => Index::Chained(Chained::new(&mut records, capacity)),
+            Container::DenseHashMap => Index::OpenAddressing(OpenAddressing::new(&mut records, capacity)),
+            Container::Map => Index::RedBlackTree(RedBlackTree::new()),
+            Container::BTree => Index::BTree(BTree::new(&mut records)),
+            Container::Redis => Index::Dictionary(Dictionary::new(&mut records, capacity)),
+        };
+        let lookaside =
+            (shape.variant == Variant::Slb).then(|| SearchLookaside::new(records.heap(), shape.slb_bytes));
+        for _ in 0..shape.keys {
+            let record = records.create();
+            each!(&mut index, own => own.insert(&mut records, record));
+        }
+        Ok(Program {
+            shape,
+            records,
+            index,
+            lookaside,
+            server: is_server.then(Server::default),
+            requests: Requests::new(shape.distribution, shape.keys, shape.seed)?,
+            fast_path: HitsAndMisses::default(),
+        })
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Its records.
+    #[must_use]
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// Lookups that the table in front has answered, and that it has not.
+    #[must_use]
+    pub fn fast_path(&self) -> HitsAndMisses {
+        self.fast_path
+    }
+
+    /// Executes so many requests.
+    pub fn run<P: Processor>(&mut self, processor: &mut P, requests: u64) {
+        let mut pen = Pen::new(processor);
+        for _ in 0..requests {
+            match self.requests.next() {
+                Request::Get(record) => self.get(&mut pen, record),
+                Request::Insert => self.insert(&mut pen),
+            }
+        }
+    }
+
+    /// Looks one record up by its key, and reads it.
+    ///
+    /// # Panics
+    /// Never for a record that is there: the index has it.
+    pub fn get<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) {
+        let query = self.begin(pen, record);
+        let found = match self.shape.variant {
+            Variant::Alone => self.find_by_index(pen, query),
+            Variant::Known => {
+                pen.at(CODE_PROGRAM + 128).compute(RECORD, &[]);
+                Some(record)
+            }
+            Variant::Slb => self.find_by_lookaside(pen, query),
+            Variant::StltSw | Variant::StltVa | Variant::Stlt => self.find_by_stlt(pen, query),
+        };
+        debug_assert_eq!(found, Some(record), "the index has every record");
+        self.records.read(pen, record);
+        if let Some(server) = &mut self.server {
+            server.after(pen, self.shape.value_bytes);
+        }
+        // Back to whoever asks.
+        pen.at(CODE_PROGRAM + 512).compute(WORD, &[WORD]).branch(&[WORD], true, CODE_PROGRAM);
+    }
+
+    /// The request arrives: its key is written to the stack.
+    fn begin<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) -> Key {
+        if let Some(server) = &mut self.server {
+            server.before(pen);
+        }
+        pen.at(CODE_PROGRAM).compute(WORD, &[]).compute(WORD, &[WORD]);
+        for word in 0..3 {
+            pen.store(WORD, QUERY, QUERY_ADDRESS + 8 * word, 8).compute(WORD, &[]);
+        }
+        pen.compute(WORD, &[WORD]);
+        self.records.key(record)
+    }
+
+    fn find_by_index<P: Processor>(&self, pen: &mut Pen<'_, P>, query: Key) -> Option<u32> {
+        pen.at(CODE_PROGRAM + 256);
+        each!(&self.index, own => own.find(pen, &self.records, query))
+    }
+
+    /// The integer for the table in front.
+    fn integer<P: Processor>(&self, pen: &mut Pen<'_, P>, query: Key) -> u64 {
+        pen.at(CODE_PROGRAM + 64);
+        self.shape.hash.execute(pen);
+        pen.at(CODE_PROGRAM + 96).compute(INTEGER, &[super::registers::HASH]);
+        self.shape.hash.of(&query.bytes())
+    }
+
+    fn find_by_lookaside<P: Processor>(&mut self, pen: &mut Pen<'_, P>, query: Key) -> Option<u32> {
+        let integer = self.integer(pen, query);
+        let lookaside = self.lookaside.as_mut()?;
+        if let Some(found) = lookaside.find(pen, &self.records, integer, query) {
+            self.fast_path.hits += 1;
+            return Some(found);
+        }
+        self.fast_path.misses += 1;
+        let found = self.find_by_index(pen, query)?;
+        self.lookaside.as_mut()?.emit(pen, integer, found);
+        Some(found)
+    }
+
+    fn find_by_stlt<P: Processor>(&mut self, pen: &mut Pen<'_, P>, query: Key) -> Option<u32> {
+        let integer = self.integer(pen, query);
+        pen.at(CODE_PROGRAM + 128);
+        let address = pen.load_va(RECORD, INTEGER, integer);
+        pen.at(CODE_PROGRAM + 136).branch(&[RECORD], address == 0, CODE_PROGRAM + 224);
+        if let Some(candidate) = self.records.at(address) {
+            let equal = self.records.compare(pen, candidate, query);
+            pen.at(CODE_PROGRAM + 160).branch(&[WORD], !equal, CODE_PROGRAM + 224);
+            if equal {
+                self.fast_path.hits += 1;
+                return Some(candidate);
+            }
+        }
+        self.fast_path.misses += 1;
+        let found = self.find_by_index(pen, query)?;
+        pen.at(CODE_PROGRAM + 288);
+        pen.insert_stlt(INTEGER, RECORD, integer, self.records.target(found));
+        Some(found)
+    }
+
+    /// Inserts the next record: a lookup that finds nothing, and the stores.
+    fn insert<P: Processor>(&mut self, pen: &mut Pen<'_, P>) {
+        let record = self.records.create();
+        let query = self.begin(pen, record);
+        let none = self.find_by_index(pen, query);
+        debug_assert_eq!(none, None, "the record is new");
+        each!(&mut self.index, own => own.insert(&mut self.records, record));
+        self.records.write(pen, record);
+        each!(&self.index, own => own.execute_insert(pen, &self.records, record));
+        if let Some(server) = &mut self.server {
+            server.after(pen, 0);
+        }
+    }
+}

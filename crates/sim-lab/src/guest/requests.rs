@@ -1,0 +1,90 @@
+//! What is asked for: YCSB's distributions, drawn from a seed.
+//!
+//! *zipf* is YCSB's scrambled one, whose hottest records lie anywhere (Table V's miss rates follow from it, and
+//! not from a plain one); *latest* asks for what was inserted last, and every twentieth request inserts.
+
+use rand::Rng;
+use rand::distr::Distribution as _;
+use serde::{Deserialize, Serialize};
+use workload::DistributionError;
+use workload::generator::{self, Xoshiro256PlusPlus};
+use workload::popularity::{Latest, Popularity};
+
+/// Which records are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// Zipfian with the exponent 0.99, strewn.
+    Zipf,
+    /// The newest, by a Zipfian distance; one request in twenty inserts.
+    Latest,
+    /// All alike.
+    Uniform,
+}
+
+/// The exponent.
+const THETA: f64 = 0.99;
+/// One request in so many inserts, of those that ask for the latest.
+const INSERTS: u64 = 20;
+
+impl Distribution {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Distribution::Zipf => "zipf",
+            Distribution::Latest => "latest",
+            Distribution::Uniform => "uniform",
+        }
+    }
+}
+
+/// A request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Request {
+    Get(u32),
+    Insert,
+}
+
+#[derive(Debug, Clone)]
+enum Draw {
+    Fixed(Popularity),
+    Latest(Latest),
+}
+
+/// Requests.
+#[derive(Debug, Clone)]
+pub(super) struct Requests {
+    draw: Draw,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Requests {
+    pub(super) fn new(
+        distribution: Distribution,
+        records: u32,
+        seed: u64,
+    ) -> Result<Requests, DistributionError> {
+        let records = u64::from(records);
+        let draw = match distribution {
+            Distribution::Zipf => Draw::Fixed(Popularity::scrambled(records, THETA)?),
+            Distribution::Uniform => Draw::Fixed(Popularity::uniform(records)?),
+            Distribution::Latest => Draw::Latest(Latest::new(records, THETA)?),
+        };
+        Ok(Requests { draw, random: generator::seeded(seed) })
+    }
+
+    pub(super) fn next(&mut self) -> Request {
+        match &mut self.draw {
+            Draw::Fixed(popularity) => Request::Get(popularity.sample(&mut self.random) as u32),
+            Draw::Latest(latest) => {
+                if self.random.next_u64().is_multiple_of(INSERTS) {
+                    latest.insert();
+                    Request::Insert
+                } else {
+                    Request::Get(latest.sample(&mut self.random) as u32)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The search lookaside buffer: the software that the STLT is compared with.
+//!
+//! Wu, Ni and Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures" (SoCC 2017), sections
+//! 3.2 and 3.3, as the guest's own code:
+//!
+//! ```text
+//!   cache table, a line:  7 tags of 2 bytes, 7 pointers of 6, 7 counters of 1
+//!   log table, a line:    15 tags of 4 bytes in a ring, its head
+//!
+//!   hit:   compare the tags in turn, then the key; count (a byte that is full lowers another instead)
+//!   miss:  after the slow path, where the line has room: enter
+//!          else, one time in twenty: log the tag; the fourth time, replace the line's coldest pointer
+//! ```
+//!
+//! Four fifths of the bytes are the log table's. The paper lets everyone in until the whole table is full; a table
+//! that is found by hashes never is, so here it is the line that must be.
+//!
+//! Only lines in use take memory here: the paper gives its largest table 10 GB for 10 M records.
+
+use foldhash::HashMap;
+
+use super::CODE_LOOKASIDE;
+use super::heap::Heap;
+use super::keys::{Key, mix};
+use super::processor::{Pen, Processor};
+use super::records::Records;
+use super::registers::{COUNT, INTEGER, OTHER, RECORD, SLOT, TAG, WORD};
+
+const WAYS: usize = 7;
+const LOG_ENTRIES: usize = 15;
+const LINE: u64 = 64;
+/// Times that a tag must be in its log.
+const THRESHOLD: usize = 4;
+/// One miss in so many is logged, if the line is full.
+const THROTTLE: u64 = 20;
+/// Where pointers and counters begin in a line.
+const POINTERS: u64 = 14;
+const COUNTERS: u64 = 56;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    record: u32,
+    tag: u16,
+    counter: u8,
+    used: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Log {
+    tags: [u32; LOG_ENTRIES],
+    head: u8,
+}
+
+/// The buffer.
+#[derive(Debug, Clone)]
+pub struct SearchLookaside {
+    cache_address: u64,
+    log_address: u64,
+    lines: u64,
+    log_lines: u64,
+    cache: HashMap<u64, [Slot; WAYS]>,
+    log: HashMap<u64, Log>,
+    draws: u64,
+}
+
+fn reduced(integer: u64, lines: u64) -> u64 {
+    ((u128::from(integer) * u128::from(lines)) >> 64) as u64
+}
+
+fn tag_of(integer: u64) -> u16 {
+    (integer >> 16) as u16
+}
+
+impl SearchLookaside {
+    /// A buffer of so many bytes, of which a fifth holds pointers.
+    #[must_use]
+    pub fn new(heap: &mut Heap, bytes: u64) -> SearchLookaside {
+        let lines = (bytes / LINE / 5).max(1);
+        let log_lines = (bytes / LINE - lines).max(1);
+        SearchLookaside {
+            cache_address: heap.allocate_table(lines * LINE).next_multiple_of(LINE),
+            log_address: heap.allocate_table(log_lines * LINE).next_multiple_of(LINE),
+            lines,
+            log_lines,
+            cache: HashMap::default(),
+            log: HashMap::default(),
+            draws: 0,
+        }
+    }
+
+    /// Pointers that it has room for.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        self.lines * WAYS as u64
+    }
+
+    /// Looks the integer of a key up: the record, its target in [`RECORD`].
+    pub(super) fn find<P: Processor>(
+        &mut self,
+        pen: &mut Pen<'_, P>,
+        records: &Records,
+        integer: u64,
+        query: Key,
+    ) -> Option<u32> {
+        let line = reduced(integer, self.lines);
+        let address = self.cache_address + line * LINE;
+        pen.at(CODE_LOOKASIDE)
+            .compute_for(4, SLOT, &[INTEGER])
+            .compute(SLOT, &[SLOT])
+            .compute(TAG, &[INTEGER]);
+        pen.compute(COUNT, &[]);
+        let slots = *self.cache.entry(line).or_default();
+        for (at, slot) in slots.into_iter().enumerate() {
+            let matches = slot.used && slot.tag == tag_of(integer);
+            pen.at(CODE_LOOKASIDE + 64).load(WORD, SLOT, address + 2 * at as u64, 2);
+            pen.branch(&[WORD, TAG], matches, CODE_LOOKASIDE + 128);
+            if matches {
+                let pointer = address + POINTERS + 6 * at as u64;
+                pen.at(CODE_LOOKASIDE + 128).load(RECORD, SLOT, pointer, 6).compute(RECORD, &[RECORD]);
+                let equal = records.compare(pen, slot.record, query);
+                pen.at(CODE_LOOKASIDE + 192).branch(&[WORD], !equal, CODE_LOOKASIDE + 80);
+                if equal {
+                    self.count(pen, line, at, address + COUNTERS);
+                    return Some(slot.record);
+                }
+            }
+            pen.at(CODE_LOOKASIDE + 80).compute(COUNT, &[COUNT]);
+            pen.branch(&[COUNT], at + 1 < WAYS, CODE_LOOKASIDE + 64);
+        }
+        None
+    }
+
+    fn count<P: Processor>(&mut self, pen: &mut Pen<'_, P>, line: u64, at: usize, counters: u64) {
+        let Some(slots) = self.cache.get_mut(&line) else { return };
+        let full = slots[at].counter == u8::MAX;
+        pen.load(OTHER, SLOT, counters + at as u64, 1).branch(&[OTHER], full, CODE_LOOKASIDE + 256);
+        let mut written = at;
+        if full {
+            self.draws += 1;
+            let others = (0..WAYS).cycle().skip(mix(self.draws) as usize % WAYS).take(WAYS);
+            let lowered = others.into_iter().find(|&other| other != at && slots[other].counter > 0);
+            pen.at(CODE_LOOKASIDE + 256).chain(OTHER, &[1; 8]);
+            if let Some(other) = lowered {
+                slots[other].counter -= 1;
+                written = other;
+            }
+        } else {
+            slots[at].counter += 1;
+            pen.compute(OTHER, &[OTHER]);
+        }
+        pen.store(OTHER, SLOT, counters + written as u64, 1);
+    }
+
+    /// Tells the buffer of a record that the slow path has found; its target is in [`RECORD`].
+    pub(super) fn emit<P: Processor>(&mut self, pen: &mut Pen<'_, P>, integer: u64, record: u32) {
+        let line = reduced(integer, self.lines);
+        let slots = self.cache.entry(line).or_default();
+        let full = slots.iter().all(|slot| slot.used);
+        pen.at(CODE_LOOKASIDE + 512).load(WORD, SLOT, self.cache_address + line * LINE + COUNTERS + 7, 1);
+        pen.branch(&[WORD], full, CODE_LOOKASIDE + 544);
+        if full {
+            self.draws += 1;
+            let passed_over = !mix(self.draws).is_multiple_of(THROTTLE);
+            pen.at(CODE_LOOKASIDE + 544).chain(OTHER, &[1, 1, 1, 1, 1, 1]);
+            pen.branch(&[OTHER], passed_over, CODE_LOOKASIDE + 1024);
+            if passed_over || self.log_tag(pen, integer) < THRESHOLD {
+                return;
+            }
+        }
+        let Some(slots) = self.cache.get_mut(&line) else { return };
+        let coldest = (0..WAYS).min_by_key(|&at| (slots[at].used, slots[at].counter)).unwrap_or_default();
+        slots[coldest] = Slot { record, tag: tag_of(integer), counter: 0, used: true };
+        let address = self.cache_address + line * LINE;
+        for at in 0..WAYS as u64 {
+            pen.at(CODE_LOOKASIDE + 768).load(WORD, SLOT, address + COUNTERS + at, 1);
+            pen.compute(COUNT, &[COUNT, WORD]).compute(COUNT, &[COUNT]);
+            pen.branch(&[WORD], at + 1 < WAYS as u64, CODE_LOOKASIDE + 768);
+        }
+        let at = coldest as u64;
+        pen.store(TAG, SLOT, address + 2 * at, 2).store(RECORD, SLOT, address + POINTERS + 6 * at, 6);
+        pen.store(COUNT, SLOT, address + COUNTERS + at, 1);
+    }
+
+    /// Puts the integer's tag into its log: how often it is there now.
+    fn log_tag<P: Processor>(&mut self, pen: &mut Pen<'_, P>, integer: u64) -> usize {
+        // Another line than that of its neighbours in the cache table.
+        let strewn = mix(integer);
+        let line = reduced(strewn, self.log_lines);
+        // Zero is an empty entry.
+        let tag = (strewn as u32).max(1);
+        let log = self.log.entry(line).or_default();
+        log.tags[log.head as usize] = tag;
+        let address = self.log_address + line * LINE;
+        pen.at(CODE_LOOKASIDE + 576).chain(OTHER, &[3, 1, 1, 4, 1]).load(COUNT, OTHER, address + 60, 1);
+        pen.compute(WORD, &[OTHER, COUNT]).store(OTHER, WORD, address + 4 * u64::from(log.head), 4);
+        pen.compute(COUNT, &[COUNT]).store(COUNT, OTHER, address + 60, 1);
+        log.head = (log.head + 1) % LOG_ENTRIES as u8;
+        for at in 0..LOG_ENTRIES as u64 {
+            pen.at(CODE_LOOKASIDE + 640)
+                .load(WORD, OTHER, address + 4 * at, 4)
+                .compute(COUNT, &[COUNT, WORD]);
+            pen.branch(&[OTHER], at + 1 < LOG_ENTRIES as u64, CODE_LOOKASIDE + 640);
+        }
+        let count = log.tags.iter().filter(|&&other| other == tag).count();
+        pen.branch(&[COUNT], count < THRESHOLD, CODE_LOOKASIDE + 1024);
+        count
+    }
+}

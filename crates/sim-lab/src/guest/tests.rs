@@ -1,0 +1,223 @@
+//! Guests against closed forms: what a lookup compares, how deep it goes, what it touches.
+
+use std::collections::HashMap;
+
+use sim::{BranchOutcome, Core, Instruction, Machine, MemoryAccess, Profile};
+
+use super::*;
+
+/// Counts instructions by their address, and accesses.
+#[derive(Default)]
+struct Counting {
+    executed: HashMap<u64, u64>,
+    accesses: Vec<MemoryAccess>,
+    instructions: u64,
+}
+
+impl Processor for Counting {
+    fn execute(&mut self, instruction: &Instruction, access: Option<MemoryAccess>, _: Option<BranchOutcome>) {
+        *self.executed.entry(instruction.address).or_default() += 1;
+        self.accesses.extend(access);
+        self.instructions += 1;
+    }
+
+    fn load_va(&mut self, _: &Instruction, _: u64) -> u64 {
+        0
+    }
+
+    fn insert_stlt(&mut self, _: &Instruction, _: u64, _: u64) {}
+}
+
+const KEYS: u32 = 20_000;
+
+fn shape(container: Container, variant: Variant) -> Shape {
+    Shape {
+        container,
+        variant,
+        keys: KEYS,
+        value_bytes: 64,
+        distribution: Distribution::Uniform,
+        hash: Hash::Xxh3,
+        slb_bytes: 1 << 20,
+        seed: 1,
+    }
+}
+
+/// Looks every record up once.
+fn every_record(container: Container, variant: Variant) -> Counting {
+    let mut program = Program::new(shape(container, variant)).expect("legal");
+    let mut counting = Counting::default();
+    for record in 0..KEYS {
+        program.get(&mut Pen::new(&mut counting), record);
+    }
+    counting
+}
+
+impl Counting {
+    /// How often the instruction at an address of the index's code was executed, for each key.
+    fn each(&self, offset: u64) -> f64 {
+        self.executed.get(&(CODE_INDEX + offset)).copied().unwrap_or(0) as f64 / f64::from(KEYS)
+    }
+}
+
+#[test]
+fn chains_are_as_long_as_their_load_says() {
+    let mut records = Records::new(Keys::new(1), Form::Plain, 64);
+    let buckets = Chained::new(&mut records, KEYS + KEYS / 20).buckets();
+    // The record looked for, and half of the others of its bucket: 1 + (n - 1) / 2m.
+    let expected = 1.0 + f64::from(KEYS - 1) / (2.0 * f64::from(buckets));
+    let compared = every_record(Container::UnorderedMap, Variant::Alone).each(128);
+    assert!((compared - expected).abs() < 0.01, "{compared} against {expected}");
+}
+
+#[test]
+fn probes_are_as_many_as_uniform_hashing_says() {
+    let mut records = Records::new(Keys::new(1), Form::Plain, 64);
+    let slots = OpenAddressing::new(&mut records, KEYS + KEYS / 20).slots();
+    let load = f64::from(KEYS) / slots as f64;
+    // Knuth, The Art of Computer Programming 3, 6.4: ln(1 / (1 - load)) / load. Triangles cluster a little.
+    let expected = -(1.0 - load).ln() / load;
+    let probes = every_record(Container::DenseHashMap, Variant::Alone).each(128);
+    assert!(probes > expected - 0.01 && probes < expected * 1.05, "{probes} against {expected}");
+}
+
+#[test]
+fn the_red_black_tree_is_as_deep_as_a_balanced_one() {
+    // To a leaf, every time.
+    let levels = every_record(Container::Map, Variant::Alone).each(64);
+    let balanced = f64::from(KEYS + 1).log2();
+    assert!((balanced - 1.0..balanced + 1.0).contains(&levels), "{levels} levels against {balanced}");
+}
+
+#[test]
+fn the_b_tree_is_as_high_as_its_nodes_are_full() {
+    let mut records = Records::new(Keys::new(1), Form::Plain, 64);
+    let mut tree = BTree::new(&mut records);
+    for _ in 0..KEYS {
+        let record = records.create();
+        tree.insert(&mut records, record);
+    }
+    // Bayer and McCreight: between log_8 (n + 1) and 1 + log_4 ((n + 1) / 2).
+    let keys = f64::from(KEYS + 1);
+    let (least, most) = (keys.log(8.0).ceil(), 1.0 + (keys / 2.0).log(4.0));
+    assert!((least..=most).contains(&f64::from(tree.height())), "{} levels", tree.height());
+    let visited = every_record(Container::BTree, Variant::Alone).each(64);
+    assert!(visited <= f64::from(tree.height()) && visited > f64::from(tree.height()) - 1.5, "{visited}");
+}
+
+#[test]
+fn a_known_address_costs_the_value_s_lines_and_the_query_s_three_words() {
+    let counting = every_record(Container::UnorderedMap, Variant::Known);
+    let program = Program::new(shape(Container::UnorderedMap, Variant::Known)).expect("legal");
+    let lines = |record| {
+        let value = program.records().target(record) + 24;
+        (value + 64).div_ceil(64) - value / 64
+    };
+    let loads: u64 = (0..KEYS).map(lines).sum();
+    let stores = 3 * u64::from(KEYS);
+    let counted = counting.accesses.iter().filter(|access| !access.store).count() as u64;
+    assert_eq!((counted, counting.accesses.len() as u64), (loads, loads + stores));
+}
+
+#[test]
+fn uniform_requests_miss_the_stlt_as_balls_in_bins_say() {
+    // Whichever four of a set's keys are in it, a request for one of its n keys finds it with probability 4 / n.
+    let rows = 1_u64 << 14;
+    let mut program = Program::new(shape(Container::UnorderedMap, Variant::Stlt)).expect("legal");
+    let mut machine = Machine::new(&Profile::stlt_paper()).expect("a machine");
+    machine.stlt_alloc(rows, 4, sim::stlt::Variant::Full).expect("a table");
+    program.run(&mut machine, 100_000);
+    let before = program.fast_path();
+    program.run(&mut machine, 200_000);
+    let after = program.fast_path();
+    let misses = (after.misses - before.misses) as f64 / 200_000.0;
+    let lambda = f64::from(KEYS) / (rows as f64 / 4.0);
+    let (mut probability, mut beyond) = ((-lambda).exp(), 0.0);
+    for n in 0..60_u32 {
+        beyond += probability * (f64::from(n) - 4.0).max(0.0);
+        probability *= lambda / f64::from(n + 1);
+    }
+    let expected = beyond / lambda;
+    // Two keys of a set that agree in the twelve bits of their sub-integers share a row: n / 4096 of them.
+    assert!((misses - expected).abs() < 0.004, "{misses} against {expected}");
+    assert_eq!(machine.statistics().stlt.invalid, 0);
+}
+
+#[test]
+fn every_program_finds_every_record_by_every_way() {
+    for container in Container::ALL {
+        for variant in
+            [Variant::Alone, Variant::Known, Variant::Slb, Variant::StltSw, Variant::StltVa, Variant::Stlt]
+        {
+            for distribution in [Distribution::Zipf, Distribution::Latest] {
+                let shape = Shape { keys: 500, distribution, ..shape(container, variant) };
+                let mut program = Program::new(shape).expect("legal");
+                let mut machine = Machine::new(&Profile::stlt_paper()).expect("a machine");
+                if let Some(variant) = variant.stlt() {
+                    machine.stlt_alloc(1 << 12, 4, variant).expect("a table");
+                }
+                // A lookup that ends with another record fails an assertion of the program.
+                program.run(&mut machine, 5_000);
+                let counts = program.fast_path();
+                let in_front = variant == Variant::Slb || variant.stlt().is_some();
+                assert_eq!(counts.total() > 4_000, in_front, "{container:?} {variant:?} {counts:?}");
+                if in_front {
+                    assert!(counts.hits > counts.misses, "{container:?} {variant:?} {counts:?}");
+                }
+                let inserted = distribution == Distribution::Latest;
+                assert_eq!(program.records().count() > 500, inserted);
+            }
+        }
+    }
+}
+
+#[test]
+fn counts_repeat_exactly() {
+    let counted = || {
+        let mut program = Program::new(shape(Container::Redis, Variant::Slb)).expect("legal");
+        let mut core = Core::new(&Profile::stlt_paper()).expect("a machine");
+        program.run(&mut core, 2_000);
+        (core.statistics(), core.machine().statistics(), program.fast_path())
+    };
+    assert_eq!(counted(), counted());
+}
+
+#[test]
+fn a_trace_for_another_simulator_holds_what_was_executed() {
+    let mut program = Program::new(shape(Container::Map, Variant::Alone)).expect("legal");
+    let mut same = program.clone();
+    let mut counting = Counting::default();
+    program.run(&mut counting, 50);
+    let mut recorder = Recorder::new(Vec::new(), Machine::new(&Profile::stlt_paper()).expect("a machine"));
+    same.run(&mut recorder, 50);
+    assert_eq!(recorder.instructions(), counting.instructions);
+    let bytes = recorder.finish().expect("memory");
+    let records: Vec<_> =
+        sim::champsim::TraceReader::new(&bytes[..]).collect::<Result<_, _>>().expect("undamaged");
+    assert_eq!(records.len() as u64, counting.instructions);
+    let addresses = |store: bool| {
+        let places = counting.accesses.iter().filter(move |access| access.store == store);
+        places.map(|access| access.address).collect::<Vec<_>>()
+    };
+    // A word that lies over two lines is two reads there.
+    let loads: Vec<u64> =
+        records.iter().map(|record| record.loads[0]).filter(|&address| address != 0).collect();
+    let stores: Vec<u64> =
+        records.iter().map(|record| record.stores[0]).filter(|&address| address != 0).collect();
+    assert_eq!((loads, stores), (addresses(false), addresses(true)));
+    let calls = records.iter().filter_map(|record| record.branch());
+    let (calls, returns) = calls.fold((0, 0), |(calls, returns), branch| match branch.kind {
+        sim::BranchKind::Call => (calls + 1, returns),
+        sim::BranchKind::Return => (calls, returns + 1),
+        _ => (calls, returns),
+    });
+    assert!(calls > 50 * 14 && calls == returns, "{calls} calls, {returns} returns");
+}
+
+#[test]
+fn impossible_guests_are_refused() {
+    let refused = |shape| Program::new(shape).map(|_| ()).expect_err("impossible");
+    let sound = shape(Container::Map, Variant::Alone);
+    assert_eq!(refused(Shape { keys: 1, ..sound }), GuestError::Keys(1));
+    assert_eq!(refused(Shape { value_bytes: 5_000, ..sound }), GuestError::ValueBytes(5_000));
+}

@@ -1,0 +1,129 @@
+//! Running one configuration, here or under QEMU.
+//!
+//! ```text
+//!   load       records and index are built; nothing is executed
+//!   warm-up    requests without a clock: the table in front, caches, TLBs, page tables
+//!   settle     requests with the clock, not counted
+//!   windows    requests with the clock; a window is the difference of what was counted at its ends
+//! ```
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use sim::stlt::TableError;
+use sim::{Core, FORMAT, Machine, Measurement, MeasurementError, ProfileError, Since, Window};
+
+use crate::configuration::{Configuration, Guest};
+use crate::guest::{GuestError, Hash, Program, Shape};
+use crate::qemu::{Qemu, QemuError};
+
+/// Bytes of an STLT's row.
+const ROW: u64 = 16;
+
+/// A run that is finished.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// What was run.
+    pub configuration: Configuration,
+    /// What was measured.
+    pub measurement: Measurement,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The guest cannot be made.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// The machine cannot be.
+    #[error(transparent)]
+    Machine(#[from] ProfileError),
+    /// The table cannot be.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// QEMU, the plugin or the guest's program is missing or failed.
+    #[error(transparent)]
+    Qemu(#[from] QemuError),
+    /// What was measured cannot be written or read.
+    #[error(transparent)]
+    Measurement(#[from] MeasurementError),
+    /// A file could not be read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        error: std::io::Error,
+    },
+}
+
+/// Runs a configuration.
+///
+/// # Errors
+/// If its guest or its machine cannot be made, or what it needs is not installed.
+pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
+    let started = Instant::now();
+    let measurement = match configuration.guest {
+        Guest::InProcess => in_process(configuration)?,
+        Guest::Qemu => Qemu::find()?.run(configuration)?,
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(Run { configuration: configuration.clone(), measurement, seconds })
+}
+
+/// The loaded guest of a configuration, and its machine with the table in place.
+///
+/// # Errors
+/// If either cannot be made.
+pub fn load(configuration: &Configuration) -> Result<(Program, Machine), RunError> {
+    let table = configuration.table;
+    let program = Program::new(Shape {
+        container: configuration.container,
+        variant: configuration.variant,
+        keys: configuration.keys,
+        value_bytes: configuration.value_bytes,
+        distribution: configuration.distribution,
+        hash: table.map_or(Hash::Xxh3, |table| table.hash),
+        slb_bytes: table.map_or(0, |table| table.bytes),
+        seed: configuration.seed,
+    })?;
+    let mut machine = Machine::new(&configuration.machine)?;
+    if let (Some(variant), Some(table)) = (configuration.variant.stlt(), table) {
+        machine.stlt_alloc(table.bytes / ROW, table.ways, variant)?;
+    }
+    Ok((program, machine))
+}
+
+fn in_process(configuration: &Configuration) -> Result<Measurement, RunError> {
+    let (mut program, mut machine) = load(configuration)?;
+    let lengths = configuration.lengths;
+    program.run(&mut machine, lengths.warm_up);
+    let mut core = Core::with_machine(machine);
+    core.resume();
+    program.run(&mut core, lengths.settle);
+    let mut windows = Vec::new();
+    for _ in 0..lengths.windows {
+        let before = (core.statistics(), core.machine().statistics(), program.fast_path());
+        program.run(&mut core, lengths.window);
+        let counted = program.fast_path().since(&before.2);
+        windows.push(Window {
+            operations: lengths.window,
+            fast_path: configuration.table.is_some().then_some(counted),
+            core: core.statistics().since(&before.0),
+            memory: core.machine().statistics().since(&before.1),
+        });
+    }
+    Ok(Measurement {
+        format: FORMAT,
+        machine: configuration.machine.name.clone(),
+        guest: configuration.container.name().into(),
+        variant: configuration.variant.name().into(),
+        seed: configuration.seed,
+        windows,
+    })
+}

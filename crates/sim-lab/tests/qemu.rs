@@ -1,0 +1,55 @@
+//! A compiled container under QEMU, by the same configurations as guests in this process.
+
+// Tests say what they skip.
+#![allow(clippy::print_stderr)]
+
+use sim::Profile;
+use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
+use sim_lab::guest::{Container, Distribution, Hash, Variant};
+use sim_lab::qemu::{Qemu, QemuError};
+
+fn configuration(container: Container, variant: Variant) -> Configuration {
+    let lengths = Lengths { warm_up: 20_000, settle: 200, windows: 2, window: 1_000 };
+    let table = Table { bytes: 1 << 18, ways: 4, hash: Hash::Xxh3 };
+    let asked = (5_000, 64, Distribution::Zipf);
+    let machine = Profile::stlt_paper();
+    Configuration::new(Guest::Qemu, container, variant, asked, table, lengths, 1, &machine).expect("legal")
+}
+
+/// QEMU and the plugin, or why not.
+fn qemu() -> Option<Qemu> {
+    match Qemu::find() {
+        Ok(qemu) => Some(qemu),
+        Err(error) => {
+            let required = std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_some_and(|value| value == "1");
+            assert!(!required, "{error}");
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_compiled_map_is_measured_as_one_in_this_process_is() {
+    let Some(qemu) = qemu() else { return };
+    let measured =
+        |variant| qemu.run(&configuration(Container::UnorderedMap, variant)).expect("a measurement");
+    let (alone, stlt) = (measured(Variant::Alone), measured(Variant::Stlt));
+    for (measurement, variant) in [(&alone, "alone"), (&stlt, "stlt")] {
+        assert_eq!((measurement.windows.len(), measurement.variant.as_str()), (2, variant));
+        assert!(measurement.windows.iter().all(|window| window.operations == 1_000));
+        assert!(measurement.windows.iter().all(|window| window.core.instructions > 20_000));
+    }
+    assert_eq!(alone.windows[0].memory.stlt.hits, 0);
+    assert!(stlt.windows[0].memory.stlt.hits > 800);
+    assert_eq!(stlt.windows[0].fast_path.map(|counts| counts.total()), Some(1_000));
+}
+
+#[test]
+fn what_only_this_process_has_is_refused() {
+    let Some(qemu) = qemu() else { return };
+    for (container, variant) in [(Container::Redis, Variant::Alone), (Container::Map, Variant::Known)] {
+        let refused = qemu.run(&configuration(container, variant));
+        assert!(matches!(refused, Err(QemuError::Unknown { .. })), "{refused:?}");
+    }
+}

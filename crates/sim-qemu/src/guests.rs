@@ -1,0 +1,522 @@
+//! The guests of this project: compiled when they are asked for, started under QEMU with the plugin.
+//!
+//! ```text
+//!   Tools::find()                 qemu-x86_64, the plugin and the library beside this program: or what to install
+//!   tools.compile(index, folder)  c++ kv.cpp ...                      once an index
+//!   requests.write(path)          what crates/workload draws          once a distribution
+//!   tools.command(...)            qemu-x86_64 -cpu Nehalem -plugin libsim_qemu.so,... kv requests ...
+//! ```
+//!
+//! The sources are part of this library, so a program that is installed without the repository can compile
+//! them, too. Requests are drawn here and read by the guest from a file: distributions have one definition, in
+//! `crates/workload`, and drawing costs the guest nothing.
+//!
+//! What a guest needs on Debian: `qemu-user`, `g++`, `libxxhash-dev`; for `dense_hash_map` also
+//! `libsparsehash-dev`, for `btree_map` also `libabsl-dev` and `pkg-config`, for `redis` also `redis-server`.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rand::RngExt;
+use rand::distr::Distribution as _;
+use workload::DistributionError;
+use workload::generator;
+use workload::popularity::{Latest, Popularity};
+
+const SOURCES: [(&str, &str); 10] = [
+    ("kv.cpp", include_str!("../guests/kv.cpp")),
+    ("redis.cpp", include_str!("../guests/redis.cpp")),
+    ("driver.hpp", include_str!("../guests/driver.hpp")),
+    ("index.hpp", include_str!("../guests/index.hpp")),
+    ("record.hpp", include_str!("../guests/record.hpp")),
+    ("fast_path.hpp", include_str!("../guests/fast_path.hpp")),
+    ("stlt.h", include_str!("../guests/stlt.h")),
+    ("stlt_software.h", include_str!("../guests/stlt_software.h")),
+    ("lookaside.h", include_str!("../../capi/include/lookaside.h")),
+    ("lookaside_inline.h", include_str!("../../capi/include/lookaside_inline.h")),
+];
+
+/// The processor that QEMU shows the guest: the instruction set of the STLT paper's machine.
+pub const PROCESSOR: &str = "Nehalem";
+
+macro_rules! names {
+    ($(#[$comment:meta])* $type:ident { $($(#[$variant_comment:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$comment])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $type {
+            $($(#[$variant_comment])* $variant,)*
+        }
+
+        impl $type {
+            /// All of them.
+            pub const ALL: &[$type] = &[$($type::$variant),*];
+
+            /// What the guest calls it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)*
+                }
+            }
+
+            /// The one of this name.
+            #[must_use]
+            pub fn named(name: &str) -> Option<$type> {
+                Self::ALL.iter().copied().find(|one| one.name() == name)
+            }
+        }
+    };
+}
+
+names! {
+    /// The programs of the STLT paper's Table II.
+    Index {
+        /// `redis-server`, unmodified on disk, taken over when it is ready.
+        Redis = "redis",
+        /// `std::unordered_map`.
+        UnorderedMap = "unordered_map",
+        /// `google::dense_hash_map`.
+        DenseHashMap = "dense_hash_map",
+        /// `std::map`.
+        Map = "map",
+        /// `absl::btree_map`, the successor of the paper's.
+        BtreeMap = "btree_map",
+    }
+}
+
+names! {
+    /// What stands before the index.
+    Variant {
+        /// Nothing.
+        Alone = "alone",
+        /// The Search Lookaside Buffer of this project.
+        Slb = "slb",
+        /// The STLT in hardware.
+        Stlt = "stlt",
+        /// The same, whose rows hold virtual addresses only.
+        StltVa = "stlt-va",
+        /// The same in software.
+        StltSw = "stlt-sw",
+    }
+}
+
+names! {
+    /// Which records are asked for.
+    Distribution {
+        /// YCSB's scrambled Zipfian, theta 0.99.
+        Zipf = "zipf",
+        /// The newest records are the hottest, and of a hundred requests five insert one.
+        Latest = "latest",
+        /// All alike.
+        Uniform = "uniform",
+    }
+}
+
+names! {
+    /// The hash of the fast path (Figure 18).
+    FastHash {
+        /// XXH3, the paper's choice.
+        Xxh3 = "xxh3",
+        /// XXH64.
+        Xxh64 = "xxh64",
+        /// MurmurHash, as the C++ library has it.
+        Murmur = "murmur",
+        /// Bernstein's, byte by byte.
+        Djb2 = "djb2",
+        /// SipHash-2-4.
+        Sip = "sip",
+    }
+}
+
+/// Why a guest cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuestError {
+    /// QEMU is not there.
+    #[error(
+        "qemu-x86_64 is not there: install Debian's package qemu-user (7.2), or name it in LOOKASIDE_QEMU"
+    )]
+    Qemu,
+    /// Redis is not there.
+    #[error(
+        "redis-server is not there: install Debian's package redis-server (7.0.15), or name it in LOOKASIDE_REDIS"
+    )]
+    Redis,
+    /// One of our own files is not there.
+    #[error("{name} is not beside {}: build the workspace (cargo build --release --workspace)", beside.display())]
+    Part {
+        /// Which.
+        name: &'static str,
+        /// Where it was looked for.
+        beside: PathBuf,
+    },
+    /// A guest did not compile.
+    #[error(
+        "{index} does not compile: install g++, libxxhash-dev, and for dense_hash_map libsparsehash-dev, \
+         for btree_map libabsl-dev and pkg-config\n{said}"
+    )]
+    Compile {
+        /// Which.
+        index: &'static str,
+        /// What the compiler said.
+        said: String,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+    /// The distribution cannot be.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+    /// A request is 31 bits.
+    #[error("{0} records are too many for a guest: 2^31 at most, with those that are inserted")]
+    Records(u64),
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> GuestError {
+    let path = path.to_owned();
+    |error| GuestError::Io { path, error }
+}
+
+/// What it takes to compile and run guests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tools {
+    /// `qemu-x86_64`.
+    pub qemu: PathBuf,
+    /// `libsim_qemu.so`.
+    pub plugin: PathBuf,
+    /// `liblookaside_capi.a`.
+    pub library: PathBuf,
+}
+
+impl Tools {
+    /// Looks for QEMU on the path (or where LOOKASIDE_QEMU says), and for our own parts beside the running
+    /// program.
+    ///
+    /// # Errors
+    /// What is missing, and what to do about it.
+    pub fn find() -> Result<Tools, GuestError> {
+        let qemu = program("LOOKASIDE_QEMU", "qemu-x86_64").ok_or(GuestError::Qemu)?;
+        let program = std::env::current_exe().map_err(io_error(Path::new("/proc/self/exe")))?;
+        let beside = program.parent().unwrap_or(Path::new("/")).to_owned();
+        let part = |name: &'static str| {
+            // Where cargo puts them for a program, a test or an example: newer there than beside the program, if that
+            // alone was built; then where an installation does.
+            ["deps", "../deps", "", "../lib"]
+                .into_iter()
+                .map(|folder| beside.join(folder).join(name))
+                .find(|path| path.is_file())
+                .ok_or(GuestError::Part { name, beside: beside.clone() })
+        };
+        Ok(Tools { qemu, plugin: part("libsim_qemu.so")?, library: part("liblookaside_capi.a")? })
+    }
+
+    /// Compiles the guest of an index into `folder`, unless it is there already; its path. A compiler other than `c++` is
+    /// named in CXX.
+    ///
+    /// # Errors
+    /// If the compiler or a package is missing, or the folder cannot be written.
+    pub fn compile(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
+        let sources = folder.join("sources");
+        std::fs::create_dir_all(&sources).map_err(io_error(&sources))?;
+        let mut text = Vec::new();
+        for (name, source) in SOURCES {
+            text.extend_from_slice(source.as_bytes());
+            let path = sources.join(name);
+            // Others may compile from them at this moment.
+            if std::fs::read(&path).is_ok_and(|there| there == source.as_bytes()) {
+                continue;
+            }
+            let beside = sources.join(format!("{name}.{}", std::process::id()));
+            std::fs::write(&beside, source).map_err(io_error(&beside))?;
+            std::fs::rename(&beside, &path).map_err(io_error(&path))?;
+        }
+        let library = std::fs::read(&self.library).map_err(io_error(&self.library))?;
+        text.extend_from_slice(&library);
+        let program = folder.join(format!("{}-{:016x}", index.name(), xxh3(&text)));
+        if program.is_file() {
+            return Ok(program);
+        }
+        let beside = folder.join(format!("{}.{}", index.name(), std::process::id()));
+        let compiler = std::env::var_os("CXX").unwrap_or_else(|| OsString::from("c++"));
+        let mut command = Command::new(compiler);
+        // The guest is what an average distribution would ship: no instructions beyond the baseline.
+        command.args(["-std=c++17", "-O2", "-g", "-Wall", "-Wextra"]).arg("-I").arg(&sources);
+        if index == Index::Redis {
+            command.args(["-shared", "-fPIC"]).arg(sources.join("redis.cpp"));
+        } else {
+            command.arg(format!("-DINDEX={}", index.name())).arg(sources.join("kv.cpp"));
+        }
+        command.arg("-o").arg(&beside).arg(&self.library);
+        if index == Index::BtreeMap {
+            let libraries = Command::new("pkg-config").args(["--libs", "absl_btree"]).output();
+            let libraries = libraries.map(|output| output.stdout).unwrap_or_default();
+            command.args(String::from_utf8_lossy(&libraries).split_whitespace());
+        }
+        command.args(["-lpthread", "-ldl", "-lm"]);
+        let compile_error = |said| GuestError::Compile { index: index.name(), said };
+        let output = command.output().map_err(|error| compile_error(error.to_string()))?;
+        if !output.status.success() {
+            return Err(compile_error(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        std::fs::rename(&beside, &program).map_err(io_error(&program))?;
+        Ok(program)
+    }
+
+    /// A guest under QEMU with the plugin: `profile` is a file or a built-in machine's name; the measurement goes to `out`.
+    /// The paths may hold neither commas nor, for Redis, spaces.
+    ///
+    /// # Errors
+    /// If Redis is to run, and is not there.
+    pub fn command(
+        &self,
+        guest: &Path,
+        requests: &Path,
+        run: &Run,
+        profile: &str,
+        out: &Path,
+    ) -> Result<Command, GuestError> {
+        let mut plugin = self.plugin.as_os_str().to_owned();
+        plugin.push(format!(",profile={profile},guest={},variant={}", run.index.name(), run.variant.name()));
+        plugin.push(format!(",seed={},out=", run.seed));
+        plugin.push(out);
+        let mut command = Command::new(&self.qemu);
+        command.args(["-cpu", PROCESSOR, "-plugin"]).arg(plugin);
+        command.env_clear();
+        let arguments = run.arguments(requests);
+        if run.index == Index::Redis {
+            redis(&mut command, guest, &arguments)?;
+        } else {
+            command.arg(guest).args(arguments);
+        }
+        Ok(command)
+    }
+}
+
+/// The program that a variable of the environment names; without it, one on the path.
+fn program(variable: &str, name: &str) -> Option<PathBuf> {
+    match std::env::var_os(variable) {
+        Some(named) => Some(PathBuf::from(named)).filter(|path| path.is_file()),
+        None => std::env::split_paths(&std::env::var_os("PATH")?)
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file()),
+    }
+}
+
+/// What makes a guest of a redis-server: it is preloaded, and told what to do, in the environment. The server insists on
+/// listening somewhere until then.
+fn redis(command: &mut Command, guest: &Path, arguments: &[OsString]) -> Result<(), GuestError> {
+    static SERVERS: AtomicU64 = AtomicU64::new(0);
+    let server = program("LOOKASIDE_REDIS", "redis-server").ok_or(GuestError::Redis)?;
+    let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+    let socket = std::env::temp_dir().join(format!("lookaside-redis-{}-{number}", std::process::id()));
+    let variable = |name: &str, value: &OsStr| {
+        let mut variable = OsString::from(name);
+        variable.push("=");
+        variable.push(value);
+        variable
+    };
+    command.arg("-E").arg(variable("LD_PRELOAD", guest.as_os_str()));
+    command.arg("-E").arg(variable("GUEST", &arguments.join(OsStr::new(" "))));
+    command.arg("-E").arg(variable("GUEST_SOCKET", socket.as_os_str()));
+    command.arg(server).args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]).arg(socket);
+    Ok(())
+}
+
+fn xxh3(bytes: &[u8]) -> u64 {
+    twox_hash::XxHash3_64::oneshot(bytes)
+}
+
+/// A run of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The index.
+    pub index: Index,
+    /// What stands before it.
+    pub variant: Variant,
+    /// Records in it at first.
+    pub records: u64,
+    /// Bytes of a value.
+    pub value_bytes: u64,
+    /// Which are asked for.
+    pub distribution: Distribution,
+    /// What they are drawn with.
+    pub seed: u64,
+    /// Requests that are performed without simulation, to fill the table.
+    pub load: u64,
+    /// To warm caches and TLBs.
+    pub functional: u64,
+    /// To fill the pipeline, before each window.
+    pub detailed: u64,
+    /// Measured, in each window.
+    pub window: u64,
+    /// Windows.
+    pub windows: u64,
+    /// Rows of the STLT: a power of two.
+    pub rows: u64,
+    /// Rows of a set.
+    pub ways: u64,
+    /// Bytes of the SLB's Cache Table.
+    pub slb_bytes: u64,
+    /// The SLB as its paper has it, not as it measured best.
+    pub slb_paper: bool,
+    /// The hash of the fast path.
+    pub hash: FastHash,
+}
+
+impl Run {
+    /// A run of `records` records: requests for ten times as many fill the table, as many warm the caches, then four
+    /// windows of 32000 (the paper's 128 000). The STLT has four rows for each record, rounded up to a power of two, at most
+    /// its 2^25; the SLB has as many bytes.
+    #[must_use]
+    pub fn new(index: Index, variant: Variant, records: u64) -> Run {
+        let rows = (records.max(1) * 2).next_power_of_two().min(1 << 25);
+        Run {
+            index,
+            variant,
+            records,
+            value_bytes: 64,
+            distribution: Distribution::Zipf,
+            seed: 1,
+            load: records * 8,
+            functional: records.min(1_000_000),
+            detailed: 2000,
+            window: 32_000,
+            windows: 4,
+            rows,
+            ways: 4,
+            slb_bytes: rows * 16,
+            slb_paper: false,
+            hash: FastHash::Xxh3,
+        }
+    }
+
+    /// Requests that the guest will read.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.load + self.functional + self.windows * (self.detailed + self.window)
+    }
+
+    /// What the guest is told.
+    #[must_use]
+    pub fn arguments(&self, requests: &Path) -> Vec<OsString> {
+        let numbers = [
+            ("records", self.records),
+            ("value", self.value_bytes),
+            ("rows", self.rows),
+            ("ways", self.ways),
+            ("slb", self.slb_bytes),
+            ("load", self.load),
+            ("functional", self.functional),
+            ("detailed", self.detailed),
+            ("window", self.window),
+            ("windows", self.windows),
+        ];
+        let options = if self.slb_paper { "paper" } else { "default" };
+        let names = [("variant", self.variant.name()), ("slb-options", options), ("hash", self.hash.name())];
+        let numbers = numbers.map(|(name, number)| format!("{name}={number}"));
+        let names = names.map(|(name, value)| format!("{name}={value}"));
+        let rest = numbers.into_iter().chain(names).map(OsString::from);
+        [requests.as_os_str().to_owned()].into_iter().chain(rest).collect()
+    }
+
+    /// Writes the file of requests. It depends on the records, the distribution, the seed and
+    /// [`Run::requests`] alone: runs that agree on them can share it.
+    ///
+    /// # Errors
+    /// If the records are none or too many, or the file cannot be written.
+    pub fn write_requests(&self, path: &Path) -> Result<(), GuestError> {
+        let most = self.records.saturating_add(self.requests());
+        if most > 1 << 31 {
+            return Err(GuestError::Records(most));
+        }
+        let file = std::fs::File::create(path).map_err(io_error(path))?;
+        let mut to = BufWriter::new(file);
+        let mut rng = generator::seeded(self.seed);
+        let mut write = |word: u32| to.write_all(&word.to_le_bytes()).map_err(io_error(path));
+        match self.distribution {
+            Distribution::Latest => {
+                let mut latest = Latest::new(self.records, THETA)?;
+                for _ in 0..self.requests() {
+                    if rng.random_range(0..100) < INSERTIONS {
+                        latest.insert();
+                        write(SET)?;
+                    } else {
+                        write(latest.sample(&mut rng) as u32)?;
+                    }
+                }
+            }
+            Distribution::Zipf | Distribution::Uniform => {
+                let popularity = match self.distribution {
+                    Distribution::Uniform => Popularity::uniform(self.records)?,
+                    _ => Popularity::scrambled(self.records, THETA)?,
+                };
+                for _ in 0..self.requests() {
+                    write(popularity.sample(&mut rng) as u32)?;
+                }
+            }
+        }
+        to.flush().map_err(io_error(path))
+    }
+}
+
+/// The Zipfian exponent of YCSB and of both papers.
+const THETA: f64 = 0.99;
+/// Of a hundred requests for the latest, so many insert.
+const INSERTIONS: u32 = 5;
+/// A request that inserts.
+const SET: u32 = 1 << 31;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_again() {
+        for &index in Index::ALL {
+            assert_eq!(Index::named(index.name()), Some(index));
+        }
+        for &variant in Variant::ALL {
+            assert_eq!(Variant::named(variant.name()), Some(variant));
+        }
+        assert_eq!(Distribution::named("pareto"), None);
+    }
+
+    #[test]
+    fn requests_are_as_many_as_the_phases_take_and_repeat() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for &distribution in Distribution::ALL {
+            let run = Run { distribution, ..Run::new(Index::Map, Variant::Alone, 1000) };
+            let read = |name: &str| {
+                let path = folder.path().join(name);
+                run.write_requests(&path).expect("written");
+                std::fs::read(path).expect("read")
+            };
+            let bytes = read("one");
+            assert_eq!(bytes.len() as u64, 4 * run.requests());
+            assert_eq!(bytes, read("two"));
+            let mut records = 1000;
+            for word in
+                bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+            {
+                if word == SET {
+                    records += 1;
+                } else {
+                    assert!(word < records, "only what is there is asked for");
+                }
+            }
+            let inserted = f64::from(records - 1000) / run.requests() as f64;
+            let expected = if distribution == Distribution::Latest { 0.05 } else { 0.0 };
+            assert!((inserted - expected).abs() < 0.005, "{inserted}");
+        }
+        let run = Run::new(Index::Map, Variant::Alone, 1 << 31);
+        assert!(matches!(run.write_requests(&folder.path().join("three")), Err(GuestError::Records(_))));
+    }
+}

@@ -1,0 +1,401 @@
+//! Between QEMU's callbacks and the simulation.
+//!
+//! ```text
+//!   qemu_plugin_install   arguments, machine; registers translation, system calls, exit
+//!   a block is translated loading: only STLT instructions are watched
+//!                         otherwise: the block's start and every access, too
+//!   a phase changes       between loading and anything else all translations are thrown away (a reset)
+//!   the guest exits       the measurement is written
+//! ```
+//!
+//! One simulated core runs the guest's first thread. Other threads run, but unseen: no block, no access and no STLT
+//! instruction of theirs counts, only the pages that they unmap. So the simulation belongs to the thread of the
+//! first virtual processor, and needs no lock.
+//!
+//! A translated block is kept for ever (the callbacks hold its address), once for all translations of the same
+//! bytes at the same place.
+
+#![allow(unsafe_code, reason = "the border to QEMU")]
+
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use sim::{Core, FORMAT, Measurement, MemoryAccess};
+
+use crate::address_space::{AddressSpace, Change};
+use crate::api::{self, Functions, Id, Info, MemInfo};
+use crate::arguments::Arguments;
+use crate::decode::Translator;
+use crate::protocol::{self, Operation, Phase, Request};
+use crate::simulation::{Block, Simulation, Watch};
+use crate::trace::Trace;
+
+/// QEMU asks for this before anything else.
+// SAFETY: the name is the interface's, and nobody else's.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: c_int = api::VERSION;
+
+/// The first virtual processor: that of the guest's first thread.
+const FIRST: c_uint = 0;
+/// In the word that an access carries: it may be half of a wider one.
+const HALVES: usize = 1 << 31;
+
+/// A block, and what to watch in its instructions.
+type Known = (&'static Block, Vec<Watch>);
+
+/// Blocks by where they begin and what their bytes are.
+#[derive(Default)]
+struct Translations {
+    translator: Translator,
+    known: HashMap<(u64, Vec<u8>), Known>,
+}
+
+struct Plugin {
+    functions: Functions,
+    /// Added to a guest's address to reach it here; known when the guest has greeted.
+    guest_base: AtomicU64,
+    arguments: Arguments,
+    /// A child that the guest forks must not write the measurement.
+    process: u32,
+    /// Blocks and accesses are watched in what is translated from now on.
+    watching: AtomicBool,
+    /// The guest has greeted: its mailbox is there.
+    greeted: AtomicBool,
+    translations: Mutex<Translations>,
+    address_space: Mutex<AddressSpace>,
+    /// What happened to pages since the simulation last heard of any.
+    changes: Mutex<Vec<Change>>,
+    any_changes: AtomicBool,
+    simulation: UnsafeCell<Simulation>,
+}
+
+// SAFETY: `simulation` is touched only by `Plugin::simulation`, whose callers are on the first virtual processor's
+// thread, or alone. The translator's factory is plain memory behind a lock.
+unsafe impl Sync for Plugin {}
+// SAFETY: as above; it is made on one thread and stays where it is.
+unsafe impl Send for Plugin {}
+
+static PLUGIN: OnceLock<Plugin> = OnceLock::new();
+
+#[expect(clippy::print_stderr, reason = "a plugin has no other way to tell the person who started QEMU")]
+fn tell(message: &str) {
+    eprintln!("lookaside simulator: {message}");
+}
+
+/// QEMU calls this once, when it loads the plugin.
+///
+/// # Safety
+/// `info` and the `count` strings of `arguments` are what QEMU's plugin interface says.
+// SAFETY: the name is the interface's, and nobody else's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: Id,
+    info: *const Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    // SAFETY: passed on.
+    match unsafe { install(id, info, count, arguments) } {
+        Ok(()) => 0,
+        Err(message) => {
+            tell(&message);
+            1
+        }
+    }
+}
+
+/// # Safety
+/// As [`qemu_plugin_install`].
+unsafe fn install(
+    id: Id,
+    info: *const Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> Result<(), String> {
+    // SAFETY: the caller's.
+    let (info, target) = unsafe { (&*info, CStr::from_ptr((*info).target)) };
+    if info.system || target != c"x86_64" {
+        return Err(format!(
+            "this is {}; only qemu-x86_64, user mode, can be simulated",
+            target.to_string_lossy()
+        ));
+    }
+    if !(info.minimum..=info.current).contains(&api::VERSION) {
+        return Err(format!(
+            "this QEMU takes plugins of versions {} to {}, this one is of version {}: use QEMU 7.2 to 8.2",
+            info.minimum,
+            info.current,
+            api::VERSION
+        ));
+    }
+    let functions =
+        Functions::find().map_err(|name| format!("this QEMU has no {name}: use QEMU 7.2 to 8.2"))?;
+    let arguments = (0..count.max(0) as usize).map(|place| {
+        // SAFETY: the caller's.
+        unsafe { CStr::from_ptr(*arguments.add(place)) }.to_string_lossy().into_owned()
+    });
+    let arguments = Arguments::parse(arguments).map_err(|error| error.to_string())?;
+    let core = Core::new(&arguments.profile).map_err(|error| error.to_string())?;
+    let mut simulation = Simulation::new(core);
+    simulation.heed_huge_pages(arguments.huge_pages);
+    if let Some(path) = &arguments.champsim {
+        let trace = Trace::create(path).map_err(|error| format!("champsim={}: {error}", path.display()))?;
+        simulation.record(trace);
+    }
+    let plugin = Plugin {
+        functions,
+        guest_base: AtomicU64::new(0),
+        arguments,
+        process: std::process::id(),
+        watching: AtomicBool::new(false),
+        greeted: AtomicBool::new(false),
+        translations: Mutex::default(),
+        address_space: Mutex::default(),
+        changes: Mutex::default(),
+        any_changes: AtomicBool::new(false),
+        simulation: UnsafeCell::new(simulation),
+    };
+    if PLUGIN.set(plugin).is_err() {
+        return Err("loaded twice: once is enough".into());
+    }
+    register(id);
+    Ok(())
+}
+
+fn plugin() -> &'static Plugin {
+    PLUGIN.get().expect("callbacks are registered after it was set")
+}
+
+extern "C" fn register(id: Id) {
+    let functions = &plugin().functions;
+    // SAFETY: `id` is ours; the callbacks are of the interface's types.
+    unsafe {
+        (functions.on_translation)(id, translated);
+        (functions.on_call)(id, called);
+        (functions.on_return)(id, returned);
+        (functions.on_exit)(id, exits, ptr::null_mut());
+    }
+}
+
+impl Plugin {
+    /// # Safety
+    /// On the thread of the first virtual processor, or when no other callback can run; and no other reference is alive.
+    #[expect(clippy::mut_from_ref, reason = "the callers are one after the other")]
+    unsafe fn simulation(&self) -> &mut Simulation {
+        // SAFETY: the caller's.
+        unsafe { &mut *self.simulation.get() }
+    }
+
+    /// A word of the mailbox, once the guest has greeted.
+    fn word(&self, offset: u64) -> *mut AtomicU64 {
+        ptr::with_exposed_provenance_mut(
+            (self.guest_base.load(Ordering::Relaxed) + protocol::MAILBOX + offset) as usize,
+        )
+    }
+
+    fn read(&self, offset: u64) -> u64 {
+        // SAFETY: the guest says that it has mapped the page, and it is the guest's own memory.
+        unsafe { &*self.word(offset) }.load(Ordering::Relaxed)
+    }
+
+    fn write(&self, offset: u64, value: u64) {
+        // SAFETY: as for reading.
+        unsafe { &*self.word(offset) }.store(value, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn tell_of_pages(&self, simulation: &mut Simulation) {
+        self.any_changes.store(false, Ordering::Relaxed);
+        for change in self.changes.lock().drain(..) {
+            simulation.pages_change(change);
+        }
+    }
+}
+
+extern "C" fn translated(_: Id, block: *mut api::Block) {
+    let plugin = plugin();
+    let functions = &plugin.functions;
+    // SAFETY: `block` and its instructions are valid during this callback.
+    let instructions: Vec<(*mut api::Insn, u64, &[u8])> = unsafe {
+        (0..(functions.block_length)(block))
+            .map(|place| {
+                let insn = (functions.block_insn)(block, place);
+                let bytes = (functions.insn_data)(insn).cast::<u8>();
+                let bytes = std::slice::from_raw_parts(bytes, (functions.insn_size)(insn));
+                (insn, (functions.insn_address)(insn), bytes)
+            })
+            .collect()
+    };
+    let Some(&(_, address, _)) = instructions.first() else { return };
+    let all: Vec<u8> = instructions.iter().flat_map(|of| of.2).copied().collect();
+    let mut translations = plugin.translations.lock();
+    let Translations { translator, known } = &mut *translations;
+    let (kept, watches) = known.entry((address, all)).or_insert_with(|| {
+        let (block, watches) = Block::new(translator, instructions.iter().map(|of| (of.1, of.2)));
+        (Box::leak(Box::new(block)), watches)
+    });
+    let watching = plugin.watching.load(Ordering::Relaxed);
+    // SAFETY: `block` and its instructions are valid, the callbacks of the interface's types; what they are
+    // given is a number, or a block that lives for ever.
+    unsafe {
+        if watching {
+            let kept = ptr::from_ref(*kept).cast_mut().cast();
+            (functions.on_block)(block, begins, api::NO_REGISTERS, kept);
+        }
+        for (&(insn, ..), watch) in instructions.iter().zip(watches) {
+            match *watch {
+                Watch::Accesses { place, halves } if watching => {
+                    let word = place as usize | if halves { HALVES } else { 0 };
+                    let word = ptr::without_provenance_mut(word);
+                    (functions.on_access)(insn, accesses, api::NO_REGISTERS, api::READS_AND_WRITES, word);
+                }
+                Watch::Stlt(operation) => {
+                    let word = ptr::without_provenance_mut(operation as usize);
+                    (functions.on_insn)(insn, stlt, api::NO_REGISTERS, word);
+                }
+                Watch::Accesses { .. } | Watch::Nothing => {}
+            }
+        }
+    }
+}
+
+extern "C" fn begins(processor: c_uint, block: *mut c_void) {
+    if processor != FIRST {
+        return;
+    }
+    let plugin = plugin();
+    // SAFETY: the first processor's thread; `block` was leaked by `translated`.
+    let (simulation, block) = unsafe { (plugin.simulation(), &*block.cast::<Block>().cast_const()) };
+    if plugin.any_changes.load(Ordering::Relaxed) {
+        plugin.tell_of_pages(simulation);
+    }
+    simulation.begin(block);
+}
+
+extern "C" fn accesses(processor: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
+    if processor != FIRST {
+        return;
+    }
+    let plugin = plugin();
+    let word = word.addr();
+    // SAFETY: `info` is QEMU's.
+    let (shift, store) =
+        unsafe { ((plugin.functions.mem_size_shift)(info), (plugin.functions.mem_is_store)(info)) };
+    let access = MemoryAccess { address, bytes: 1 << shift, store };
+    // SAFETY: the first processor's thread.
+    let simulation = unsafe { plugin.simulation() };
+    simulation.access((word & (HALVES - 1)) as u32, word & HALVES != 0, access);
+}
+
+extern "C" fn stlt(processor: c_uint, word: *mut c_void) {
+    let plugin = plugin();
+    if !plugin.greeted.load(Ordering::Relaxed) {
+        return;
+    }
+    if processor != FIRST {
+        plugin.write(protocol::RESULT, 0);
+        return;
+    }
+    let load = word.addr() == Operation::LoadVa as usize;
+    let operation = if load { Operation::LoadVa } else { Operation::InsertStlt };
+    let (integer, address) = (plugin.read(protocol::INTEGER), plugin.read(protocol::ADDRESS));
+    // SAFETY: the first processor's thread.
+    let simulation = unsafe { plugin.simulation() };
+    if plugin.any_changes.load(Ordering::Relaxed) {
+        plugin.tell_of_pages(simulation);
+    }
+    plugin.write(protocol::RESULT, simulation.stlt(operation, integer, address));
+}
+
+extern "C" fn called(
+    id: Id,
+    processor: c_uint,
+    number: i64,
+    first: u64,
+    second: u64,
+    third: u64,
+    fourth: u64,
+    fifth: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+) {
+    let plugin = plugin();
+    if number != protocol::CALL {
+        plugin.address_space.lock().called(processor, number, [first, second, third, fourth]);
+        return;
+    }
+    let request = Request::of([first, second, third, fourth, fifth]);
+    match request {
+        Some(Request::Greeting(mailbox)) if mailbox == protocol::MAILBOX => {
+            plugin.guest_base.store(api::guest_base(), Ordering::Relaxed);
+            plugin.greeted.store(true, Ordering::Relaxed);
+            plugin.write(protocol::WHO, protocol::PRESENT);
+            return;
+        }
+        _ if !plugin.greeted.load(Ordering::Relaxed) => {
+            tell("the guest has not greeted: call stlt_open() first");
+            return;
+        }
+        _ => {}
+    }
+    let Some(request) = request.filter(|_| processor == FIRST) else {
+        tell(&format!(
+            "the guest asks for what does not exist, or not on its first thread: {first}, {second}"
+        ));
+        plugin.write(protocol::RESULT, 1);
+        return;
+    };
+    // SAFETY: the first processor's thread.
+    let simulation = unsafe { plugin.simulation() };
+    if plugin.any_changes.load(Ordering::Relaxed) {
+        plugin.tell_of_pages(simulation);
+    }
+    let answer = simulation.answer(request);
+    if let Err(error) = &answer {
+        tell(&error.to_string());
+    }
+    plugin.write(protocol::RESULT, answer.is_err().into());
+    let watching = simulation.phase() != Phase::Load;
+    if plugin.watching.swap(watching, Ordering::Relaxed) != watching {
+        // SAFETY: `id` is ours.
+        unsafe { (plugin.functions.reset)(id, register) };
+    }
+}
+
+extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
+    let plugin = plugin();
+    if let Some(change) = plugin.address_space.lock().returned(processor, number, result) {
+        plugin.changes.lock().push(change);
+        plugin.any_changes.store(true, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn exits(_: Id, _: *mut c_void) {
+    let plugin = plugin();
+    if std::process::id() != plugin.process {
+        return;
+    }
+    // SAFETY: QEMU has stopped all processors.
+    let simulation = unsafe { plugin.simulation() };
+    let Arguments { profile, out, guest, variant, seed, .. } = &plugin.arguments;
+    let measurement = Measurement {
+        format: FORMAT,
+        machine: profile.name.clone(),
+        guest: guest.clone(),
+        variant: variant.clone(),
+        seed: *seed,
+        windows: simulation.windows().to_vec(),
+    };
+    if let Err(error) = measurement.write(out) {
+        tell(&error.to_string());
+    }
+    if let Err(error) = simulation.finish_recording() {
+        tell(&format!("the trace for ChampSim is not complete: {error}"));
+    }
+}

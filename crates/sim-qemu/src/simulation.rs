@@ -1,0 +1,442 @@
+//! What the simulated machine makes of the guest's events.
+//!
+//! ```text
+//!   a block begins          the block before it has ended: run it, with its accesses; its last branch went here
+//!   an access               noted, with its instruction's place
+//!   loadVA, insertSTLT      the block up to here is run, then the instruction; the guest gets the answer
+//!   a page goes             TLBs, STB and IPB hear of it
+//!   a phase begins          from here on: nothing, functional, detailed, measured
+//! ```
+//!
+//! While the guest loads, blocks and accesses are not even reported; the STLT is kept up to date all the same,
+//! so a guest may warm its table without any instrumentation. In the functional phase accesses go to the
+//! machine as they come. With the clock on, a block is run when the next one begins, because only then is it
+//! known where its branch went.
+//!
+//! Nothing here knows QEMU; the tests play guest themselves.
+
+use std::io;
+
+use sim::stlt::TableError;
+use sim::{
+    AccessKind, BranchOutcome, Core, CoreStatistics, HitsAndMisses, Instruction, LINE_SHIFT, MemoryAccess,
+    PageSize, Since, Statistics, Window,
+};
+
+use crate::address_space::Change;
+use crate::decode::{Meaning, Translator};
+use crate::protocol::{Operation, Phase, Request};
+use crate::trace::Trace;
+
+/// A translated block of instructions: straight-line code with one entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Where it begins.
+    pub address: u64,
+    /// Where the guest goes if it does not branch.
+    pub end: u64,
+    /// Its instructions, cut after each STLT instruction.
+    parts: Vec<Part>,
+    /// The lines of code that it touches.
+    lines: Vec<u64>,
+}
+
+/// Instructions up to an STLT instruction, or to the end.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Part {
+    instructions: Vec<Instruction>,
+    then: Option<(Operation, Instruction)>,
+}
+
+/// What the plugin must watch in an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    /// Its accesses, by this place in its part; those of 8 bytes that follow each other are halves of one.
+    Accesses {
+        /// Of the instruction in its part.
+        place: u32,
+        /// Whether its operand is wider than an access.
+        halves: bool,
+    },
+    /// Its execution: it is this.
+    Stlt(Operation),
+    /// Nothing: it is not there on the simulated machine.
+    Nothing,
+}
+
+impl Block {
+    /// The block of these instructions (address and bytes), and what to watch in each.
+    pub fn new<'a>(
+        translator: &mut Translator,
+        instructions: impl Iterator<Item = (u64, &'a [u8])>,
+    ) -> (Block, Vec<Watch>) {
+        let mut block = Block { address: 0, end: 0, parts: vec![Part::default()], lines: Vec::new() };
+        let mut watches = Vec::new();
+        for (address, bytes) in instructions {
+            if watches.is_empty() {
+                block.address = address;
+            }
+            block.end = address + bytes.len() as u64;
+            let part = block.parts.last_mut().expect("there is always one");
+            watches.push(match translator.translate(bytes, address) {
+                Meaning::Plain { instruction, bytes } => {
+                    part.instructions.push(instruction);
+                    let place = part.instructions.len() as u32 - 1;
+                    Watch::Accesses { place, halves: bytes >= 16 }
+                }
+                Meaning::Stlt(operation, instruction) => {
+                    part.then = Some((operation, instruction));
+                    block.parts.push(Part::default());
+                    Watch::Stlt(operation)
+                }
+                Meaning::Conveyance => Watch::Nothing,
+            });
+        }
+        block.lines = (block.address >> LINE_SHIFT..=block.end.saturating_sub(1) >> LINE_SHIFT).collect();
+        (block, watches)
+    }
+}
+
+/// A guest on a simulated machine.
+#[derive(Debug)]
+pub struct Simulation {
+    core: Core,
+    phase: Phase,
+    /// The block that runs, and its part.
+    current: Option<(&'static Block, usize)>,
+    accesses: Vec<(usize, MemoryAccess)>,
+    began: (CoreStatistics, Statistics),
+    windows: Vec<Window>,
+    trace: Option<Trace>,
+    heeds_huge_pages: bool,
+}
+
+impl Simulation {
+    /// A guest that loads.
+    #[must_use]
+    pub fn new(core: Core) -> Simulation {
+        Simulation {
+            core,
+            phase: Phase::Load,
+            current: None,
+            accesses: Vec::new(),
+            began: Default::default(),
+            windows: Vec::new(),
+            trace: None,
+            heeds_huge_pages: false,
+        }
+    }
+
+    /// Whether the guest gets the huge pages that it asks for. At first all pages are as the machine's profile
+    /// says, whatever the guest asks for.
+    pub fn heed_huge_pages(&mut self, heed: bool) {
+        self.heeds_huge_pages = heed;
+    }
+
+    /// Records what is measured.
+    pub fn record(&mut self, trace: Trace) {
+        self.trace = Some(trace);
+    }
+
+    /// Ends the recording, if there is one.
+    ///
+    /// # Errors
+    /// If it is not complete.
+    pub fn finish_recording(&mut self) -> io::Result<()> {
+        self.trace.take().map_or(Ok(()), Trace::finish)
+    }
+
+    /// What is being done.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// The windows that were measured so far.
+    #[must_use]
+    pub fn windows(&self) -> &[Window] {
+        &self.windows
+    }
+
+    /// The machine.
+    #[must_use]
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn is_timed(&self) -> bool {
+        matches!(self.phase, Phase::Detailed | Phase::Measured)
+    }
+
+    /// A block begins.
+    #[inline]
+    pub fn begin(&mut self, block: &'static Block) {
+        if self.is_timed() {
+            self.finish(Some(block.address));
+            self.current = Some((block, 0));
+        } else if self.phase == Phase::Functional {
+            self.current = Some((block, 0));
+            for line in &block.lines {
+                self.core.machine_mut().access(line << LINE_SHIFT, AccessKind::Fetch);
+            }
+        }
+    }
+
+    /// An instruction of the block that runs makes an access. With `halves`, it may be the rest of the last one.
+    #[inline]
+    pub fn access(&mut self, place: u32, halves: bool, access: MemoryAccess) {
+        match self.phase {
+            Phase::Load => {}
+            Phase::Functional => {
+                let kind = if access.store { AccessKind::Store } else { AccessKind::Load };
+                self.core.machine_mut().access_bytes(access.address, access.bytes.into(), kind, |_| {});
+            }
+            Phase::Detailed | Phase::Measured => {
+                if halves
+                    && let Some((last_place, last)) = self.accesses.last_mut()
+                    && *last_place == place as usize
+                    && last.store == access.store
+                    && last.address + u64::from(last.bytes) == access.address
+                {
+                    last.bytes += access.bytes;
+                    return;
+                }
+                self.accesses.push((place as usize, access));
+            }
+        }
+    }
+
+    /// The rest of the block that runs is done; the guest goes on at `next`, if that is known.
+    fn finish(&mut self, next: Option<u64>) {
+        let Some((block, part)) = self.current.take() else { return };
+        let Some(part) = block.parts.get(part) else { return };
+        let exit = next.map(|target| BranchOutcome { taken: target != block.end, target });
+        self.run(&part.instructions, exit);
+    }
+
+    fn run(&mut self, instructions: &[Instruction], exit: Option<BranchOutcome>) {
+        if let Some(trace) = self.trace.as_mut().filter(|_| self.phase == Phase::Measured) {
+            trace.add(instructions, &self.accesses, exit);
+        }
+        self.core.run_instructions(instructions, &self.accesses, exit);
+        self.accesses.clear();
+    }
+
+    /// The next STLT instruction of the block that runs, with its operands: what it answers.
+    pub fn stlt(&mut self, operation: Operation, integer: u64, address: u64) -> u64 {
+        if self.phase == Phase::Load {
+            return self.stlt_while_loading(operation, integer, address);
+        }
+        let Some((block, part)) = &mut self.current else { return 0 };
+        let Some(Part { instructions, then: Some((_, instruction)) }) = block.parts.get(*part) else {
+            return 0;
+        };
+        *part += 1;
+        if self.phase == Phase::Functional {
+            let machine = self.core.machine_mut();
+            return match operation {
+                Operation::LoadVa => machine.load_va(integer).address,
+                Operation::InsertStlt => {
+                    machine.insert_stlt(integer, address);
+                    0
+                }
+            };
+        }
+        self.run(instructions, None);
+        match operation {
+            Operation::LoadVa => self.core.load_va(instruction, integer).address,
+            Operation::InsertStlt => {
+                self.core.insert_stlt(instruction, integer, address);
+                0
+            }
+        }
+    }
+
+    /// The guest has touched the record, but nobody was told: its page must be there before it is inserted.
+    fn stlt_while_loading(&mut self, operation: Operation, integer: u64, address: u64) -> u64 {
+        let machine = self.core.machine_mut();
+        match operation {
+            Operation::LoadVa => machine.load_va(integer).address,
+            Operation::InsertStlt => {
+                if address != 0 {
+                    machine.map(address);
+                }
+                machine.insert_stlt(integer, address);
+                0
+            }
+        }
+    }
+
+    /// Pages go, or are to be huge.
+    pub fn pages_change(&mut self, change: Change) {
+        let machine = self.core.machine_mut();
+        match change {
+            Change::Gone(range) => {
+                machine.unmap(range);
+            }
+            Change::Huge(range) if self.heeds_huge_pages => machine.use_pages(range, PageSize::Large),
+            Change::Huge(_) => {}
+        }
+    }
+
+    /// Answers a system call.
+    ///
+    /// # Errors
+    /// If the STLT cannot be as asked for.
+    pub fn answer(&mut self, request: Request) -> Result<(), TableError> {
+        let machine = self.core.machine_mut();
+        match request {
+            Request::Greeting(_) => {}
+            Request::Alloc { rows, ways, variant } => machine.stlt_alloc(rows, ways, variant)?,
+            Request::Resize(rows) => machine.stlt_resize(rows)?,
+            Request::Free => machine.stlt_free()?,
+            Request::Phase(phase, counts) => self.enter(phase, counts),
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, phase: Phase, [operations, hits, misses]: [u64; 3]) {
+        if self.is_timed() {
+            self.finish(None);
+        }
+        self.current = None;
+        self.accesses.clear();
+        if self.phase == Phase::Measured {
+            let fast_path = (hits + misses > 0).then_some(HitsAndMisses { hits, misses });
+            self.windows.push(Window {
+                operations,
+                fast_path,
+                core: self.core.statistics().since(&self.began.0),
+                memory: self.core.machine().statistics().since(&self.began.1),
+            });
+        }
+        if !self.is_timed() {
+            self.core.resume();
+        }
+        self.phase = phase;
+        self.began = (self.core.statistics(), self.core.machine().statistics());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sim::Profile;
+    use sim::stlt::Variant;
+
+    use super::*;
+
+    /// mov rax, [rbx]; movdqu xmm0, [rsi]; jne
+    const LOADS: [(u64, &[u8]); 3] =
+        [(0x1000, &[0x48, 0x8b, 0x03]), (0x1003, &[0xf3, 0x0f, 0x6f, 0x06]), (0x1007, &[0x75, 0xf7])];
+    const LOOKUP: [(u64, &[u8]); 5] = [
+        (0x2000, &[0x48, 0x89, 0x3c, 0x25, 0, 0, 0x54, 0x53]),
+        (0x2008, &[0x0f, 0x1f, 0x80, 1, b'T', b'L', b'S']),
+        (0x200f, &[0x48, 0x8b, 0x04, 0x25, 0x10, 0, 0x54, 0x53]),
+        (0x2017, &[0x48, 0x8b, 0x10]),
+        (0x201a, &[0xc3]),
+    ];
+
+    fn block(instructions: &[(u64, &'static [u8])]) -> (&'static Block, Vec<Watch>) {
+        let (block, watches) = Block::new(&mut Translator::default(), instructions.iter().copied());
+        (Box::leak(Box::new(block)), watches)
+    }
+
+    fn simulation() -> Simulation {
+        Simulation::new(Core::new(&Profile::stlt_paper()).expect("a machine"))
+    }
+
+    #[test]
+    fn a_block_is_cut_where_the_stlt_is_used_and_its_conveyance_is_left_out() {
+        let (loads, watches) = block(&LOADS);
+        assert_eq!((loads.address, loads.end, loads.parts.len()), (0x1000, 0x1009, 1));
+        let access = |place, halves| Watch::Accesses { place, halves };
+        assert_eq!(watches, [access(0, false), access(1, true), access(2, false)]);
+        let (lookup, watches) = block(&LOOKUP);
+        assert_eq!(
+            watches,
+            [
+                Watch::Nothing,
+                Watch::Stlt(Operation::LoadVa),
+                Watch::Nothing,
+                access(0, false),
+                access(1, false)
+            ]
+        );
+        assert_eq!(lookup.parts[0].instructions.len(), 0);
+        assert_eq!(lookup.parts[1].instructions.len(), 2);
+    }
+
+    #[test]
+    fn only_windows_are_measured_and_a_wide_access_is_one() {
+        let (loads, _) = block(&LOADS);
+        let mut guest = simulation();
+        let run = |guest: &mut Simulation, times: u64| {
+            for _ in 0..times {
+                guest.begin(loads);
+                guest.access(0, false, MemoryAccess::load(0x9000, 8));
+                guest.access(1, true, MemoryAccess::load(0xa000, 8));
+                guest.access(1, true, MemoryAccess::load(0xa008, 8));
+            }
+        };
+        let phase = |guest: &mut Simulation, phase, counts| {
+            guest.answer(Request::Phase(phase, counts)).expect("no table is concerned");
+        };
+        run(&mut guest, 5);
+        assert_eq!(guest.core().machine().statistics(), Statistics::default(), "not even asked");
+        phase(&mut guest, Phase::Functional, [0; 3]);
+        run(&mut guest, 5);
+        assert_eq!(guest.core().statistics().instructions, 0, "no clock");
+        phase(&mut guest, Phase::Detailed, [0; 3]);
+        run(&mut guest, 5);
+        for operations in [10, 20] {
+            phase(&mut guest, Phase::Measured, [0; 3]);
+            run(&mut guest, operations);
+            phase(&mut guest, Phase::Detailed, [operations, operations - 1, 1]);
+            run(&mut guest, 3);
+        }
+        phase(&mut guest, Phase::Load, [0; 3]);
+        assert_eq!(guest.windows().len(), 2);
+        for (window, operations) in guest.windows().iter().zip([10, 20]) {
+            assert_eq!(window.operations, operations);
+            assert_eq!(window.fast_path, Some(HitsAndMisses { hits: operations - 1, misses: 1 }));
+            assert_eq!(window.core.instructions, 3 * operations);
+            assert_eq!(window.memory.accesses.loads, 2 * operations, "halves are one");
+            assert_eq!(window.core.branches, operations - 1, "where the last went, nobody knows");
+            assert_eq!(window.memory.l1d.load.misses, 0);
+        }
+    }
+
+    #[test]
+    fn an_answer_comes_from_the_table_in_every_phase() {
+        let (lookup, _) = block(&LOOKUP);
+        let mut guest = simulation();
+        guest.answer(Request::Alloc { rows: 1024, ways: 4, variant: Variant::Full }).expect("a table");
+        assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0);
+        guest.stlt(Operation::InsertStlt, 7, 0x5000);
+        for phase in [Phase::Load, Phase::Functional, Phase::Detailed, Phase::Measured] {
+            guest.answer(Request::Phase(phase, [0; 3])).expect("a phase");
+            guest.begin(lookup);
+            assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0x5000, "{phase:?}");
+            guest.access(0, false, MemoryAccess::load(0x5000, 8));
+        }
+        guest.answer(Request::Phase(Phase::Load, [1, 1, 0])).expect("a phase");
+        let window = guest.windows()[0];
+        assert_eq!((window.core.instructions, window.memory.accesses.loads), (3, 1), "loadVA, mov, ret");
+        assert_eq!(window.memory.stlt.hits, 1);
+        guest.pages_change(Change::Gone(0x5000..0x5001));
+        assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0, "its page is in the IPB");
+        guest.answer(Request::Free).expect("there was one");
+        assert_eq!(guest.answer(Request::Free), Err(TableError::Absent));
+    }
+
+    #[test]
+    fn huge_pages_are_given_where_they_are_heeded() {
+        for (heed, expected) in [(false, PageSize::Small), (true, PageSize::Large)] {
+            let mut guest = simulation();
+            guest.heed_huge_pages(heed);
+            guest.pages_change(Change::Huge(0x4000_0000..0x4040_0000));
+            assert_eq!(guest.core.machine_mut().map(0x4000_1000).size(), expected);
+            assert_eq!(guest.core.machine_mut().map(0x5000_1000).size(), PageSize::Small, "not asked for");
+        }
+    }
+}

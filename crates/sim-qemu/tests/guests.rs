@@ -1,0 +1,290 @@
+//! Guests under QEMU with the plugin: what they count repeats, pays, and agrees with an outside oracle.
+//!
+//! They need Debian's qemu-user, g++ and libxxhash-dev; some also libsparsehash-dev, libabsl-dev with pkg-config,
+//! redis-server and valgrind. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
+
+#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use sim::champsim::TraceReader;
+use sim::{Measurement, Profile, Window};
+use sim_qemu::guests::{Distribution, GuestError, Index, Run, Tools, Variant};
+use tempfile::TempDir;
+
+fn skip(why: &str) {
+    assert!(std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_none_or(|require| require != "1"), "{why}");
+    eprintln!("skipped: {why}");
+}
+
+/// A compiled guest, and a folder for its files.
+struct Bench {
+    tools: Tools,
+    guest: PathBuf,
+    folder: TempDir,
+}
+
+impl Bench {
+    /// None, after a word about it, if something from outside is missing. Our own parts must be there.
+    fn of(index: Index) -> Option<Bench> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tools = match Tools::find() {
+            Err(error @ GuestError::Qemu) => {
+                skip(&error.to_string());
+                return None;
+            }
+            found => found.expect("cargo builds the plugin and the library beside this test"),
+        };
+        if index == Index::Redis && Command::new("redis-server").arg("--version").output().is_err() {
+            skip(&GuestError::Redis.to_string());
+            return None;
+        }
+        match tools.compile(index, folder.path()) {
+            Err(error @ GuestError::Compile { .. }) => {
+                skip(&error.to_string());
+                None
+            }
+            compiled => Some(Bench { tools, guest: compiled.expect("compiled"), folder }),
+        }
+    }
+
+    fn requests(&self, run: &Run) -> PathBuf {
+        let path = self.folder.path().join("requests");
+        run.write_requests(&path).expect("written");
+        path
+    }
+
+    fn run_on(&self, run: &Run, profile: &str) -> Measurement {
+        let out = self.folder.path().join("run.json");
+        let command = self.tools.command(&self.guest, &self.requests(run), run, profile, &out);
+        let mut command = command.expect("its programs were there a moment ago");
+        command.env("GLIBC_TUNABLES", PINNED);
+        let output = command.output().expect("started");
+        assert_success(&output);
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        Measurement::read(&out).expect("a measurement")
+    }
+
+    fn run(&self, run: &Run) -> Measurement {
+        self.run_on(run, "stlt_paper")
+    }
+}
+
+fn assert_success(output: &Output) {
+    let said = [&output.stdout[..], &output.stderr].concat();
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&said));
+}
+
+/// The C library's plainest variants, whatever the processor: so that a run and its oracle execute the same instructions.
+const PINNED: &str =
+    "glibc.cpu.hwcaps=-AVX2,-AVX,-BMI2,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM,-SSE4_2,-SSE4_1,-SSSE3";
+
+/// Larger than the third cache, small enough for a test.
+fn small(index: Index, variant: Variant) -> Run {
+    Run { load: 60_000, functional: 20_000, window: 10_000, windows: 1, ..Run::new(index, variant, 30_000) }
+}
+
+#[test]
+fn counts_repeat_exactly() {
+    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    for variant in [Variant::Alone, Variant::Slb, Variant::Stlt] {
+        let run = Run { windows: 2, window: 2000, ..small(Index::UnorderedMap, variant) };
+        let (once, again) = (bench.run(&run), bench.run(&run));
+        assert_eq!(once, again);
+        assert_eq!((once.machine.as_str(), once.guest.as_str()), ("stlt_paper", "unordered_map"));
+        assert_eq!((once.variant.as_str(), once.seed), (variant.name(), 1));
+        assert_eq!(once.windows.iter().map(|window| window.operations).collect::<Vec<_>>(), [2000, 2000]);
+        assert_ne!(once.windows[0], once.windows[1], "other requests");
+    }
+}
+
+#[test]
+fn the_table_pays_on_a_hash_table_and_on_a_tree() {
+    for index in [Index::UnorderedMap, Index::Map] {
+        let Some(bench) = Bench::of(index) else { continue };
+        // More pages than the second TLB has entries.
+        let run = |variant| Run { load: 200_000, ..small(index, variant) };
+        let run = |variant| Run { records: 80_000, rows: 1 << 18, functional: 40_000, ..run(variant) };
+        let alone = bench.run(&run(Variant::Alone));
+        let stlt = bench.run(&run(Variant::Stlt));
+        let cycles = |measurement: &Measurement| measurement.estimate(Window::cycles).mean;
+        assert!(cycles(&stlt) < 0.7 * cycles(&alone), "{index:?}: {} of {}", cycles(&stlt), cycles(&alone));
+        // What it saves are walks and memory accesses.
+        let (alone, stlt) = (&alone.windows[0], &stlt.windows[0]);
+        assert_eq!((alone.fast_path, alone.memory.stlt.hits), (None, 0));
+        let fast = stlt.fast_path.expect("it has a table");
+        assert_eq!(fast.total(), 10_000);
+        assert!(fast.hits > 8500, "{fast:?}");
+        assert!(
+            stlt.memory.stlt.hits >= fast.hits,
+            "a loadVA may find another's record, but not miss its own"
+        );
+        assert_eq!(stlt.memory.stlt.hits + stlt.memory.stlt.absent, 10_000);
+        assert!(stlt.walks() < 0.2 * alone.walks(), "{} of {}", stlt.walks(), alone.walks());
+        assert!(stlt.instructions() < alone.instructions());
+    }
+}
+
+#[test]
+fn every_guest_runs_every_variant_and_finds_all() {
+    for &index in Index::ALL {
+        let Some(bench) = Bench::of(index) else { continue };
+        for (&variant, &distribution) in Variant::ALL.iter().zip(Distribution::ALL.iter().cycle()) {
+            let run = Run {
+                distribution,
+                load: 2000,
+                functional: 500,
+                detailed: 100,
+                window: 1000,
+                ..small(index, variant)
+            };
+            let run = Run { records: 2000, ..run };
+            let measurement = bench.run(&run);
+            let window = &measurement.windows[0];
+            assert_eq!(window.operations, 1000);
+            assert!(
+                window.core.instructions > 50_000 && window.core.cycles > 20_000,
+                "{index:?} {variant:?}"
+            );
+            assert_eq!(window.core.stack.total(), window.core.cycles, "every cycle has its account");
+            assert_eq!(window.fast_path.is_some(), variant != Variant::Alone, "{index:?} {variant:?}");
+            let hardware = matches!(variant, Variant::Stlt | Variant::StltVa);
+            assert_eq!(window.memory.stlt.hits > 0, hardware, "{index:?} {variant:?}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_for_champsim_has_every_instruction_of_the_window() {
+    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    let run = Run {
+        records: 1000,
+        load: 0,
+        functional: 100,
+        window: 500,
+        ..small(Index::UnorderedMap, Variant::Alone)
+    };
+    let (out, trace) = (bench.folder.path().join("run.json"), bench.folder.path().join("trace"));
+    let profile = format!("stlt_paper,champsim={}", trace.display());
+    let command = bench.tools.command(&bench.guest, &bench.requests(&run), &run, &profile, &out);
+    assert_success(&command.expect("no Redis is concerned").output().expect("started"));
+    let window = Measurement::read(&out).expect("a measurement").windows[0];
+    let file = std::io::BufReader::new(std::fs::File::open(&trace).expect("a trace"));
+    let records: Vec<_> = TraceReader::new(file).collect::<Result<_, _>>().expect("whole records");
+    assert_eq!(records.len() as u64, window.core.instructions);
+    let branches = records.iter().filter(|record| record.branch().is_some()).count() as u64;
+    assert!(branches.abs_diff(window.core.branches) <= 1, "where the last went, nobody knows");
+    let accesses =
+        records.iter().filter(|record| record.loads[0] != 0 || record.stores[0] != 0).count() as f64;
+    let counted = (window.memory.accesses.loads + window.memory.accesses.stores) as f64;
+    assert!((0.9..=1.0).contains(&(accesses / counted)), "{accesses} of {counted}: some make two");
+}
+
+#[test]
+fn another_redis_is_refused() {
+    let Some(bench) = Bench::of(Index::Redis) else { return };
+    // Any program whose functions have other names is another build.
+    let run = small(Index::Redis, Variant::Stlt);
+    let arguments = run.arguments(&bench.requests(&run));
+    let output = Command::new("/bin/true")
+        .env("LD_PRELOAD", &bench.guest)
+        .env("GUEST", arguments.join(OsStr::new(" ")))
+        .output()
+        .expect("started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("does not export dictFind"), "{said}");
+}
+
+#[test]
+fn a_machine_is_a_file_too_and_its_memory_matters() {
+    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    let path = bench.folder.path().join("slow.toml");
+    let mut machine = Profile { name: "slow".into(), ..Profile::stlt_paper() };
+    machine.memory.latency *= 3;
+    std::fs::write(&path, machine.to_toml().expect("a machine")).expect("written");
+    let run = small(Index::UnorderedMap, Variant::Alone);
+    let slow = bench.run_on(&run, path.to_str().expect("a plain path"));
+    assert_eq!(slow.machine, "slow");
+    let (slow, paper) = (&slow.windows[0], &bench.run(&run).windows[0]);
+    assert_eq!(slow.core.instructions, paper.core.instructions, "the program is the same");
+    assert!(slow.cycles() > 1.5 * paper.cycles(), "{} {}", slow.cycles(), paper.cycles());
+}
+
+#[test]
+fn what_is_wrong_is_said_before_the_guest_runs() {
+    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    let run = small(Index::UnorderedMap, Variant::Alone);
+    let out = bench.folder.path().join("run.json");
+    let requests = bench.requests(&run);
+    let said = |command: &mut Command| {
+        let output = command.output().expect("started");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let command = |run: &Run, profile: &str| {
+        bench.tools.command(&bench.guest, &requests, run, profile, &out).expect("no Redis is concerned")
+    };
+    let error = said(&mut command(&run, "/nowhere.toml"));
+    assert!(error.contains("profile=/nowhere.toml is no built-in machine"), "{error}");
+    // A shape that no STLT has.
+    let run = Run { rows: 1000, ..small(Index::UnorderedMap, Variant::Stlt) };
+    let error = said(&mut command(&run, "stlt_paper"));
+    assert!(error.contains("power of two") && error.contains("no STLT of this shape"), "{error}");
+}
+
+#[test]
+fn an_instrumented_guest_runs_without_a_simulator() {
+    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    let run = small(Index::UnorderedMap, Variant::Stlt);
+    let output =
+        Command::new(&bench.guest).args(run.arguments(&bench.requests(&run))).output().expect("started");
+    assert_success(&output);
+    assert!(String::from_utf8_lossy(&output.stdout).contains(", 0 not found"));
+}
+
+/// Instructions, and loads and stores, that cachegrind counts.
+fn cachegrind(bench: &Bench, run: &Run) -> (f64, f64) {
+    let output = Command::new("valgrind")
+        .args(["--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null"])
+        .arg(&bench.guest)
+        .args(run.arguments(&bench.requests(run)))
+        .env("GLIBC_TUNABLES", PINNED)
+        .output()
+        .expect("valgrind was there a moment ago");
+    assert_success(&output);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let count = |name: &str| {
+        let line =
+            said.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("no {name} in {said}"));
+        let number = line.split(name).nth(1).and_then(|rest| rest.split_whitespace().next());
+        number.and_then(|number| number.replace(',', "").parse::<f64>().ok()).expect("a number")
+    };
+    (count("I   refs:"), count("D   refs:"))
+}
+
+#[test]
+fn instructions_and_accesses_are_those_of_cachegrind() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        skip("valgrind is not there: install Debian's package valgrind");
+        return;
+    }
+    for index in [Index::UnorderedMap, Index::Map] {
+        let Some(bench) = Bench::of(index) else { continue };
+        let run = Run { load: 0, functional: 100, detailed: 100, ..small(index, Variant::Alone) };
+        let run = Run { records: 5000, ..run };
+        let window = bench.run(&run).windows[0];
+        // The oracle knows no windows: with one, less without.
+        let with = cachegrind(&bench, &run);
+        let without = cachegrind(&bench, &Run { functional: 200, windows: 0, ..run });
+        let (instructions, accesses) = (with.0 - without.0, with.1 - without.1);
+        let counted = window.core.instructions as f64;
+        assert!(
+            (counted / instructions - 1.0).abs() < 0.01,
+            "{index:?}: {counted} of {instructions} instructions"
+        );
+        let counted = (window.memory.accesses.loads + window.memory.accesses.stores) as f64;
+        assert!((counted / accesses - 1.0).abs() < 0.01, "{index:?}: {counted} of {accesses} accesses");
+    }
+}
