@@ -1,4 +1,4 @@
-//! How fast the simulator is: `cargo run --release -p lookaside-sim --example speed`.
+//! How fast the simulator is: `cargo run --release -p lookaside-sim --example machine_speed`.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
