@@ -268,8 +268,13 @@ where
     compare(&mut map, operations);
 }
 
+/// Fewer under the sanitizers, which set this.
+fn cases() -> u32 {
+    if std::env::var_os("LOOKASIDE_STRESS_CHANGES").is_some() { 32 } else { 192 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn a_map_of_texts_is_a_map(operations in operations(bytes())) {
