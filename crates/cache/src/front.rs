@@ -144,12 +144,24 @@ impl Front {
         let Lookup { seat, index, entries, counters } = lookup;
         let table = self.table();
         hashes.iter().for_each(|&hash| table.prefetch(hash));
-        for at in hashes.iter().filter_map(|&hash| location(table.peek(hash)?.1)) {
-            entries.prefetch(at);
+        let mut peeked = [None; GROUP];
+        for (peeked, &hash) in peeked.iter_mut().zip(hashes) {
+            *peeked = table.peek(hash).and_then(|(slot, pointer)| Some((slot, location(pointer)?)));
+            if let Some((_, at)) = *peeked {
+                entries.prefetch(at);
+            }
         }
         let mut missed = Missed { numbers: [0; GROUP], keys: [&[]; GROUP], hashes: [0; GROUP], len: 0 };
         for (number, (&key, &hash)) in keys.iter().zip(hashes).enumerate() {
-            found[number] = self.look(lookup, key, hash);
+            // What was peeked at is an answer of that moment: it need not be looked for again.
+            found[number] = match peeked[number] {
+                Some((slot, at)) if entries.holds(at, key) => {
+                    seat.hit(table, hash, slot);
+                    Some(at)
+                }
+                // Behind another with the same tag, or put there since, or not there.
+                _ => self.look(lookup, key, hash),
+            };
             if found[number].is_none() {
                 missed.push(number, key, hash);
             }

@@ -308,27 +308,31 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         K: Hash,
         I: Store<K, V>,
     {
-        self.store(key, value).ok()
+        let hash = hash_of(&self.hasher, &key);
+        let handle = self.entry(key, value, hash);
+        self.store(hash, handle).map(Removed)
     }
 
-    /// Puts an entry in, and gives back the one that it replaced; or else a share in the new one.
-    fn store(&mut self, key: K, value: V) -> Result<Removed<K, V>, Handle<K, V>>
+    /// An entry that this map owns.
+    fn entry(&self, key: K, value: V, hash: u64) -> Handle<K, V> {
+        Handle::new(key, value, hash, Arc::clone(&self.graveyard) as Arc<dyn Reclaim>)
+    }
+
+    fn store(&mut self, hash: u64, handle: Handle<K, V>) -> Option<Handle<K, V>>
     where
-        K: Hash,
         I: Store<K, V>,
     {
         self.bury();
-        let hash = hash_of(&self.hasher, &key);
-        let handle = Handle::new(key, value, hash, Arc::clone(&self.graveyard) as Arc<dyn Reclaim>);
         let pointer = handle.pointer();
         let cleared = self.ownership.clear(self.buffer(), hash);
-        let old = self.index.as_mut().expect("there while the map is").replace(handle.clone());
+        let old = self.index.as_mut().expect("there while the map is").replace(handle);
+        // Should the index have dropped it, it waits in the graveyard, and is forgotten before it is freed.
         if cleared > 0
             && let Some(pointer) = pointer
         {
             self.ownership.put(self.buffer(), hash, pointer);
         }
-        old.map(Removed).ok_or(handle)
+        old
     }
 
     /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back what
@@ -344,7 +348,11 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         if self.index().find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        Ok(self.store(key, value).unwrap_or_else(Removed))
+        let hash = hash_of(&self.hasher, &key);
+        let handle = self.entry(key, value, hash);
+        // An index that found the key and then has none to give back lies; the new one is as good as an answer.
+        let share = handle.clone();
+        Ok(Removed(self.store(hash, handle).unwrap_or(share)))
     }
 
     /// Takes an entry out.

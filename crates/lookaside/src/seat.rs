@@ -121,6 +121,15 @@ impl Seat {
     ) -> Option<Pointer> {
         self.find(table, hash, accept)
     }
+
+    /// What was peeked at ([`Table::peek`]) was the answer: counts the hit, and warms its slot if it is one that counts.
+    #[inline(always)]
+    pub fn hit<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+        count(&self.tally.hits);
+        let number = self.number.get();
+        self.number.set(number.wrapping_add(1));
+        self.warm_if_it_counts(table, hash, slot, number);
+    }
 }
 
 impl Seat {
@@ -189,15 +198,6 @@ impl Seat {
     #[inline(always)]
     pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
         self.warm_if_it_counts(table, hash, slot, self.watch.number().wrapping_add(nth as u32));
-    }
-
-    /// Counts a hit, and warms the slot if it is one that counts.
-    #[inline(always)]
-    fn hit<T: Table>(&self, table: &T, hash: u64, slot: usize) {
-        count(&self.tally.hits);
-        let number = self.number.get();
-        self.number.set(number.wrapping_add(1));
-        self.warm_if_it_counts(table, hash, slot, number);
     }
 
     #[inline(always)]

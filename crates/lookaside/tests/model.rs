@@ -226,10 +226,7 @@ impl<I: Index, T: Table> Face for OwnedMap<Key, Value, I, Narrow, T> {
     }
 
     fn replace(&mut self, key: Key, value: Value) -> Result<Removed<Key, Value>, (Key, Value)> {
-        if OwnedMap::get(self, &key).is_none() {
-            return Err((key, value));
-        }
-        Ok(self.insert(key, value).expect("it was there"))
+        self.replace(key, value)
     }
 
     fn remove(&mut self, key: Key) -> Option<Removed<Key, Value>> {

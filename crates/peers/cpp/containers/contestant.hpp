@@ -47,6 +47,14 @@ struct Key {
     friend bool operator!=(const Key &a, const Key &b) { return !(a == b); }
 };
 
+/// With the standard library's hash, which knows strings and no arrays.
+struct StandardHash {
+    template <std::size_t N>
+    std::size_t operator()(const Key<N> &key) const {
+        return std::hash<std::string_view>()(key.view());
+    }
+};
+
 struct Value {
     std::uint64_t words[8];
 
@@ -163,6 +171,30 @@ private:
     typename Container::template Index<N, Value> index_;
 };
 
+/// Lookups in a buffer of either form, compiled in.
+template <class Raw>
+class Compiled {
+public:
+    /// Whether the monitor has not switched the table off.
+    bool uses_table() const { return session_->uses_table != 0; }
+
+    template <std::size_t N>
+    void *get(const Key<N> &key) {
+        return lookaside_inline_get(raw_, session_, hash(key), address(key), is_of<N>);
+    }
+
+    template <std::size_t N>
+    std::size_t get_many(void *const *keys, std::size_t count, void **entries) {
+        return lookaside_inline_get_group(raw_, session_, keys, count, entries, sizeof(Record<N>), hash_of<N>, is_of<N>);
+    }
+
+protected:
+    Compiled(Raw *raw, lookaside_session *session) : raw_(raw), session_(session) {}
+
+    Raw *raw_;
+    lookaside_session *session_;
+};
+
 /// The buffer as threads share it, its hit path compiled in.
 struct Inlined {
     using Raw = SLB;
@@ -175,31 +207,11 @@ struct Inlined {
     static void emit(Raw *raw, void *key, void *entry) { lookaside_emit_key(raw, key, entry, nullptr); }
     static void update(Raw *raw, void *key, void *entry) { SLB_update(raw, key, entry); }
 
-    /// A thread at the buffer, pinned.
-    class Visit {
+    /// A thread at the buffer, pinned before it asks for its session.
+    class Visit : public Compiled<Raw> {
     public:
-        explicit Visit(Raw *raw) : raw_(raw) {
-            lookaside_pin(raw);
-            session_ = lookaside_inline_attach(raw);
-        }
+        explicit Visit(Raw *raw) : Compiled((lookaside_pin(raw), raw), lookaside_inline_attach(raw)) {}
         ~Visit() { lookaside_unpin(raw_); }
-
-        /// Whether the monitor has not switched the table off.
-        bool uses_table() const { return session_->uses_table != 0; }
-
-        template <std::size_t N>
-        void *get(const Key<N> &key) {
-            return lookaside_inline_get(raw_, session_, hash(key), address(key), is_of<N>);
-        }
-
-        template <std::size_t N>
-        std::size_t get_many(void *const *keys, std::size_t count, void **entries) {
-            return lookaside_inline_get_group(raw_, session_, keys, count, entries, sizeof(Record<N>), hash_of<N>, is_of<N>);
-        }
-
-    private:
-        Raw *raw_;
-        lookaside_session *session_;
     };
 };
 
@@ -239,25 +251,9 @@ struct Owned {
     static void emit(Raw *raw, void *key, void *entry) { lookaside_owned_emit_key(raw, key, entry); }
     static void update(Raw *raw, void *key, void *entry) { lookaside_owned_update(raw, key, entry); }
 
-    class Visit {
+    class Visit : public Compiled<Raw> {
     public:
-        explicit Visit(Raw *raw) : raw_(raw), session_(lookaside_owned_attach(raw, LOOKASIDE_INLINE_LAYOUT)) {}
-
-        bool uses_table() const { return session_->uses_table != 0; }
-
-        template <std::size_t N>
-        void *get(const Key<N> &key) {
-            return lookaside_inline_get(raw_, session_, hash(key), address(key), is_of<N>);
-        }
-
-        template <std::size_t N>
-        std::size_t get_many(void *const *keys, std::size_t count, void **entries) {
-            return lookaside_inline_get_group(raw_, session_, keys, count, entries, sizeof(Record<N>), hash_of<N>, is_of<N>);
-        }
-
-    private:
-        Raw *raw_;
-        lookaside_session *session_;
+        explicit Visit(Raw *raw) : Compiled(raw, lookaside_owned_attach(raw, LOOKASIDE_INLINE_LAYOUT)) {}
     };
 };
 

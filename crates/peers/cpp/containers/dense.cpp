@@ -5,16 +5,9 @@
 
 namespace {
 
-struct Hash {
-    template <std::size_t N>
-    std::size_t operator()(const peers::Key<N> &key) const {
-        return std::hash<std::string_view>()(key.view());
-    }
-};
-
 struct HashTable {
     template <std::size_t N, class Item>
-    using Index = google::dense_hash_map<peers::Key<N>, Item *, Hash>;
+    using Index = google::dense_hash_map<peers::Key<N>, Item *, peers::StandardHash>;
 
     /// It wants a key that no record has. Theirs are mixed numbers: all ones would be that of one number in 2^64.
     template <class Index>

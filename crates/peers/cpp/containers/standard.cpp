@@ -14,17 +14,9 @@ struct Tree {
     static void prepare(Index &, std::size_t) {}
 };
 
-/// The standard library hashes strings, and no arrays.
-struct Hash {
-    template <std::size_t N>
-    std::size_t operator()(const peers::Key<N> &key) const {
-        return std::hash<std::string_view>()(key.view());
-    }
-};
-
 struct HashTable {
     template <std::size_t N, class Item>
-    using Index = std::unordered_map<peers::Key<N>, Item *, Hash>;
+    using Index = std::unordered_map<peers::Key<N>, Item *, peers::StandardHash>;
 
     template <class Index>
     static void prepare(Index &index, std::size_t records) {
