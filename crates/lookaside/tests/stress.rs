@@ -200,6 +200,12 @@ impl<I: Index, T: Table> World<I, T> {
         }
     }
 
+    /// Whether everything that can happen to the buffer has happened.
+    fn saw_all(&self) -> bool {
+        let counts = self.maps[0].buffer().counts();
+        counts.hits > 0 && counts.misses > 0 && counts.cleared > 0 && counts.evictions > 0
+    }
+
     fn disturb(&self, sizes: [usize; 2]) {
         let (mut random, buffer) = (Random(99), self.maps[0].buffer());
         while self.running.load(Ordering::Relaxed) {
@@ -231,6 +237,11 @@ fn stress<I: Index, P: Parameters>(config: &P, sizes: [usize; 2], changes: usize
         others.push(scope.spawn(move || world.disturb(sizes)));
         // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
         let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        // A machine with few cores may have run the writers while nobody read: the readers stay until all of it was seen.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !world.saw_all() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
         world.running.store(false, Ordering::Relaxed);
         others.into_iter().for_each(|other| other.join().unwrap());
         written.into_iter().for_each(|written| written.unwrap());
@@ -240,8 +251,7 @@ fn stress<I: Index, P: Parameters>(config: &P, sizes: [usize; 2], changes: usize
         histories.filter(|history| history.made.load(Ordering::SeqCst) % 2 == 1).count()
     };
     assert_eq!(world.maps.each_ref().map(Map::len), [present(0), present(1)]);
-    let counts = world.maps[0].buffer().counts();
-    assert!(counts.hits > 0 && counts.misses > 0 && counts.cleared > 0 && counts.evictions > 0, "{counts:?}");
+    assert!(world.saw_all(), "{:?}", world.maps[0].buffer().counts());
     let (made, left) = (ledger.made.load(Ordering::SeqCst), present(0) + present(1));
     let deadline = Instant::now() + Duration::from_secs(60);
     let dropped_in_the_end = |expected: usize| {

@@ -17,8 +17,9 @@ use protocol::response::{self, Parsed, Response};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
-/// How long clients keep at it.
+/// How long clients keep at it, and what each has done at least, however slow the machine is.
 const BUSY: Duration = Duration::from_secs(2);
+const LEAST_WRITES: usize = 500;
 
 /// What was asked, for the answer to be understood.
 enum Asked {
@@ -41,7 +42,7 @@ struct Busy<'a> {
 
 impl Busy<'_> {
     fn run(mut self, until: Instant) -> Log {
-        while Instant::now() < until {
+        while Instant::now() < until || self.log.writes.len() < LEAST_WRITES {
             let mut requests = Vec::new();
             let asked: Vec<Asked> =
                 (0..self.random.random_range(1..12)).map(|_| self.ask(&mut requests)).collect();
@@ -193,8 +194,7 @@ fn unleash(settings: Settings, keys: u32, eviction: Eviction) {
         clients.into_iter().map(|client| client.join().expect("nothing wrong was read")).collect()
     });
     let hits = logs.iter().flat_map(|log| &log.reads).filter(|(_, seen, _)| seen.is_some()).count();
-    let writes: usize = logs.iter().map(|log| log.writes.len()).sum();
-    assert!(hits > 500 && writes > 500, "only {hits} hits and {writes} writes");
+    assert!(hits > 500, "only {hits} hits");
     check(&logs, eviction);
     let mut observer = Client::connect(&address);
     let (evictions, sets) = (observer.stat("evictions"), observer.stat("cmd_set"));
