@@ -15,10 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crossbeam_epoch::{Collector, Guard, unprotected};
-use lookaside::{Buffer, Config, CreateError, Mark, Pointer, Slb, Table, Ticket};
+use lookaside::{Buffer, CreateError, Mark, Pointer, Table, Ticket};
 
-use crate::layout::{Lines, Prefix};
+use crate::layout::{Lines, Prefix, check_layout};
+use crate::options::fail;
 use crate::session::{Registry, Session};
+use crate::table::{EitherConfig, EitherTable};
 
 /// A search lookaside buffer in front of one index.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ pub(crate) struct Callbacks {
 /// What handles share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) buffer: Buffer<Slb>,
+    pub(crate) buffer: Buffer<EitherTable>,
     lines: AtomicPtr<Lines>,
     pub(crate) collector: Collector,
     pub(crate) registry: Arc<Registry>,
@@ -76,19 +78,18 @@ unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-fn lines_of(table: &Slb) -> Lines {
-    let (base, count) = table.raw_lines();
-    Lines { base, count: count as u64 }
-}
-
 impl Shared {
-    pub(crate) fn new(config: &Config, indexes: usize, entry_bytes: usize) -> Result<Shared, CreateError> {
+    pub(crate) fn new(
+        config: &EitherConfig,
+        indexes: usize,
+        entry_bytes: usize,
+    ) -> Result<Shared, CreateError> {
         /// Buffers made so far: a number that no other has, since an address may come again.
         static MADE: AtomicU64 = AtomicU64::new(0);
         let buffer = Buffer::for_indexes(config, indexes)?;
         // SAFETY: nobody else has it.
-        let table: &Slb = unsafe { buffer.table(unprotected()) };
-        let (lines, counted) = (lines_of(table), table.counted());
+        let table: &EitherTable = unsafe { buffer.table(unprotected()) };
+        let (lines, counted) = (table.lines(), table.counted());
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             buffer,
@@ -102,8 +103,8 @@ impl Shared {
 
     /// Replaces the table. The caller holds no stripe.
     pub(crate) fn resize(&self, size: usize, guard: &Guard) -> Result<(), CreateError> {
-        let publish = |table: &Slb| {
-            let new = Box::into_raw(Box::new(lines_of(table)));
+        let publish = |table: &EitherTable| {
+            let new = Box::into_raw(Box::new(table.lines()));
             // Release pairs with the acquire in lookaside_inline.h.
             let old = self.lines.swap(new, Ordering::AcqRel);
             // SAFETY: made by `Box::into_raw`, no longer reachable, and the swap gave it to nobody else; readers by the other
@@ -159,9 +160,19 @@ impl Handle {
 
     /// The table. See the head of this module.
     #[inline(always)]
-    pub(crate) fn table(&self) -> &Slb {
+    pub(crate) fn table(&self) -> &EitherTable {
         // SAFETY: whoever calls the interface has pinned, or holds a stripe, or is alone: the table is not replaced meanwhile.
         unsafe { self.shared.buffer.table(unprotected()) }
+    }
+
+    /// Whether `lookaside_inline.h` of this layout can read the table; keeps why not.
+    pub(crate) fn check_layout(&self, layout: u32) -> bool {
+        let known = check_layout(layout);
+        let readable = matches!(self.table(), EitherTable::Slb(_));
+        if known && !readable {
+            fail(format_args!("lookaside_inline.h cannot read STLT-SW's table: ask it by calls"));
+        }
+        known && readable
     }
 
     #[inline(always)]
@@ -366,7 +377,7 @@ impl Handle {
         }
         let hash = hash();
         let (shared, table) = (&self.shared, self.table());
-        if ticket.is_none() && session.holds(Buffer::<Slb>::stripe_of(hash)) {
+        if ticket.is_none() && session.holds(Buffer::<EitherTable>::stripe_of(hash)) {
             session.seat.emit_held(table, hash, pointer);
         } else {
             let ticket = match ticket {
@@ -379,7 +390,7 @@ impl Handle {
 
     /// Runs `change` under the stripe of a hash: that which this thread holds, or else for as long as it takes.
     pub(crate) fn held<R>(&self, session: &Session, hash: u64, change: impl FnOnce() -> R) -> R {
-        if session.holds(Buffer::<Slb>::stripe_of(hash)) {
+        if session.holds(Buffer::<EitherTable>::stripe_of(hash)) {
             return change();
         }
         self.shared.buffer.lock(hash);
@@ -390,12 +401,12 @@ impl Handle {
 
     /// Whether this thread holds the stripe of a hash.
     pub(crate) fn holds(&self, session: &Session, hash: u64) -> bool {
-        session.holds(Buffer::<Slb>::stripe_of(hash))
+        session.holds(Buffer::<EitherTable>::stripe_of(hash))
     }
 
     /// Takes a stripe, or takes it once more.
     pub(crate) fn lock(&self, session: &Session, hash: u64) {
-        let stripe = Buffer::<Slb>::stripe_of(hash);
+        let stripe = Buffer::<EitherTable>::stripe_of(hash);
         if !session.hold_again(stripe) {
             self.shared.buffer.lock(hash);
             session.hold(stripe);
@@ -404,7 +415,7 @@ impl Handle {
 
     /// Gives it back, if this thread has it.
     pub(crate) fn unlock(&self, session: &Session, hash: u64) {
-        if session.let_go(Buffer::<Slb>::stripe_of(hash)) {
+        if session.let_go(Buffer::<EitherTable>::stripe_of(hash)) {
             self.shared.buffer.unlock(hash);
         }
     }
@@ -413,7 +424,7 @@ impl Handle {
     pub(crate) fn clear(&self, session: &Session, hash: u64) {
         let cleared = self.held(session, hash, || session.seat.clear_held(self.table(), hash));
         if cleared > 0 {
-            session.note_cleared(Buffer::<Slb>::stripe_of(hash), hash);
+            session.note_cleared(Buffer::<EitherTable>::stripe_of(hash), hash);
         }
     }
 
@@ -421,7 +432,7 @@ impl Handle {
     pub(crate) fn update(&self, session: &Session, hash: u64, entry: *mut c_void) {
         self.held(session, hash, || {
             let hot = session.seat.clear_held(self.table(), hash) > 0
-                || session.was_cleared(Buffer::<Slb>::stripe_of(hash), hash);
+                || session.was_cleared(Buffer::<EitherTable>::stripe_of(hash), hash);
             if hot && let Some(pointer) = pointer(entry) {
                 session.seat.put_held(self.table(), hash, pointer);
             }

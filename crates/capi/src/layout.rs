@@ -28,6 +28,8 @@ use std::sync::atomic::AtomicPtr;
 
 use lookaside::{Mark, Pointer, Seat};
 
+use crate::options::fail;
+
 /// The version of the layout that `lookaside_inline.h` knows.
 pub const LOOKASIDE_LAYOUT: u32 = 2;
 
@@ -80,6 +82,17 @@ impl Prefix {
     pub(crate) fn counts(&self, number: u32) -> bool {
         number.wrapping_mul(Seat::STEP) <= self.counted
     }
+}
+
+/// Whether a header is of this layout; keeps why not.
+pub(crate) fn check_layout(layout: u32) -> bool {
+    let known = layout == LOOKASIDE_LAYOUT;
+    if !known {
+        fail(format_args!(
+            "compiled for layout {layout} of the buckets, but the library has layout {LOOKASIDE_LAYOUT}: compile with its headers"
+        ));
+    }
+    known
 }
 
 /// What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.

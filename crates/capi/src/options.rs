@@ -7,11 +7,12 @@ use std::panic::catch_unwind;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use lookaside::{Admission, Config, CounterPolicy, PageKind};
+use lookaside::{Admission, Config, CounterPolicy, PageKind, StltConfig, Ways};
 
-use crate::extended::check_layout;
 use crate::handle::{Callbacks, Handle, SLB, Shared, hashfunc, matchfunc};
+use crate::layout::check_layout;
 use crate::session;
+use crate::table::EitherConfig;
 
 /// Every emission enters, or a share of them; a newcomer takes the place of the coldest.
 pub const LOOKASIDE_ADMIT_SAMPLED: u32 = 0;
@@ -33,6 +34,12 @@ pub const LOOKASIDE_PAGES_BASE: u32 = 1;
 pub const LOOKASIDE_PAGES_2M: u32 = 2;
 /// 1 GiB pages set aside by the operator, or else smaller ones.
 pub const LOOKASIDE_PAGES_1G: u32 = 3;
+
+/// The Search Lookaside Buffer.
+pub const LOOKASIDE_TABLE_SLB: u32 = 0;
+/// STLT-SW: rows of 16 bytes in sets, every miss enters. Of what can be chosen, it has `size`, `ways`, `pages` and what comes
+/// after them. `lookaside_inline.h` and `lookaside.hpp` cannot read it.
+pub const LOOKASIDE_TABLE_STLT: u32 = 1;
 
 /// What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.
 #[repr(C)]
@@ -70,6 +77,10 @@ pub struct lookaside_options {
     pub monitor: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
+    /// LOOKASIDE_TABLE_...
+    pub table: u32,
+    /// Rows in a set of STLT-SW's table: 1, 2, 4 or 8.
+    pub ways: u32,
 }
 
 /// What [`Config::default`] has.
@@ -102,17 +113,35 @@ impl From<&Config> for lookaside_options {
                 _ => LOOKASIDE_COUNT_NEVER,
             },
             newcomer: config.newcomer.into(),
-            pages: match config.pages {
-                PageKind::Base => LOOKASIDE_PAGES_BASE,
-                PageKind::Huge2M => LOOKASIDE_PAGES_2M,
-                PageKind::Huge1G => LOOKASIDE_PAGES_1G,
-                _ => LOOKASIDE_PAGES_TRANSPARENT,
-            },
+            pages: number_of(config.pages),
             indexes: 1,
             entry_bytes: 128,
             monitor: true,
             layout: 0,
+            table: LOOKASIDE_TABLE_SLB,
+            ways: Ways::Four as u32,
         }
+    }
+}
+
+impl From<&StltConfig> for lookaside_options {
+    fn from(config: &StltConfig) -> lookaside_options {
+        lookaside_options {
+            size: config.size,
+            pages: number_of(config.pages),
+            table: LOOKASIDE_TABLE_STLT,
+            ways: config.ways as u32,
+            ..lookaside_options::default()
+        }
+    }
+}
+
+fn number_of(pages: PageKind) -> u32 {
+    match pages {
+        PageKind::Base => LOOKASIDE_PAGES_BASE,
+        PageKind::Huge2M => LOOKASIDE_PAGES_2M,
+        PageKind::Huge1G => LOOKASIDE_PAGES_1G,
+        _ => LOOKASIDE_PAGES_TRANSPARENT,
     }
 }
 
@@ -122,7 +151,43 @@ fn wrong(field: &str, value: u32, range: &str) -> String {
 }
 
 impl lookaside_options {
-    fn config(&self) -> Result<Config, String> {
+    fn config(&self) -> Result<EitherConfig, String> {
+        match self.table {
+            LOOKASIDE_TABLE_SLB => self.slb().map(EitherConfig::Slb),
+            LOOKASIDE_TABLE_STLT => self.stlt().map(EitherConfig::Stlt),
+            other => Err(wrong("table", other, "one of LOOKASIDE_TABLE_...")),
+        }
+    }
+
+    fn stlt(&self) -> Result<StltConfig, String> {
+        if self.layout != 0 {
+            return Err(wrong(
+                "layout",
+                self.layout,
+                "0, for lookaside_inline.h cannot read STLT-SW's table",
+            ));
+        }
+        let ways = match self.ways {
+            1 => Ways::One,
+            2 => Ways::Two,
+            4 => Ways::Four,
+            8 => Ways::Eight,
+            other => return Err(wrong("ways", other, "1, 2, 4 or 8")),
+        };
+        Ok(StltConfig { size: self.size, ways, pages: self.page_kind()? })
+    }
+
+    fn page_kind(&self) -> Result<PageKind, String> {
+        match self.pages {
+            LOOKASIDE_PAGES_TRANSPARENT => Ok(PageKind::Transparent),
+            LOOKASIDE_PAGES_BASE => Ok(PageKind::Base),
+            LOOKASIDE_PAGES_2M => Ok(PageKind::Huge2M),
+            LOOKASIDE_PAGES_1G => Ok(PageKind::Huge1G),
+            other => Err(wrong("pages", other, "one of LOOKASIDE_PAGES_...")),
+        }
+    }
+
+    fn slb(&self) -> Result<Config, String> {
         let narrow = |field, value| u8::try_from(value).map_err(|_| wrong(field, value, "at most 255"));
         Ok(Config {
             size: self.size,
@@ -142,13 +207,7 @@ impl lookaside_options {
                 other => return Err(wrong("counters", other, "one of LOOKASIDE_COUNT_...")),
             },
             newcomer: narrow("newcomer", self.newcomer)?,
-            pages: match self.pages {
-                LOOKASIDE_PAGES_TRANSPARENT => PageKind::Transparent,
-                LOOKASIDE_PAGES_BASE => PageKind::Base,
-                LOOKASIDE_PAGES_2M => PageKind::Huge2M,
-                LOOKASIDE_PAGES_1G => PageKind::Huge1G,
-                other => return Err(wrong("pages", other, "one of LOOKASIDE_PAGES_...")),
-            },
+            pages: self.page_kind()?,
         })
     }
 

@@ -9,7 +9,6 @@ use std::ptr::null_mut;
 use crossbeam_epoch::unprotected;
 use lookaside::{Pointer, Table};
 
-use crate::extended::check_layout;
 use crate::handle::Handle;
 use crate::layout::lookaside_session;
 use crate::options::{fail, lookaside_options, made};
@@ -208,7 +207,9 @@ pub unsafe extern "C" fn lookaside_owned_attach(
 ) -> *mut lookaside_session {
     // SAFETY: the caller's promise.
     match unsafe { owner(o) } {
-        Some(owner) if check_layout(layout) => std::ptr::from_ref(&owner.session).cast_mut().cast(),
+        Some(owner) if owner.handle.check_layout(layout) => {
+            std::ptr::from_ref(&owner.session).cast_mut().cast()
+        }
         _ => null_mut(),
     }
 }

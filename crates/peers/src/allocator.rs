@@ -1,10 +1,12 @@
-//! Huge pages for engines that take their memory from the C library.
+//! The pages under engines that take their memory from the C library.
 //!
 //! Our tables ask the kernel for huge pages. The foreign ones call the allocator, which by default does not; a comparison
-//! with them would then be one of page sizes, which on a virtual machine is a factor of two. The GNU C library asks for
-//! transparent huge pages too where `glibc.malloc.hugetlb=1` is set when the program starts. The same setting lets it
-//! give every large allocation back to the kernel when it is freed, so that the memory of one engine is not counted as
-//! the next one's.
+//! of engines would then be one of page sizes, which on a virtual machine is a factor of two. The GNU C library asks for
+//! transparent huge pages too where `glibc.malloc.hugetlb=1` is set when the program starts. Where one heap holds the entries of
+//! all that is compared, as with a table in front of an index and without, it stays as programs have it.
+//!
+//! Either setting lets it give every large allocation back to the kernel when it is freed, so that the memory of one engine is
+//! not counted as the next one's.
 
 use std::env;
 use std::process::Command;
@@ -13,10 +15,10 @@ use std::process::Command;
 const VARIABLE: &str = "GLIBC_TUNABLES";
 
 /// The pages that the allocator takes memory in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Malloc {
     /// Transparent huge pages.
-    HugePages,
+    Huge,
     /// As the library does by itself.
     Plain,
 }
@@ -24,7 +26,7 @@ pub enum Malloc {
 impl Malloc {
     fn tunables(self) -> &'static str {
         match self {
-            Malloc::HugePages => {
+            Malloc::Huge => {
                 "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=131072"
             }
             Malloc::Plain => "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=131072",

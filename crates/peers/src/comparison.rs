@@ -12,7 +12,7 @@
 use cuckoo::{Config, DefaultLayout, Layout};
 use lab::experiment::{ExperimentError, Session};
 use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
-use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, turns};
+use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, release_freed_memory, turns};
 use serde::Deserialize;
 use workload::generator;
 
@@ -63,6 +63,7 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
         session.end();
         for &engine in &parameters.engines {
             session.begin(format!("filling {} with {keys} keys", engine.name()));
+            release_freed_memory();
             let before = Resident::now();
             match engine.make(keys) {
                 Ok(peer) => {

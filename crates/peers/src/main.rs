@@ -35,9 +35,10 @@ struct Options {
     /// Only these: names of experiments, or paths of their definitions
     #[arg(value_name = "NAME|PATH")]
     names: Vec<String>,
-    /// Let the foreign engines have the pages that the C library takes by itself, instead of huge ones
-    #[arg(long)]
-    plain_malloc: bool,
+    /// The pages under the C library's allocator: plain, as it takes them by itself, or huge. If not said, huge for `index`,
+    /// whose own engine lies in huge ones; plain for the others, whose entries or nodes lie in the same heap or pages
+    #[arg(long, value_name = "PAGES")]
+    malloc: Option<Malloc>,
     /// Run small, once: shows that it works; the numbers mean nothing and are kept only where --out says
     #[arg(long)]
     quick: bool,
@@ -55,7 +56,7 @@ struct Options {
 /// The definitions that are run where none is named.
 const INDEX: [&str; 3] = ["index-largest", "peers-index", "peers-index-small"];
 const INDEX_IN_PLAIN_MEMORY: [&str; 2] = ["index-largest", "peers-index-plain-malloc"];
-const LOOKASIDE: [&str; 7] = [
+const LOOKASIDE: [&str; 8] = [
     "slb-peers-bars",
     "slb-cpp-bars",
     "slb-side-by-side",
@@ -63,20 +64,22 @@ const LOOKASIDE: [&str; 7] = [
     "slb-peers-figure12a",
     "slb-peers-loses",
     "slb-peers-stlt",
+    "slb-cpp-stlt",
 ];
 
 const ART: [&str; 2] = ["art-peers", "art-peers-large"];
 
 fn main() -> ExitCode {
-    let (all, options): (&[&str], Options) = match Arguments::parse() {
-        Arguments::Index(options) if options.plain_malloc => (&INDEX_IN_PLAIN_MEMORY, options),
-        Arguments::Index(options) => (&INDEX, options),
-        Arguments::Lookaside(options) => (&LOOKASIDE, options),
-        // Our trees are in regular pages there, and so have the others to be.
-        Arguments::Art(options) => (&ART, Options { plain_malloc: true, ..options }),
+    let (all, usual, options): (&[&str], Malloc, Options) = match Arguments::parse() {
+        Arguments::Index(options) if options.malloc == Some(Malloc::Plain) => {
+            (&INDEX_IN_PLAIN_MEMORY, Malloc::Plain, options)
+        }
+        Arguments::Index(options) => (&INDEX, Malloc::Huge, options),
+        Arguments::Lookaside(options) => (&LOOKASIDE, Malloc::Plain, options),
+        Arguments::Art(options) => (&ART, Malloc::Plain, options),
     };
-    let Options { names, plain_malloc, quick, runs, out, json } = options;
-    let malloc = if plain_malloc { Malloc::Plain } else { Malloc::HugePages };
+    let Options { names, malloc, quick, runs, out, json } = options;
+    let malloc = malloc.unwrap_or(usual);
     match malloc.restart() {
         Ok(None) => {}
         Ok(Some(mut command)) => {

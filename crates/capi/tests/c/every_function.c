@@ -29,11 +29,17 @@ static uint64_t careful_hash(void *entry) {
 enum { RECORDS = 1000, SIZE = 1 << 20 };
 static record records[RECORDS];
 
+/* Which of the tables is tried. */
+static uint32_t table;
+
 /* Without the monitor, whose trials miss on purpose. */
 static SLB *create(void) {
-    SLB *b = SLB_create(SIZE, match, hash, hash);
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = hash;
+    options.table = table, options.monitor = false;
+    SLB *b = lookaside_create(&options);
     CHECK(b != NULL);
-    lookaside_monitor(b, false);
     return b;
 }
 
@@ -149,6 +155,14 @@ static void nothing(void) {
     REFUSED(indexes, 257, "indexes");
     REFUSED(entry_bytes, 4097, "entry_bytes");
     REFUSED(layout, 99, "layout");
+    REFUSED(table, 2, "table");
+    options.table = LOOKASIDE_TABLE_STLT;
+    REFUSED(ways, 3, "ways");
+    REFUSED(ways, 0, "ways");
+    REFUSED(pages, 4, "pages");
+    REFUSED(size, 63, "64");
+    REFUSED(layout, LOOKASIDE_INLINE_LAYOUT, "layout");
+    options.table = LOOKASIDE_TABLE_SLB;
     options.indexes = 2;
     CHECK(lookaside_owned_create(&options) == NULL && strstr(lookaside_last_error(), "indexes"));
 }
@@ -343,6 +357,44 @@ static void sharing_and_resizing(void) {
     SLB_destroy(c);
 }
 
+/* What it has that the other has not, and what it has not. */
+static void stlt(void) {
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.match = match, options.keyhash = hash, options.entryhash = hash, options.monitor = false;
+    options.table = LOOKASIDE_TABLE_STLT;
+    for (options.ways = 1; options.ways <= 8; options.ways *= 2) {
+        /* One set, or as many as make a line: rows of 16 bytes. */
+        options.size = options.ways < 4 ? 64 : 16 * options.ways;
+        SLB *b = lookaside_create(&options);
+        CHECK(b != NULL);
+        CHECK(lookaside_attach(b, LOOKASIDE_LAYOUT) == NULL && strstr(lookaside_last_error(), "STLT"));
+        lookaside_counts counts;
+        lookaside_get_counts(b, &counts, sizeof counts);
+        CHECK(counts.capacity == options.size / 16 && counts.bytes == options.size);
+        uint64_t key = 0;
+        for (int turn = 0; turn < 1000; turn++) {
+            for (key = 0; key < 100; key++) {
+                void *entry = SLB_get(b, &key);
+                CHECK(entry == NULL || entry == &records[key]);
+                if (entry == NULL) SLB_emit(b, &records[key]);
+                CHECK(SLB_get(b, &key) == &records[key]); /* Every miss enters. */
+            }
+        }
+        CHECK(lookaside_occupancy(b) == counts.capacity);
+        CHECK(lookaside_resize(b, 1 << 16) && lookaside_occupancy(b) == 0);
+        lookaside_get_counts(b, &counts, sizeof counts);
+        CHECK(counts.capacity == 1 << 12);
+        SLB_destroy(b);
+
+        lookaside_owned *o = lookaside_owned_create(&options);
+        CHECK(o != NULL && lookaside_owned_attach(o, LOOKASIDE_LAYOUT) == NULL);
+        lookaside_owned_emit(o, &records[key = 3]);
+        CHECK(lookaside_owned_get(o, &key) == &records[3]);
+        lookaside_owned_destroy(o);
+    }
+}
+
 static void inlined(uint32_t policy) {
     lookaside_options options;
     lookaside_default_options(&options, sizeof options);
@@ -491,10 +543,13 @@ int main(void) {
     CHECK(*lookaside_last_error() == '\0');
     for (uint64_t i = 0; i < RECORDS; i++) records[i] = (record){i, i * i};
     nothing();
-    figure4();
+    for (table = LOOKASIDE_TABLE_SLB; table <= LOOKASIDE_TABLE_STLT; table++) {
+        figure4();
+        tickets_and_pins();
+        batches();
+    }
+    stlt();
     addresses();
-    tickets_and_pins();
-    batches();
     sharing_and_resizing();
     inlined(LOOKASIDE_COUNT_FALLING);
     inlined(LOOKASIDE_COUNT_EVERY_HIT);

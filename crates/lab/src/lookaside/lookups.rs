@@ -21,7 +21,7 @@ use super::entrants::own_entrants;
 use super::machine_limit::Regions;
 use super::record::{Key, Tally};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::{CoreError, Resident, cores, in_parallel, name_threads, turns};
+use crate::measure::{CoreError, Resident, cores, in_parallel, name_threads, release_freed_memory, turns};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Clone, Deserialize)]
@@ -360,6 +360,7 @@ impl<'e> Experiment<'e> {
         names.dedup();
         let names = names.join(", ");
         self.session.begin(format!("filling {names}"));
+        release_freed_memory();
         let mut standing = Vec::new();
         for &place in group {
             if let Some(contestant) = self.make(place.entrant, place.form)? {

@@ -6,16 +6,19 @@
 //!    Time that it slept by its own choice, on a lock say, is.
 //! 3. *Threads are pinned* ([`pin`]), each to its own core.
 //! 4. Numbers are medians, and stand beside their extremes ([`Summary`]).
-//! 5. What is asked is drawn before the clock starts, and never asked twice: see `workload::advance`.
+//! 5. *An index is built on a heap that no other has left its traces in* ([`release_freed_memory`]).
+//! 6. What is asked is drawn before the clock starts, and never asked twice: see `workload::advance`.
 //!
 //! Rejected: the processor time of the thread, which leaves out the time slept on a lock, so that a lock looks free; wall
 //! time alone, which on a shared machine measures the neighbours.
 
+mod heap;
 mod resident;
 mod stopwatch;
 mod summary;
 mod threads;
 
+pub use heap::release_freed_memory;
 pub use resident::Resident;
 pub use stopwatch::{Stopwatch, processor_time, waited_for_core};
 pub use summary::Summary;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <new>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <lookaside_inline.h>
@@ -267,7 +268,7 @@ public:
         options.match = is_of<N>;
         options.keyhash = options.entryhash = hash_of<N>;
         options.entry_bytes = sizeof(Record<N>);
-        options.layout = LOOKASIDE_INLINE_LAYOUT;
+        options.layout = std::is_same_v<Front, Called> ? 0 : LOOKASIDE_INLINE_LAYOUT;
         raw_.reset(Front::create(options));
         if (!raw_) throw std::bad_alloc();
         Container::prepare(index_, records);

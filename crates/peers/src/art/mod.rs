@@ -15,7 +15,7 @@
 mod trees;
 
 use lab::experiment::{ExperimentError, Session};
-use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, turns};
+use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, release_freed_memory, turns};
 use rand::distr::Distribution;
 use serde::Deserialize;
 use workload::generator;
@@ -136,6 +136,7 @@ fn fill(
     run: usize,
     session: &mut Session,
 ) -> Result<Vec<Contestant>, ExperimentError> {
+    release_freed_memory();
     let mut contestants = Vec::new();
     for &kind in kinds {
         contestants.push(Contestant { kind, tree: kind.make().map_err(ExperimentError::Machine)? });

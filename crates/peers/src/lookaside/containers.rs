@@ -140,8 +140,13 @@ fn fronted<const N: usize, C: Container>(
     front: &Front,
     monitor: bool,
 ) -> Made<N> {
-    let Front::Slb(config) = front else { return Err("the C interface has no STLT-SW".into()) };
-    let options = lookaside_options { monitor, ..lookaside_options::from(config) };
+    let (form, options) = match (front, form) {
+        (Front::Slb(config), _) => (form, lookaside_options::from(config)),
+        // What is compiled in reads lines of the other table.
+        (Front::Stlt(_), Form::Owned) => return Err("STLT-SW is not compiled into C++".into()),
+        (Front::Stlt(config), _) => (Form::Called, lookaside_options::from(config)),
+    };
+    let options = lookaside_options { monitor, ..options };
     Foreign::make::<N, C>(form, records, &raw const options)
 }
 
@@ -285,18 +290,21 @@ impl<const N: usize> Contestant<N> for Foreign {
 mod tests {
     use super::*;
     use lab::lookaside::{Value, fill};
-    use lookaside::Config;
+    use lookaside::{Config, StltConfig};
 
     const RECORDS: u64 = 2_000;
 
     /// Every form of every container, behind a table that is far too small.
     fn each<const N: usize>(mut check: impl FnMut(&str, &mut dyn Contestant<N>)) {
-        let front = Front::Slb(Config::with_size(64 * 16));
+        let (slb, stlt) =
+            (Front::Slb(Config::with_size(64 * 16)), Front::Stlt(StltConfig::with_size(64 * 16)));
         let records = RECORDS as usize;
         for entrant in entrants::<N>() {
-            let fronts = [entrant.shared, entrant.sole, entrant.called].map(Option::unwrap);
-            let fronted = fronts.into_iter().flat_map(|make| [(make, false), (make, true)]);
-            let fronted = fronted.map(|(make, monitor)| make(records, &front, monitor).unwrap());
+            let [shared, sole, called] = [entrant.shared, entrant.sole, entrant.called].map(Option::unwrap);
+            let fronts = [(shared, &slb), (sole, &slb), (called, &slb), (shared, &stlt)];
+            let fronted =
+                fronts.into_iter().flat_map(|(make, front)| [(make, front, false), (make, front, true)]);
+            let fronted = fronted.map(|(make, front, monitor)| make(records, front, monitor).unwrap());
             for mut made in std::iter::once((entrant.alone)(records).unwrap()).chain(fronted) {
                 check(entrant.name, &mut *made);
             }
@@ -388,9 +396,9 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_other_table_behind_the_border() {
-        let stlt = Front::Stlt(lookaside::StltConfig::with_size(4096));
-        let made = entrants::<24>().remove(0).shared.unwrap()(10, &stlt, false);
+    fn an_owners_stlt_is_refused() {
+        let stlt = Front::Stlt(StltConfig::with_size(4096));
+        let made = entrants::<24>().remove(0).sole.unwrap()(10, &stlt, false);
         assert!(made.is_err_and(|why| why.contains("STLT-SW")));
     }
 }
