@@ -23,23 +23,3 @@ pub fn release_freed_memory() {
 
 /// More than it takes for what was retired last to be freed, if nobody is pinned.
 const EPOCHS: usize = 8;
-
-#[cfg(all(test, target_env = "gnu"))]
-mod tests {
-    use super::*;
-    use crate::measure::Resident;
-
-    #[test]
-    fn what_was_freed_in_small_pieces_is_resident_no_more() {
-        // Pieces so small that the allocator keeps each in a list by itself; and one behind them, so that they are not the end.
-        let before = Resident::now();
-        let pieces: Vec<Box<[u64; 8]>> = (0..2_000_000).map(|n| Box::new([n; 8])).collect();
-        let last = Box::new([0u8; 100]);
-        let filled = Resident::now().since(before).bytes;
-        drop(pieces);
-        release_freed_memory();
-        let left = Resident::now().since(before).bytes;
-        assert!(filled > 128 << 20 && left < filled / 4, "of {filled} bytes, {left} are left");
-        drop(last);
-    }
-}
