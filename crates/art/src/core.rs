@@ -119,7 +119,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             let symbol = Symbol::at(key, level);
             found.grand = found.parent;
             found.parent = Holder { node: found.child, symbol, position: level + 1 };
-            found.child = node.child(symbol);
+            found.child = node.child_assigned(symbol);
         }
         found
     }

@@ -56,8 +56,9 @@
 //! **One exception, harmless.** The bytes of a Node4 or Node16 are loaded together, before the slot. An unassigned byte
 //! reads as zero. A reader of byte zero may so be led to a slot that is being assigned another byte at this very moment.
 //! It then descends in a subtree in which `k` cannot be, finds no leaf of `k` there, and says that `k` is absent: which it
-//! was when the bytes were loaded. Scans, which have no key to compare, count assigned slots instead: that is why the
-//! count comes before the slot.
+//! was when the bytes were loaded. Scans have no key to compare, and writers go on to change what they come to: below another
+//! byte a key must not be put. So these load the count first, then the bytes, and look at no slot that is not counted: that is why
+//! the count comes before the slot, and after the byte.
 //!
 //! # Memory
 //!

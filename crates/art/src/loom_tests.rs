@@ -38,6 +38,13 @@ impl Node {
         self.position(byte).map_or(0, |at| self.slots[at].load(Ordering::Acquire))
     }
 
+    /// As `Node::child_assigned`: the count first.
+    fn child_assigned(&self, byte: u32) -> u32 {
+        let assigned = self.lock.state().assigned();
+        let at = self.position(byte).filter(|&at| at < assigned);
+        at.map_or(0, |at| self.slots[at].load(Ordering::Acquire))
+    }
+
     /// As `Node::each`: by the count.
     fn each(&self) -> Vec<(u32, u32)> {
         let assigned = self.lock.state().assigned();
@@ -197,5 +204,35 @@ fn two_writers_of_one_node_both_count() {
         writer.join().unwrap();
         assert_eq!((tree.get(1), tree.get(2)), (10, 20));
         assert_eq!(tree.node().1.lock.state(), State::new(2, 2));
+    });
+}
+
+#[test]
+fn byte_zero_never_leads_below_a_byte_that_is_being_assigned() {
+    model(|| {
+        let tree = Tree::with(&[(5, 50)]);
+        let writer = thread::spawn({
+            let tree = tree.clone();
+            move || tree.insert(7, 70)
+        });
+        // Unassigned bytes read as zero: a search that is to end in a change, or in a scan, must not take them for it.
+        assert_eq!(tree.node().1.child_assigned(0), 0);
+        writer.join().unwrap();
+        assert_eq!((tree.node().1.child_assigned(7), tree.node().1.child_assigned(0)), (70, 0));
+    });
+}
+
+/// The check above can fail: what lookups do, who compare the leaf's key in the end, is led there.
+#[test]
+#[should_panic(expected = "led below another byte")]
+fn without_the_count_byte_zero_leads_there() {
+    model(|| {
+        let tree = Tree::with(&[(5, 50)]);
+        let writer = thread::spawn({
+            let tree = tree.clone();
+            move || tree.insert(7, 70)
+        });
+        assert_eq!(tree.node().1.child(0), 0, "led below another byte");
+        writer.join().unwrap();
     });
 }

@@ -372,9 +372,17 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The slot assigned to a symbol, if there is one. For who holds the lock.
+    /// [`Node::child`], but never what is being assigned to another byte at this moment: for those who go on to change what
+    /// they come to, or have no key to compare with it. See [`crate::lock`].
+    #[inline(always)]
+    pub(crate) fn child_assigned(self, symbol: Symbol) -> Ref {
+        self.slot(symbol).map_or(Ref::NULL, Slot::load)
+    }
+
+    /// The slot assigned to a symbol, if there is one. Who does not hold the lock may miss one that is being assigned.
     pub(crate) fn slot(self, symbol: Symbol) -> Option<&'a Slot> {
         let Some(byte) = symbol.byte() else { return Some(&self.header().end) };
+        // Before the bytes: of all that are counted, the byte is seen.
         let assigned = self.header().lock.state().assigned();
         match self {
             Node::Four(node) => node.slots[..assigned].get(in_four(node.bytes.load(Ordering::Acquire), byte)),

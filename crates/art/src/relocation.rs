@@ -188,7 +188,7 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
             let level = node.level();
             let symbol = Symbol::at(key.as_ref(), level);
             holder = Holder { node: next, symbol, position: level + 1 };
-            next = node.child(symbol);
+            next = node.child_assigned(symbol);
         }
         *looked_at += 1;
         if !next.is_leaf() || storage.key(next) != key || self.leaves.contain(next.leaf_offset()) {

@@ -146,7 +146,7 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
             }
             let symbol = Symbol::at(key, position);
             self.stack.push((next, symbol));
-            next = node.child(symbol);
+            next = node.child_assigned(symbol);
             position += 1;
         }
         if next.is_leaf() {

@@ -127,7 +127,8 @@ typedef struct lookaside_session {
 typedef struct lookaside_options {
     // Bytes of this struct as the caller knows it: newer libraries add fields at the end.
     size_t struct_size;
-    // Bytes of the Cache Table, 64 at least. A Log Table comes on top.
+    // Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of more
+    // than a power of two it uses that.
     size_t size;
     // As in SLB_create(); may be NULL, for those who look up by `lookaside_inline.h` only: no entry then matches.
     matchfunc match;
@@ -494,9 +495,8 @@ void lookaside_get_counts(struct SLB *b,
 // `b` is NULL, or a buffer.
 size_t lookaside_occupancy(struct SLB *b);
 
-// The warmest entries, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the table. Of
-// all indexes that share it, and of those that did: if one was destroyed, its entries may be among them, though freed.
-// Needs a pin, under which the others may be used. `temperatures` may be NULL; if `b` or `entries` is, 0.
+// The warmest entries of this index, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the
+// table. Needs a pin. `temperatures` may be NULL; if `b` or `entries` is, 0.
 //
 // # Safety
 // The arrays have `most` elements each.

@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) id: u64,
     /// [`Table::counted`] of its tables.
     counted: u32,
+    /// Whether `lookaside_inline.h` knows the lines of its tables.
+    readable: bool,
     entry_bytes: usize,
 }
 
@@ -89,7 +91,8 @@ impl Shared {
         let buffer = Buffer::for_indexes(config, indexes)?;
         // SAFETY: nobody else has it.
         let table: &EitherTable = unsafe { buffer.table(unprotected()) };
-        let (lines, counted) = (table.lines(), table.counted());
+        let (lines, counted, readable) =
+            (table.lines(), table.counted(), matches!(table, EitherTable::Slb(_)));
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             buffer,
@@ -97,6 +100,7 @@ impl Shared {
             registry: Arc::default(),
             id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
             counted,
+            readable,
             entry_bytes,
         })
     }
@@ -168,7 +172,8 @@ impl Handle {
     /// Whether `lookaside_inline.h` of this layout can read the table; keeps why not.
     pub(crate) fn check_layout(&self, layout: u32) -> bool {
         let known = check_layout(layout);
-        let readable = matches!(self.table(), EitherTable::Slb(_));
+        // Kept beside the table, which may go while whoever attaches has not yet pinned.
+        let readable = self.shared.readable;
         if known && !readable {
             fail(format_args!("lookaside_inline.h cannot read STLT-SW's table: ask it by calls"));
         }

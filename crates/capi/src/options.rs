@@ -47,7 +47,8 @@ pub const LOOKASIDE_TABLE_STLT: u32 = 1;
 pub struct lookaside_options {
     /// Bytes of this struct as the caller knows it: newer libraries add fields at the end.
     pub struct_size: usize,
-    /// Bytes of the Cache Table, 64 at least. A Log Table comes on top.
+    /// Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of more
+    /// than a power of two it uses that.
     pub size: usize,
     /// As in SLB_create(); may be NULL, for those who look up by `lookaside_inline.h` only: no entry then matches.
     pub r#match: matchfunc,

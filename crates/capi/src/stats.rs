@@ -109,9 +109,8 @@ pub unsafe extern "C" fn lookaside_occupancy(b: *mut SLB) -> usize {
     unsafe { Handle::of(b) }.map_or(0, |handle| handle.table().occupancy())
 }
 
-/// The warmest entries, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the table. Of
-/// all indexes that share it, and of those that did: if one was destroyed, its entries may be among them, though freed.
-/// Needs a pin, under which the others may be used. `temperatures` may be NULL; if `b` or `entries` is, 0.
+/// The warmest entries of this index, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the
+/// table. Needs a pin. `temperatures` may be NULL; if `b` or `entries` is, 0.
 ///
 /// # Safety
 /// The arrays have `most` elements each.

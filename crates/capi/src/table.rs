@@ -21,6 +21,10 @@ pub(crate) enum EitherConfig {
 }
 
 /// One of the two.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for a buffer, and a box would be one more load for a hit"
+)]
 #[derive(Debug)]
 pub(crate) enum EitherTable {
     Slb(Slb),

@@ -2,7 +2,7 @@
 //! memory.
 #![cfg(target_env = "gnu")]
 
-use lab::measure::{Resident, release_freed_memory};
+use lookaside_lab::measure::{Resident, release_freed_memory};
 
 #[test]
 fn what_was_freed_in_small_pieces_is_resident_no_more() {

@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn the_hottest_come_first() {
-        let config = Config { counters: CounterPolicy::EveryHit, ..Config::with_size(64 * 8) };
+        let config = Config { counters: CounterPolicy::EveryHit, newcomer: 1, ..Config::with_size(64 * 8) };
         let (table, random) = (config.create().unwrap(), Random::new(5));
         for key in 0..20 {
             assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);

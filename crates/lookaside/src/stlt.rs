@@ -73,7 +73,7 @@ impl StltConfig {
     }
 }
 
-/// Two sets of four ways, or what comes to that: two words a row. Aligned, so that a set of four is one line.
+/// A set of four ways, or what comes to that: two words a row. Aligned, so that a set of four is one line.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Line([[AtomicU64; 2]; 4]);
