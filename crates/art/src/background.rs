@@ -1,7 +1,7 @@
 //! Reorganising every so often.
 //!
 //! A thread looks at the access log now and then, asks whether what is hot lies more scattered than it need be, and if so
-//! moves it, in small steps. When it has found nothing to gain several times in a row, it ends.
+//! moves it, in small steps. When it has gained nothing several times in a row, it ends.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -22,7 +22,8 @@ pub struct Schedule {
     pub samples: usize,
     /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`].
     pub gain: f64,
-    /// Looks in a row that find nothing to gain, after which it ends; never, if zero.
+    /// Looks in a row that gain nothing, because nothing is to be gained or there is no room to move to, after which it ends;
+    /// never, if zero.
     pub patience: u32,
     /// Nodes and leaves looked at in one step, between which the thread gives way to others.
     pub step: usize,
@@ -95,12 +96,13 @@ fn keep_organized<K: Key + ?Sized, V: Clone + Send + Sync + 'static>(
             useless += 1;
             continue;
         }
-        useless = 0;
         let mut reorganization = tree.reorganization(hot);
         while reorganization.step(schedule.step).is_continue() && !shared.state.lock().is_to_end {
             std::thread::yield_now();
         }
-        shared.state.lock().rounds.push(reorganization.done());
+        let done = reorganization.done();
+        useless = if done.full { useless + 1 } else { 0 };
+        shared.state.lock().rounds.push(done);
     }
 }
 

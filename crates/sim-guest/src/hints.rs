@@ -2,12 +2,14 @@
 //!
 //! Why what the hardware answers is a reference that can be trusted: a process has one table, `STLTalloc` empties it and
 //! refuses a second, only [`Hints`] makes one and it frees it when it goes; so every address in it was a `&'r R` of
-//! this very `Hints`, and `'r` is still alive. The plugin answers nothing else, and so does a processor without it.
+//! this very `Hints`, and `'r` is still alive. The plugin answers nothing else; and on a processor without it the table in
+//! software is this `Hints`' own.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::hardware::{self, Variant};
+use crate::software::{Impossible, Software};
 
 /// There is one table in a process.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -19,7 +21,7 @@ pub enum Refused {
     /// The process has one.
     #[error("the process has a table already: there is one STLT, drop the other Hints first")]
     Exists,
-    /// The simulator says no.
+    /// No table can be so.
     #[error("{rows} rows in sets of {ways} are no STLT: rows are a power of two, sets 1, 2, 4 or 8 rows")]
     Shape {
         /// Asked for.
@@ -30,48 +32,60 @@ pub enum Refused {
     /// The page that carries operands cannot be had.
     #[error("the page at 0x53540000 is taken: operands of the STLT's instructions go through it")]
     Mailbox,
+    /// There is no memory for the table in software.
+    #[error("no memory for {rows} rows of 16 bytes")]
+    Memory {
+        /// Asked for.
+        rows: u64,
+    },
 }
 
 /// The process's STLT, as a table of records that live at least for `'r`. One thread's: the simulated core runs the
 /// first one.
 #[derive(Debug)]
 pub struct Hints<'r, R> {
+    /// Where there is no such processor.
+    software: Option<Software>,
     /// Neither sent nor shared.
     records: PhantomData<(&'r R, *const ())>,
 }
 
 impl<'r, R> Hints<'r, R> {
-    /// An empty table of `rows` rows, `ways` to a set. Without a simulator it stays empty.
+    /// An empty table of `rows` rows, `ways` to a set: the simulated processor's, or else one in software.
     ///
     /// # Errors
-    /// If there is one already, the shape is impossible (as far as a simulator is there to say so), or the page at
-    /// the fixed address is taken.
+    /// If there is one already, the shape is impossible, the page at the fixed address is taken, or memory is short.
     pub fn new(rows: u64, ways: u32, variant: Variant) -> Result<Hints<'r, R>, Refused> {
         if TAKEN.swap(true, Ordering::Acquire) {
             return Err(Refused::Exists);
         }
-        let refused = if !hardware::has_mailbox() {
-            Some(Refused::Mailbox)
-        } else if hardware::is_simulated() && !hardware::request([1, rows, ways.into(), variant as u64, 0]) {
-            Some(Refused::Shape { rows, ways })
+        let software = if !hardware::has_mailbox() {
+            Err(Refused::Mailbox)
+        } else if !hardware::is_simulated() {
+            Software::new(rows, ways).map(Some).map_err(|why| match why {
+                Impossible::Shape => Refused::Shape { rows, ways },
+                Impossible::Memory => Refused::Memory { rows },
+            })
+        } else if hardware::request([1, rows, ways.into(), variant as u64, 0]) {
+            Ok(None)
         } else {
-            None
+            Err(Refused::Shape { rows, ways })
         };
-        match refused {
-            Some(refused) => {
-                TAKEN.store(false, Ordering::Release);
-                Err(refused)
-            }
-            None => Ok(Hints { records: PhantomData }),
+        if software.is_err() {
+            TAKEN.store(false, Ordering::Release);
         }
+        Ok(Hints { software: software?, records: PhantomData })
     }
 
     /// `loadVA`: the record that the integer was inserted with, or that of another integer. The caller compares keys.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, integer: u64) -> Option<&'r R> {
-        // SAFETY: `new` has opened the mailbox.
-        let address = unsafe { hardware::load_va(integer) };
+        let address = match &self.software {
+            // SAFETY: `new` has opened the mailbox.
+            None => unsafe { hardware::load_va(integer) },
+            Some(software) => software.get(integer)?,
+        };
         // SAFETY: see the head of this file: it is null or was a `&'r R`.
         unsafe { std::ptr::with_exposed_provenance::<R>(address).as_ref() }
     }
@@ -79,14 +93,21 @@ impl<'r, R> Hints<'r, R> {
     /// `insertSTLT`: where the integer's record is.
     #[inline(always)]
     pub fn insert(&mut self, integer: u64, record: &'r R) {
-        // SAFETY: `new` has opened the mailbox.
-        unsafe { hardware::insert_stlt(integer, std::ptr::from_ref(record).expose_provenance()) };
+        let address = std::ptr::from_ref(record).expose_provenance();
+        match &mut self.software {
+            // SAFETY: `new` has opened the mailbox.
+            None => unsafe { hardware::insert_stlt(integer, address) },
+            Some(software) => software.insert(integer, address),
+        }
     }
 
     /// Forgets the integer's record.
     pub fn remove(&mut self, integer: u64) {
-        // SAFETY: `new` has opened the mailbox.
-        unsafe { hardware::insert_stlt(integer, 0) };
+        match &mut self.software {
+            // SAFETY: `new` has opened the mailbox.
+            None => unsafe { hardware::insert_stlt(integer, 0) },
+            Some(software) => software.remove(integer),
+        }
     }
 }
 
@@ -103,13 +124,39 @@ mod tests {
 
     /// One test, because there is one table.
     #[test]
-    fn without_the_hardware_nothing_is_found_and_there_is_still_one_table() {
-        let record = 7_u64;
-        let mut hints = Hints::new(64, 4, Variant::Full).expect("the page is free");
+    fn without_the_hardware_there_is_one_table_in_software() {
         assert!(!hardware::is_simulated());
+        for ways in [1, 2, 4, 8] {
+            // Rows of 64 sub-integers and more sets than one.
+            let records: Vec<u64> = (0..64).collect();
+            let mut hints = Hints::new(1024, ways, Variant::Full).expect("the page is free");
+            let integer = |record: u64| record << 52 | record;
+            records.iter().for_each(|record| hints.insert(integer(*record), record));
+            let found = records.iter().filter(|&record| hints.get(integer(*record)) == Some(record)).count();
+            assert_eq!(found, 64, "{ways} ways");
+            // The newer one, and then none.
+            hints.insert(integer(5), &records[6]);
+            assert_eq!(hints.get(integer(5)), Some(&6));
+            hints.remove(integer(5));
+            assert_eq!(hints.get(integer(5)), None);
+            // What does not fit is forgotten, and nothing is made up.
+            (0..100_000u64)
+                .for_each(|n| hints.insert(n.wrapping_mul(0x9e37_79b9_7f4a_7c15), &records[n as usize % 64]));
+            let hit = |n: u64| {
+                hints.get(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).is_some_and(|found| *found == n % 64)
+            };
+            let last = (0..100_000u64).filter(|&n| hit(n)).count();
+            assert!((500..=3_000).contains(&last), "{last} of 1024 rows answer");
+        }
+        assert!(matches!(
+            Hints::<u64>::new(1000, 4, Variant::Full),
+            Err(Refused::Shape { rows: 1000, ways: 4 })
+        ));
+        assert!(matches!(Hints::<u64>::new(1024, 3, Variant::Full), Err(Refused::Shape { .. })));
+        assert!(matches!(Hints::<u64>::new(1 << 60, 4, Variant::Full), Err(Refused::Memory { .. })));
+        let record = 7_u64;
+        let mut hints = Hints::new(64, 4, Variant::Full).expect("none is left");
         hints.insert(5, &record);
-        assert_eq!(hints.get(5), None);
-        hints.remove(5);
         assert_eq!(Hints::<u64>::new(64, 4, Variant::Full).expect_err("a second"), Refused::Exists);
         drop(hints);
         assert!(Hints::<u64>::new(64, 4, Variant::VirtualOnly).is_ok());

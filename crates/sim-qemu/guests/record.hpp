@@ -66,7 +66,7 @@ struct Record {
 /// The hashes that Figure 18 compares, on the fast path only.
 enum class FastHash { xxh3, xxh64, murmur, djb2, sip };
 
-/// SipHash-2-4 (Aumasson and Bernstein, 2012) of a key, with a fixed secret.
+/// SipHash-1-2 (Aumasson and Bernstein, 2012), as Redis has it, of a key, with a fixed secret.
 inline std::uint64_t sip(const Key &key) {
     std::uint64_t v0 = 0x736f6d6570736575 ^ 0x0706050403020100, v1 = 0x646f72616e646f6d ^ 0x0f0e0d0c0b0a0908;
     std::uint64_t v2 = 0x6c7967656e657261 ^ 0x0706050403020100, v3 = 0x7465646279746573 ^ 0x0f0e0d0c0b0a0908;
@@ -79,11 +79,11 @@ inline std::uint64_t sip(const Key &key) {
             v2 += v1, v1 = left(v1, 17) ^ v2, v2 = left(v2, 32);
         }
     };
-    auto take = [&](std::uint64_t word) { v3 ^= word, rounds(2), v0 ^= word; };
+    auto take = [&](std::uint64_t word) { v3 ^= word, rounds(1), v0 ^= word; };
     for (std::uint64_t word : key.words) take(word);
     take(std::uint64_t{sizeof key.words} << 56);
     v2 ^= 0xff;
-    rounds(4);
+    rounds(2);
     return v0 ^ v1 ^ v2 ^ v3;
 }
 

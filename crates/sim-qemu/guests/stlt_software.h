@@ -72,11 +72,13 @@ static inline void stlt_software_insert(struct stlt_software *table, uint64_t in
     struct stlt_row *set = stlt_software_set_(table, integer);
     unsigned victim = 0;
     uint64_t least = UINT64_MAX;
+    bool known = false;
     for (unsigned way = 0; way < table->ways; way++) {
         uint64_t word = set[way].word;
         bool used = (word & STLT_ADDRESS_) != 0;
         if (used && (((word >> 48) ^ integer) & 0xfff) == 0) {
             victim = way;
+            known = true;
             break;
         }
         uint64_t temperature = used ? 1 + (word >> 60) : 0;
@@ -85,6 +87,7 @@ static inline void stlt_software_insert(struct stlt_software *table, uint64_t in
             victim = way;
         }
     }
+    if (!known && !address) return; /* Nothing to forget, and nobody's place to take for it. */
     set[victim].word = address ? (integer & 0xfff) << 48 | ((uint64_t)(uintptr_t)address & STLT_ADDRESS_) : 0;
 }
 

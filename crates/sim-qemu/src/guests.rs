@@ -234,7 +234,7 @@ impl Tools {
             if std::fs::read(&path).is_ok_and(|there| there == source.as_bytes()) {
                 continue;
             }
-            let beside = sources.join(format!("{name}.{}", std::process::id()));
+            let beside = sources.join(format!("{name}.{}", own_number()));
             std::fs::write(&beside, source).map_err(io_error(&beside))?;
             std::fs::rename(&beside, &path).map_err(io_error(&path))?;
         }
@@ -244,7 +244,7 @@ impl Tools {
         if program.is_file() {
             return Ok(program);
         }
-        let beside = folder.join(format!("{}.{}", index.name(), std::process::id()));
+        let beside = folder.join(format!("{}.{}", index.name(), own_number()));
         let compiler = std::env::var_os("CXX").unwrap_or_else(|| OsString::from("c++"));
         let mut command = Command::new(compiler);
         // The guest is what an average distribution would ship: no instructions beyond the baseline.
@@ -288,7 +288,8 @@ impl Tools {
         plugin.push(format!(",seed={},out=", run.seed));
         plugin.push(out);
         let mut command = Command::new(&self.qemu);
-        command.args(["-cpu", PROCESSOR, "-plugin"]).arg(plugin);
+        // What the kernel gives a program as random is drawn from the seed.
+        command.args(["-cpu", PROCESSOR, "-seed", &run.seed.to_string(), "-plugin"]).arg(plugin);
         command.env_clear();
         let arguments = run.arguments(requests);
         if run.index == Index::Redis {
@@ -313,10 +314,8 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
 /// What makes a guest of a redis-server: it is preloaded, and told what to do, in the environment. The server insists on
 /// listening somewhere until then.
 fn redis(command: &mut Command, guest: &Path, arguments: &[OsString]) -> Result<(), GuestError> {
-    static SERVERS: AtomicU64 = AtomicU64::new(0);
     let server = program("LOOKASIDE_REDIS", "redis-server").ok_or(GuestError::Redis)?;
-    let number = SERVERS.fetch_add(1, Ordering::Relaxed);
-    let socket = std::env::temp_dir().join(format!("lookaside-redis-{}-{number}", std::process::id()));
+    let socket = std::env::temp_dir().join(format!("lookaside-redis-{}", own_number()));
     let variable = |name: &str, value: &OsStr| {
         let mut variable = OsString::from(name);
         variable.push("=");
@@ -328,6 +327,13 @@ fn redis(command: &mut Command, guest: &Path, arguments: &[OsString]) -> Result<
     command.arg("-E").arg(variable("GUEST_SOCKET", socket.as_os_str()));
     command.arg(server).args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]).arg(socket);
     Ok(())
+}
+
+/// A number for a file that no other thread or process has. Always as long: where a program's stack begins depends on the
+/// lengths of its arguments, and so does what it costs.
+fn own_number() -> String {
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    format!("{:010}-{:06}", std::process::id(), NUMBERS.fetch_add(1, Ordering::Relaxed))
 }
 
 fn xxh3(bytes: &[u8]) -> u64 {

@@ -263,6 +263,41 @@ fn one_walker_walks_one_walk_at_a_time() {
     assert_about(run(4), 7 + 4 * 160 + 160, 2);
 }
 
+#[test]
+fn who_comes_second_to_a_page_waits_for_its_walk() {
+    let mut profile = paper();
+    profile.paging.pages = PageSize::Small;
+    profile.memory.cycles_per_line = 1;
+    let mut core = core(&profile);
+    let page = 1 << 45;
+    let counted = measure(&mut core, |core| {
+        core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(page, 8)], None);
+        core.execute(&instruction(&[], &[1], 0), &[MemoryAccess::load(page + 64, 8)], None);
+        core.execute(&instruction(&[1], &[], 0), &[MemoryAccess::load(page + 128, 8)], None);
+    });
+    // Four reads of memory for the first one's walk; only then the second's line, and only then the third's.
+    assert_about(counted.cycles, 7 + 4 * 160 + 2 * 160, 8);
+}
+
+#[test]
+fn who_comes_second_to_a_line_of_the_second_cache_waits_for_it() {
+    let mut core = core(&paper());
+    // 64 KiB in the order of their lines, twice the first cache: each line comes from the second. The next line is known when
+    // the second load of this one is done.
+    let round = |core: &mut Core| {
+        measure(core, |core| {
+            for line in 0..1024_u64 {
+                let at = DATA + line * 64;
+                core.execute(&instruction(&[1], &[], 0), &[MemoryAccess::load(at, 8)], None);
+                core.execute(&instruction(&[1], &[1], 0), &[MemoryAccess::load(at + 8, 8)], None);
+            }
+        })
+    };
+    round(&mut core);
+    round(&mut core);
+    assert_about(round(&mut core).cycles, 1024 * (1 + 12), 40);
+}
+
 fn with_stlt(profile: &Profile, variant: Variant) -> Core {
     let mut core = core(profile);
     core.machine_mut().stlt_alloc(1 << 12, 4, variant).expect("a legal table");
@@ -290,6 +325,27 @@ fn load_va_takes_what_table_iii_says_and_the_stu_one_at_a_time() {
     });
     // Eight integers, all of one set: the STU takes the next when it has done its own part of this.
     assert_about(different.cycles, 1000 * unit, 30);
+}
+
+#[test]
+fn lookups_in_software_overlap_as_other_loads_do() {
+    // A table of 64 MiB, whose sets are not in any cache: misses, one set after the other, which depend on nothing, or each on
+    // the one before.
+    let cycles = |sources: &[u8]| {
+        let mut profile = paper();
+        profile.memory.cycles_per_line = 1;
+        let mut core = core(&profile);
+        core.machine_mut().stlt_alloc(1 << 22, 4, Variant::Software).expect("a legal table");
+        let counted = measure(&mut core, |core| {
+            for n in 0..400_u64 {
+                core.load_va(&instruction(sources, sources, 0), n << 24);
+            }
+        });
+        counted.cycles
+    };
+    let (free, chained) = (cycles(&[]), cycles(&[1]));
+    assert!(chained > 400 * 160, "{chained} cycles, each after a line of memory");
+    assert!(free * 2 < chained, "{free} cycles; one after the other {chained}");
 }
 
 #[test]

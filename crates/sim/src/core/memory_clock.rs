@@ -7,13 +7,13 @@
 //!         -> nobody had it: the same, and then memory's channel and latency
 //! ```
 //!
-//! The machine puts a line into the caches at once; the list of lines on their way keeps the time honest for
-//! whoever comes second (a secondary miss). Lines written back and lines prefetched take their turn on the
-//! channel; nobody waits for those.
+//! The machine puts a line into the caches at once, and a translation into the TLBs; the lists of what is on its way keep
+//! the time honest for whoever comes second (a secondary miss): to a line, from whichever level it comes, and to a page that
+//! is being walked for. Lines written back and lines prefetched take their turn on the channel; nobody waits for those.
 
 use crate::cache::Level;
 use crate::dram::Dram;
-use crate::machine::{Access, Machine};
+use crate::machine::{Access, Machine, TranslatedBy};
 use crate::profile::Profile;
 use crate::reservations::{Cycle, Reservations};
 use crate::walker::WalkReads;
@@ -27,16 +27,42 @@ pub(super) struct Timed {
     pub(super) done: Cycle,
 }
 
+/// What is not there yet, and when it will be.
+#[derive(Debug, Clone, Default)]
+struct Coming {
+    arrivals: Vec<(u64, Cycle)>,
+    /// The last of those.
+    last: Cycle,
+}
+
+impl Coming {
+    /// It will be there at `arrival`. Nobody will ask for times before `now`.
+    fn expect(&mut self, what: u64, now: Cycle, arrival: Cycle) {
+        self.arrivals.retain(|&(other, arrival)| arrival > now && other != what);
+        self.arrivals.push((what, arrival));
+        self.last = self.last.max(arrival);
+    }
+
+    /// `done`, or when it arrives if that is later.
+    #[inline]
+    fn arrived(&self, what: u64, done: Cycle) -> Cycle {
+        if self.last <= done {
+            return done;
+        }
+        self.arrivals.iter().find(|coming| coming.0 == what).map_or(done, |&(_, arrival)| arrival.max(done))
+    }
+}
+
 /// The clock of everything behind the core.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryClock {
     misses: Reservations,
     walkers: Reservations,
     dram: Dram,
-    /// Lines that are not there yet: line, arrival.
-    coming: Vec<(u64, Cycle)>,
-    /// The last arrival of those.
-    last_arrival: Cycle,
+    lines: Coming,
+    /// Physical pages whose translation is being walked for.
+    pages: Coming,
+    page_bits: u32,
     level: [Cycle; 4],
     memory: Cycle,
     /// Write-backs that the channel has been told of.
@@ -51,8 +77,9 @@ impl MemoryClock {
             misses: Reservations::new(profile.core.misses),
             walkers: Reservations::new(profile.core.walkers),
             dram: Dram::new(&profile.memory),
-            coming: Vec::new(),
-            last_arrival: 0,
+            lines: Coming::default(),
+            pages: Coming::default(),
+            page_bits: profile.paging.pages.bytes().trailing_zeros(),
             level: Level::ALL.map(|level| profile.latency(level).into()),
             memory: profile.memory.latency.into(),
             written: 0,
@@ -71,10 +98,19 @@ impl MemoryClock {
     /// When an access that is asked for at `at` is done. Nobody will ask for times before `now`.
     #[inline]
     pub(super) fn time(&mut self, machine: &mut Machine, access: &Access, now: Cycle, at: Cycle) -> Timed {
-        let translated = self.translate(access.walk, access.translation_cycles, machine, now, at);
+        let own = self.translate(access.walk, access.translation_cycles, machine, now, at);
+        let page = access.physical >> self.page_bits;
+        let translated = match access.translated {
+            TranslatedBy::Walk => {
+                self.pages.expect(page, now, own);
+                own
+            }
+            TranslatedBy::FirstTlb | TranslatedBy::SecondTlb => self.pages.arrived(page, own),
+            _ => own,
+        };
         if access.level == Level::L1 {
             let done = translated + Cycle::from(access.cache_cycles);
-            return Timed { translated, done: self.arrived(access.line(), done) };
+            return Timed { translated, done: self.lines.arrived(access.line(), done) };
         }
         let done = self.miss(access, now, translated);
         let written = machine.caches.memory().writes;
@@ -118,38 +154,19 @@ impl MemoryClock {
         let latency = Cycle::from(access.cache_cycles);
         let begins = self.misses.earliest(now, at, latency);
         let done = match access.level {
-            Level::Memory => {
-                let done = self.dram.read(begins + latency - self.memory);
-                self.expect(access.line(), now, done);
-                done
-            }
-            _ => self.arrived(access.line(), begins + latency),
+            Level::Memory => self.dram.read(begins + latency - self.memory),
+            _ => self.lines.arrived(access.line(), begins + latency),
         };
+        self.lines.expect(access.line(), now, done);
         self.misses.take(begins, done);
         done
-    }
-
-    /// A line will be there at `arrival`.
-    fn expect(&mut self, line: u64, now: Cycle, arrival: Cycle) {
-        self.coming.retain(|&(other, arrival)| arrival > now && other != line);
-        self.coming.push((line, arrival));
-        self.last_arrival = self.last_arrival.max(arrival);
-    }
-
-    /// `done`, or when the line arrives if that is later.
-    #[inline]
-    fn arrived(&self, line: u64, done: Cycle) -> Cycle {
-        if self.last_arrival <= done {
-            return done;
-        }
-        self.coming.iter().find(|coming| coming.0 == line).map_or(done, |&(_, arrival)| arrival.max(done))
     }
 
     fn fetch_ahead(&mut self, machine: &mut Machine, now: Cycle, at: Cycle) {
         machine.take_prefetched(&mut self.prefetched);
         while let Some(line) = self.prefetched.pop() {
             let arrival = self.dram.read(at + self.level[Level::L3 as usize]);
-            self.expect(line, now, arrival);
+            self.lines.expect(line, now, arrival);
         }
     }
 

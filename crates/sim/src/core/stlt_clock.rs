@@ -14,7 +14,7 @@
 //! the STU saves: finding the set, comparing row by row with a branch each, drawing for the counter. They are
 //! modelled as such: one sequence of instructions, with code lines, registers and branches of its own.
 
-use super::{BranchKind, BranchOutcome, Core, Instruction, Late, Registers, Waited};
+use super::{BranchKind, BranchOutcome, Core, Instruction, Registers, Waited};
 use crate::machine::Access;
 use crate::reservations::Cycle;
 use crate::stlt::{InsertStlt, LoadVa, TableAccesses, Variant};
@@ -95,7 +95,8 @@ impl Core {
         inserted
     }
 
-    /// One instruction of the software-only form: waits for the scratch register, and for `access` if it has one.
+    /// One instruction of the software-only form: waits for the scratch register, and for `access` if it has one. The first of
+    /// a lookup waits for its sources only: nothing of the lookup before goes into it.
     fn software_step(
         &mut self,
         place: &mut u64,
@@ -107,7 +108,7 @@ impl Core {
             address: SOFTWARE_CODE + *place * STEP,
             length: STEP as u8,
             latency: 1,
-            sources: sources.with(SCRATCH),
+            sources: if *place == 0 { sources } else { sources.with(SCRATCH) },
             destinations: SCRATCH,
             branch: branch.map(|_| BranchKind::Conditional),
         };
@@ -128,7 +129,6 @@ impl Core {
             let target = instruction.address + 64;
             self.branch(BranchKind::Conditional, &instruction, BranchOutcome { taken, target }, done);
         }
-        debug_assert!(matches!(self.front_end.1, Late::Fetch | Late::Branch));
     }
 
     /// The set is found and its rows are compared in turn until one matches. The first row of a line waits

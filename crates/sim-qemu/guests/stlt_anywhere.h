@@ -1,0 +1,40 @@
+/* The search translation lookaside table on any processor: the simulated one's instructions where they are (stlt.h), and the
+ * same table kept in software where they are not (stlt_software.h).
+ *
+ *     struct stlt table;
+ *     if (!stlt_anywhere_open(&table, rows, 4, STLT_FULL)) ...     // no such shape, or no memory
+ *     record = stlt_anywhere_load(&table, hash(key));              // NULL, or a record: of this key, perhaps
+ *     stlt_anywhere_insert(&table, hash(key), record);             // NULL: forget
+ *
+ * The choice is a branch for each call. A program that only ever runs under the simulator uses stlt.h, and pays for none.
+ */
+#ifndef STLT_ANYWHERE_H
+#define STLT_ANYWHERE_H
+
+#include "stlt.h"
+#include "stlt_software.h"
+
+struct stlt {
+    bool simulated;
+    struct stlt_software software;
+};
+
+/* False without memory, or if the shape is impossible. One table in a process, if it is simulated. */
+static inline bool stlt_anywhere_open(struct stlt *table, uint64_t rows, unsigned ways, enum stlt_variant variant) {
+    table->simulated = stlt_open();
+    return table->simulated ? stlt_alloc(rows, ways, variant) : stlt_software_open(&table->software, rows, ways);
+}
+
+static inline void *stlt_anywhere_load(struct stlt *table, uint64_t integer) {
+    return table->simulated ? stlt_load_va(integer) : stlt_software_load(&table->software, integer);
+}
+
+static inline void stlt_anywhere_insert(struct stlt *table, uint64_t integer, const void *address) {
+    if (table->simulated) {
+        stlt_insert(integer, address);
+    } else {
+        stlt_software_insert(&table->software, integer, address);
+    }
+}
+
+#endif
