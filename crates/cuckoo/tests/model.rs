@@ -158,7 +158,7 @@ macro_rules! model_tests {
             use super::*;
 
             proptest! {
-                #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+                #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
                 #[test]
                 fn a_fixed_table_is_a_map_until_it_is_full(
@@ -208,4 +208,9 @@ model_tests! {
     eight_way: EightWay, grows at 0.3..0.9, refusals 0..1,
     one_way_inline: Inline<1>, grows at 0.1..0.4, refusals 0..usize::MAX,
     two_way_striped: Striped<2, 3>, grows at 0.1..0.7, refusals 0..usize::MAX,
+}
+
+/// Fewer under the sanitizers, which set this.
+fn cases() -> u32 {
+    if std::env::var_os("LOOKASIDE_STRESS_CHANGES").is_some() { 32 } else { 256 }
 }

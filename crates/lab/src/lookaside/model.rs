@@ -1,12 +1,12 @@
-//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table, each must be a map.
+//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table of either kind, each must be a map.
 //!
-//! The table has two buckets for a hundred keys, so entries come and go all the time, and the index answers as often as the
+//! The table has two lines for a hundred keys, so entries come and go all the time, and the index answers as often as the
 //! table does.
 
 use std::collections::BTreeMap;
 
 use lookaside::index::{Find, SharedDiscard, SharedStore};
-use lookaside::{Config, Map, Random};
+use lookaside::{Config, Map, Parameters, Random, StltConfig, Table};
 
 use super::contestant::Make;
 use super::record::{Key, Value};
@@ -16,7 +16,7 @@ const KEYS: u32 = 100;
 /// Steps of the check.
 const STEPS: u32 = 20_000;
 
-/// Checks an index behind a map against a plain map.
+/// Checks an index behind a map against a plain map, with each of the tables.
 ///
 /// # Panics
 /// Where the two differ.
@@ -27,8 +27,20 @@ where
         + SharedStore<Key<24>, Value>
         + SharedDiscard<Key<24>, Key<24>, Value>,
 {
+    check_behind::<I, _>(&Config::with_size(128));
+    check_behind::<I, _>(&StltConfig::with_size(128));
+}
+
+fn check_behind<I, P: Parameters>(config: &P)
+where
+    P::Table: Table<Config = P>,
+    I: Make
+        + Find<Key<24>, Key<24>, Value>
+        + SharedStore<Key<24>, Value>
+        + SharedDiscard<Key<24>, Key<24>, Value>,
+{
     let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
-    let map = Map::new(index, &Config::with_size(128)).expect("two lines are a table");
+    let map = Map::new(index, config).expect("two lines are a table");
     map.buffer().monitor(false);
     let mut model = BTreeMap::new();
     let random = Random::new(3);

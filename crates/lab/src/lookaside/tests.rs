@@ -2,7 +2,7 @@
 
 use lookaside::{Handle, OwnedMap};
 
-use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE};
+use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
 use super::contestant::Make;
 use super::cuckoo_table::Cuckoo;
@@ -19,6 +19,7 @@ fn our_tables_behind_a_map_are_maps() {
     model::check::<Cuckoo<24, Handled>>();
     model::check::<Chaining<24, Handled>>();
     model::check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
+    model::check::<BulkChaining<24, Handled, true, TWO_LINES>>();
     model::check::<BulkChaining<24, Handled, true, ONE_LINE>>();
 }
 

@@ -18,7 +18,7 @@ mod requests;
 use serde::Deserialize;
 
 use crate::experiment::{ExperimentError, Laboratory, Session};
-use crate::measure::{cores, in_parallel, name_threads, turns};
+use crate::measure::{cores, in_parallel, name_threads, release_freed_memory, turns};
 use index::{IndexName, Player, players};
 use requests::{Recorded, Request, StandIn, Trace};
 
@@ -92,6 +92,7 @@ fn measure(
             let mut made = players(parameters.index, trace.values.len(), parameters.size)?;
             let (name, player) = made.swap_remove(at);
             drop(made);
+            release_freed_memory();
             let player = player().map_err(|error| ExperimentError::Machine(error.to_string()))?;
             fill(&*player, trace);
             for &threads in threads {
