@@ -133,6 +133,12 @@ fn model(check: impl Fn() + Sync + Send + 'static) {
     builder.check(check);
 }
 
+/// A thread that puts one child in.
+fn inserting(tree: &Arc<Tree>, byte: u32, child: u32) -> thread::JoinHandle<()> {
+    let tree = tree.clone();
+    thread::spawn(move || tree.insert(byte, child))
+}
+
 #[test]
 fn nothing_is_lost_between_a_node_and_its_copy() {
     model(|| {
@@ -179,10 +185,7 @@ fn a_reader_sees_what_was_there_all_the_while_and_time_does_not_run_backwards() 
 fn a_scan_shows_what_a_lookup_has_seen() {
     model(|| {
         let tree = Tree::with(&[]);
-        let writer = thread::spawn({
-            let tree = tree.clone();
-            move || tree.insert(2, 20)
-        });
+        let writer = inserting(&tree, 2, 20);
         let seen = tree.get(2);
         let shown = tree.node().1.each();
         // Bytes and children belong together, always.
@@ -196,10 +199,7 @@ fn a_scan_shows_what_a_lookup_has_seen() {
 fn two_writers_of_one_node_both_count() {
     model(|| {
         let tree = Tree::with(&[]);
-        let writer = thread::spawn({
-            let tree = tree.clone();
-            move || tree.insert(1, 10)
-        });
+        let writer = inserting(&tree, 1, 10);
         tree.insert(2, 20);
         writer.join().unwrap();
         assert_eq!((tree.get(1), tree.get(2)), (10, 20));
@@ -211,10 +211,7 @@ fn two_writers_of_one_node_both_count() {
 fn byte_zero_never_leads_below_a_byte_that_is_being_assigned() {
     model(|| {
         let tree = Tree::with(&[(5, 50)]);
-        let writer = thread::spawn({
-            let tree = tree.clone();
-            move || tree.insert(7, 70)
-        });
+        let writer = inserting(&tree, 7, 70);
         // Unassigned bytes read as zero: a search that is to end in a change, or in a scan, must not take them for it.
         assert_eq!(tree.node().1.child_assigned(0), 0);
         writer.join().unwrap();
@@ -228,10 +225,7 @@ fn byte_zero_never_leads_below_a_byte_that_is_being_assigned() {
 fn without_the_count_byte_zero_leads_there() {
     model(|| {
         let tree = Tree::with(&[(5, 50)]);
-        let writer = thread::spawn({
-            let tree = tree.clone();
-            move || tree.insert(7, 70)
-        });
+        let writer = inserting(&tree, 7, 70);
         assert_eq!(tree.node().1.child(0), 0, "led below another byte");
         writer.join().unwrap();
     });

@@ -87,17 +87,21 @@ impl Default for Config {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// Less than a line.
-    #[error("a table of {size} bytes holds nothing: give it at least 64")]
+    /// Less than a line, or a set.
+    #[error("a table of {size} bytes holds nothing: give it at least {least}")]
     TooSmall {
         /// The bytes asked for.
         size: usize,
+        /// The bytes of the smallest.
+        least: usize,
     },
     /// More lines than a hash can tell apart.
-    #[error("a table of {size} bytes has more lines than a hash can name: give it at most 2^38 bytes")]
+    #[error("a table of {size} bytes has more lines than a hash can name: give it at most 2^{bits} bytes")]
     TooLarge {
         /// The bytes asked for.
         size: usize,
+        /// Of the bytes of the largest, the logarithm.
+        bits: u32,
     },
     /// A number that is not one of those that it can be.
     #[error("{parameter} is {value}: it must be {range}")]
@@ -148,8 +152,8 @@ impl Config {
 /// The lines that fit so many bytes.
 pub(crate) fn lines_of(size: usize) -> Result<usize, CreateError> {
     match size / 64 {
-        0 => Err(CreateError::TooSmall { size }),
-        lines if lines > 1 << 32 => Err(CreateError::TooLarge { size }),
+        0 => Err(CreateError::TooSmall { size, least: 64 }),
+        lines if lines > 1 << 32 => Err(CreateError::TooLarge { size, bits: 38 }),
         lines => Ok(lines),
     }
 }
@@ -164,7 +168,9 @@ mod tests {
     fn sizes_that_no_table_has_are_refused() {
         for size in [0, 1, 63] {
             for config in [Config::paper(size), Config::with_size(size)] {
-                assert!(matches!(config.create(), Err(CreateError::TooSmall { size: said }) if said == size));
+                assert!(
+                    matches!(config.create(), Err(CreateError::TooSmall { size: said, least: 64 }) if said == size)
+                );
             }
             assert!(matches!(StltConfig::with_size(size).create(), Err(CreateError::TooSmall { .. })));
         }
@@ -180,7 +186,7 @@ mod tests {
         let config = Config { log_ratio: 64, ..Config::paper(1 << 34) };
         assert!(matches!(config.create(), Err(CreateError::TooLarge { .. })));
         let eight = StltConfig { ways: Ways::Eight, ..StltConfig::with_size(127) };
-        assert!(matches!(eight.create(), Err(CreateError::TooSmall { .. })));
+        assert!(matches!(eight.create(), Err(CreateError::TooSmall { least: 128, .. })));
     }
 
     #[test]

@@ -173,13 +173,14 @@ impl Parameters for StltConfig {
     fn create(&self) -> Result<Stlt, CreateError> {
         let ways = self.ways as usize;
         let fitting = self.size / ROW;
-        if fitting < ways.max(4) {
-            return Err(CreateError::TooSmall { size: self.size });
+        let least = ways.max(4);
+        if fitting < least {
+            return Err(CreateError::TooSmall { size: self.size, least: least * ROW });
         }
         let rows = 1usize << (usize::BITS - 1 - fitting.leading_zeros());
         // Below the sub-integer there are 52 bits for the set.
         if rows > 1 << 40 {
-            return Err(CreateError::TooLarge { size: self.size });
+            return Err(CreateError::TooLarge { size: self.size, bits: 44 });
         }
         Ok(Stlt { lines: Stlt::lines(rows / 4, self)?, rows, ways })
     }

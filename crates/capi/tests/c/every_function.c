@@ -161,6 +161,9 @@ static void nothing(void) {
     REFUSED(ways, 0, "ways");
     REFUSED(pages, 4, "pages");
     REFUSED(size, 63, "64");
+    options.ways = 8;
+    REFUSED(size, 127, "128");
+    options.ways = 4;
     REFUSED(layout, LOOKASIDE_INLINE_LAYOUT, "layout");
     options.table = LOOKASIDE_TABLE_SLB;
     options.indexes = 2;

@@ -12,8 +12,8 @@
 /// Gives what the C library's allocator has free back to the kernel, all of it but what lies among things still in use.
 /// Nothing where the C library cannot.
 pub fn release_freed_memory() {
-    // What maps retire is freed when their epochs have passed.
-    (0..EPOCHS).for_each(|_| crossbeam_epoch::pin().flush());
+    // What maps and lists have retired is freed when its epoch has passed.
+    (0..FLUSHES).for_each(|_| crossbeam_epoch::pin().flush());
     #[cfg(target_env = "gnu")]
     // SAFETY: it may be called at any time, from any thread.
     unsafe {
@@ -21,5 +21,6 @@ pub fn release_freed_memory() {
     }
 }
 
-/// More than it takes for what was retired last to be freed, if nobody is pinned.
-const EPOCHS: usize = 8;
+/// A flush frees some five hundred of what waits, so all that an index of sixteen million entries retires as it goes, if nobody
+/// is pinned.
+const FLUSHES: usize = 1 << 15;
