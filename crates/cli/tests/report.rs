@@ -30,6 +30,10 @@ fn the_page_shows_what_the_text_tells() {
     assert!(output.status.success());
     let page = std::fs::read_to_string(&path).unwrap();
     assert!(page.contains("<section id=\"memc3-table3\">") && page.contains("<section id=\"peers-index\">"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("memc3-table3: ") && text.contains("peers-index: "), "{text}");
+    let alone = report(&["peers-index"]);
+    assert!(alone.status.success() && text.contains(&*String::from_utf8_lossy(&alone.stdout)));
 }
 
 #[test]

@@ -16,7 +16,10 @@
 //! 4. free it.
 //!
 //! An emission goes under the entry's own hash, so step 2 looks where it would be. With an honest index, the table was cleared
-//! long before, and step 2 finds nothing.
+//! long before, and step 2 finds nothing. A map can see that: where an index gives an entry back to a write that has cleared the
+//! table of its hash, and this is the only handle, nobody can emit it once more. Tickets from before are void, and those taken
+//! after come before a search that cannot find it. So it is marked as forgotten, and steps 1 and 2 are left out, the second of
+//! which would be a cold line for every write.
 //!
 //! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which by
 //! the borrow checker is when no reader is left ([`crate::owned`]).
@@ -40,6 +43,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
+use crate::visit::retired;
 use crate::word::Pointer;
 
 /// A dead entry: where it was, and how to free it.
@@ -75,6 +79,9 @@ impl Dead {
         std::mem::forget(outcome);
     }
 }
+
+/// Among the number of handles: no table has the entry, and nobody can emit it any more.
+const FORGOTTEN: usize = 1 << (usize::BITS - 1);
 
 /// Where entries go when their last handle has gone.
 pub(crate) trait Reclaim: Send + Sync {
@@ -180,13 +187,30 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     ///
     /// # Safety
     /// The address came from [`Handle::into_raw`] of a handle of this type. Each handle is taken back, to be dropped, at
-    /// most once; and while it is only looked at, it is not cloned, and either nobody has dropped it, or the pin under which
-    /// the index was searched is older than that.
+    /// most once; and while it is only looked at, it is not cloned, and either the index still has it, or the search by which
+    /// the index came to it began before it was given back or dropped, under the pin that still holds.
     #[must_use]
     pub unsafe fn from_raw(address: usize) -> Handle<K, V> {
         let entry = std::ptr::with_exposed_provenance_mut(address);
         // SAFETY: the address of an entry is not zero.
         Handle(unsafe { NonNull::new_unchecked(entry) })
+    }
+
+    /// Takes note that this is the last of an entry, if so, and that no table has it.
+    ///
+    /// # Safety
+    /// The index gave this handle back to a write of a map of `reclaim` that has cleared the table of `hash` and has not ended;
+    /// `reclaim` frees by the default collector; and nobody makes another handle of this one.
+    pub(crate) unsafe fn forgotten(&self, hash: u64, reclaim: &Arc<impl Reclaim>) {
+        let entry = self.entry();
+        // Another map's or another hash's: that table may still have it. Relaxed: whoever else had a handle did nothing to
+        // the entry but to read it; and is none but this, no one is there to change the number.
+        if entry.hash == hash
+            && std::ptr::addr_eq(Arc::as_ptr(&entry.reclaim), Arc::as_ptr(reclaim))
+            && entry.handles.load(Ordering::Relaxed) == 1
+        {
+            entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
+        }
     }
 
     /// What the table is to remember: nothing, if the address has more than 48 bits.
@@ -212,14 +236,21 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             drop(unsafe { Box::from_raw(entry) });
         }
         // release pairs with the fence below: what other handles did to the entry is done before it dies.
-        if self.entry().handles.fetch_sub(1, Ordering::Release) > 1 {
+        let before = self.entry().handles.fetch_sub(1, Ordering::Release);
+        if before & !FORGOTTEN > 1 {
             return;
         }
         fence(Ordering::Acquire);
         let entry = self.entry();
-        let reclaim = Arc::clone(&entry.reclaim);
         let address = self.0.as_ptr().expose_provenance();
-        reclaim.retire(Dead { hash: entry.hash, address, free: free::<K, V> });
+        let dead = Dead { hash: entry.hash, address, free: free::<K, V> };
+        if before & FORGOTTEN == 0 {
+            Arc::clone(&entry.reclaim).retire(dead);
+        } else {
+            retired();
+            // SAFETY: by the promise of `forgotten`, whoever can still reach it is pinned now. Once. Entries are `Send`.
+            unsafe { crossbeam_epoch::pin().defer_unchecked(move || dead.free()) };
+        }
     }
 }
 
@@ -352,5 +383,104 @@ pub(crate) fn prefetch<K, V>(pointer: Pointer) {
     }
     if (1..=128).contains(&bytes) {
         pages::prefetch(entry.cast::<u8>().wrapping_add(bytes - 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::index::{SharedDiscard, SharedStore};
+    use crate::map::{Map, Removed};
+
+    /// Keeps clones of what it gives back, or gives back what was not asked for.
+    #[derive(Default)]
+    struct Odd {
+        keeps: bool,
+        handles: Mutex<Vec<Handle<u64, u64>>>,
+        kept: Mutex<Vec<Handle<u64, u64>>>,
+    }
+
+    impl SharedStore<u64, u64> for Odd {
+        fn replace(&self, handle: Handle<u64, u64>) -> Option<Handle<u64, u64>> {
+            let old = SharedDiscard::remove(self, handle.key());
+            self.handles.lock().unwrap().push(handle);
+            old
+        }
+
+        fn len(&self) -> usize {
+            self.handles.lock().unwrap().len()
+        }
+    }
+
+    impl SharedDiscard<u64, u64, u64> for Odd {
+        fn remove(&self, key: &u64) -> Option<Handle<u64, u64>> {
+            let mut handles = self.handles.lock().unwrap();
+            // A key above a hundred is given that of the first entry, whatever it is.
+            let at = handles.iter().position(|handle| *key > 100 || handle.key() == key)?;
+            let old = handles.remove(at);
+            if self.keeps {
+                self.kept.lock().unwrap().push(old.clone());
+            }
+            Some(old)
+        }
+    }
+
+    fn is_forgotten(removed: &Removed<u64, u64>) -> bool {
+        removed.0.entry().handles.load(Ordering::Relaxed) == FORGOTTEN | 1
+    }
+
+    #[test]
+    fn the_last_handle_that_an_index_gives_back_is_known_to_be_forgotten() {
+        let map = Map::new(Odd::default(), &Config::with_size(64)).unwrap();
+        assert!(map.insert(1, 10).is_none());
+        assert!(is_forgotten(&map.insert(1, 11).unwrap()));
+        assert!(is_forgotten(&map.remove(&1).unwrap()));
+    }
+
+    #[test]
+    fn what_others_may_find_is_not() {
+        let map = Map::new(Odd { keeps: true, ..Odd::default() }, &Config::with_size(64)).unwrap();
+        map.insert(1, 10);
+        assert!(!is_forgotten(&map.insert(1, 11).unwrap()), "the index has another handle");
+
+        let map = Map::new(Odd::default(), &Config::with_size(64)).unwrap();
+        map.insert(1, 10);
+        assert!(!is_forgotten(&map.remove(&101).unwrap()), "the table was cleared of another hash");
+
+        // An index that is shared by two maps gives one what is the other's, of the same hash.
+        let buffer = || crate::SharedBuffer::for_indexes(&Config::with_size(64), 1).unwrap();
+        let other = Map::sharing(Odd::default(), &buffer(), Same).unwrap();
+        let map = Map::sharing(Odd::default(), &buffer(), Same).unwrap();
+        other.insert(1, 10);
+        let handle = other.index().handles.lock().unwrap().pop().unwrap();
+        map.index().handles.lock().unwrap().push(handle);
+        assert!(!is_forgotten(&map.remove(&1).unwrap()), "the table of the other was not cleared");
+    }
+
+    /// Hashes keys to themselves.
+    #[derive(Clone, Default)]
+    struct Same;
+
+    impl std::hash::BuildHasher for Same {
+        type Hasher = Last;
+
+        fn build_hasher(&self) -> Last {
+            Last(0)
+        }
+    }
+
+    struct Last(u64);
+
+    impl Hasher for Last {
+        fn write(&mut self, bytes: &[u8]) {
+            bytes.iter().for_each(|&byte| self.0 = self.0 << 8 | u64::from(byte));
+        }
+
+        fn finish(&self) -> u64 {
+            self.0
+        }
     }
 }

@@ -157,6 +157,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn keys_of_every_kind_are_spread_over_buckets_and_tags() {
         let many = 200_000u64;
         spread("numbers", 0..many);

@@ -12,7 +12,8 @@
 //! A lookup asks the table first; a hit compares the full key and is done. A miss takes a ticket, asks the index, and emits
 //! what it found. Values change by replacement only: a write clears the table, changes the index, and lets go of the old
 //! entry, all under the stripe of its key ([`crate::stripes`]), so writes of one key happen one after the other whatever the
-//! index does.
+//! index does. A value of atomics, or with a lock in it, can also be changed where it is found: neither table nor index
+//! take notice, and where the table has the key, that is as fast as a lookup.
 //!
 //! A [`Reader`] pins an epoch once for as many lookups as one likes: that is what a hit does not pay. What is removed
 //! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh).
@@ -27,7 +28,7 @@ use std::hash::{BuildHasher, Hash, Hasher as _};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Write};
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::folding::FoldingState;
@@ -403,6 +404,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer.0) as Arc<dyn Reclaim>);
         let pointer = handle.pointer();
         let old = self.map.index.replace(handle.clone());
+        self.gave_back(old.as_ref(), hash, &write);
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
@@ -420,6 +422,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         // A share of our own: the index may drop its one, and the pointer must be good when it is put into the table.
         let share = handle.clone();
         let old = self.map.index.replace(handle);
+        self.gave_back(old.as_ref(), hash, &write);
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
@@ -428,14 +431,25 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         old.map(Removed)
     }
 
+    /// The index gave this back to a write of this hash. Users get it as a [`Removed`], which is no handle to clone.
+    fn gave_back(&self, old: Option<&Handle<K, V>>, hash: u64, _write: &Write<'_, T>) {
+        if let Some(old) = old {
+            // SAFETY: given back to that write, which cleared the table when it began; the buffer frees what is retired by the
+            // default collector; the only handles of it that will be made are none.
+            unsafe { old.forgotten(hash, &self.map.buffer.0) };
+        }
+    }
+
     /// Takes an entry out.
     pub fn remove<Q>(&self, key: &Q) -> Option<Removed<K, V>>
     where
         Q: Hash + ?Sized,
         I: SharedDiscard<Q, K, V>,
     {
-        let write = self.visit.write(self.hash(key));
+        let hash = self.hash(key);
+        let write = self.visit.write(hash);
         let old = self.map.index.remove(key);
+        self.gave_back(old.as_ref(), hash, &write);
         drop(write);
         old.map(Removed)
     }

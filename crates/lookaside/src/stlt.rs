@@ -374,6 +374,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn counters_rise_to_fifteen_and_no_further() {
         let (table, random) = (table(4, Ways::Four), Random::new(1));
         table.insert(hash(0), pointer(0), &random);

@@ -12,7 +12,7 @@ use lab::results::Results;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The experiment; all that have results, if none is named
+    /// The experiment; all that have results, if none is named: those of the program `peers`, too (experiments/peers)
     #[arg(value_name = "NAME|PATH")]
     experiment: Option<String>,
     /// Where the results are kept, if not in the repository's results/
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write one HTML page with pictures as well, of the other programs' experiments, too (experiments/peers)
+    /// Write one HTML page with pictures as well
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -40,9 +40,13 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
     let folder = arguments.results.clone().unwrap_or_else(|| catalogue.results_folder());
+    let others = below(catalogue.folder())?;
     let definitions = match &arguments.experiment {
-        Some(name) => vec![catalogue.get(name)?],
-        None => catalogue.definitions().to_vec(),
+        Some(name) => vec![match others.into_iter().find(|other| other.name == *name) {
+            Some(other) => other,
+            None => catalogue.get(name)?,
+        }],
+        None => catalogue.definitions().iter().cloned().chain(others).collect(),
     };
     let mut found = Vec::new();
     for definition in &definitions {
@@ -62,9 +66,7 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
         reports.iter().for_each(|report| print(format_args!("{report}\n")));
     }
     if let Some(path) = &arguments.html {
-        let others = if arguments.experiment.is_none() { below(catalogue.folder())? } else { Vec::new() };
-        let all = definitions.iter().chain(&others);
-        write_page(path, &folder, all)?;
+        write_page(path, &found)?;
         eprintln!("written to {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -85,18 +87,7 @@ fn below(folder: &Path) -> Result<Vec<Definition>, ExperimentError> {
         .collect())
 }
 
-/// Writes the page of those that have results.
-fn write_page<'d>(
-    path: &Path,
-    results: &Path,
-    definitions: impl Iterator<Item = &'d Definition>,
-) -> Result<(), ExperimentError> {
-    let mut found = Vec::new();
-    for definition in definitions {
-        if let Some(results) = Results::newest(results, &definition.name)? {
-            found.push((definition, results));
-        }
-    }
+fn write_page(path: &Path, found: &[(&Definition, Results)]) -> Result<(), ExperimentError> {
     let reports =
         found.iter().map(|(definition, results)| Ok((*definition, Report::of(definition, results)?)));
     let reports = reports.collect::<Result<Vec<_>, ExperimentError>>()?;

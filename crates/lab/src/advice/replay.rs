@@ -168,7 +168,7 @@ fn through<T: Table>(
                         let ticket = visit.ticket(hash);
                         // Here the index is asked, on another clock.
                         if request.kind == Kind::Lookup {
-                            visit.emit(&ticket, hash, entries.pointer(request.key));
+                            visit.emit_soon(&ticket, hash, entries.pointer(request.key));
                         }
                     }
                 }
@@ -235,13 +235,15 @@ mod tests {
     fn a_table_with_room_for_all_misses_every_key_once() {
         let trace = trace((0..10_000).map(|at| at % 100));
         let slb = played(&Config::with_size(1 << 20), &trace, 0);
-        assert_eq!((slb.lookups, slb.hits), (10_000, 9_900));
+        // Misses are emitted eight at a time, as by a map: the last of the first round are still waiting when they come again.
+        assert_eq!(slb.lookups, 10_000);
+        assert!((9_893..=9_900).contains(&slb.hits), "{slb:?}");
         assert!(slb.nanoseconds > 0.0);
-        // After the first hundred there is nothing to miss.
-        let warm = played(&Config::with_size(1 << 20), &trace, 100);
-        assert_eq!((warm.lookups, warm.hits), (9_900, 9_900));
-        let stlt = played(&StltConfig::with_size(1 << 20), &trace, 100);
-        assert_eq!(stlt.hits, 9_900);
+        // After the first group there is nothing to miss.
+        let warm = played(&Config::with_size(1 << 20), &trace, GROUP);
+        assert_eq!((warm.lookups, warm.hits), (10_000 - GROUP as u64, 10_000 - GROUP as u64));
+        let stlt = played(&StltConfig::with_size(1 << 20), &trace, GROUP);
+        assert_eq!(stlt.hits, stlt.lookups);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! An array of chains, as many as there are records, rounded up to a power of two: "the chain on each hash bucket has only one
 //! entry on average" (section 4.2.2). Readers take no lock: they walk nodes that stay readable while an epoch is pinned.
 //! Writers lock one of [`LOCKS`] stripes. A value changes by a new node in the old one's place, so that a reader finds the
-//! one or the other. What a writer takes out is dropped with its node, after all readers that were pinned then have left.
+//! one or the other. What a writer takes out is dropped with its node, after all readers that were pinned then have left, or
+//! is given back at once, if what it points at stays for as long.
 //!
 //! Alone, a node is the record itself, as in C++'s `unordered_map`: two dependent misses a lookup. Behind a map, a node holds
 //! a handle of the record.
@@ -12,6 +13,7 @@
 
 #![allow(unsafe_code)]
 
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
@@ -21,7 +23,7 @@ use lookaside::{Found, Handle, Pin};
 use parking_lot::Mutex;
 use twox_hash::XxHash3_64;
 
-use super::contestant::{Alone, Make, Request, get_each_pinned, perform_pinned};
+use super::contestant::{Alone, Make, Request, get_each_pinned, perform_pinned, renew_each};
 use super::record::{Key, Tally, Value};
 
 /// Stripes of locks for writers.
@@ -47,9 +49,28 @@ impl<const N: usize> Keyed<N> for (Key<N>, Value) {
     }
 }
 
+/// An entry that can be given back while readers still look at it in its node.
+///
+/// # Safety
+/// What it points at stays readable, after it was dropped, until all have left who were pinned then.
+pub(crate) unsafe trait Lasting {}
+
+// SAFETY: a map frees what its last handle has left only after all who were pinned have left.
+unsafe impl<K, V> Lasting for Handle<K, V> {}
+
 struct Node<E> {
     next: Atomic<Node<E>>,
-    entry: E,
+    /// Dropped with the node, unless it was given back before.
+    entry: ManuallyDrop<E>,
+}
+
+impl<E> Node<E> {
+    /// Drops its entry; what comes after it.
+    fn end(self) -> Atomic<Node<E>> {
+        let Node { next, entry } = self;
+        drop(ManuallyDrop::into_inner(entry));
+        next
+    }
 }
 
 /// The table.
@@ -104,70 +125,89 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
         }
     }
 
-    /// Puts an entry in the place of the one of an equal key, which `take_leave` sees once more.
-    fn exchange<R>(&self, entry: E, take_leave: impl FnOnce(&E) -> R) -> Option<R> {
+    /// Puts an entry in the place of the one of an equal key, whose node is then unlinked, and `leave`s under the lock.
+    fn exchange<R>(&self, entry: E, leave: impl FnOnce(Shared<'_, Node<E>>, &Guard) -> R) -> Option<R> {
         let guard = crossbeam_epoch::pin();
         let chain = self.chain_of(entry.key());
         let _locked = self.locks[chain % LOCKS].lock();
         let link = self.link(chain, entry.key(), &guard);
         let old = link.load(Ordering::Relaxed, &guard);
         // SAFETY: linked, under the lock.
-        let known = unsafe { old.as_ref() };
-        let next = known.map_or(Shared::null(), |old| old.next.load(Ordering::Relaxed, &guard));
+        let next = unsafe { old.as_ref() };
+        let next = next.map_or(Shared::null(), |old| old.next.load(Ordering::Relaxed, &guard));
+        let node = Node { next: Atomic::from(next), entry: ManuallyDrop::new(entry) };
         // release pairs with the acquires in `get`.
-        link.store(Owned::new(Node { next: Atomic::from(next), entry }), Ordering::Release);
-        let Some(known) = known else {
+        link.store(Owned::new(node), Ordering::Release);
+        if old.is_null() {
             self.len.fetch_add(1, Ordering::Relaxed);
             return None;
-        };
-        let left = take_leave(&known.entry);
-        // SAFETY: unlinked, under the lock: nobody finds it any more, and nobody else lets it go.
-        unsafe { guard.defer_destroy(old) };
-        Some(left)
+        }
+        Some(leave(old, &guard))
     }
 
-    /// Takes the entry of this key out, which `take_leave` sees once more.
-    fn unlink<R>(&self, key: &Key<N>, take_leave: impl FnOnce(&E) -> R) -> Option<R> {
+    /// Unlinks the node of this key, which `leave`s under the lock.
+    fn unlink<R>(&self, key: &Key<N>, leave: impl FnOnce(Shared<'_, Node<E>>, &Guard) -> R) -> Option<R> {
         let guard = crossbeam_epoch::pin();
         let chain = self.chain_of(key);
         let _locked = self.locks[chain % LOCKS].lock();
         let link = self.link(chain, key, &guard);
         let old = link.load(Ordering::Relaxed, &guard);
         // SAFETY: linked, under the lock.
-        let known = unsafe { old.as_ref() }?;
+        let next = unsafe { old.as_ref() }?.next.load(Ordering::Relaxed, &guard);
         // release pairs with the acquires in `get`.
-        link.store(known.next.load(Ordering::Relaxed, &guard), Ordering::Release);
+        link.store(next, Ordering::Release);
         self.len.fetch_sub(1, Ordering::Relaxed);
-        let left = take_leave(&known.entry);
-        // SAFETY: unlinked, under the lock: nobody finds it any more, and nobody else lets it go.
-        unsafe { guard.defer_destroy(old) };
-        Some(left)
+        Some(leave(old, &guard))
     }
 
     /// Puts an entry in, and says whether it replaced another.
     pub(crate) fn put(&self, entry: E) -> bool {
-        self.exchange(entry, |_| ()).is_some()
+        self.exchange(entry, let_go).is_some()
     }
 
     /// Takes the entry of this key out, and says whether there was one.
     pub(crate) fn discard(&self, key: &Key<N>) -> bool {
-        self.unlink(key, |_| ()).is_some()
+        self.unlink(key, let_go).is_some()
     }
 
     /// Puts an entry in, and gives back the one of an equal key.
     pub(crate) fn replace(&self, entry: E) -> Option<E>
     where
-        E: Clone,
+        E: Lasting,
     {
-        self.exchange(entry, E::clone)
+        self.exchange(entry, give_back)
     }
 
     /// Takes the entry of this key out, and gives it back.
     pub(crate) fn remove(&self, key: &Key<N>) -> Option<E>
     where
-        E: Clone,
+        E: Lasting,
     {
-        self.unlink(key, E::clone)
+        self.unlink(key, give_back)
+    }
+}
+
+/// Frees a node that was unlinked, and its entry, when all have left who were pinned.
+fn let_go<E: Send + 'static>(node: Shared<'_, Node<E>>, guard: &Guard) {
+    let node = node.as_raw().expose_provenance();
+    let free = move || {
+        let node = std::ptr::with_exposed_provenance_mut::<Node<E>>(node);
+        // SAFETY: unlinked, under the lock: nobody finds it any more, and nobody else lets it go. From a box.
+        let node = *unsafe { Box::from_raw(node) };
+        node.end();
+    };
+    // SAFETY: an address, and entries are `Send`.
+    unsafe { guard.defer_unchecked(free) };
+}
+
+/// Gives back the entry of a node that was unlinked, which is freed without it.
+fn give_back<E: Lasting>(node: Shared<'_, Node<E>>, guard: &Guard) -> E {
+    // SAFETY: unlinked, under the lock, and so once; the node does not drop it. Readers may look at it there for as long as
+    // what it points at stays.
+    unsafe {
+        let entry = std::ptr::read(&raw const *node.deref().entry);
+        guard.defer_destroy(node);
+        entry
     }
 }
 
@@ -177,7 +217,7 @@ impl<const N: usize, E: Keyed<N>> Drop for Chaining<N, E> {
             let mut next = std::mem::replace(chain, Atomic::null());
             // SAFETY: `&mut self`: nobody reads, and each node is linked once.
             while let Some(node) = unsafe { next.try_into_owned() } {
-                next = node.into_box().next;
+                next = (*node.into_box()).end();
             }
         }
     }
@@ -201,6 +241,11 @@ impl<const N: usize> Alone<N> for Chaining<N, (Key<N>, Value)> {
         perform_pinned(requests, get, |request| {
             self.put((request.key, Value::of(request.record)));
         })
+    }
+
+    fn renew(&self, requests: &[Request<N>]) -> Option<Tally> {
+        let guard = crossbeam_epoch::pin();
+        Some(renew_each(requests, |key| self.get(key, &guard).map(|record| &record.1)))
     }
 }
 

@@ -80,6 +80,22 @@ pub(super) fn perform_pinned<const N: usize>(
     tally
 }
 
+/// Reads values and changes them in place, with what finds them.
+#[inline(always)]
+pub fn renew_each<'v, const N: usize>(
+    requests: &[Request<N>],
+    find: impl Fn(&Key<N>) -> Option<&'v Value>,
+) -> Tally {
+    let mut tally = Tally::default();
+    for request in requests {
+        match find(&request.key) {
+            Some(value) if request.set => value.renew(request.record),
+            value => tally.count(value.map(Value::read)),
+        }
+    }
+    tally
+}
+
 /// What came of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Answer {
@@ -96,6 +112,12 @@ pub trait Contestant<const N: usize>: Send + Sync {
 
     /// Carries out `warm_up`, and then `timed`, as thread number `thread`.
     fn perform(&self, thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer;
+
+    /// As [`Contestant::perform`], but a write changes the value in its place, and no index; one key at a time. `None` from
+    /// those of whom it is not asked: their values cannot be changed, or nobody wants to know.
+    fn renew(&self, _thread: usize, _warm_up: &[Request<N>], _timed: &[Request<N>]) -> Option<Answer> {
+        None
+    }
 
     /// Takes note of what it has been asked for since the last time, where it learns from that.
     fn note(&self) {}
@@ -165,6 +187,11 @@ pub trait Alone<const N: usize>: Make + Send + Sync {
 
     /// Carries out all requests; pins or locks once.
     fn perform(&self, requests: &[Request<N>]) -> Tally;
+
+    /// As [`Contestant::renew`].
+    fn renew(&self, _requests: &[Request<N>]) -> Option<Tally> {
+        None
+    }
 }
 
 /// An [`Alone`] as a contestant.
@@ -182,6 +209,12 @@ impl<const N: usize, A: Alone<N>> Contestant<N> for AloneOn<A> {
 
     fn perform(&self, _thread: usize, _call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
         in_turn(|requests: &[Request<N>]| self.0.perform(requests), warm_up, timed)
+    }
+
+    fn renew(&self, _thread: usize, warm_up: &[Request<N>], timed: &[Request<N>]) -> Option<Answer> {
+        self.0.renew(&[])?;
+        let renew = |requests: &[Request<N>]| self.0.renew(requests).unwrap_or_default();
+        Some(in_turn(renew, warm_up, timed))
     }
 
     fn note(&self) {
@@ -310,6 +343,12 @@ where
             tally
         };
         in_turn(ask, warm_up, timed)
+    }
+
+    fn renew(&self, _thread: usize, warm_up: &[Request<N>], timed: &[Request<N>]) -> Option<Answer> {
+        let reader = self.0.pin();
+        let renew = |requests: &[Request<N>]| renew_each(requests, |key| reader.get(key));
+        Some(in_turn(renew, warm_up, timed))
     }
 
     fn has_batches(&self) -> bool {

@@ -47,6 +47,9 @@ pub struct Parameters {
     /// Writes in a hundred requests: each share is measured.
     #[serde(default = "only_lookups")]
     sets: Vec<u32>,
+    /// The same, of writes that change a value in its place: no entry comes or goes. One key at a time.
+    #[serde(default)]
+    renewals: Vec<u32>,
     /// All records alike, instead of Zipfian.
     #[serde(default)]
     uniform: bool,
@@ -211,9 +214,33 @@ pub fn run_with(
 struct Part {
     point: usize,
     threads: usize,
-    /// Writes in a hundred.
-    sets: u32,
+    mix: Mix,
     run: usize,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mix {
+    Lookups,
+    /// So many writes in a hundred requests.
+    Sets(u32),
+    /// So many changes of a value in its place.
+    Renewals(u32),
+}
+
+impl Mix {
+    /// All that a definition asks for.
+    fn all(parameters: &Parameters) -> Vec<Mix> {
+        let sets = parameters.sets.iter().map(|&sets| if sets == 0 { Mix::Lookups } else { Mix::Sets(sets) });
+        sets.chain(parameters.renewals.iter().map(|&share| Mix::Renewals(share))).collect()
+    }
+
+    fn writes(self) -> u32 {
+        match self {
+            Mix::Lookups => 0,
+            Mix::Sets(share) | Mix::Renewals(share) => share,
+        }
+    }
 }
 
 /// Requests a second, by place (or [`MACHINE_PLACES`]), whether in batches, and part.
@@ -378,12 +405,16 @@ impl<'e> Experiment<'e> {
             for run in 0..self.session.runs() {
                 self.session.begin(format!("{names}: {}", point.name));
                 for &threads in &self.threads.clone() {
-                    for &sets in &parameters.sets {
-                        let part = Part { point: at, threads, sets, run };
+                    for mix in Mix::all(parameters) {
+                        let part = Part { point: at, threads, mix, run };
                         self.measure_part(&standing, &draws, part, rates)?;
                     }
                     if let Some(machine) = &machine {
-                        self.measure_machine(machine, Part { point: at, threads, sets: 0, run }, rates)?;
+                        self.measure_machine(
+                            machine,
+                            Part { point: at, threads, mix: Mix::Lookups, run },
+                            rates,
+                        )?;
                     }
                 }
                 self.session.end();
@@ -427,12 +458,12 @@ impl<'e> Experiment<'e> {
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
         let calls = standing.iter().flat_map(|Standing { place, contestant }| {
-            let calls: &[Call] =
-                if contestant.has_batches() { &[Call::Single, Call::Batch] } else { &[Call::Single] };
+            let in_batches = contestant.has_batches() && !matches!(part.mix, Mix::Renewals(_));
+            let calls: &[Call] = if in_batches { &[Call::Single, Call::Batch] } else { &[Call::Single] };
             calls.iter().map(move |&call| (place, call, &**contestant))
         });
         let able = |(_, _, contestant): &(&Place<'_, N>, Call, &dyn Contestant<N>)| {
-            let writes = part.sets == 0 || contestant.shares_writes();
+            let writes = !matches!(part.mix, Mix::Sets(_)) || contestant.shares_writes();
             part.threads == 1 || (writes && (self.parameters.partitioned || contestant.shares_reads()))
         };
         let calls: Vec<_> = calls.filter(able).collect();
@@ -452,8 +483,8 @@ impl<'e> Experiment<'e> {
                 rate += requests as f64 / answer.time.as_secs_f64().max(1e-9);
             }
             rates.insert((number, call == Call::Batch, part), rate);
-            if let (Some(before), Some(after), Call::Single, 0) =
-                (before, contestant.counts(), call, part.sets)
+            if let (Some(before), Some(after), Call::Single, Mix::Lookups) =
+                (before, contestant.counts(), call, part.mix)
             {
                 let asked = (after.hits + after.misses) - (before.hits + before.misses);
                 if asked > 0 {
@@ -465,7 +496,7 @@ impl<'e> Experiment<'e> {
             if form == Form::SlbMonitored
                 && let Some(verdict) = contestant.verdict()
             {
-                let metric = metric("table on", call == Call::Batch, part.sets);
+                let metric = metric("table on", call == Call::Batch, part.mix);
                 let point = self.point(part);
                 self.session.record(&name, &point, metric, "", f64::from(u8::from(verdict.on)));
             }
@@ -485,7 +516,7 @@ impl<'e> Experiment<'e> {
         let operations = self.parameters.operations;
         let untimed = (operations / WARM_UP).max(1);
         let mut randoms: Vec<_> = Draws::generators(self.drawn).take(part.threads).collect();
-        if part.sets == 0 {
+        if part.mix == Mix::Lookups {
             let mut draw = |requests| -> Vec<Lookups<N>> {
                 let randoms = randoms.iter_mut().enumerate();
                 randoms.map(|(thread, random)| draws.lookups(thread, requests, random)).collect()
@@ -504,13 +535,22 @@ impl<'e> Experiment<'e> {
         } else {
             let mut draw = |requests| -> Vec<Mixed<N>> {
                 let randoms = randoms.iter_mut().enumerate();
-                randoms.map(|(thread, random)| draws.requests(thread, requests, part.sets, random)).collect()
+                randoms
+                    .map(|(thread, random)| draws.requests(thread, requests, part.mix.writes(), random))
+                    .collect()
             };
             let (before, timed) = (draw(untimed), draw(operations));
             let ask = |thread: usize| {
-                contestant.perform(thread, call, &before[thread].requests, &timed[thread].requests)
+                let (before, timed) = (&before[thread].requests, &timed[thread].requests);
+                match part.mix {
+                    Mix::Renewals(_) => contestant.renew(thread, before, timed),
+                    _ => Some(contestant.perform(thread, call, before, timed)),
+                }
             };
             let answers = in_parallel(part.threads, ask).map_err(core_error)?;
+            let answers = answers.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| {
+                ExperimentError::Machine("values cannot be changed in place in one of these forms".into())
+            })?;
             Ok(answers
                 .into_iter()
                 .zip(&timed)
@@ -547,7 +587,7 @@ impl<'e> Experiment<'e> {
             let rate: f64 = times.iter().map(|time| operations as f64 / time.as_secs_f64().max(1e-9)).sum();
             rates.insert((number, true, part), rate);
             let point = self.point(part);
-            self.session.record(name, &point, metric("lookups", true, 0), "M/s", rate / 1e6);
+            self.session.record(name, &point, metric("lookups", true, Mix::Lookups), "M/s", rate / 1e6);
         }
         Ok(())
     }
@@ -564,19 +604,19 @@ impl<'e> Experiment<'e> {
         let own = |number: usize| (first..first + forms.len()).contains(&number);
         for (&(number, batch, part), &rate) in rates.iter().filter(|((number, ..), _)| own(*number)) {
             let (name, point) = (configuration(index, forms[number - first]), self.point(part));
-            let of = |what| metric(what, batch, part.sets);
+            let of = |what| metric(what, batch, part.mix);
             self.session.record(&name, &point, of("lookups"), "M/s", rate / 1e6);
-            let beside = |number: Option<usize>, batch, sets| {
-                rates.get(&(number?, batch, Part { sets, ..part })).copied()
+            let beside = |number: Option<usize>, batch, mix| {
+                rates.get(&(number?, batch, Part { mix, ..part })).copied()
             };
             if Some(number) != alone
-                && let Some(times) = beside(alone, false, part.sets).map(|alone| rate / alone)
+                && let Some(times) = beside(alone, false, part.mix).map(|alone| rate / alone)
             {
                 self.session.record(&name, &point, of("times alone"), "x", times);
                 // What the mix must reach: the gain of lookups alone, less 15 %.
-                if part.sets > 0
+                if part.mix != Mix::Lookups
                     && let (Some(with), Some(without)) =
-                        (beside(Some(number), batch, 0), beside(alone, false, 0))
+                        (beside(Some(number), batch, Mix::Lookups), beside(alone, false, Mix::Lookups))
                 {
                     let asked = 1.0 + 0.85 * (with / without - 1.0);
                     self.session.record(
@@ -589,7 +629,9 @@ impl<'e> Experiment<'e> {
                 }
             }
             for (machine, place) in MACHINE.iter().zip(MACHINE_PLACES) {
-                if let Some(limit) = beside(Some(place), true, 0).filter(|_| batch && part.sets == 0) {
+                if let Some(limit) =
+                    beside(Some(place), true, Mix::Lookups).filter(|_| batch && part.mix == Mix::Lookups)
+                {
                     self.session.record(&name, &point, format!("share of {machine}"), "x", rate / limit);
                 }
             }
@@ -602,9 +644,13 @@ pub(crate) fn configuration(index: &str, form: Form) -> String {
     format!("{index}, {}", form.name())
 }
 
-fn metric(what: &str, batch: bool, sets: u32) -> String {
+fn metric(what: &str, batch: bool, mix: Mix) -> String {
     let call = if batch { " in batches" } else { "" };
-    let mix = if sets == 0 { String::new() } else { format!(", {sets} % SET") };
+    let mix = match mix {
+        Mix::Lookups => String::new(),
+        Mix::Sets(share) => format!(", {share} % SET"),
+        Mix::Renewals(share) => format!(", {share} % SET in place"),
+    };
     format!("{what}{call}{mix}")
 }
 

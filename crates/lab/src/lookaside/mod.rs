@@ -17,7 +17,8 @@
 //! | `machine_limit` | what the machine can do: prefetched random lines |
 //! | `warm_up` | kind `slb-warm-up`: how fast a table becomes as good as an ideal one |
 //! | `locks` | kind `slb-locks`: the paper's striped locks (section 3.1.3) |
-//! | `shared_writes` | kind `slb-shared-writes`: lines written a hit, the model of many cores |
+//! | `shared_writes` | kind `slb-shared-writes`: lines written a hit, the models of many cores and of two sockets |
+//! | `on_paper` | kind `slb-on-paper`: Figure 9 at a size that does not fit |
 //!
 //! Foreign indexes are in `crates/peers`, which brings its own entrants to [`lookups::run_with`].
 
@@ -32,6 +33,7 @@ mod locks;
 pub mod lookups;
 mod machine_limit;
 pub mod model;
+mod on_paper;
 pub(crate) mod radix_tree;
 mod record;
 mod shared_writes;
@@ -42,7 +44,7 @@ mod warm_up;
 
 pub use contestant::{
     Alone, Answer, BATCH, Call, Contestant, Entrant, Front, Made, Make, Request, alone, fill, in_turn,
-    shared, sole,
+    renew_each, shared, sole,
 };
 pub use entrants::own_entrants;
 pub use lookaside::RwLock;
@@ -57,4 +59,5 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
         .with_kind("slb-warm-up", warm_up::run)
         .with_kind("slb-locks", locks::run)
         .with_kind("slb-shared-writes", shared_writes::run)
+        .with_kind("slb-on-paper", on_paper::run)
 }

@@ -50,16 +50,16 @@ where
         let (key_now, value) = (key(), Value::of(u64::from(step)));
         match random.below(10) {
             0 => {
-                let old = reader.insert(key_now, value).map(|old| *old);
+                let old = reader.insert(key_now, value.clone()).map(|old| old.clone());
                 assert_eq!(old, model.insert(key_now, value), "insert, step {step}");
             }
             1 => {
-                let replaced = reader.replace(key_now, value).ok().map(|old| *old);
-                assert_eq!(replaced, model.get(&key_now).copied(), "replace, step {step}");
+                let replaced = reader.replace(key_now, value.clone()).ok().map(|old| old.clone());
+                assert_eq!(replaced, model.get(&key_now).cloned(), "replace, step {step}");
                 model.entry(key_now).and_modify(|old| *old = value);
             }
             2 => {
-                let old = reader.remove(&key_now).map(|old| *old);
+                let old = reader.remove(&key_now).map(|old| old.clone());
                 assert_eq!(old, model.remove(&key_now), "remove, step {step}");
             }
             3 | 4 => {

@@ -4,6 +4,7 @@
 //! records that are neighbours by number are none in an ordered index.
 
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A key of `N` bytes, 8 or more. It lies in memory as a struct of C, as what follows does: some indexes are written in C++.
 #[repr(transparent)]
@@ -42,23 +43,49 @@ fn mixed(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// A value of 64 bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Value(pub [u64; 8]);
+/// A value of 64 bytes. Words of it can be changed in place, as those of a counter or of a time can.
+#[derive(Debug)]
+pub struct Value([AtomicU64; 8]);
+
+impl Clone for Value {
+    fn clone(&self) -> Value {
+        Value(self.words().map(AtomicU64::new))
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        self.words() == other.words()
+    }
+}
+
+impl Eq for Value {}
 
 impl Value {
     /// The value of a record.
     #[inline]
     #[must_use]
     pub fn of(record: u64) -> Value {
-        Value([record; 8])
+        Value([record; 8].map(AtomicU64::new))
+    }
+
+    /// Its words.
+    #[must_use]
+    pub fn words(&self) -> [u64; 8] {
+        self.0.each_ref().map(|word| word.load(Ordering::Relaxed))
+    }
+
+    /// Writes the value of a record over this one. Each word is whole; who needs all of them to agree needs more than this.
+    #[inline(always)]
+    pub fn renew(&self, record: u64) {
+        self.0.iter().for_each(|word| word.store(record, Ordering::Relaxed));
     }
 
     /// Reads its first and its last word, and so every cache line that it lies in.
     #[inline(always)]
     #[must_use]
     pub fn read(&self) -> u64 {
-        self.0[0].wrapping_add(self.0[7])
+        self.0[0].load(Ordering::Relaxed).wrapping_add(self.0[7].load(Ordering::Relaxed))
     }
 
     /// What [`Value::read`] gives for a record.
@@ -100,5 +127,8 @@ mod tests {
         assert_eq!((0..10_000).map(Key::<8>::of).collect::<HashSet<_>>().len(), 10_000);
         assert_eq!((0..10_000).map(Key::<24>::of).collect::<HashSet<_>>().len(), 10_000);
         assert_eq!(Value::of(77).read(), Value::expected(77));
+        let value = Value::of(1);
+        value.renew(77);
+        assert_eq!(value, Value::of(77));
     }
 }

@@ -3,9 +3,11 @@
 //! On two cores a counter that every hit raises costs little; on sixteen, each write takes the line of a hot bucket away
 //! from fifteen caches. This counts the words of the Cache Table that lookups change: exact, and the same on any machine.
 //!
-//! From that and two costs, which the definition names, comes a model of many cores: a lookup takes as long as on one core, and
-//! each write of its own or of another core at its bucket costs one transfer of the line. It is a model on paper:
-//! nothing ran on that many cores.
+//! From that and costs, which the definition names, comes a model of many cores: a lookup takes as long as on one core, and
+//! each word that it writes costs one transfer of the line, if another core has read it since. With several sockets, of as
+//! many cores each, the line comes from another socket as often as the other core is there, and that takes longer.
+//! What it leaves out: memory of another socket is farther, too, and the caches of all sockets hold more. It is a model on
+//! paper: nothing ran on that many cores.
 
 #![allow(unsafe_code)]
 
@@ -30,12 +32,26 @@ pub(crate) struct Parameters {
     warm_up: usize,
     /// Draws that are counted.
     draws: usize,
-    /// Cores of the model.
+    /// Cores of the model, in one socket.
     cores: u32,
+    /// Sockets of the model.
+    sockets: u32,
     /// Nanoseconds that a hit takes on one core.
     hit_nanoseconds: f64,
     /// Nanoseconds that a line takes from one core to another.
     transfer_nanoseconds: f64,
+    /// Nanoseconds that a line takes from one socket to another.
+    far_transfer_nanoseconds: f64,
+}
+
+impl Parameters {
+    /// Hits in a nanosecond of all cores of so many sockets, if each hit writes so many words.
+    fn modelled(&self, sockets: u32, writes: f64) -> f64 {
+        let (in_one, all) = (f64::from(self.cores), f64::from(self.cores * sockets));
+        let near = (in_one - 1.0) / all * self.transfer_nanoseconds;
+        let far = (all - in_one) / all * self.far_transfer_nanoseconds;
+        all / (self.hit_nanoseconds + writes * (near + far))
+    }
 }
 
 /// A place on the figure's axis.
@@ -80,10 +96,17 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
                     "%",
                     100.0 * hits / parameters.draws.max(1) as f64,
                 );
-                let (cores, one) = (f64::from(parameters.cores), parameters.hit_nanoseconds);
-                let foreign = (cores - 1.0) / cores;
-                let speedup = cores * one / (one + foreign * per_hit * parameters.transfer_nanoseconds);
-                session.record(name, &point.name, "model of many cores by one core", "x", speedup);
+                let one_core = 1.0 / parameters.hit_nanoseconds;
+                let socket = parameters.modelled(1, per_hit);
+                let sockets = parameters.modelled(parameters.sockets, per_hit);
+                session.record(name, &point.name, "model of many cores by one core", "x", socket / one_core);
+                session.record(
+                    name,
+                    &point.name,
+                    "model of all sockets by one socket",
+                    "x",
+                    sockets / socket,
+                );
                 session.end();
             }
         }
@@ -127,4 +150,24 @@ fn count(parameters: &Parameters, table: &Slb, ranks: &Zipfian, run: u64) -> Cou
         }
     }
     counted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_keep_cores_apart_and_sockets_more_so() {
+        let model: Parameters = toml::from_str(
+            "points = []\nwarm_up = 0\ndraws = 0\ncores = 4\nsockets = 2\nhit_nanoseconds = 10.0\n\
+             transfer_nanoseconds = 40.0\nfar_transfer_nanoseconds = 100.0",
+        )
+        .unwrap();
+        // Nobody writes: all cores are as fast as one.
+        assert_eq!(model.modelled(1, 0.0), 4.0 / 10.0);
+        assert_eq!(model.modelled(2, 0.0), 8.0 / 10.0);
+        // Of the four that may have read a line last, three are others; of eight, three are near and four far.
+        assert_eq!(model.modelled(1, 1.0), 4.0 / (10.0 + 30.0));
+        assert_eq!(model.modelled(2, 1.0), 8.0 / (10.0 + 3.0 / 8.0 * 40.0 + 4.0 / 8.0 * 100.0));
+    }
 }

@@ -54,6 +54,14 @@ macro_rules! map_alone {
                 }
                 tally
             }
+
+            fn renew(
+                &self,
+                requests: &[$crate::lookaside::Request<N>],
+            ) -> Option<$crate::lookaside::Tally> {
+                let map = self.0.read();
+                Some($crate::lookaside::renew_each(requests, |key| map.get(key).map(|value| &**value)))
+            }
         }
     };
 }

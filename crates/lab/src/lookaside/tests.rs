@@ -4,12 +4,12 @@ use lookaside::{Handle, OwnedMap};
 
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::Make;
+use super::contestant::{Call, Front, Make, Request, fill};
 use super::cuckoo_table::Cuckoo;
 use super::entrants::own_entrants;
 use super::lookups::{Missing, Parameters, run_with};
 use super::model;
-use super::record::{Key, Value};
+use super::record::{Key, Tally, Value};
 use crate::experiment::Session;
 
 type Handled = Handle<Key<24>, Value>;
@@ -65,7 +65,7 @@ fn writers_of_one_chain_do_not_lose_each_others_records() {
         let reader = map.pin();
         for record in 0..RECORDS {
             let expected = (record % 3 != 0).then(|| Value::of(record));
-            assert_eq!(reader.get(&Key::of(record)).copied(), expected, "record {record}");
+            assert_eq!(reader.get(&Key::of(record)).cloned(), expected, "record {record}");
         }
     }
     check::<Cuckoo<24, Handled>>();
@@ -80,11 +80,11 @@ fn the_partitioned_table_behind_its_owner_is_a_map() {
     for round in 0..3 {
         for record in 0..300 {
             let old = map.insert(Key::of(record), Value::of(record + round));
-            assert_eq!(old.map(|old| *old), (round > 0).then(|| Value::of(record + round - 1)));
+            assert_eq!(old.map(|old| old.clone()), (round > 0).then(|| Value::of(record + round - 1)));
         }
         for record in 0..400 {
             let expected = (record < 300).then(|| Value::of(record + round));
-            assert_eq!(map.get(&Key::of(record)).copied(), expected);
+            assert_eq!(map.get(&Key::of(record)).cloned(), expected);
         }
     }
     for record in (0..300).step_by(2) {
@@ -113,4 +113,30 @@ fn what_is_missing_is_left_out_and_what_nobody_knows_is_refused() {
     run(&[Missing { name: "elsewhere", why: "it is not installed" }]).unwrap();
     let why = run(&[]).unwrap_err().to_string();
     assert!(why.contains("'elsewhere'") && why.contains("BTreeMap"), "{why}");
+}
+
+/// A value that is changed in its place is the one that is found from then on, in the index and in the table; who cannot
+/// change it says so.
+#[test]
+fn values_are_renewed_where_they_are() {
+    let entrants = own_entrants::<24>();
+    let front = Front::Slb(lookaside::Config::with_size(4096));
+    for name in ["BTreeMap", "HashMap", "chaining"] {
+        let entrant = entrants.iter().find(|entrant| entrant.name == name).unwrap();
+        for contestant in [(entrant.alone)(10), (entrant.shared.unwrap())(10, &front, false)] {
+            let contestant = contestant.unwrap();
+            fill(&*contestant, 0, 0..10);
+            let to = |record| Request { key: Key::of(3), record, set: true };
+            let answer = contestant.renew(0, &[], &[to(7), Request { set: false, ..to(0) }]).unwrap();
+            assert_eq!(answer.tally, Tally { found: 1, sum: Value::expected(7) }, "{name}");
+            let found = contestant.get(0, Call::Single, &[], &[Key::of(3), Key::of(4), Key::of(10)]);
+            assert_eq!(
+                found.tally,
+                Tally { found: 2, sum: Value::expected(7) + Value::expected(4) },
+                "{name}"
+            );
+        }
+    }
+    let cuckoo = entrants.iter().find(|entrant| entrant.name == "cuckoo table").unwrap();
+    assert!((cuckoo.alone)(10).unwrap().renew(0, &[], &[]).is_none());
 }

@@ -150,7 +150,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
 }
 
 /// The share of the requests that go to the most popular `held` of `range`.
-fn steady(range: u64, held: u64) -> f64 {
+pub(super) fn steady(range: u64, held: u64) -> f64 {
     if held >= range {
         1.0
     } else {

@@ -114,7 +114,7 @@ impl<const N: usize> Alone<N> for LmdbAlone<N> {
             let mut writing = self.0.env.write_txn().expect("LMDB has a writer's place");
             for request in requests {
                 if request.set {
-                    let value = Value::of(request.record).0.map(u64::to_le_bytes);
+                    let value = Value::of(request.record).words().map(u64::to_le_bytes);
                     let put = self.0.database.put(&mut writing, &request.key.0, value.as_flattened());
                     put.expect("the file was made for as many records");
                 } else {
