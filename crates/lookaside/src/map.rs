@@ -382,6 +382,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         I: SharedStore<K, V>,
     {
         let hash = self.hash(&key);
+        // Its line comes while the entry is made.
+        self.visit.prefetch(hash);
         let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer.0) as Arc<dyn Reclaim>);
         self.store(hash, handle)
     }
