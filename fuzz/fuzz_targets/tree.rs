@@ -26,8 +26,10 @@ fuzz_target!(|operations: Vec<Operation>| {
     let shared = Tree::<[u8], usize>::with(&config).expect("room for a tree");
     let mut owned = OwnedTree::<[u8], usize>::with(&config).expect("room for a tree");
     let mut model: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-    let reader = shared.pin();
+    let mut reader = shared.pin();
     for (number, operation) in operations.iter().enumerate() {
+        // So that what has left the tree is freed, and used again, while it goes on.
+        reader.refresh();
         match operation {
             Operation::Insert(key) => {
                 let old = model.insert(key.to_vec(), number);

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::ops::Bound;
 use std::time::Instant;
 
-use lookaside_art::{Config, OwnedTree, PageKind, Tree, encode};
+use lookaside_art::{Config, OwnedTree, PageKind, Reader, Tree, encode};
 
 /// Numbers without order (splitmix64): the `n`-th.
 fn number(n: u64) -> u64 {
@@ -26,6 +26,23 @@ fn timed(what: &str, operations: u64, work: impl FnOnce() -> u64) {
     let sum = black_box(work());
     let seconds = begin.elapsed().as_secs_f64();
     println!("{what:24} {:8.2} M/s  ({sum:x})", operations as f64 / seconds / 1e6);
+}
+
+/// Entries that ranges show.
+const LENGTHS: [usize; 2] = [10, 100];
+
+fn scan(reader: &Reader<'_, [u8; 8], u64>, what: &str, keys: u64, lookups: u64) {
+    for entries in LENGTHS {
+        let scans = lookups / entries as u64;
+        timed(&format!("{what} of {entries}"), scans, || {
+            let range = |n| {
+                let from = encode::u64(number(number(n ^ 0xABCD_EF00) % keys));
+                let range = reader.range_of_bytes(Bound::Included(&from), Bound::Unbounded);
+                range.take(entries).fold(0u64, |sum, (_, value)| sum.wrapping_add(*value))
+            };
+            (0..scans).map(range).fold(0, u64::wrapping_add)
+        });
+    }
 }
 
 fn main() {
@@ -76,17 +93,7 @@ fn round() {
         }
         sum
     });
-    let scans = lookups / 100;
-    timed("range of 100", scans, || {
-        let range = |n| {
-            let from = drawn(n);
-            reader
-                .range_of_bytes(Bound::Included(&from), Bound::Unbounded)
-                .take(100)
-                .fold(0u64, |sum, (_, value)| sum.wrapping_add(*value))
-        };
-        (0..scans).map(range).fold(0, u64::wrapping_add)
-    });
+    scan(&reader, "range", keys, lookups);
     timed("replace", lookups / 4, || {
         (0..lookups / 4).filter(|&n| reader.insert(&drawn(n), n).expect("room").is_some()).count() as u64
     });
@@ -120,17 +127,27 @@ fn round() {
     timed(&format!("{assessment:?} {:?} {done:?}", tree.assess(&wanted)), 0, || 0);
     look("hot get, together");
     drop(reorganization);
+    if std::env::args().nth(4).is_some_and(|only| only.starts_with("range")) {
+        // All of it in the order of the keys: what the best of layouts gives.
+        let mut ascending = tree.reorganization(tree.pin().iter().map(|(key, _)| *key).collect());
+        while ascending.step(1024).is_continue() {}
+        scan(&tree.pin(), "range, laid in order", keys, lookups);
+    }
     drop(tree);
 
     if std::env::args().nth(4).is_some_and(|only| only.starts_with("range")) {
-        let tree: std::collections::BTreeMap<u64, u64> = (0..keys).map(|n| (number(n), n)).collect();
-        timed("range of 100, BTreeMap", scans, || {
-            let range = |n| {
-                let from = number(number(n ^ 0xABCD_EF00) % keys);
-                tree.range(from..).take(100).fold(0u64, |sum, (_, value)| sum.wrapping_add(*value))
-            };
-            (0..scans).map(range).fold(0, u64::wrapping_add)
-        });
+        let mut tree = std::collections::BTreeMap::new();
+        (0..keys).for_each(|n| assert_eq!(tree.insert(number(n), n), None));
+        for entries in LENGTHS {
+            let scans = lookups / entries as u64;
+            timed(&format!("range of {entries}, BTreeMap"), scans, || {
+                let range = |n| {
+                    let from = number(number(n ^ 0xABCD_EF00) % keys);
+                    tree.range(from..).take(entries).fold(0u64, |sum, (_, value)| sum.wrapping_add(*value))
+                };
+                (0..scans).map(range).fold(0, u64::wrapping_add)
+            });
+        }
     }
 
     let mut tree = OwnedTree::<[u8; 8], u64>::with(&config).expect("memory for a tree");

@@ -16,7 +16,6 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pages::MapError;
@@ -25,6 +24,7 @@ use crate::config::Config;
 use crate::key::Key;
 use crate::lock::Lock;
 use crate::node::{Kind, Node, Slot, Symbol};
+use crate::outlive::Owner;
 use crate::probe::Probe;
 use crate::reference::Ref;
 use crate::storage::Storage;
@@ -32,7 +32,7 @@ use crate::storage::Storage;
 /// A tree.
 #[derive(Debug)]
 pub(crate) struct Core<K: Key + ?Sized, V> {
-    pub(crate) storage: Arc<Storage<K, V>>,
+    pub(crate) storage: Owner<Storage<K, V>>,
     /// Guards the root's slot, and is never obsolete.
     pub(crate) lock: Lock,
     pub(crate) root: Slot,
@@ -66,7 +66,7 @@ pub(crate) struct Descent {
 
 impl<K: Key + ?Sized, V> Core<K, V> {
     pub(crate) fn new(config: &Config) -> Result<Self, MapError> {
-        Ok(Core { storage: Arc::new(Storage::new(config)?), lock: Lock::default(), root: Slot::default() })
+        Ok(Core { storage: Owner::new(Storage::new(config)?), lock: Lock::default(), root: Slot::default() })
     }
 
     /// One step of a lookup: the child of a node for the key, whose bytes before `position` have led here.
@@ -183,8 +183,9 @@ pub(crate) fn difference(a: &[u8], b: &[u8]) -> Option<usize> {
 
 impl<K: Key + ?Sized, V> Drop for Core<K, V> {
     fn drop(&mut self) {
-        // Otherwise the spaces are all there is to free.
-        if std::mem::needs_drop::<V>() || self.storage.heap.load(Ordering::Relaxed) > 0 {
+        // Otherwise the spaces are all there is to free; but where debug assertions are on, `Storage` wants to see it empty.
+        let has_more = std::mem::needs_drop::<V>() || self.storage.heap.load(Ordering::Relaxed) > 0;
+        if has_more || cfg!(debug_assertions) {
             // SAFETY: nobody else has the tree any more, and what was retired has left it.
             unsafe { self.storage.free_tree(self.root.load()) };
         }

@@ -49,7 +49,9 @@
 //! | `reference` | 32 bits that say where and what |
 //! | `node`, `search` | four kinds of node, and finding a byte in one |
 //! | `key`, `encode` | keys and leaves |
-//! | `space`, `storage` | where nodes and leaves live |
+//! | `space`, `mixed`, `storage` | where nodes and leaves live |
+//! | `outlive` | what is freed later, into a tree that may have gone |
+//! | `census` | what tests ask, that what is freed is not followed |
 //! | `core` | the search |
 //! | `write` | the changes |
 //! | `batch`, `scan` | many keys; keys in order |
@@ -62,6 +64,8 @@
 mod background;
 #[cfg(not(loom))]
 mod batch;
+#[cfg(not(loom))]
+mod census;
 #[cfg(not(loom))]
 mod config;
 #[cfg(not(loom))]
@@ -82,7 +86,10 @@ mod loom_tests;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
+mod mixed;
+#[cfg(not(loom))]
 mod node;
+mod outlive;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]

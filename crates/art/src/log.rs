@@ -6,7 +6,8 @@
 //! every time. A lookup that is not sampled pays for one counter of its own thread.
 //!
 //! A ring that is full forgets its oldest sample. While its ring is being emptied, a session drops its sample rather than
-//! wait.
+//! wait. What a session has not had counted when it ends goes to one more ring, that of all sessions that have ended: however
+//! many come and go, the log holds no more than a ring for each that is there, and one.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -14,6 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use crate::key::Key;
@@ -21,26 +23,37 @@ use crate::key::Key;
 /// Lookups between samples, on average, where nothing else is said.
 pub const DEFAULT_INTERVAL: u32 = 256;
 
-/// Samples that a session's ring holds.
+/// Samples that a session's ring holds, and that of all sessions that have ended.
 pub const RING: usize = 1 << 16;
 
-type Ring<K> = Mutex<VecDeque<<K as ToOwned>::Owned>>;
+type Samples<K> = VecDeque<<K as ToOwned>::Owned>;
+type Ring<K> = Mutex<Samples<K>>;
 
 /// The samples of all sessions at a tree.
 pub struct AccessLog<K: Key + ?Sized> {
-    /// Lookups between samples, on average; zero samples nothing.
-    interval: Arc<AtomicU32>,
-    rings: Mutex<Vec<Arc<Ring<K>>>>,
+    shared: Arc<Shared<K>>,
     /// Those of threads that look up without a session, from behind a map.
     #[cfg(feature = "lookaside")]
     samplers: thread_local::ThreadLocal<Sampler<K>>,
 }
 
+/// What a log and its sessions share.
+struct Shared<K: Key + ?Sized> {
+    /// Lookups between samples, on average; zero samples nothing.
+    interval: CachePadded<AtomicU32>,
+    rings: Mutex<Rings<K>>,
+}
+
+struct Rings<K: Key + ?Sized> {
+    live: Vec<Arc<Ring<K>>>,
+    ended: Samples<K>,
+}
+
 impl<K: Key + ?Sized> Default for AccessLog<K> {
     fn default() -> Self {
+        let rings = Rings { live: Vec::new(), ended: VecDeque::new() };
         AccessLog {
-            interval: Arc::default(),
-            rings: Mutex::default(),
+            shared: Arc::new(Shared { interval: CachePadded::default(), rings: Mutex::new(rings) }),
             #[cfg(feature = "lookaside")]
             samplers: thread_local::ThreadLocal::default(),
         }
@@ -49,23 +62,24 @@ impl<K: Key + ?Sized> Default for AccessLog<K> {
 
 impl<K: Key + ?Sized> AccessLog<K> {
     /// Samples one lookup in `interval` from now on, on average; none if it is zero, as at first.
-    /// [`DEFAULT_INTERVAL`] costs next to nothing. Sessions notice within a few thousand lookups.
+    /// [`DEFAULT_INTERVAL`] costs next to nothing. Sessions notice when their next sample is due, or within a few thousand
+    /// lookups if none is.
     pub fn sample_every(&self, interval: u32) {
-        self.interval.store(interval, Ordering::Relaxed);
+        self.shared.interval.store(interval, Ordering::Relaxed);
     }
 
     /// Lookups between samples, on average; zero if nothing is sampled.
     #[must_use]
     pub fn interval(&self) -> u32 {
-        self.interval.load(Ordering::Relaxed)
+        self.shared.interval.load(Ordering::Relaxed)
     }
 
     pub(crate) fn join(&self) -> Sampler<K> {
         let ring = Arc::new(Ring::<K>::default());
-        self.rings.lock().push(Arc::clone(&ring));
+        self.shared.rings.lock().live.push(Arc::clone(&ring));
         // Any odd number will do that differs between sessions.
         let seed = Arc::as_ptr(&ring).addr() as u64 | 1;
-        Sampler { ring, left: Cell::new(1), random: Cell::new(seed), interval: Arc::clone(&self.interval) }
+        Sampler { ring, left: Cell::new(1), random: Cell::new(seed), shared: Arc::clone(&self.shared) }
     }
 
     /// Counts a lookup of a thread without a session, and samples it if it is its turn.
@@ -80,10 +94,9 @@ impl<K: Key + ?Sized> AccessLog<K> {
     /// Empties the rings: what was sampled since the last time.
     #[must_use]
     pub fn drain(&self) -> Vec<K::Owned> {
-        let mut rings = self.rings.lock();
-        let samples = rings.iter().flat_map(|ring| std::mem::take(&mut *ring.lock())).collect();
-        // Those of sessions that have ended.
-        rings.retain(|ring| Arc::strong_count(ring) > 1);
+        let mut rings = self.shared.rings.lock();
+        let mut samples = Vec::from(std::mem::take(&mut rings.ended));
+        rings.live.iter().for_each(|ring| samples.extend(std::mem::take(&mut *ring.lock())));
         samples
     }
 
@@ -102,14 +115,14 @@ impl<K: Key + ?Sized> AccessLog<K> {
 pub(crate) struct Sampler<K: Key + ?Sized> {
     ring: Arc<Ring<K>>,
     /// Lookups to the next sample.
-    left: Cell<u32>,
+    left: Cell<u64>,
     random: Cell<u64>,
-    interval: Arc<AtomicU32>,
+    shared: Arc<Shared<K>>,
 }
 
 impl<K: Key + ?Sized> Sampler<K> {
     /// Lookups after which a session that samples nothing asks again.
-    const IDLE: u32 = 4096;
+    const IDLE: u64 = 4096;
 
     /// Counts a lookup, and samples it if it is its turn.
     #[inline(always)]
@@ -123,7 +136,7 @@ impl<K: Key + ?Sized> Sampler<K> {
 
     #[cold]
     fn sample(&self, key: &K) {
-        let interval = self.interval.load(Ordering::Relaxed);
+        let interval = self.shared.interval.load(Ordering::Relaxed);
         if interval == 0 {
             self.left.set(Self::IDLE);
             return;
@@ -133,20 +146,74 @@ impl<K: Key + ?Sized> Sampler<K> {
         random ^= random >> 7;
         random ^= random << 17;
         self.random.set(random);
-        // Evenly between one and twice the interval: on average the interval.
-        let range = u64::from(interval) * 2 - 1;
-        self.left.set(1 + (((random >> 32) * range) >> 32) as u32);
+        self.left.set(distance(interval, (random >> 32) as u32));
         if let Some(mut ring) = self.ring.try_lock() {
-            if ring.len() == RING {
-                ring.pop_front();
-            }
-            ring.push_back(key.to_owned());
+            push(&mut ring, key.to_owned());
         }
+    }
+}
+
+/// Lookups to the next sample: for even random numbers, evenly between one and twice the interval, on average the interval.
+fn distance(interval: u32, random: u32) -> u64 {
+    let range = u64::from(interval) * 2 - 1;
+    1 + ((u128::from(random) * u128::from(range)) >> 32) as u64
+}
+
+/// Adds a sample; a full ring forgets its oldest.
+fn push<T>(ring: &mut VecDeque<T>, sample: T) {
+    if ring.len() == RING {
+        ring.pop_front();
+    }
+    ring.push_back(sample);
+}
+
+impl<K: Key + ?Sized> Drop for Sampler<K> {
+    fn drop(&mut self) {
+        let mut rings = self.shared.rings.lock();
+        rings.live.retain(|ring| !Arc::ptr_eq(ring, &self.ring));
+        let left = std::mem::take(&mut *self.ring.lock());
+        left.into_iter().for_each(|sample| push(&mut rings.ended, sample));
     }
 }
 
 impl<K: Key + ?Sized> fmt::Debug for AccessLog<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AccessLog").field("interval", &self.interval()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_as_far_apart_as_was_asked_for() {
+        for interval in [1, 2, 256, 1 << 31, (1 << 31) + 1, u32::MAX] {
+            let ends = (distance(interval, 0), distance(interval, u32::MAX));
+            let twice = 2 * u64::from(interval) - 1;
+            // The greatest of 2^32 numbers reaches the end of the range, or the one before it if there are more.
+            assert!(ends.0 == 1 && (twice - 1..=twice).contains(&ends.1), "{interval}: {ends:?}");
+            assert_eq!(distance(interval, 1 << 31), 1 + twice / 2, "{interval}: half way");
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "hundreds of thousands of samples")]
+    fn sessions_that_have_ended_keep_no_more_than_one_ring() {
+        let log = AccessLog::<[u8; 8]>::default();
+        log.sample_every(1);
+        let staying = log.join();
+        for session in 0..100u64 {
+            let sampler = log.join();
+            (0..2000).for_each(|n| sampler.saw(&(session * 2000 + n).to_be_bytes()));
+        }
+        staying.saw(&[7; 8]);
+        assert_eq!(log.shared.rings.lock().live.len(), 1, "rings of sessions that have ended are kept");
+        let samples = log.drain();
+        assert_eq!(samples.len(), RING + 1);
+        // The newest of those that have ended, and that of the one that is there.
+        assert_eq!(samples[RING - 1], 199_999u64.to_be_bytes());
+        assert_eq!(samples[RING], [7; 8]);
+        assert!(log.drain().is_empty());
     }
 }

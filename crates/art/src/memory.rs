@@ -20,7 +20,7 @@ pub struct Memory {
     pub leaf_bytes: usize,
     /// Bytes of keys on the heap: those that no leaf has room for.
     pub heap_bytes: usize,
-    /// Bytes that were used once and wait to be used again.
+    /// Bytes that were used once, or lie in pages that were filled by a reorganisation, and wait to be used again.
     pub free_bytes: usize,
     /// Bytes of pages that have been begun, for nodes and leaves together: all of the above but the heap, and the ends of
     /// runs that are not cut yet.
@@ -58,6 +58,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         let mut memory = Memory {
             heap_bytes: storage.heap.load(Ordering::Relaxed),
             begun_bytes: storage.nodes.begun() + storage.leaves.begun(),
+            free_bytes: storage.nodes.mixed.free_bytes() + storage.leaves.mixed.free_bytes(),
             ..Memory::default()
         };
         for kind in Kind::ALL {

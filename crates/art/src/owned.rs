@@ -30,6 +30,28 @@ use crate::write::{Alone, Inserted, Rule};
 /// assert_eq!(tree.iter().rev().map(|(_, city)| *city).collect::<Vec<_>>(), ["paris", "rome"]);
 /// # Ok::<(), lookaside_art::CreateError>(())
 /// ```
+///
+/// It may go to another thread if its values may: all there is of it goes along, for what it removes it frees at once, and
+/// nothing of it is left to be freed by others.
+///
+/// ```
+/// use std::cell::Cell;
+/// use lookaside_art::{OwnedTree, encode};
+///
+/// let mut tree = OwnedTree::<[u8; 8], Cell<u32>>::new()?;
+/// tree.insert(&encode::u64(1), Cell::new(7)).unwrap();
+/// let tree = std::thread::spawn(move || {
+///     tree.get(&encode::u64(1)).unwrap().set(8);
+///     tree
+/// });
+/// assert_eq!(tree.join().unwrap().get(&encode::u64(1)), Some(&Cell::new(8)));
+/// # Ok::<(), lookaside_art::CreateError>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn goes_anywhere(_: impl Send) {}
+/// goes_anywhere(lookaside_art::OwnedTree::<[u8], std::rc::Rc<u8>>::new());
+/// ```
 pub struct OwnedTree<K: Key + ?Sized, V> {
     pub(crate) core: Core<K, V>,
     entries: usize,

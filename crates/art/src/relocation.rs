@@ -7,8 +7,10 @@
 //! copy of its own size: its parent and it are locked for as long as copying takes ([`crate::lock`]), readers notice nothing,
 //! and the tree is whole between any two steps. So it can be done a little at a time.
 //!
-//! A leaf moves by cloning its value. What can be changed through a shared reference, and would be lost in the copy, is
-//! not `Clone` ([`std::sync::Mutex`], atomics), and belongs behind an [`std::sync::Arc`], which is.
+//! A leaf moves by cloning its value. What is changed through a shared reference while it is being moved may be lost in the
+//! copy. Most such types are not `Clone` ([`std::sync::Mutex`], atomics), and so cannot be values of a tree that is
+//! reorganised; [`std::sync::OnceLock`] is, and what sets it may set it in a leaf that has just been replaced. They belong
+//! behind an [`std::sync::Arc`], whose clones are one.
 //!
 //! # When it helps
 //!
@@ -22,17 +24,21 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use crossbeam_epoch::pin;
+use crossbeam_epoch::{Guard, pin};
 
 use crate::core::{Core, Holder};
 use crate::key::Key;
+use crate::mixed::MixedPages;
 use crate::node::Symbol;
 use crate::probe::Unwatched;
 use crate::reference::Ref;
-use crate::space::{Exhausted, MixedPages};
+use crate::space::Exhausted;
 use crate::storage::Placement;
 use crate::tree::Tree;
 use crate::write::Discipline;
+
+/// Nodes and leaves that are moved before what has become free is freed.
+const FREED_TOGETHER: usize = 256;
 
 /// Times that one path is tried again because others change it.
 const ATTEMPTS: usize = 8;
@@ -76,6 +82,8 @@ pub struct Reorganization<'t, K: Key + ?Sized, V> {
     nodes: MixedPages,
     leaves: MixedPages,
     done: Reorganized,
+    /// Nodes and leaves moved when something was freed last.
+    freed: usize,
 }
 
 impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
@@ -86,9 +94,10 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
         Reorganization {
             tree: self,
             hottest_first: hottest_first.into_iter(),
-            nodes: MixedPages::default(),
-            leaves: MixedPages::default(),
+            nodes: self.core.storage.nodes.mixed.open(),
+            leaves: self.core.storage.leaves.mixed.open(),
             done: Reorganized::default(),
+            freed: 0,
         }
     }
 
@@ -133,9 +142,10 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
     /// Does some of it: follows paths until about `work` nodes and leaves have been looked at, one whole path at least. Says
     /// whether there is more to do.
     pub fn step(&mut self, work: usize) -> ControlFlow<()> {
-        let guard = pin();
+        let mut guard = pin();
         let mut left = work;
         loop {
+            self.free_some(&mut guard);
             let Some(key) = self.hottest_first.next() else { return ControlFlow::Break(()) };
             let key: &K = std::borrow::Borrow::borrow(&key);
             let mut looked_at = 0;
@@ -155,6 +165,16 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
             if left == 0 {
                 return ControlFlow::Continue(());
             }
+        }
+    }
+
+    /// Frees what was moved some time ago. Pinning does so now and then, but not as fast as moving makes more of it.
+    fn free_some(&mut self, guard: &mut Guard) {
+        let moved = self.done.nodes + self.done.leaves;
+        if moved >= self.freed + FREED_TOGETHER {
+            self.freed = moved;
+            guard.repin();
+            guard.flush();
         }
     }
 
@@ -200,13 +220,22 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
             storage.new_leaf(key, value, Placement::Mixed(&mut self.leaves)).map_err(|_| Exhausted)?;
         if core.exchange(&holder, next, moved, by) {
             self.done.leaves += 1;
-            // SAFETY: it has left the tree, and who exchanges a leaf retires it. `V` is `Send` and `'static`.
+            // SAFETY: it has left the tree, and who exchanges a leaf retires it. `V` is `Send`, `Sync` and `'static`.
             unsafe { by.retire(storage, next) };
             return Ok(ControlFlow::Continue(()));
         }
         // SAFETY: it was never published.
         unsafe { storage.free(moved) };
         Ok(ControlFlow::Break(()))
+    }
+}
+
+impl<K: Key + ?Sized, V> Drop for Reorganization<'_, K, V> {
+    /// Lets others fill the pages again, as they empty.
+    fn drop(&mut self) {
+        let storage = &self.tree.core.storage;
+        storage.nodes.mixed.close(&mut self.nodes);
+        storage.leaves.mixed.close(&mut self.leaves);
     }
 }
 

@@ -5,8 +5,8 @@
 //! other without gaps; a place that is freed goes to its class's list and is given out again before new ones are. The
 //! list is threaded through the free places themselves.
 //!
-//! Beside the runs there are *pages for mixed use*: the reorganisation asks for whole pages and lays places of any class
-//! into them, one path after the other. Freed, they go to their classes' lists like all others.
+//! Beside the runs there are *pages of mixed use*, into which the reorganisation lays places of any class: see
+//! [`crate::mixed`].
 //!
 //! Leaves of one size lie in *plots*: a node with room for many children sets a few lines aside, and the leaves below it take
 //! their places there, one after the other. Range scans, which visit neighbours, find several to a line and many to a page
@@ -25,6 +25,8 @@ use crossbeam_utils::CachePadded;
 use pages::{MapError, PageKind, Region};
 use parking_lot::Mutex;
 
+use crate::census::{Census, FREED};
+use crate::mixed::{MixedPages, MixedUse};
 use crate::node::{Kind, Plot};
 
 /// There is no room for another node or leaf.
@@ -35,9 +37,13 @@ pub(crate) struct Exhausted;
 pub(crate) struct Space {
     region: Region,
     unit: usize,
+    /// Bytes of a place, by its class.
+    sizes: Box<[usize]>,
     /// The first byte that belongs to no run.
-    frontier: Mutex<usize>,
+    frontier: CachePadded<Mutex<usize>>,
     classes: Box<[CachePadded<Mutex<Class>>]>,
+    pub(crate) mixed: MixedUse,
+    census: Census,
 }
 
 /// Places of one size.
@@ -66,16 +72,6 @@ pub(crate) struct ClassUse {
     pub(crate) waiting: usize,
 }
 
-/// Pages being filled with places of mixed classes, in the order in which they are asked for.
-#[derive(Debug, Default)]
-pub(crate) struct MixedPages {
-    /// What is left of the last pages: what is too large for one may leave room there for others.
-    open: std::collections::VecDeque<std::ops::Range<usize>>,
-    /// Where each page taken so far begins, in bytes.
-    pages: std::collections::HashSet<usize>,
-    page: usize,
-}
-
 impl Space {
     /// Bytes of a run. Several nodes of the largest kind share it with little left over.
     pub(crate) const RUN: usize = 64 << 10;
@@ -85,6 +81,10 @@ impl Space {
     /// A space of `bytes` bytes in pages of `kind`, whose places have one of these `sizes`, each a multiple of `unit`.
     pub(crate) fn new(bytes: usize, kind: PageKind, unit: usize, sizes: &[usize]) -> Result<Space, MapError> {
         let region = Region::reserve(bytes.max(2 * Space::RUN), kind)?;
+        // A page of mixed use is one of the region's, though not a gigabyte.
+        let page = region.obtained().size().min(PageKind::Huge2M.size());
+        let mixed = MixedUse::new(region.len(), page, unit, sizes.len());
+        let census = Census::of(region.len() / unit)?;
         let classes = sizes.iter().map(|&size| {
             debug_assert!(size.is_multiple_of(unit) && size <= Space::RUN);
             CachePadded::new(Mutex::new(Class {
@@ -97,8 +97,8 @@ impl Space {
             }))
         });
         // Offset zero is the null reference, and an untouched page costs nothing.
-        let frontier = Mutex::new(PageKind::Base.size());
-        Ok(Space { classes: classes.collect(), region, unit, frontier })
+        let frontier = CachePadded::new(Mutex::new(PageKind::Base.size()));
+        Ok(Space { classes: classes.collect(), region, unit, sizes: sizes.into(), frontier, mixed, census })
     }
 
     /// The address of the first byte.
@@ -126,7 +126,9 @@ impl Space {
         if crate::fault::refuses_this_one() {
             return Err(Exhausted);
         }
-        self.any_place(&mut self.classes[class].lock())
+        let place = self.any_place(class, &mut self.classes[class].lock())?;
+        self.census.enter(place);
+        Ok(place)
     }
 
     /// A place of this class in the plot of a node of this kind. All places in plots are of the same class.
@@ -135,18 +137,29 @@ impl Space {
         if crate::fault::refuses_this_one() {
             return Err(Exhausted);
         }
-        let class = &mut *self.classes[class].lock();
+        let place = self.place_near(class, &mut self.classes[class].lock(), kind, plot)?;
+        self.census.enter(place);
+        Ok(place)
+    }
+
+    fn place_near(
+        &self,
+        number: usize,
+        class: &mut Class,
+        kind: Kind,
+        plot: &Plot,
+    ) -> Result<u32, Exhausted> {
         let (units, whole) = (class.size / self.unit, self.units_of_plot(kind));
         // Relaxed: plots are looked at under the lock of the class, and nowhere else.
         let mut place = plot.0.load(Ordering::Relaxed) as usize;
         if place == 0 {
             if class.waiting > class.used / Space::WAITING || 2 * units > whole {
-                return self.any_place(class);
+                return self.any_place(number, class);
             }
             let run = &mut class.plots[kind as usize];
             if run.start == run.end {
-                let Ok(taken) = self.take(Space::RUN, PageKind::Base.size()) else {
-                    return self.any_place(class);
+                let Ok(taken) = self.take_run() else {
+                    return self.any_place(number, class);
                 };
                 *run = taken;
             }
@@ -183,21 +196,27 @@ impl Space {
         bytes / self.unit
     }
 
-    /// A place that was given back, or the next one of the run.
-    fn any_place(&self, class: &mut Class) -> Result<u32, Exhausted> {
+    /// A place that was given back, or the next one of the run, or what there is.
+    fn any_place(&self, number: usize, class: &mut Class) -> Result<u32, Exhausted> {
         let place = if class.free != 0 {
             let place = class.free;
             // SAFETY: a free place begins with the number of the next one, and nobody but who holds the lock reads it.
             class.free = unsafe { self.at(place).cast::<u32>().read() };
+            // Whoever comes next is not to wait for its line while it holds the lock.
+            pages::prefetch(self.at(class.free).cast_const());
             class.waiting -= 1;
             place
         } else {
             if class.run.len() < class.size {
-                // At the end of the space, what was meant for plots will do.
-                class.run = self.take(Space::RUN, PageKind::Base.size()).or_else(|Exhausted| {
-                    let rest = class.plots.iter_mut().find(|rest| rest.len() >= class.size);
-                    rest.map(std::mem::take).ok_or(Exhausted)
-                })?;
+                // At the end of the space, what was meant for plots will do, and then any hole.
+                let run = self.take_run().ok().or_else(|| {
+                    class.plots.iter_mut().find(|rest| rest.len() >= class.size).map(std::mem::take)
+                });
+                let Some(run) = run else {
+                    let start = self.mixed.place_anywhere(number, class.size)?;
+                    return Ok((start / self.unit) as u32);
+                };
+                class.run = run;
             }
             let start = class.run.start;
             class.run.start += class.size;
@@ -223,6 +242,18 @@ impl Space {
     /// # Safety
     /// It was given out by this space for this class, and nobody uses it or will give it back again.
     pub(crate) unsafe fn free(&self, class: usize, place: u32) {
+        self.census.leave(place);
+        if cfg!(debug_assertions) {
+            // SAFETY: by the contract the place is ours, as large as its class says.
+            unsafe { self.at(place).write_bytes(FREED, self.sizes[class]) };
+        }
+        let start = place as usize * self.unit;
+        if self.mixed.contains(start) {
+            return self.mixed.put_back(class, start, self.sizes[class]);
+        }
+        // Nobody has looked at it for two epochs: its line is fetched before the lock is taken, not while others wait for it.
+        // SAFETY: by the contract the place is ours.
+        unsafe { self.at(place).cast::<u32>().write(0) };
         let class = &mut *self.classes[class].lock();
         // SAFETY: by the contract.
         unsafe { self.put_back(class, place) };
@@ -235,30 +266,25 @@ impl Space {
         if crate::fault::refuses_this_one() {
             return Err(Exhausted);
         }
-        let mut class = self.classes[class].lock();
-        let page = self.page_of_mixed_use();
-        let rest = match mixed.open.iter_mut().find(|rest| rest.len() >= class.size) {
-            Some(rest) => rest,
-            None => {
-                mixed.page = page;
-                let taken = self.take(page, page)?;
-                mixed.pages.insert(taken.start);
-                if mixed.open.len() == MixedPages::OPEN {
-                    mixed.open.pop_front();
-                }
-                mixed.open.push_back(taken);
-                mixed.open.back_mut().expect("just put there")
-            }
-        };
-        let start = rest.start;
-        rest.start += class.size;
-        class.used += 1;
-        Ok((start / self.unit) as u32)
+        let start = self.mixed.place(class, self.sizes[class], mixed, || {
+            let page = self.mixed.page();
+            Ok(self.take(page, page)?.start)
+        })?;
+        let place = (start / self.unit) as u32;
+        self.census.enter(place);
+        Ok(place)
     }
 
-    /// Bytes of a page of mixed use: one of the region's, though not a gigabyte.
-    pub(crate) fn page_of_mixed_use(&self) -> usize {
-        self.region.obtained().size().min(PageKind::Huge2M.size())
+    /// Follows a reference: in builds with debug assertions, panics if the place is not in use.
+    #[inline(always)]
+    pub(crate) fn check(&self, place: u32) {
+        self.census.check(place);
+    }
+
+    /// A run: a page that was of mixed use and is empty, or new pages.
+    fn take_run(&self) -> Result<std::ops::Range<usize>, Exhausted> {
+        let given_up = self.mixed.give_up(Space::RUN);
+        given_up.map_or_else(|| self.take(Space::RUN, PageKind::Base.size()), Ok)
     }
 
     fn take(&self, bytes: usize, alignment: usize) -> Result<std::ops::Range<usize>, Exhausted> {
@@ -274,28 +300,20 @@ impl Space {
 
     /// What this class occupies.
     pub(crate) fn class_use(&self, class: usize) -> ClassUse {
+        let in_mixed = self.mixed.used(class);
         let class = self.classes[class].lock();
-        ClassUse { size: class.size, used: class.used, waiting: class.waiting }
+        ClassUse { size: class.size, used: class.used + in_mixed, waiting: class.waiting }
+    }
+
+    /// What all classes occupy.
+    #[cfg(debug_assertions)]
+    pub(crate) fn uses(&self) -> Vec<ClassUse> {
+        (0..self.sizes.len()).map(|class| self.class_use(class)).collect()
     }
 
     /// Bytes in runs and pages that have been begun.
     pub(crate) fn begun(&self) -> usize {
         *self.frontier.lock()
-    }
-}
-
-impl MixedPages {
-    /// Pages that are filled at the same time.
-    const OPEN: usize = 4;
-
-    /// Whether the place at this offset is in one of these pages.
-    pub(crate) fn contain(&self, offset: usize) -> bool {
-        self.page != 0 && self.pages.contains(&(offset / self.page * self.page))
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.pages.len()
     }
 }
 

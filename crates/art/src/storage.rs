@@ -10,13 +10,15 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
 use pages::MapError;
 
 use crate::config::Config;
 use crate::key::Key;
+use crate::mixed::MixedPages;
 use crate::node::{Kind, Node, Symbol};
 use crate::reference::Ref;
-use crate::space::{Exhausted, MixedPages, Space};
+use crate::space::{Exhausted, Space};
 
 /// Bytes of the largest leaf; longer keys are on the heap.
 pub(crate) const LARGEST_LEAF: usize = 512;
@@ -41,7 +43,7 @@ pub(crate) struct Storage<K: ?Sized, V> {
     pub(crate) nodes: Space,
     pub(crate) leaves: Space,
     /// Bytes of keys on the heap.
-    pub(crate) heap: AtomicUsize,
+    pub(crate) heap: CachePadded<AtomicUsize>,
     entries: Entries<K, V>,
 }
 
@@ -73,7 +75,7 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
                 Ref::LEAF_UNIT,
                 &leaf_sizes,
             )?,
-            heap: AtomicUsize::new(0),
+            heap: CachePadded::default(),
             entries: PhantomData,
         })
     }
@@ -90,6 +92,7 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     #[inline(always)]
     pub(crate) fn node(&self, node: Ref) -> Node<'_> {
         debug_assert!(node.is_node());
+        self.nodes.check(node.place());
         // SAFETY: see the module.
         unsafe { Node::at(self.nodes.base().add(node.node_offset()), node.kind()) }
     }
@@ -104,6 +107,7 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     /// The key of a leaf.
     #[inline(always)]
     pub(crate) fn key(&self, leaf: Ref) -> &K {
+        self.leaves.check(leaf.place());
         // SAFETY: see the module.
         unsafe { K::of_leaf::<V>(self.leaf_address(leaf)) }
     }
@@ -111,6 +115,7 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     /// The value of a leaf.
     #[inline(always)]
     pub(crate) fn value(&self, leaf: Ref) -> &V {
+        self.leaves.check(leaf.place());
         // SAFETY: see the module; values do not change while they are shared.
         unsafe { &*K::value_in::<V>(self.leaf_address(leaf)) }
     }
@@ -230,7 +235,80 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     }
 }
 
+/// In builds with debug assertions, panics if anything was lost: nobody refers to what is in use now.
+#[cfg(debug_assertions)]
+impl<K: ?Sized, V> Drop for Storage<K, V> {
+    fn drop(&mut self) {
+        let lost = |space: &Space| space.uses().iter().map(|class| class.used).sum::<usize>();
+        let (nodes, leaves) = (lost(&self.nodes), lost(&self.leaves));
+        let heap = *self.heap.get_mut();
+        assert!(
+            nodes + leaves + heap == 0 || std::thread::panicking(),
+            "lost: {nodes} nodes, {leaves} leaves, {heap} bytes of keys"
+        );
+    }
+}
+
 // SAFETY: nodes are atomics; leaves are keys and values, which are shared by reference and dropped by any thread.
 unsafe impl<K: Key + ?Sized, V: Send> Send for Storage<K, V> {}
 // SAFETY: as above.
 unsafe impl<K: Key + ?Sized, V: Send + Sync> Sync for Storage<K, V> {}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+
+    fn storage() -> Storage<[u8; 8], u64> {
+        let config = Config { node_bytes: 1 << 20, leaf_bytes: 1 << 20, ..Config::default() };
+        Storage::new(&config).unwrap()
+    }
+
+    #[test]
+    #[should_panic(expected = "is used after it was freed")]
+    fn a_leaf_is_not_read_after_its_time() {
+        let storage = storage();
+        let leaf = storage.new_leaf(&[1; 8], 2, Placement::ByClass).unwrap();
+        assert_eq!((storage.key(leaf), storage.value(leaf)), (&[1; 8], &2));
+        // SAFETY: nobody else knows it; that it is read again is what is tested, in memory that stays.
+        unsafe { storage.free(leaf) };
+        storage.key(leaf);
+    }
+
+    #[test]
+    #[should_panic(expected = "is used after it was freed")]
+    fn a_node_is_not_read_after_its_time() {
+        let storage = storage();
+        let leaf = storage.new_leaf(&[1; 8], 2, Placement::ByClass).unwrap();
+        let node = storage.fork(0, [(Symbol(1), leaf), (Symbol(2), leaf)]).unwrap();
+        assert_eq!(storage.node(node).child(Symbol(2)), leaf);
+        // SAFETY: as above.
+        unsafe { storage.free_node(node) };
+        storage.node(node);
+    }
+
+    #[test]
+    #[should_panic(expected = "is freed twice")]
+    fn nothing_is_freed_twice() {
+        let storage = storage();
+        let place = storage.leaves.allocate(0).unwrap();
+        // SAFETY: the second is what is tested: it is refused before it does anything.
+        unsafe {
+            storage.leaves.free(0, place);
+            storage.leaves.free(0, place);
+        }
+    }
+
+    #[test]
+    fn what_was_freed_is_overwritten() {
+        let storage = storage();
+        let leaf = storage.new_leaf(&[1; 8], 2, Placement::ByClass).unwrap();
+        let address = storage.leaf_address(leaf);
+        // SAFETY: nobody else knows it; the memory stays, and is read as bytes.
+        let left = unsafe {
+            storage.free(leaf);
+            std::slice::from_raw_parts(address, 16)
+        };
+        // But for the number of the next free place.
+        assert_eq!(left[4..], [0xA5; 12]);
+    }
+}

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
@@ -67,7 +68,7 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
     /// A reader, and writer, for this thread. See [`Reader`].
     #[must_use]
     pub fn pin(&self) -> Reader<'_, K, V> {
-        Reader { tree: self, guard: pin(), sampler: None }
+        Reader { tree: self, guard: pin(), sampler: None, has_written: Cell::new(false) }
     }
 
     /// A session of this thread, whose readers' accesses are sampled into the access log while there is one: see
@@ -119,7 +120,7 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
     /// A reader whose accesses are sampled.
     #[must_use]
     pub fn pin(&self) -> Reader<'_, K, V> {
-        Reader { tree: self.tree, guard: pin(), sampler: Some(&self.sampler) }
+        Reader { tree: self.tree, guard: pin(), sampler: Some(&self.sampler), has_written: Cell::new(false) }
     }
 }
 
@@ -130,12 +131,22 @@ pub struct Reader<'t, K: Key + ?Sized, V> {
     pub(crate) tree: &'t Tree<K, V>,
     pub(crate) guard: Guard,
     sampler: Option<&'t Sampler<K>>,
+    /// Since it was refreshed.
+    has_written: Cell<bool>,
 }
 
+/// Entries removed together that are worth freeing what was removed before.
+const FREED_TOGETHER: usize = 64;
+
 impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
-    /// Lets go of what was shown, so that what has been removed can be given back.
+    /// Lets go of what was shown, so that what has been removed can be given back; and gives some of it back, if this reader
+    /// has removed anything since the last time.
     pub fn refresh(&mut self) {
         self.guard.repin();
+        // Pinning anew frees a little now and then, staying pinned never does.
+        if self.has_written.take() {
+            self.guard.flush();
+        }
     }
 
     #[inline(always)]
@@ -216,12 +227,13 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
     }
 
     fn store(&self, key: &K, value: V, rule: Rule) -> Result<Inserted, NotStored<V>> {
+        self.has_written.set(true);
         let stored = self.core().store(key, value, rule, &self.guard)?;
         match stored {
             Inserted::New => {
                 self.tree.entries.fetch_add(1, Ordering::Relaxed);
             }
-            // SAFETY: it has left the tree, and was left to us. `V` is `Send` and `'static`.
+            // SAFETY: it has left the tree, and was left to us. `V` is `Send`, `Sync` and `'static`.
             Inserted::Replaced(old) => unsafe { self.guard.retire(&self.core().storage, old) },
             Inserted::Refused(_) => {}
         }
@@ -230,6 +242,7 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
 
     /// Takes an entry out, and shows its value.
     pub fn remove(&self, key: &K) -> Option<&V> {
+        self.has_written.set(true);
         let leaf = self.core().remove(key, &self.guard)?;
         self.tree.entries.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: as above.
@@ -240,8 +253,12 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
     /// Takes all entries out whose keys begin with `prefix`, and says how many; in time proportional to that.
     pub fn remove_prefix(&self, prefix: &[u8]) -> usize {
         let mut removed = 0;
+        self.has_written.set(true);
         self.core().remove_prefix(prefix, &self.guard, |_| removed += 1);
         self.tree.entries.fetch_sub(removed, Ordering::Relaxed);
+        if removed >= FREED_TOGETHER {
+            self.guard.flush();
+        }
         removed
     }
 

@@ -21,16 +21,16 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
-
 use crossbeam_epoch::Guard;
 
 use crate::core::{Core, Descent, Holder, difference};
 use crate::key::Key;
 use crate::lock::{Lock, State};
+use crate::mixed::MixedPages;
 use crate::node::{Kind, Symbol};
+use crate::outlive::Owner;
 use crate::reference::Ref;
-use crate::space::{Exhausted, MixedPages};
+use crate::space::Exhausted;
 use crate::storage::{Placement, Storage};
 
 /// Who changes the tree: one of many, or its one owner.
@@ -41,8 +41,8 @@ pub(crate) trait Discipline {
     /// Frees what has left the tree, when nobody can reach it any more.
     ///
     /// # Safety
-    /// It has left the tree, and is retired once. What a shared tree retires must be `Send` and `'static`.
-    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Arc<Storage<K, V>>, gone: Ref);
+    /// It has left the tree, and is retired once. Entries of a shared tree must be `Send`, `Sync` and `'static`.
+    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Owner<Storage<K, V>>, gone: Ref);
 }
 
 /// One of many, pinned.
@@ -52,10 +52,13 @@ impl Discipline for Guard {
         lock.acquire()
     }
 
-    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Arc<Storage<K, V>>, gone: Ref) {
-        let storage = Arc::clone(storage);
-        // SAFETY: by the contract it is out of reach for whoever is pinned after this, and may be dropped anywhere.
-        unsafe { self.defer_unchecked(move || storage.free(gone)) };
+    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Owner<Storage<K, V>>, gone: Ref) {
+        // SAFETY: by the contract it is out of reach for whoever is pinned after this, and may be dropped anywhere, as
+        // may the storage of a shared tree.
+        unsafe {
+            let ticket = storage.ticket();
+            self.defer_unchecked(move || ticket.free(gone));
+        }
     }
 }
 
@@ -69,7 +72,7 @@ impl Discipline for Alone {
         Some(lock.state())
     }
 
-    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Arc<Storage<K, V>>, gone: Ref) {
+    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Owner<Storage<K, V>>, gone: Ref) {
         // SAFETY: by the contract, and nobody else is there.
         unsafe { storage.free(gone) };
     }
@@ -197,27 +200,26 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         pages: &mut MixedPages,
         by: &D,
     ) -> Result<Option<Ref>, Exhausted> {
-        let Some(above) = self.hold(holder, old, by) else { return Ok(None) };
         let node = self.storage.node(old);
-        let Some(state) = by.acquire(&node.header().lock) else {
-            above.release();
+        // Before any lock is taken: its page may be touched for the first time, which takes the kernel a while.
+        let copy = self.storage.new_node(node.kind(), node.level(), Placement::Mixed(pages), |_| ())?;
+        let above = self.hold(holder, old, by).and_then(|above| match by.acquire(&node.header().lock) {
+            Some(_) => Some(above),
+            None => {
+                above.release();
+                None
+            }
+        });
+        let Some(above) = above else {
+            // SAFETY: it was never published.
+            unsafe { self.storage.free_node(copy) };
             return Ok(None);
         };
-        let copy = self.storage.new_node(node.kind(), node.level(), Placement::Mixed(pages), |copy| {
-            node.each(|symbol, child| copy.add_unshared(symbol, child));
-        });
-        match copy {
-            Ok(copy) => {
-                let copy = copy.with_skip(old.skips());
-                self.supersede(holder, above, old, copy, by);
-                Ok(Some(copy))
-            }
-            Err(exhausted) => {
-                node.header().lock.release(state);
-                above.release();
-                Err(exhausted)
-            }
-        }
+        let to = self.storage.node(copy);
+        node.each(|symbol, child| to.add_unshared(symbol, child));
+        let copy = copy.with_skip(old.skips());
+        self.supersede(holder, above, old, copy, by);
+        Ok(Some(copy))
     }
 
     /// Puts a leaf into a slot that is null or not assigned yet.

@@ -92,7 +92,8 @@ fn reorganisations_stop_where_there_is_no_room() {
     let entries = before.len();
     drop(reader);
     quiet::await_leaves(entries, || tree.memory().leaves);
-    assert!(stopped > before.len(), "{stopped} allocations for {} entries", before.len());
+    // Fewer than there are nodes and leaves: what lies in a page that is filled again stays there.
+    assert!(stopped > before.len() / 2, "{stopped} allocations for {} entries", before.len());
 }
 
 #[test]

@@ -53,6 +53,87 @@ fn hot_paths_come_to_lie_together_and_nothing_changes() {
     assert!(tree.pin().iter().map(|(key, value)| (*key, *value)).eq(model));
 }
 
+/// What was hot in some round lies in the pages of that round. They are used again as it leaves them, in whatever order.
+#[test]
+fn a_hot_set_that_wanders_needs_no_more_room_with_every_round() {
+    const KEYS: u64 = 20_000;
+    const HOT: u64 = 1_000;
+    let tree = Tree::<[u8; 8], u64>::with(&config()).unwrap();
+    let mut model = BTreeMap::new();
+    for n in 0..KEYS {
+        tree.pin().insert(&scattered(n), n).unwrap();
+        model.insert(scattered(n), n);
+    }
+    let (mut begun, mut random) = (Vec::new(), 1u64);
+    for round in 0..200u64 {
+        // A window that slides over the keys, and as many from anywhere.
+        let mut hot: Vec<_> = (0..HOT).map(|n| scattered((round * HOT / 4 + n) % KEYS)).collect();
+        hot.extend((0..HOT).map(|_| {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            scattered((random >> 33) % KEYS)
+        }));
+        let mut reorganization = tree.reorganization(hot.clone());
+        while reorganization.step(256).is_continue() {}
+        assert!(!reorganization.done().full);
+        drop(reorganization);
+        // Dense enough not to be done again.
+        let after = tree.assess(&hot);
+        assert!(after.gain() < 1.5, "round {round}: {after:?}");
+        // Values and keys that come and go, some of them hot.
+        let reader = tree.pin();
+        for n in 0..50 {
+            let (one, other) = (scattered((round * 37 + n) % KEYS), scattered((round * 91 + n * 5) % KEYS));
+            assert_eq!(reader.insert(&one, round).unwrap().copied(), model.insert(one, round));
+            assert_eq!(reader.remove(&other).copied(), model.remove(&other));
+        }
+        assert!(reader.iter().eq(&model), "after round {round}");
+        drop(reader);
+        quiet::await_leaves(model.len(), || tree.memory().leaves);
+        begun.push(tree.memory().begun_bytes);
+    }
+    let memory = tree.memory();
+    assert!(begun[199] <= begun[99] + begun[99] / 50, "it grows and grows: {begun:?}");
+    let live = memory.leaf_bytes + memory.node_bytes();
+    // Once where it was put in, and at most four times in pages of mixed use.
+    assert!(begun[199] <= 5 * live + (1 << 20), "{memory:?}");
+    assert!(memory.free_bytes + live <= memory.begun_bytes, "{memory:?}");
+    // What is inserted uses what the pages have free, rather than new ones.
+    let reader = tree.pin();
+    (0..KEYS).for_each(|n| {
+        assert_eq!(reader.insert(&scattered(n), n).unwrap().is_none(), !model.contains_key(&scattered(n)))
+    });
+    assert!(tree.memory().begun_bytes <= begun[199] + begun[199] / 20, "{memory:?}, {:?}", tree.memory());
+}
+
+/// A region that is full has places between those that are hot.
+#[test]
+fn holes_between_hot_places_are_used_when_nothing_else_is_left() {
+    let config = Config { node_bytes: 4 << 20, leaf_bytes: 1 << 20, ..config() };
+    let tree = Tree::<[u8; 8], u64>::with(&config).unwrap();
+    let mut model = BTreeMap::new();
+    for n in 0..20_000 {
+        tree.pin().insert(&scattered(n), n).unwrap();
+        model.insert(scattered(n), n);
+    }
+    let mut reorganization = tree.reorganization(model.keys().copied().collect());
+    while reorganization.step(usize::MAX).is_continue() {}
+    assert!(reorganization.done().leaves > 10_000, "{:?}", reorganization.done());
+    drop(reorganization);
+    // One of two goes: no page of mixed use is sparse.
+    for n in (0..20_000).step_by(2) {
+        assert_eq!(tree.pin().remove(&scattered(n)).copied(), model.remove(&scattered(n)));
+    }
+    quiet::await_leaves(model.len(), || tree.memory().leaves);
+    let mut filled = 20_000;
+    while tree.pin().insert(&scattered(filled), filled).is_ok() {
+        model.insert(scattered(filled), filled);
+        filled += 1;
+    }
+    let memory = tree.memory();
+    assert!(memory.leaf_bytes > (1 << 20) * 9 / 10, "{memory:?}");
+    assert!(tree.pin().iter().eq(&model));
+}
+
 #[test]
 fn the_log_counts_what_sessions_look_up() {
     let (tree, _) = tree();

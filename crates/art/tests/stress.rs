@@ -285,6 +285,132 @@ fn agrees_at_the_end(world: &World) {
     let entries = expected.len();
     drop(reader);
     quiet::await_leaves(entries, || world.tree.memory().leaves);
+    // When nobody disturbs, a reorganisation does what it is there for, whatever it comes after: what is hot lies together, and
+    // what was moved before makes room for it.
+    let mut begun = Vec::new();
+    for round in 0..20 {
+        let reader = world.tree.pin();
+        let hot: Vec<Vec<u8>> = reader.iter().map(|(key, _)| key.to_vec()).collect();
+        let mut reorganization = world.tree.reorganization(hot.clone());
+        while reorganization.step(usize::MAX).is_continue() {}
+        let (done, after) = (reorganization.done(), world.tree.assess(hot.iter().map(Vec::as_slice)));
+        assert_eq!((done.keys, done.full), (entries, false));
+        assert!(after.gain() < 1.5, "round {round}: {after:?}");
+        let found = reader.iter().map(|(key, &version)| (key, version));
+        let made = (0..world.keys.len()).map(|n| (&world.keys[n][..], world.made(n)));
+        assert!(found.eq(made.filter(|(_, version)| version % 2 == 1)), "round {round}");
+        drop((reader, reorganization));
+        quiet::await_leaves(entries, || world.tree.memory().leaves);
+        begun.push(world.tree.memory().begun_bytes);
+    }
+    assert!(begun[5..].iter().all(|&bytes| bytes == begun[5]), "it grows with every round: {begun:?}");
+}
+
+/// Writers put entries in below a prefix and take them out, while others remove the prefix, and move what is there. Nothing that
+/// was there when a removal began is there when it has ended, nothing is counted twice or not at all, and what is beside
+/// the prefix stays.
+#[test]
+fn a_prefix_is_removed_under_the_hands_of_its_writers() {
+    const KEYS: usize = 512;
+    let config = Config { pages: PageKind::Base, node_bytes: 1 << 28, leaf_bytes: 1 << 28 };
+    let tree = Tree::<[u8], u64>::with(&config).unwrap();
+    // All in one subtree below two bytes that are skipped: of Node256, Node48, and small ones, with keys that end within.
+    let key = |n: usize| match n % 4 {
+        0 => vec![7, 7, 7, (n / 2) as u8],
+        1 => vec![7, 7, 7, (n / 16) as u8, 3, (n * 5) as u8],
+        _ => vec![7, 7, 7, (n / 64) as u8, (n * 3) as u8, (n / 2) as u8, 1],
+    };
+    let mut keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
+    keys.sort();
+    keys.dedup();
+    let beside: Vec<Vec<u8>> = (0..300u16).map(|n| [&[7, 8][..], &n.to_be_bytes()].concat()).collect();
+    beside.iter().for_each(|key| assert!(tree.pin().add(key, 0).unwrap()));
+    let histories: Vec<History> = keys.iter().map(|_| History::default()).collect();
+    let (begin, writing) = (Barrier::new(WRITERS + 2), AtomicBool::new(true));
+    let write = |writer: usize| {
+        begin.wait();
+        let mut random = Random(0x9876 + writer as u64);
+        let mut reader = tree.pin();
+        let (mut came, mut went) = (0, 0);
+        for change in 0..changes() / 2 {
+            let n = random.below(keys.len() / WRITERS) * WRITERS + writer;
+            let version = histories[n].made.load(Ordering::Relaxed);
+            let seen = if random.below(4) == 0 {
+                let seen = reader.remove(&keys[n]).copied();
+                went += usize::from(seen.is_some());
+                seen
+            } else {
+                histories[n].announced.store(version + 1, Ordering::SeqCst);
+                let seen = reader.insert(&keys[n], version + 1).unwrap().copied();
+                histories[n].made.store(version + 1, Ordering::SeqCst);
+                came += usize::from(seen.is_none());
+                seen
+            };
+            // Only this one writes this key: what was there is its own last word, or nothing.
+            assert!(seen.is_none_or(|seen| seen == version), "{seen:?} is not {version}");
+            if change % 64 == 0 {
+                reader.refresh();
+            }
+        }
+        (came, went)
+    };
+    let take = || {
+        begin.wait();
+        let (mut taken, mut round) = (0, 0usize);
+        while taken == 0 || writing.load(Ordering::Relaxed) {
+            let reader = tree.pin();
+            let prefix: &[u8] = if round % 2 == 0 { &[7, 7] } else { &[7, 7, 7, (round / 2 % 256) as u8] };
+            let made: Vec<u64> =
+                histories.iter().map(|history| history.made.load(Ordering::SeqCst)).collect();
+            taken += reader.remove_prefix(prefix);
+            for ((key, history), made) in keys.iter().zip(&histories).zip(made) {
+                let Some(&version) = reader.get(key) else { continue };
+                let announced = history.announced.load(Ordering::SeqCst);
+                assert!(version <= announced, "{key:?}: {version} was never announced");
+                let gone = key.starts_with(prefix);
+                assert!(
+                    !gone || version > made,
+                    "{key:?}: {version} was there before the prefix was removed"
+                );
+            }
+            assert!(reader.prefix(&[7, 8]).map(|(key, _)| key).eq(beside.iter().map(|key| &key[..])));
+            round += 1;
+        }
+        taken
+    };
+    let mover = || {
+        begin.wait();
+        let mut moved = 0;
+        while moved == 0 || writing.load(Ordering::Relaxed) {
+            let mut reorganization = tree.reorganization(keys.clone());
+            while reorganization.step(16).is_continue() {}
+            assert!(!reorganization.done().full);
+            moved += reorganization.done().nodes;
+        }
+    };
+    let (came, went, taken) = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let write = &write;
+                scope.spawn(move || write(writer))
+            })
+            .collect();
+        let (taking, moving) = (scope.spawn(take), scope.spawn(mover));
+        let written: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        writing.store(false, Ordering::Relaxed);
+        let taken = taking.join().unwrap();
+        moving.join().unwrap();
+        let written = written.into_iter().map(|outcome| outcome.expect("a writer failed"));
+        let (came, went) = written.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        (came, went, taken)
+    });
+    let left = came - went - taken;
+    assert!(taken > 0 && went > 0, "{came} came, {went} went, {taken} were taken");
+    let reader = tree.pin();
+    assert_eq!((reader.prefix(&[7, 7]).count(), tree.len()), (left, left + beside.len()));
+    assert_eq!(reader.remove_prefix(&[7]), left + beside.len());
+    drop(reader);
+    quiet::await_nothing(|| tree.memory());
 }
 
 #[test]

@@ -194,7 +194,11 @@ impl Entrant<'_> {
     /// Nothing may be wrong. A set may be refused while another thread has lost its core in the middle of a request: what is
     /// evicted meanwhile waits for it. Where more than a few are, the cache does not do its work.
     fn check(&self, tally: Tally) -> Result<(), ExperimentError> {
-        if tally.wrong > 0 || tally.refused > tally.gets / 100 { Err(self.wrong(format!("{tally:?}"))) } else { Ok(()) }
+        if tally.wrong > 0 || tally.refused > tally.gets / 100 {
+            Err(self.wrong(format!("{tally:?}")))
+        } else {
+            Ok(())
+        }
     }
 }
 

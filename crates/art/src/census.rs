@@ -1,0 +1,74 @@
+//! Which places of a space are in use: for builds with debug assertions, in which a reference that is followed after its
+//! time is a panic rather than a wrong answer.
+//!
+//! Nodes and leaves lie in regions of their own, of which the address sanitizer knows nothing: to it, a place that was given
+//! back is memory like any other. So each place has a bit here, at its first unit. It is set while the place is given out,
+//! asked whenever a reference is followed, and a place that is given back is filled with [`FREED`] besides. Builds without
+//! debug assertions have none of this.
+//!
+//! The bits order nothing (all accesses are relaxed), so that they hide no race between threads.
+
+/// What fills places that were given back: neither zero, nor likely to be a key, a value or a reference.
+pub(crate) const FREED: u8 = 0xA5;
+
+#[cfg(debug_assertions)]
+mod counted {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use pages::{Array, MapError, PageKind};
+
+    /// The places in use.
+    pub(crate) struct Census {
+        units: Array<AtomicU64>,
+    }
+
+    impl Census {
+        pub(crate) fn of(units: usize) -> Result<Census, MapError> {
+            Ok(Census { units: Array::reserve(units.div_ceil(64), PageKind::Base)? })
+        }
+
+        fn unit(&self, place: u32) -> (&AtomicU64, u64) {
+            (&self.units[place as usize / 64], 1 << (place % 64))
+        }
+
+        pub(crate) fn enter(&self, place: u32) {
+            let (word, bit) = self.unit(place);
+            assert!(word.fetch_or(bit, Ordering::Relaxed) & bit == 0, "place {place} is given out twice");
+        }
+
+        pub(crate) fn leave(&self, place: u32) {
+            let (word, bit) = self.unit(place);
+            assert!(word.fetch_and(!bit, Ordering::Relaxed) & bit != 0, "place {place} is freed twice");
+        }
+
+        #[inline]
+        pub(crate) fn check(&self, place: u32) {
+            let (word, bit) = self.unit(place);
+            assert!(word.load(Ordering::Relaxed) & bit != 0, "place {place} is used after it was freed");
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+pub(crate) use counted::Census;
+
+/// The places in use: nobody counts.
+#[cfg(not(debug_assertions))]
+pub(crate) struct Census;
+
+#[cfg(not(debug_assertions))]
+impl Census {
+    #[inline(always)]
+    pub(crate) fn of(_units: usize) -> Result<Census, pages::MapError> {
+        Ok(Census)
+    }
+
+    #[inline(always)]
+    pub(crate) fn enter(&self, _place: u32) {}
+
+    #[inline(always)]
+    pub(crate) fn leave(&self, _place: u32) {}
+
+    #[inline(always)]
+    pub(crate) fn check(&self, _place: u32) {}
+}

@@ -1,0 +1,93 @@
+//! Every place that a tree has taken comes back: nodes of every kind, leaves of every size, keys on the heap; in one owner's
+//! tree and in a shared one, before and after reorganisation. (Builds with debug assertions check besides, whenever a tree
+//! has gone, that none of its places was in use.)
+
+mod quiet;
+
+use std::sync::Arc;
+
+use lookaside_art::{Config, Memory, OwnedTree, PageKind, Tree};
+
+fn small() -> Config {
+    Config { pages: PageKind::Base, node_bytes: 64 << 20, leaf_bytes: 64 << 20 }
+}
+
+/// Keys below nodes of all kinds, prefixes of each other, of many sizes, and some that lie on the heap.
+fn keys() -> Vec<Vec<u8>> {
+    let fans = [(1, 3u16), (2, 12), (3, 40), (4, 256)];
+    let fan = |(first, bytes): (u8, u16)| {
+        (0..bytes * 8)
+            .map(move |n| [&[first, (n / 8) as u8, 9][..], &vec![5; usize::from(n % 8) * 11]].concat())
+    };
+    let outside = (0..20).map(|n| [&[6; 600][..], &[n]].concat());
+    fans.into_iter().flat_map(fan).chain(outside).chain([vec![], vec![1]]).collect()
+}
+
+fn has_every_kind(memory: &Memory) -> bool {
+    memory.nodes.iter().all(|nodes| nodes.count > 0) && memory.heap_bytes > 10_000
+}
+
+#[test]
+fn an_owned_tree_gives_back_what_it_took() {
+    let mut tree = OwnedTree::<[u8], Arc<()>>::with(&small()).unwrap();
+    let value = Arc::new(());
+    let mut begun = Vec::new();
+    for round in 0..6 {
+        keys().iter().for_each(|key| assert!(tree.insert(key, Arc::clone(&value)).unwrap().is_none()));
+        assert!(has_every_kind(&tree.memory()), "{:?}", tree.memory());
+        assert_eq!(Arc::strong_count(&value), 1 + keys().len());
+        begun.push(tree.memory().begun_bytes);
+        if round % 2 == 0 {
+            keys().iter().for_each(|key| assert!(tree.remove(key).is_some()));
+        } else {
+            assert_eq!(tree.remove_prefix(&[]), keys().len());
+        }
+        assert_eq!(Arc::strong_count(&value), 1);
+        quiet::await_nothing(|| tree.memory());
+    }
+    assert!(begun.iter().all(|&bytes| bytes == begun[0]), "what is free is not used: {begun:?}");
+    keys().iter().for_each(|key| assert!(tree.insert(key, Arc::clone(&value)).unwrap().is_none()));
+    drop(tree);
+    assert_eq!(Arc::strong_count(&value), 1);
+}
+
+#[test]
+fn a_shared_tree_gives_back_what_it_took_and_what_was_moved() {
+    let tree = Tree::<[u8], Arc<()>>::with(&small()).unwrap();
+    let value = Arc::new(());
+    let mut begun = Vec::new();
+    for round in 0..12 {
+        let mut reader = tree.pin();
+        for (n, key) in keys().iter().enumerate() {
+            assert!(reader.insert(key, Arc::clone(&value)).unwrap().is_none());
+            if n % 16 == 0 {
+                reader.refresh();
+            }
+        }
+        assert!(has_every_kind(&tree.memory()), "{:?}", tree.memory());
+        drop(reader);
+        if round % 3 > 0 {
+            let mut reorganization = tree.reorganization(keys());
+            while reorganization.step(64).is_continue() {}
+            assert_eq!(reorganization.done().leaves, keys().len());
+        }
+        quiet::await_leaves(keys().len(), || tree.memory().leaves);
+        assert_eq!(Arc::strong_count(&value), 1 + keys().len());
+        begun.push(tree.memory().begun_bytes);
+        let reader = tree.pin();
+        if round % 2 == 0 {
+            keys().iter().for_each(|key| assert!(reader.remove(key).is_some()));
+        } else {
+            assert_eq!(reader.remove_prefix(&[]), keys().len());
+        }
+        drop(reader);
+        quiet::await_nothing(|| tree.memory());
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+    assert!(begun[11] <= begun[5], "what is free is not used: {begun:?}");
+    let reader = tree.pin();
+    keys().iter().for_each(|key| assert!(reader.insert(key, Arc::clone(&value)).unwrap().is_none()));
+    drop(reader);
+    drop(tree);
+    assert_eq!(Arc::strong_count(&value), 1);
+}
