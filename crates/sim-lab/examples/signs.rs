@@ -2,13 +2,19 @@
 #![allow(clippy::print_stdout)]
 
 use sim::{Profile, Window};
-use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
+use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::run;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let keys: u32 = std::env::args().nth(1).unwrap_or_else(|| "100000".into()).parse()?;
-    let lengths = Lengths { warm_up: u64::from(keys) * 4, settle: 2_000, windows: 2, window: 8_000 };
+    let lengths = Lengths {
+        warm_up: u64::from(keys) * 8,
+        functional: FUNCTIONAL,
+        settle: 2_000,
+        windows: 2,
+        window: 8_000,
+    };
     let bytes = (u64::from(keys) * 3 * 16).next_power_of_two();
     for container in Container::ALL {
         let mut alone = 0.0;

@@ -10,7 +10,7 @@ use sim::{Frames, Profile, ProfileError};
 use crate::guest::{Container, Distribution, Hash, Variant};
 
 /// The version of what in-process guests and the machine do: another one, other numbers.
-const MODEL: u32 = 2;
+const MODEL: u32 = 3;
 
 /// Who runs the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -39,14 +39,33 @@ pub struct Table {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lengths {
-    /// Before anything is counted: the tables, the caches and the TLBs are warmed, without a clock.
+    /// Before anything is counted: the table in front, the caches and the TLBs are warmed, without a clock.
     pub warm_up: u64,
+    /// The end of the warm-up that caches and TLBs hear of; the requests before it only bring the table in front to
+    /// where they would.
+    #[serde(default = "functional")]
+    pub functional: u64,
     /// With the clock, but not counted: the window fills, branches are learnt.
     pub settle: u64,
     /// Windows that are counted.
     pub windows: u32,
     /// Requests of each.
     pub window: u64,
+}
+
+/// Enough for caches and TLBs: the largest hold some hundred thousand lines, a thousand translations.
+pub const FUNCTIONAL: u64 = 1_000_000;
+
+fn functional() -> u64 {
+    FUNCTIONAL
+}
+
+impl Lengths {
+    /// Requests of the warm-up that are replayed on the table in front alone.
+    #[must_use]
+    pub const fn replayed(&self) -> u64 {
+        self.warm_up.saturating_sub(self.functional)
+    }
 }
 
 /// A run.
@@ -192,7 +211,7 @@ mod tests {
     use super::*;
 
     const TABLE: Table = Table { bytes: 1 << 20, ways: 4, hash: Hash::Xxh3 };
-    const LENGTHS: Lengths = Lengths { warm_up: 10, settle: 1, windows: 1, window: 10 };
+    const LENGTHS: Lengths = Lengths { warm_up: 10, functional: 10, settle: 1, windows: 1, window: 10 };
 
     fn configuration(variant: Variant, table: Table, seed: u64) -> Result<Configuration, ConfigurationError> {
         let asked = (1000, 64, Distribution::Zipf);

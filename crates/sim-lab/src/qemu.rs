@@ -13,8 +13,6 @@ use sim_qemu::guests::{self, FastHash, GuestError, Index, Tools};
 use crate::configuration::Configuration;
 use crate::guest::{Container, Distribution, Hash, Variant};
 
-/// Requests with the caches simulated; those of the warm-up before them only fill the table.
-const FUNCTIONAL: u64 = 1_000_000;
 /// The part of an SLB that is its cache table.
 const SLB_PARTS: u64 = 5;
 
@@ -30,6 +28,22 @@ pub enum QemuError {
     Unknown {
         /// What is not there.
         what: &'static str,
+    },
+    /// A program cannot have such a table in front.
+    #[error(
+        "{container} has no variant {variant}: the cache has alone and slb, the other indexes of ours alone, stlt and stlt-va"
+    )]
+    Variant {
+        /// The program.
+        container: &'static str,
+        /// What it cannot have.
+        variant: &'static str,
+    },
+    /// Its program does only this.
+    #[error("{container} has values of 64 bytes, and xxh3 for the table in front")]
+    Fixed {
+        /// The program.
+        container: &'static str,
     },
     /// It ended badly.
     #[error("the guest failed ({status}): {said}")]
@@ -67,6 +81,16 @@ impl Qemu {
         Ok(Qemu { tools: Tools::find()? })
     }
 
+    /// What a run's numbers depend on besides its configuration: the builds of QEMU, plugin and guest, as a name.
+    ///
+    /// # Errors
+    /// If the guest is not there, or does not compile.
+    pub fn identity(&self, container: Container) -> Result<String, QemuError> {
+        let index = index_of(container);
+        let program = self.tools.program(index, &compiled())?;
+        Ok(self.tools.identity(index, &program)?)
+    }
+
     /// Runs a configuration.
     ///
     /// # Errors
@@ -75,7 +99,7 @@ impl Qemu {
         let run = translated(configuration)?;
         let folder = tempfile::tempdir().map_err(io_error(std::env::temp_dir()))?;
         // Compiled once for all runs.
-        let guest = self.tools.compile(run.index, &compiled())?;
+        let guest = self.tools.program(run.index, &compiled())?;
         let requests = folder.path().join("requests");
         run.write_requests(&requests)?;
         let (profile, out) = (folder.path().join("machine.toml"), folder.path().join("measurement.json"));
@@ -106,14 +130,22 @@ fn compiled() -> PathBuf {
     program.with_file_name("simulated-guests")
 }
 
-fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
-    let index = match configuration.container {
+fn index_of(container: Container) -> Index {
+    match container {
         Container::UnorderedMap => Index::UnorderedMap,
         Container::DenseHashMap => Index::DenseHashMap,
         Container::Map => Index::Map,
         Container::BTree => Index::BtreeMap,
         Container::Redis => Index::Redis,
-    };
+        Container::Cuckoo => Index::Cuckoo,
+        Container::Art => Index::Art,
+        Container::ArtReorganised => Index::ArtReorganised,
+        Container::Cache => Index::Cache,
+    }
+}
+
+fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
+    let index = index_of(configuration.container);
     let variant = match configuration.variant {
         Variant::Alone => guests::Variant::Alone,
         Variant::Known => return Err(QemuError::Unknown { what: "variant with known addresses" }),
@@ -122,6 +154,12 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
         Variant::StltVa => guests::Variant::StltVa,
         Variant::Stlt => guests::Variant::Stlt,
     };
+    if !index.has(variant) {
+        return Err(QemuError::Variant {
+            container: configuration.container.name(),
+            variant: variant.name(),
+        });
+    }
     let mut run = guests::Run::new(index, variant, configuration.keys.into());
     run.distribution = match configuration.distribution {
         Distribution::Zipf => guests::Distribution::Zipf,
@@ -131,8 +169,8 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
     let lengths = configuration.lengths;
     run.value_bytes = configuration.value_bytes;
     run.seed = configuration.seed;
-    run.functional = lengths.warm_up.min(FUNCTIONAL);
-    run.load = lengths.warm_up - run.functional;
+    run.load = lengths.replayed();
+    run.functional = lengths.warm_up - run.load;
     run.detailed = lengths.settle;
     (run.window, run.windows) = (lengths.window, lengths.windows.into());
     if let Some(table) = configuration.table {
@@ -147,6 +185,10 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
             Hash::Djb2 => FastHash::Djb2,
             Hash::Sip => FastHash::Sip,
         };
+    }
+    let fixed = run.value_bytes == 64 && (run.hash == FastHash::Xxh3 || configuration.table.is_none());
+    if index.is_own() && !fixed {
+        return Err(QemuError::Fixed { container: configuration.container.name() });
     }
     Ok(run)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   load       records and index are built; nothing is executed
-//!   warm-up    requests without a clock: the table in front, caches, TLBs, page tables
+//!   warm-up    requests without a clock: the table in front alone; then caches, TLBs and page tables, too
 //!   settle     requests with the clock, not counted
 //!   windows    requests with the clock; a window is the difference of what was counted at its ends
 //! ```
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sim::stlt::TableError;
 use sim::{Core, FORMAT, Machine, Measurement, MeasurementError, ProfileError, Since, Window};
 
-use crate::configuration::{Configuration, Guest};
+use crate::configuration::{Configuration, Guest, Lengths};
 use crate::guest::{GuestError, Hash, Program, Shape};
 use crate::qemu::{Qemu, QemuError};
 
@@ -27,6 +27,8 @@ const ROW: u64 = 16;
 pub struct Run {
     /// What was run.
     pub configuration: Configuration,
+    /// The builds of QEMU, plugin and guest, where compiled programs ran ([`Qemu::identity`]).
+    pub programs: Option<String>,
     /// What was measured.
     pub measurement: Measurement,
     /// How long it took, in seconds.
@@ -68,12 +70,16 @@ pub enum RunError {
 /// If its guest or its machine cannot be made, or what it needs is not installed.
 pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
     let started = Instant::now();
-    let measurement = match configuration.guest {
-        Guest::InProcess => in_process(configuration)?,
-        Guest::Qemu => Qemu::find()?.run(configuration)?,
+    let (programs, measurement) = match configuration.guest {
+        Guest::InProcess => (None, in_process(configuration)?),
+        Guest::Qemu => {
+            let qemu = Qemu::find()?;
+            let programs = qemu.identity(configuration.container)?;
+            (Some(programs), qemu.run(configuration)?)
+        }
     };
     let seconds = started.elapsed().as_secs_f64();
-    Ok(Run { configuration: configuration.clone(), measurement, seconds })
+    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds })
 }
 
 /// The loaded guest of a configuration, and its machine with the table in place.
@@ -81,8 +87,10 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
 /// # Errors
 /// If either cannot be made.
 pub fn load(configuration: &Configuration) -> Result<(Program, Machine), RunError> {
-    let table = configuration.table;
+    let (table, lengths) = (configuration.table, configuration.lengths);
+    let windows = u64::from(lengths.windows) * lengths.window;
     let program = Program::new(Shape {
+        requests: lengths.warm_up + lengths.settle + windows,
         container: configuration.container,
         variant: configuration.variant,
         keys: configuration.keys,
@@ -99,10 +107,16 @@ pub fn load(configuration: &Configuration) -> Result<(Program, Machine), RunErro
     Ok((program, machine))
 }
 
+/// Performs a run's warm-up.
+pub fn warm_up(program: &mut Program, machine: &mut Machine, lengths: Lengths) {
+    program.replay(machine, lengths.replayed());
+    program.run(machine, lengths.warm_up - lengths.replayed());
+}
+
 fn in_process(configuration: &Configuration) -> Result<Measurement, RunError> {
     let (mut program, mut machine) = load(configuration)?;
     let lengths = configuration.lengths;
-    program.run(&mut machine, lengths.warm_up);
+    warm_up(&mut program, &mut machine, lengths);
     let mut core = Core::with_machine(machine);
     core.resume();
     program.run(&mut core, lengths.settle);

@@ -3,6 +3,7 @@
 //!
 //! ```toml
 //! [parameters]
+//! guest = "qemu"                                   # only where nobody else can run its programs
 //! keys = 10_000_000
 //! containers = ["map", "btree"]                    # the runs are the product of these lists
 //! variants = ["slb", "stlt"]
@@ -13,7 +14,7 @@
 //! hashes = ["xxh3"]
 //! machines = [{ name = "", profile = "gainestown" },
 //!             { name = "2 MiB pages", profile = "gainestown", changes = { paging = { pages = "2MiB" } } }]
-//! lengths = { warm_up = 8_000_000, settle = 2_000, windows = 4, window = 32_000 }
+//! lengths = { warm_up = 80_000_000, settle = 2_000, windows = 4, window = 32_000 }
 //! over = { variant = "alone" }                     # what metrics compare with: the same run, but for this
 //! configuration = ["container", "variant"]         # what makes up a row's name ...
 //! point = ["table"]                                # ... and its point
@@ -107,6 +108,8 @@ struct Mean {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
+    /// Who runs its programs, if not whoever was asked to: our own indexes are compiled programs.
+    guest: Option<Guest>,
     keys: u32,
     containers: Vec<Container>,
     variants: Vec<Variant>,
@@ -334,6 +337,7 @@ impl<'d> Study<'d> {
         let table = Table { bytes, ways: cell.ways, hash: cell.hash };
         let asked = (self.parameters.keys, cell.value_bytes, cell.distribution);
         let (container, variant, lengths) = (cell.container, cell.variant, self.parameters.lengths);
+        let guest = self.parameters.guest.unwrap_or(guest);
         Configuration::new(guest, container, variant, asked, table, lengths, seed, &cell.machine.1)
             .map_err(|error| StudyError::Configuration { experiment: self.definition.name.clone(), error })
     }

@@ -3,14 +3,18 @@
 // Tests say what they skip.
 #![allow(clippy::print_stderr)]
 
+use indicatif::ProgressBar;
 use sim::Profile;
 use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::qemu::{Qemu, QemuError};
+use sim_lab::run::Run;
+use sim_lab::store::Store;
+use sim_lab::sweep::{Place, sweep};
 use sim_qemu::guests::GuestError;
 
 fn configuration(container: Container, variant: Variant) -> Configuration {
-    let lengths = Lengths { warm_up: 20_000, settle: 200, windows: 2, window: 1_000 };
+    let lengths = Lengths { warm_up: 20_000, functional: 10_000, settle: 200, windows: 2, window: 1_000 };
     let table = Table { bytes: 1 << 18, ways: 4, hash: Hash::Xxh3 };
     let asked = (5_000, 64, Distribution::Zipf);
     let machine = Profile::stlt_paper();
@@ -70,4 +74,26 @@ fn what_only_this_process_has_is_refused() {
     let Some(qemu) = qemu() else { return };
     let refused = qemu.run(&configuration(Container::Map, Variant::Known));
     assert!(matches!(refused, Err(QemuError::Unknown { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_run_of_other_builds_is_made_anew() {
+    let Some(qemu) = qemu() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path()).expect("a store");
+    let wanted = configuration(Container::Map, Variant::Alone);
+    let swept = || sweep(std::slice::from_ref(&wanted), &store, &Place::Here, 1, &ProgressBar::hidden());
+    let first = swept();
+    assert_eq!((first.made, first.failed.len()), (1, 0), "{:?}", first.failed);
+    assert_eq!((swept().kept, swept().made), (1, 0), "the same builds");
+    let kept = store.get(&wanted).expect("it was kept");
+    assert_eq!(kept.programs, Some(qemu.identity(Container::Map).expect("it was compiled")));
+    // As if the plugin had been another one when it was run.
+    for programs in [Some("0123456789abcdef".to_owned()), None] {
+        store.put(&Run { programs, ..kept.clone() }).expect("written");
+        assert_eq!(store.get(&wanted), None);
+        assert_eq!((swept().made, swept().kept), (1, 1), "made once, then kept");
+        assert_eq!(store.get(&wanted).map(|run| run.programs), Some(kept.programs.clone()));
+    }
+    assert_ne!(kept.programs, qemu.identity(Container::UnorderedMap).ok(), "another guest");
 }

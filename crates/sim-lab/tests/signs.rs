@@ -16,7 +16,7 @@ fn cycles(container: Container, variant: Variant) -> f64 {
         variant,
         (KEYS, 64, Distribution::Zipf),
         Table { bytes, ways: 4, hash: Hash::Xxh3 },
-        Lengths { warm_up: 300_000, settle: 500, windows: 1, window: 4_000 },
+        Lengths { warm_up: 300_000, functional: 150_000, settle: 500, windows: 1, window: 4_000 },
         1,
         &Profile::stlt_paper(),
     );

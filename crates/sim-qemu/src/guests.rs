@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Tools::find()                 qemu-x86_64, the plugin and the library beside this program: or what to install
-//!   tools.compile(index, folder)  c++ kv.cpp ...                      once an index
+//!   tools.program(index, folder)  c++ kv.cpp ...                      once an index; our own indexes are programs already
 //!   requests.write(path)          what crates/workload draws          once a distribution
 //!   tools.command(...)            qemu-x86_64 -cpu Nehalem -plugin libsim_qemu.so,... kv requests ...
 //! ```
@@ -39,6 +39,9 @@ const SOURCES: [(&str, &str); 10] = [
     ("lookaside_inline.h", include_str!("../../capi/include/lookaside_inline.h")),
 ];
 
+/// The program of our own indexes.
+const OWN_INDEX: &str = "lookaside-own-index";
+
 /// The processor that QEMU shows the guest: the instruction set of the STLT paper's machine.
 pub const PROCESSOR: &str = "Nehalem";
 
@@ -72,7 +75,7 @@ macro_rules! names {
 }
 
 names! {
-    /// The programs of the STLT paper's Table II.
+    /// The programs of the STLT paper's Table II, and this project's own indexes.
     Index {
         /// `redis-server`, unmodified on disk, taken over when it is ready.
         Redis = "redis",
@@ -84,6 +87,33 @@ names! {
         Map = "map",
         /// `absl::btree_map`, the successor of the paper's.
         BtreeMap = "btree_map",
+        /// The optimistic cuckoo table of this project.
+        Cuckoo = "cuckoo",
+        /// Its adaptive radix tree.
+        Art = "art",
+        /// The same, its hottest paths moved together after the load.
+        ArtReorganised = "art-reorganised",
+        /// Its cache.
+        Cache = "cache",
+    }
+}
+
+impl Index {
+    /// Whether it is one of this project's own: a program in Rust, beside this one (`lookaside-own-index`).
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        matches!(self, Index::Cuckoo | Index::Art | Index::ArtReorganised | Index::Cache)
+    }
+
+    /// Whether its program knows a variant.
+    #[must_use]
+    pub fn has(self, variant: Variant) -> bool {
+        match self {
+            // Its items may move: only its own buffer can stand before its index.
+            Index::Cache => matches!(variant, Variant::Alone | Variant::Slb),
+            _ if self.is_own() => matches!(variant, Variant::Alone | Variant::Stlt | Variant::StltVa),
+            _ => true,
+        }
     }
 }
 
@@ -204,22 +234,37 @@ impl Tools {
     /// What is missing, and what to do about it.
     pub fn find() -> Result<Tools, GuestError> {
         let qemu = program("LOOKASIDE_QEMU", "qemu-x86_64").ok_or(GuestError::Qemu)?;
-        let program = std::env::current_exe().map_err(io_error(Path::new("/proc/self/exe")))?;
-        let beside = program.parent().unwrap_or(Path::new("/")).to_owned();
-        let part = |name: &'static str| {
-            // Where cargo puts them for a program, a test or an example: newer there than beside the program, if that
-            // alone was built; then where an installation does.
-            ["deps", "../deps", "", "../lib"]
-                .into_iter()
-                .map(|folder| beside.join(folder).join(name))
-                .find(|path| path.is_file())
-                .ok_or(GuestError::Part { name, beside: beside.clone() })
-        };
         Ok(Tools { qemu, plugin: part("libsim_qemu.so")?, library: part("liblookaside_capi.a")? })
     }
 
-    /// Compiles the guest of an index into `folder`, unless it is there already; its path. A compiler other than `c++` is
-    /// named in CXX.
+    /// The program of an index: compiled into `folder` if it is not there already, or beside this one.
+    ///
+    /// # Errors
+    /// As [`Tools::compile`], and if our own program is not there.
+    pub fn program(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
+        if index.is_own() { part(OWN_INDEX) } else { self.compile(index, folder) }
+    }
+
+    /// What makes a run's numbers besides its configuration: a hash of QEMU, of the plugin, of the guest's `program`, and of
+    /// the server that it is preloaded into. Another build of any of them is another name.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, or is not there.
+    pub fn identity(&self, index: Index, program: &Path) -> Result<String, GuestError> {
+        let mut files = vec![self.qemu.clone(), self.plugin.clone(), program.to_owned()];
+        if index == Index::Redis {
+            files.push(redis_server()?);
+        }
+        let mut hashes = Vec::new();
+        for file in files {
+            let bytes = std::fs::read(&file).map_err(io_error(&file))?;
+            hashes.extend(xxh3(&bytes).to_le_bytes());
+        }
+        Ok(format!("{:016x}", xxh3(&hashes)))
+    }
+
+    /// Compiles the guest of an index that is not our own into `folder`, unless it is there already; its path. A compiler
+    /// other than `c++` is named in CXX.
     ///
     /// # Errors
     /// If the compiler or a package is missing, or the folder cannot be written.
@@ -301,6 +346,23 @@ impl Tools {
     }
 }
 
+/// One of our own files, near the running program.
+fn part(name: &'static str) -> Result<PathBuf, GuestError> {
+    let program = std::env::current_exe().map_err(io_error(Path::new("/proc/self/exe")))?;
+    let beside = program.parent().unwrap_or(Path::new("/")).to_owned();
+    // Where cargo puts them for a program, a test or an example: newer there than beside the program, if that alone was
+    // built; then where an installation does.
+    ["deps", "../deps", "", "..", "../lib"]
+        .into_iter()
+        .map(|folder| beside.join(folder).join(name))
+        .find(|path| path.is_file())
+        .ok_or(GuestError::Part { name, beside })
+}
+
+fn redis_server() -> Result<PathBuf, GuestError> {
+    program("LOOKASIDE_REDIS", "redis-server").ok_or(GuestError::Redis)
+}
+
 /// The program that a variable of the environment names; without it, one on the path.
 fn program(variable: &str, name: &str) -> Option<PathBuf> {
     match std::env::var_os(variable) {
@@ -314,7 +376,7 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
 /// What makes a guest of a redis-server: it is preloaded, and told what to do, in the environment. The server insists on
 /// listening somewhere until then.
 fn redis(command: &mut Command, guest: &Path, arguments: &[OsString]) -> Result<(), GuestError> {
-    let server = program("LOOKASIDE_REDIS", "redis-server").ok_or(GuestError::Redis)?;
+    let server = redis_server()?;
     let socket = std::env::temp_dir().join(format!("lookaside-redis-{}", own_number()));
     let variable = |name: &str, value: &OsStr| {
         let mut variable = OsString::from(name);
@@ -427,8 +489,9 @@ impl Run {
         ];
         let options = if self.slb_paper { "paper" } else { "default" };
         let names = [("variant", self.variant.name()), ("slb-options", options), ("hash", self.hash.name())];
+        let own = self.index.is_own().then_some(("index", self.index.name()));
         let numbers = numbers.map(|(name, number)| format!("{name}={number}"));
-        let names = names.map(|(name, value)| format!("{name}={value}"));
+        let names = names.into_iter().chain(own).map(|(name, value)| format!("{name}={value}"));
         let rest = numbers.into_iter().chain(names).map(OsString::from);
         [requests.as_os_str().to_owned()].into_iter().chain(rest).collect()
     }
@@ -493,6 +556,35 @@ mod tests {
             assert_eq!(Variant::named(variant.name()), Some(variant));
         }
         assert_eq!(Distribution::named("pareto"), None);
+    }
+
+    #[test]
+    fn another_build_has_another_identity() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).expect("written");
+            path
+        };
+        let identity = |qemu: &str, plugin: &str, guest: &str| {
+            let (qemu, plugin) = (file("qemu", qemu), file("plugin", plugin));
+            let tools = Tools { qemu, plugin, library: PathBuf::from("/nowhere") };
+            tools.identity(Index::Map, &file("guest", guest)).expect("all are there")
+        };
+        let first = identity("a", "b", "c");
+        assert_eq!(first.len(), 16);
+        assert_eq!(first, identity("a", "b", "c"));
+        for other in [
+            identity("x", "b", "c"),
+            identity("a", "x", "c"),
+            identity("a", "b", "x"),
+            identity("b", "a", "c"),
+        ] {
+            assert_ne!(first, other);
+        }
+        let absent = Tools { qemu: file("qemu", "a"), plugin: "/nowhere".into(), library: "/nowhere".into() };
+        let error = absent.identity(Index::Map, &file("guest", "c")).expect_err("no plugin");
+        assert!(matches!(error, GuestError::Io { .. }), "{error}");
     }
 
     #[test]

@@ -370,8 +370,9 @@ extern "C" fn called(
 
 extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
     let plugin = plugin();
-    if let Some(change) = plugin.address_space.lock().returned(processor, number, result) {
-        plugin.changes.lock().push(change);
+    let changes = plugin.address_space.lock().returned(processor, number, result);
+    if !changes.is_empty() {
+        plugin.changes.lock().extend(changes);
         plugin.any_changes.store(true, Ordering::Relaxed);
     }
 }

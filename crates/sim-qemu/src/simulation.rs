@@ -4,7 +4,7 @@
 //!   a block begins          the block before it has ended: run it, with its accesses; its last branch went here
 //!   an access               noted, with its instruction's place
 //!   loadVA, insertSTLT      the block up to here is run, then the instruction; the guest gets the answer
-//!   a page goes             TLBs, STB and IPB hear of it
+//!   a page goes             TLBs, STB and IPB hear of it: with the clock on, when the block with the system call has been run
 //!   a phase begins          from here on: nothing, functional, detailed, measured
 //! ```
 //!
@@ -105,6 +105,8 @@ pub struct Simulation {
     /// The block that runs, and its part.
     current: Option<(&'static Block, usize)>,
     accesses: Vec<(usize, MemoryAccess)>,
+    /// What happened to pages, after what is still to be run.
+    changes: Vec<Change>,
     began: (CoreStatistics, Statistics),
     windows: Vec<Window>,
     trace: Option<Trace>,
@@ -120,6 +122,7 @@ impl Simulation {
             phase: Phase::Load,
             current: None,
             accesses: Vec::new(),
+            changes: Vec::new(),
             began: Default::default(),
             windows: Vec::new(),
             trace: None,
@@ -208,10 +211,13 @@ impl Simulation {
 
     /// The rest of the block that runs is done; the guest goes on at `next`, if that is known.
     fn finish(&mut self, next: Option<u64>) {
-        let Some((block, part)) = self.current.take() else { return };
-        let Some(part) = block.parts.get(part) else { return };
-        let exit = next.map(|target| BranchOutcome { taken: target != block.end, target });
-        self.run(&part.instructions, exit);
+        if let Some((block, part)) = self.current.take()
+            && let Some(part) = block.parts.get(part)
+        {
+            let exit = next.map(|target| BranchOutcome { taken: target != block.end, target });
+            self.run(&part.instructions, exit);
+        }
+        self.change_pages();
     }
 
     fn run(&mut self, instructions: &[Instruction], exit: Option<BranchOutcome>) {
@@ -237,45 +243,68 @@ impl Simulation {
             return match operation {
                 Operation::LoadVa => machine.load_va(integer).address,
                 Operation::InsertStlt => {
-                    machine.insert_stlt(integer, address);
+                    self.know(address);
+                    self.core.machine_mut().insert_stlt(integer, address);
                     0
                 }
             };
         }
         self.run(instructions, None);
+        self.change_pages();
         match operation {
             Operation::LoadVa => self.core.load_va(instruction, integer).address,
             Operation::InsertStlt => {
+                self.know(address);
                 self.core.insert_stlt(instruction, integer, address);
                 0
             }
         }
     }
 
-    /// The guest has touched the record, but nobody was told: its page must be there before it is inserted.
+    /// The guest has a record at `address`: its page is there. It may have been touched while nobody watched, and not been
+    /// read since: an index that has keys of its own finds a record without touching it. A guest that inserts what it
+    /// never wrote is so given a page where the simplified walker would have found none.
+    fn know(&mut self, address: u64) {
+        if address != 0 {
+            self.core.machine_mut().map(address);
+        }
+    }
+
+    /// Nothing is simulated but the table itself: no cache hears of its lines.
     fn stlt_while_loading(&mut self, operation: Operation, integer: u64, address: u64) -> u64 {
         let machine = self.core.machine_mut();
         match operation {
-            Operation::LoadVa => machine.load_va(integer).address,
+            Operation::LoadVa => machine.replay_load_va(integer),
             Operation::InsertStlt => {
-                if address != 0 {
-                    machine.map(address);
-                }
-                machine.insert_stlt(integer, address);
+                machine.replay_insert_stlt(integer, address);
                 0
             }
         }
     }
 
-    /// Pages go, or are to be huge.
+    /// Pages go, get other rights, or are to be huge, after all that was reported so far. With the clock on, the block
+    /// that runs is run when the next one begins: it still has the pages as they were.
     pub fn pages_change(&mut self, change: Change) {
-        let machine = self.core.machine_mut();
-        match change {
-            Change::Gone(range) => {
-                machine.unmap(range);
+        self.changes.push(change);
+        if self.current.is_none() || !self.is_timed() {
+            self.change_pages();
+        }
+    }
+
+    fn change_pages(&mut self) {
+        let timed = self.is_timed();
+        for change in std::mem::take(&mut self.changes) {
+            match change {
+                // Without the clock nobody waits for the kernel.
+                Change::Gone(range) if timed => _ = self.core.unmap(range),
+                Change::Gone(range) => _ = self.core.machine_mut().unmap(range),
+                Change::Protected(range) if timed => _ = self.core.invalidate(range),
+                Change::Protected(range) => _ = self.core.machine_mut().invalidate(range),
+                Change::Huge(range) if self.heeds_huge_pages => {
+                    self.core.machine_mut().use_pages(range, PageSize::Large);
+                }
+                Change::Huge(_) => {}
             }
-            Change::Huge(range) if self.heeds_huge_pages => machine.use_pages(range, PageSize::Large),
-            Change::Huge(_) => {}
         }
     }
 
@@ -284,6 +313,9 @@ impl Simulation {
     /// # Errors
     /// If the STLT cannot be as asked for.
     pub fn answer(&mut self, request: Request) -> Result<(), TableError> {
+        if self.is_timed() {
+            self.finish(None);
+        }
         let machine = self.core.machine_mut();
         match request {
             Request::Greeting(_) => {}
@@ -296,9 +328,6 @@ impl Simulation {
     }
 
     fn enter(&mut self, phase: Phase, [operations, hits, misses]: [u64; 3]) {
-        if self.is_timed() {
-            self.finish(None);
-        }
         self.current = None;
         self.accesses.clear();
         if self.phase == Phase::Measured {
@@ -334,6 +363,12 @@ mod tests {
         (0x200f, &[0x48, 0x8b, 0x04, 0x25, 0x10, 0, 0x54, 0x53]),
         (0x2017, &[0x48, 0x8b, 0x10]),
         (0x201a, &[0xc3]),
+    ];
+
+    const INSERTION: [(u64, &[u8]); 3] = [
+        (0x4000, &[0x48, 0x89, 0x3c, 0x25, 0, 0, 0x54, 0x53]),
+        (0x4008, &[0x0f, 0x1f, 0x80, 2, b'T', b'L', b'S']),
+        (0x400f, &[0xc3]),
     ];
 
     fn block(instructions: &[(u64, &'static [u8])]) -> (&'static Block, Vec<Watch>) {
@@ -427,6 +462,60 @@ mod tests {
         assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0, "its page is in the IPB");
         guest.answer(Request::Free).expect("there was one");
         assert_eq!(guest.answer(Request::Free), Err(TableError::Absent));
+    }
+
+    /// mov rax, [rbx]; syscall
+    const CALL: [(u64, &[u8]); 2] = [(0x3000, &[0x48, 0x8b, 0x03]), (0x3003, &[0x0f, 0x05])];
+
+    #[test]
+    fn a_block_that_takes_a_page_away_still_has_it() {
+        let (call, _) = block(&CALL);
+        let (loads, _) = block(&LOADS);
+        for phase in [Phase::Functional, Phase::Detailed, Phase::Measured] {
+            let mut guest = simulation();
+            guest.answer(Request::Phase(phase, [0; 3])).expect("a phase");
+            guest.begin(call);
+            guest.access(0, false, MemoryAccess::load(0x9000, 8));
+            // The system call returns before the next block begins.
+            guest.pages_change(Change::Gone(0x9000..0xa000));
+            guest.begin(loads);
+            let machine = guest.core().machine();
+            assert_eq!(machine.entry(0x9000), None, "{phase:?}: the load came first, then the page went");
+            guest.access(0, false, MemoryAccess::load(0x9000, 8));
+            guest.begin(loads);
+            assert!(guest.core().machine().entry(0x9000).is_some(), "{phase:?}: touched anew");
+        }
+    }
+
+    #[test]
+    fn new_rights_are_heard_of_and_pages_stay() {
+        let (loads, _) = block(&LOADS);
+        let mut guest = simulation();
+        guest.answer(Request::Alloc { rows: 1024, ways: 4, variant: Variant::Full }).expect("a table");
+        guest.stlt(Operation::InsertStlt, 7, 0x9000);
+        guest.answer(Request::Phase(Phase::Functional, [0; 3])).expect("a phase");
+        guest.begin(loads);
+        let before = guest.core().machine().entry(0x9000);
+        guest.pages_change(Change::Protected(0x9000..0xa000));
+        assert_eq!(guest.core().machine().entry(0x9000), before);
+        guest.answer(Request::Phase(Phase::Load, [0; 3])).expect("a phase");
+        assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0, "its page is in the IPB");
+    }
+
+    #[test]
+    fn a_record_that_was_written_while_loading_can_be_inserted() {
+        // The index found it by a key of its own: nobody has seen the record's page touched.
+        let (lookup, _) = block(&INSERTION);
+        for phase in [Phase::Functional, Phase::Detailed, Phase::Measured] {
+            let mut guest = simulation();
+            guest.answer(Request::Alloc { rows: 1024, ways: 4, variant: Variant::Full }).expect("a table");
+            guest.answer(Request::Phase(phase, [0; 3])).expect("a phase");
+            guest.begin(lookup);
+            guest.stlt(Operation::InsertStlt, 7, 0x9000);
+            guest.answer(Request::Phase(Phase::Load, [0; 3])).expect("a phase");
+            assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0x9000, "{phase:?}");
+            assert_eq!(guest.core().machine().statistics().stlt.refused, 0, "{phase:?}");
+        }
     }
 
     #[test]

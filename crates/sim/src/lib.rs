@@ -32,7 +32,7 @@
 //! | `page`, `frames`, `page_table` | pages of three sizes, where they lie, the radix table |
 //! | `lru`, `recency` | the array that every cache and TLB is made of |
 //! | `tlb`, `translation_buffer` | translations that are at hand |
-//! | `structure_caches`, `walker` | translations that must be walked for, natively and under a host |
+//! | `structure_caches`, `walker`, `walk_log` | translations that must be walked for, natively and under a host |
 //! | `cache` | where lines are |
 //! | `prefetch` | guesses: distance for translations, strides and VLDP for lines |
 //! | `machine`, `statistics` | all of it together, and what it counted |
@@ -68,6 +68,7 @@ mod structure_caches;
 mod tlb;
 mod trace;
 mod translation_buffer;
+mod walk_log;
 mod walker;
 
 pub use cache::{

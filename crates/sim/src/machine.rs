@@ -27,6 +27,7 @@ use crate::statistics::{AccessCounts, Statistics};
 use crate::stlt::{StltUnit, Table};
 use crate::tlb::Tlb;
 use crate::translation_buffer::TranslationBuffer;
+use crate::walk_log::WalkLog;
 use crate::walker::{OnFault, WalkReads, Walker};
 
 /// What a program does with an address.
@@ -107,6 +108,14 @@ pub(crate) struct Translated {
     pub(crate) cycles: u32,
 }
 
+/// A walk that a prefetcher asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WalkedAhead {
+    /// What it found, perhaps nothing.
+    pub(crate) pte: Pte,
+    pub(crate) reads: WalkReads,
+}
+
 /// What an operating system keeps of a process: its page tables and its STLT.
 #[derive(Debug, Clone)]
 pub struct Process {
@@ -146,6 +155,11 @@ pub struct Machine {
     /// Lines that prefetchers fetched from memory since [`Machine::take_prefetched`].
     prefetched: Vec<u64>,
     fetch: Vec<u64>,
+    walk_log: WalkLog,
+    /// Walks of the translation prefetcher since [`Machine::take_walked_ahead`].
+    walked_ahead: Vec<WalkedAhead>,
+    /// Cycles that the kernel needed since [`Machine::take_kernel_cycles`].
+    pub(crate) kernel_cycles: u64,
     pub(crate) stlt: StltUnit,
     counts: AccessCounts,
     structure_caches: HitsAndMisses,
@@ -186,6 +200,9 @@ impl Machine {
             vldp: prefetch.vldp.map(|shape| Vldp::new(&shape)),
             prefetched: Vec::new(),
             fetch: Vec::new(),
+            walk_log: WalkLog::new(),
+            walked_ahead: Vec::new(),
+            kernel_cycles: 0,
             stlt: StltUnit::new(&profile.stlt),
             counts: AccessCounts::default(),
             structure_caches: HitsAndMisses::default(),
@@ -337,18 +354,26 @@ impl Machine {
     }
 
     pub(crate) fn walk(&mut self, address: u64, on_fault: OnFault) -> (Pte, WalkReads) {
-        let caches = &mut self.caches;
-        let walked = self
-            .process
-            .walker
-            .walk(address, on_fault, |entry| caches.access(entry >> LINE_SHIFT, Request::Walk));
+        let (caches, log) = (&mut self.caches, &mut self.walk_log);
+        let place = log.place();
+        let walked = self.process.walker.walk(address, on_fault, |entry| {
+            let line = entry >> LINE_SHIFT;
+            let level = caches.access(line, Request::Walk);
+            log.push(line, level);
+            level
+        });
         self.page_faults += u64::from(walked.faulted);
         *(if walked.shortened {
             &mut self.structure_caches.hits
         } else {
             &mut self.structure_caches.misses
         }) += 1;
-        (walked.pte, walked.reads)
+        (walked.pte, walked.reads.beginning_at(place))
+    }
+
+    /// The lines that a walk of the last instruction read, in their order, and which level had each.
+    pub(crate) fn lines_of(&self, walk: WalkReads) -> impl Iterator<Item = (u64, Level)> {
+        self.walk_log.of(walk)
     }
 
     fn count_walk(&mut self, fetch: bool, reads: WalkReads) {
@@ -376,13 +401,18 @@ impl Machine {
         let Some((distance, _)) = &mut self.distance else { return };
         for page in distance.missed(PageSize::Small.number(address)) {
             let wanted = page << PageSize::Small.shift();
-            let (pte, _) = self.walk(wanted, OnFault::GiveUp);
+            let (pte, reads) = self.walk(wanted, OnFault::GiveUp);
+            self.walked_ahead.push(WalkedAhead { pte, reads });
             if let Some((_, buffer)) = &mut self.distance
                 && pte.is_present()
             {
                 buffer.put(wanted, pte);
                 self.counts.translations_prefetched += 1;
             }
+        }
+        // As for lines: without a clock nobody takes them.
+        if self.walked_ahead.len() > 64 {
+            self.walked_ahead.drain(..32);
         }
     }
 
@@ -412,6 +442,16 @@ impl Machine {
         lines.append(&mut self.prefetched);
     }
 
+    /// The walks of the translation prefetcher since the last call, for a model that has a clock.
+    pub(crate) fn take_walked_ahead(&mut self, walks: &mut Vec<WalkedAhead>) {
+        walks.append(&mut self.walked_ahead);
+    }
+
+    /// Cycles that the kernel has worked since the last call, for a model that has a clock.
+    pub(crate) fn take_kernel_cycles(&mut self) -> u64 {
+        mem::take(&mut self.kernel_cycles)
+    }
+
     /// Pages that are mapped in `range` from now on are of this size, where they lie in it whole.
     pub fn use_pages(&mut self, range: Range<u64>, size: PageSize) {
         self.process.walker.table_mut().use_pages(range, size);
@@ -430,14 +470,28 @@ impl Machine {
     }
 
     /// Unmaps all pages that `range` touches, as `munmap` and `madvise(MADV_DONTNEED)` do, and as `mremap`
-    /// does with what it leaves. The TLBs, the STB and the IPB hear of it. The number of pages.
+    /// does with what it leaves. A larger page that lies in it only in part is split: its rest stays where it is,
+    /// in smaller pages. The TLBs, the STB and the IPB hear of it. The number of translations that were withdrawn;
+    /// that of a page that was split is one of them.
     pub fn unmap(&mut self, range: Range<u64>) -> u64 {
         let gone = self.process.walker.table_mut().unmap(range);
-        for &(address, size) in &gone {
+        self.withdraw(&gone)
+    }
+
+    /// Makes everybody ask the page table again for the pages that `range` touches, which stay where they are: as
+    /// `mprotect` does, whose new rights no old translation may outlive. The number of translations that were
+    /// withdrawn.
+    pub fn invalidate(&mut self, range: Range<u64>) -> u64 {
+        let pages = self.process.walker.table().pages(range);
+        self.withdraw(&pages)
+    }
+
+    fn withdraw(&mut self, gone: &[(u64, PageSize)]) -> u64 {
+        for &(address, size) in gone {
             self.forget_page(address, size);
         }
         self.process.walker.forget();
-        self.invalidate_for_stlt(&gone);
+        self.invalidate_for_stlt(gone);
         gone.len() as u64
     }
 

@@ -10,6 +10,7 @@
 //! physical address: those are what the walker reads through the caches. Mapping is on demand, by a policy
 //! that says which ranges are in which size of page; where a range already holds a table of smaller pages, a
 //! page that would need its slot falls back to the largest size that still fits, as an operating system does.
+//! A larger page of which a part is unmapped is split.
 
 use std::ops::Range;
 
@@ -161,13 +162,30 @@ impl PageTable {
         leaf.is_present().then_some(leaf)
     }
 
-    /// Unmaps every page that `range` touches, and says where each began and how large it was.
+    /// Unmaps every page that `range` touches, and says where each began and how large it was. Of a larger page
+    /// that lies in the range only in part, the rest stays where it is, in pages of the next size below (as Linux
+    /// does): the larger one's translation is gone all the same.
     pub fn unmap(&mut self, range: Range<u64>) -> Vec<(u64, PageSize)> {
         let mut gone = Vec::new();
         let mut address = range.start;
         while address < range.end {
-            let step = self.unmap_step(address, &mut gone);
-            match (address & !(step - 1)).checked_add(step) {
+            let (slot, span) = self.lowest(address);
+            let start = address & !(span - 1);
+            let leaf = Pte::from_bits(self.entries[slot]);
+            if leaf.is_present() {
+                let whole = range.start <= start && start.saturating_add(span) <= range.end;
+                let parted = if whole { None } else { self.split(slot, leaf) };
+                // The parts of a page that was withdrawn already need not be withdrawn once more.
+                let withdrawn = |&(base, size): &(u64, PageSize)| size.base(address) == base;
+                if !gone.last().is_some_and(withdrawn) {
+                    gone.push((start, leaf.size()));
+                }
+                if parted.is_some() {
+                    continue;
+                }
+                self.entries[slot] = 0;
+            }
+            match start.checked_add(span) {
                 Some(next) => address = next,
                 None => break,
             }
@@ -175,25 +193,50 @@ impl PageTable {
         gone
     }
 
-    /// Clears the leaf of `address`; the bytes that were dealt with.
-    fn unmap_step(&mut self, address: u64, gone: &mut Vec<(u64, PageSize)>) -> u64 {
-        let mut table = 0;
-        for level in (1..=self.levels).rev() {
+    /// Every page that `range` touches: where it begins, and how large it is.
+    #[must_use]
+    pub fn pages(&self, range: Range<u64>) -> Vec<(u64, PageSize)> {
+        let mut pages = Vec::new();
+        let mut address = range.start;
+        while address < range.end {
+            let (slot, span) = self.lowest(address);
+            let start = address & !(span - 1);
+            let leaf = Pte::from_bits(self.entries[slot]);
+            if leaf.is_present() {
+                pages.push((start, leaf.size()));
+            }
+            match start.checked_add(span) {
+                Some(next) => address = next,
+                None => break,
+            }
+        }
+        pages
+    }
+
+    /// The entry at which the walk for `address` ends, and the bytes that it spans.
+    fn lowest(&self, address: u64) -> (usize, u64) {
+        let (mut table, mut level) = (0, self.levels);
+        loop {
             let slot = self.slot(table, level, address);
             let entry = self.entries[slot];
-            let span = 1 << (12 + 9 * (level - 1));
-            if entry == 0 {
-                return span;
-            }
-            if entry & TABLE == 0 {
-                self.entries[slot] = 0;
-                let size = Pte::from_bits(entry).size();
-                gone.push((size.base(address), size));
-                return span;
+            if entry & TABLE == 0 || level == 1 {
+                return (slot, 1 << (12 + 9 * (level - 1)));
             }
             table = (entry >> 12) as usize;
+            level -= 1;
         }
-        PageSize::Small.bytes()
+    }
+
+    /// Makes pages of the next size below out of a larger one: the same bytes at the same place. Nothing, if there
+    /// is no smaller size.
+    fn split(&mut self, slot: usize, leaf: Pte) -> Option<()> {
+        let smaller = PageSize::ALL[(leaf.size() as usize).checked_sub(1)?];
+        let table = self.tables.len();
+        self.tables.push(self.frames.table());
+        let frames = (0..FANOUT as u64).map(|part| leaf.frame() + part * smaller.bytes());
+        self.entries.extend(frames.map(|frame| Pte::new(frame, smaller).bits()));
+        self.entries[slot] = (table as u64) << 12 | TABLE;
+        Some(())
     }
 }
 
@@ -248,10 +291,37 @@ mod tests {
         assert_eq!(table.unmap(0x1800..0x3000), [(0x1000, PageSize::Small), (0x2000, PageSize::Small)]);
         assert_eq!(table.entry(0x2000), None);
         assert!(table.entry(0x3000).is_some());
-        let gone = table.unmap(0..1 << 47);
-        assert_eq!(
-            gone,
-            [(0x3000, PageSize::Small), (0x4000_0000, PageSize::Large), (0x4020_0000, PageSize::Large)]
-        );
+        let rest =
+            [(0x3000, PageSize::Small), (0x4000_0000, PageSize::Large), (0x4020_0000, PageSize::Large)];
+        assert_eq!(table.pages(0..1 << 47), rest);
+        assert_eq!(table.pages(0x4000_1000..0x4000_2000), rest[1..2]);
+        assert_eq!(table.unmap(0..1 << 47), rest);
+        assert_eq!(table.pages(0..1 << 47), []);
+    }
+
+    #[test]
+    fn a_part_of_a_large_page_leaves_the_rest_where_it_is() {
+        for (size, base) in [(PageSize::Large, 0x4020_0000), (PageSize::Giant, 0x8000_0000_u64)] {
+            let mut table = PageTable::new(4, size, Frames::Random { seed: 3 }, 0);
+            let frame = table.map(base).frame();
+            let gone = table.unmap(base + 0x5000..base + 0x7000);
+            assert_eq!(gone, [(base, size)], "one translation is withdrawn");
+            for page in [0, 4, 7, 511] {
+                let address = base + (page << 12) + 0x123;
+                let entry = table.entry(address).expect("it was not unmapped");
+                assert_eq!(entry.translate(address), frame + (page << 12) + 0x123, "{size:?}, page {page}");
+                assert_eq!(entry.size(), PageSize::Small, "its neighbours are small now");
+            }
+            for page in [5, 6] {
+                assert_eq!(table.entry(base + (page << 12)), None, "{size:?}, page {page}");
+            }
+            if size == PageSize::Giant {
+                let far = table.entry(base + (7 << 21)).expect("it was not unmapped");
+                assert_eq!((far.size(), far.frame()), (PageSize::Large, frame + (7 << 21)));
+            }
+            // The whole goes as a whole, whatever it has become.
+            table.unmap(base..base + size.bytes());
+            assert_eq!(table.pages(0..1 << 47), []);
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crate::page::Pte;
 
 /// The buffer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranslationBuffer {
     /// Where the page begins, and its entry; the oldest first.
     entries: VecDeque<(u64, Pte)>,

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! With g levels in the guest and h in the host that is (g + 1)(h + 1) - 1 reads: 24 for four and four. A
-//! nested TLB, from the guest's physical pages to the host's, answers most of the host walks; a hit in the
+//! nested TLB, from the guest's physical addresses to the host's pages, answers most of the host walks; a hit in the
 //! guest's paging-structure cache skips whole columns. The TLB keeps the product of both translations, in the
 //! smaller of the two page sizes.
 //!
@@ -74,19 +74,38 @@ pub enum OnFault {
 
 /// How many entries of a walk each level of the caches served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WalkReads([u8; 4]);
+pub struct WalkReads {
+    served: [u8; 4],
+    /// Where the machine's log lists them.
+    place: u32,
+}
 
 impl WalkReads {
     /// Entries that `level` served.
     #[must_use]
     pub const fn from(self, level: Level) -> u32 {
-        self.0[level as usize] as u32
+        self.served[level as usize] as u32
     }
 
     /// All entries.
     #[must_use]
     pub const fn total(self) -> u32 {
-        self.0[0] as u32 + self.0[1] as u32 + self.0[2] as u32 + self.0[3] as u32
+        let [l1, l2, l3, memory] = self.served;
+        l1 as u32 + l2 as u32 + l3 as u32 + memory as u32
+    }
+
+    /// The same, and one more that `level` served.
+    pub(crate) const fn with(mut self, level: Level) -> WalkReads {
+        self.served[level as usize] += 1;
+        self
+    }
+
+    pub(crate) const fn beginning_at(self, place: u32) -> WalkReads {
+        WalkReads { place, ..self }
+    }
+
+    pub(crate) const fn place(self) -> u32 {
+        self.place
     }
 }
 
@@ -106,6 +125,7 @@ pub struct Walked {
 #[derive(Debug, Clone)]
 struct Host {
     table: PageTable,
+    pages: PageSize,
     tlb: Option<LruSets<Pte>>,
     structure_caches: StructureCaches,
 }
@@ -113,7 +133,8 @@ struct Host {
 impl Host {
     /// The host's translation of a guest-physical address.
     fn translate(&mut self, address: u64, read: &mut impl FnMut(u64)) -> Pte {
-        let page = PageSize::Small.number(address);
+        // All of the host's pages are of one size: an entry reaches as far as a page.
+        let page = self.pages.number(address);
         if let Some(pte) = self.tlb.as_mut().and_then(|tlb| tlb.get(page)) {
             return *pte;
         }
@@ -145,6 +166,7 @@ impl Walker {
     pub fn new(paging: &Paging, process: u8) -> Walker {
         let host = paging.nested.map(|nested| Host {
             table: PageTable::new(nested.levels, nested.pages, paging.frames, process),
+            pages: nested.pages,
             tlb: (nested.tlb_entries > 0).then(|| LruSets::new(1, nested.tlb_entries as usize)),
             structure_caches: StructureCaches::new(&nested.structure_caches),
         });
@@ -171,7 +193,7 @@ impl Walker {
     /// Walks for `address`. `read` is given the physical address of each entry and says which level had it.
     pub fn walk(&mut self, address: u64, on_fault: OnFault, mut read: impl FnMut(u64) -> Level) -> Walked {
         let mut reads = WalkReads::default();
-        let mut read = |entry: u64| reads.0[read(entry) as usize] += 1;
+        let mut read = |entry: u64| reads = reads.with(read(entry));
         let mut path = self.table.path(address);
         let faulted = !path.leaf.is_present() && on_fault == OnFault::Map;
         if faulted {
@@ -272,6 +294,23 @@ mod tests {
         let mut walker = Walker::new(&Paging { nested: Some(nested), ..paging() }, 0);
         assert_eq!(reads(&mut walker, 0x1000), 24);
         assert_eq!(reads(&mut walker, 0x1000), 4);
+    }
+
+    #[test]
+    fn an_entry_of_the_nested_tlb_reaches_as_far_as_the_hosts_page() {
+        // A hundred pages of the guest lie in as many small frames, all in one large page of the host's. Of 16
+        // entries, one is enough; with small pages they are pushed out by the next walks.
+        let walks = |pages| {
+            let structure_caches = StructureCacheShape::default();
+            let nested = NestedShape { levels: 4, pages, tlb_entries: 16, structure_caches };
+            let mut walker = Walker::new(&Paging { nested: Some(nested), ..paging() }, 0);
+            let mut round = || (0..100).map(|page| reads(&mut walker, page << 12)).collect::<Vec<_>>();
+            round();
+            round()
+        };
+        assert_eq!(walks(PageSize::Large), [4; 100], "the guest's own entries only");
+        // One host walk of four reads, for the page itself: the guest's tables are used all the time.
+        assert_eq!(walks(PageSize::Small), [8; 100]);
     }
 
     #[test]

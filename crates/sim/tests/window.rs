@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sim::stlt::{LoadVaOutcome, Variant};
 use sim::{
     AccessKind, BranchKind, BranchOutcome, Core, CoreStatistics, Frames, Inclusion, Instruction, Machine,
-    MemoryAccess, PageSize, Profile, Registers, Since,
+    MemoryAccess, PageSize, Profile, Registers, Since, TranslatedBy,
 };
 
 const CODE: u64 = 0x40_0000;
@@ -280,6 +280,71 @@ fn who_comes_second_to_a_page_waits_for_its_walk() {
 }
 
 #[test]
+fn who_comes_second_to_an_entry_of_the_page_table_waits_for_its_line() {
+    // Two loads whose pages share all tables but the last: four walkers walk for both at once, but the second's three
+    // upper entries are in lines that the first has asked memory for. A long chain behind the second load makes its end
+    // the end of everything.
+    let chain = 2000;
+    let run = |walkers| {
+        let mut profile = paper();
+        profile.paging.pages = PageSize::Small;
+        profile.memory.cycles_per_line = 1;
+        profile.core.walkers = walkers;
+        let mut core = core(&profile);
+        let counted = measure(&mut core, |core| {
+            for n in 0..2 {
+                let load = MemoryAccess::load((1 << 45) + n * (PageSize::Large.bytes() + 192), 8);
+                core.execute(&instruction(&[], &[n as u8], 0), &[load], None);
+            }
+            (0..chain).for_each(|_| core.execute(&instruction(&[1], &[1], 1), &[], None));
+        });
+        counted.cycles - chain
+    };
+    // The second walk's leaf is read when the first's is, and its data when the first's is: at the first walk's pace.
+    assert_about(run(4), 7 + 4 * 160 + 160, 8);
+    // One walker: the second walk begins when the first has ended, and its lines are there.
+    assert_about(run(1), 7 + 4 * 160 + 3 * 4 + 160 + 160, 8);
+}
+
+#[test]
+fn walks_for_translations_that_are_fetched_ahead_keep_the_walker_busy() {
+    let mut profile = paper();
+    profile.paging.pages = PageSize::Small;
+    profile.memory.cycles_per_line = 1;
+    profile.prefetch.distance = Some(Default::default());
+    let mut core = core(&profile);
+    // Pages at one distance, each with a table of its own: the prefetcher learns it without the clock.
+    let page = |n: u64| (1 << 45) + n * 2 * PageSize::Large.bytes();
+    let elsewhere = 1 << 46;
+    let machine = core.machine_mut();
+    for address in (0..8).map(page).chain([elsewhere]) {
+        machine.map(address);
+    }
+    machine.replay((0..5).map(|n| (page(n), AccessKind::Load)));
+    core.resume();
+    // What the machine says of the two accesses to come, and of the walk that the first one asks for.
+    let mut machine = core.machine().clone();
+    let before = machine.statistics();
+    assert_eq!(machine.access(page(5), AccessKind::Load).translated, TranslatedBy::PrefetchBuffer);
+    let counted = machine.statistics().since(&before);
+    assert_eq!((counted.accesses.data_walks, counted.accesses.translations_prefetched), (0, 1));
+    let ahead = 4 * counted.l1d.walk.hits
+        + 12 * counted.l2.walk.hits
+        + 40 * counted.l3.walk.hits
+        + 160 * counted.l3.walk.misses;
+    assert!(ahead >= 160, "its leaf is in memory: {ahead}");
+    let second = machine.access(elsewhere, AccessKind::Load);
+    // The second load is independent of the first, but there is one walker.
+    let chain = 2000;
+    let counted = measure(&mut core, |core| {
+        core.execute(&instruction(&[], &[2], 0), &[MemoryAccess::load(page(5), 8)], None);
+        core.execute(&instruction(&[], &[1], 0), &[MemoryAccess::load(elsewhere, 8)], None);
+        (0..chain).for_each(|_| core.execute(&instruction(&[1], &[1], 1), &[], None));
+    });
+    assert_about(counted.cycles - chain, ahead + u64::from(second.latency()), 8);
+}
+
+#[test]
 fn who_comes_second_to_a_line_of_the_second_cache_waits_for_it() {
     let mut core = core(&paper());
     // 64 KiB in the order of their lines, twice the first cache: each line comes from the second. The next line is known when
@@ -363,18 +428,81 @@ fn the_same_integer_waits_and_another_does_not() {
         core.machine_mut().load_va(8 << 12);
         drain(&mut core);
         let before = core.statistics().cycles;
-        core.insert_stlt(&instruction(&[], &[], 0), 7 << 12, record);
-        let inserted = core.statistics().cycles - before;
+        let inserted = core.insert_stlt(&instruction(&[], &[], 0), 7 << 12, record);
+        let retired = core.statistics().cycles - before;
         core.load_va(&instruction(&[], &[], 0), integer << 12);
-        (inserted, core.statistics().cycles - before)
+        (inserted.translation_cycles, retired, core.statistics().cycles - before)
     };
-    let (inserted, same) = cycles_of_load(7);
-    let (_, other) = cycles_of_load(8);
-    assert!(inserted > 4 + 3 + 7, "the walk is part of the instruction: {inserted}");
-    // Another integer's row is in the first cache, so the load is done before the insertion; the same one's
-    // waits for it.
-    assert_eq!(other, inserted);
-    assert!(same >= inserted + 6 + 3 + 4, "{same} after {inserted}");
+    let (translation, retired, same) = cycles_of_load(7);
+    let (_, _, other) = cycles_of_load(8);
+    assert!(translation > 7 + 4 * 4, "it walks: {translation}");
+    // The insertion is in its buffer when the STU has done its part; its walk is nobody's wait.
+    let (insert, load) = (4 + 3, 6 + 3);
+    assert_about(retired, insert, 1);
+    // Another integer's row is in the first cache; the same one's is loaded when it has been written.
+    assert_about(other, insert + load + 4, 2);
+    assert_about(same, insert + u64::from(translation) + 1 + load + 4, 3);
+}
+
+#[test]
+fn insertions_retire_early_until_their_buffer_is_full() {
+    // Records on pages that no TLB knows, and one walker.
+    let count = 40;
+    let run = |places: u32| {
+        let mut profile = paper();
+        profile.paging.pages = PageSize::Small;
+        profile.memory.cycles_per_line = 1;
+        profile.stlt.insertion_buffer = places;
+        let mut core = with_stlt(&profile, Variant::Full);
+        let record = |n: u64| DATA + (1 << 30) + n * PageSize::Large.bytes();
+        let machine = core.machine_mut();
+        for n in 0..count {
+            machine.access(record(n), AccessKind::Load);
+            machine.load_va(n << 12);
+        }
+        for page in 0..4000 {
+            machine.access(DATA + (1 << 35) + page * 4096, AccessKind::Load);
+        }
+        let mut translations = 0;
+        let counted = measure(&mut core, |core| {
+            for n in 0..count {
+                let inserted = core.insert_stlt(&instruction(&[], &[], 0), n << 12, record(n));
+                translations += u64::from(inserted.translation_cycles);
+            }
+        });
+        (counted.cycles, translations)
+    };
+    // With room for all, the STU's seven cycles each.
+    let (cycles, translations) = run(64);
+    assert_about(cycles, count * 7, 3);
+    assert!(translations > 2 * cycles, "{translations} cycles of walks, one after the other");
+    // With one place, each waits for the one before: its walk and its row.
+    let (cycles, translations) = run(1);
+    assert!(cycles > translations * 9 / 10, "{cycles} cycles for walks of {translations}");
+    let (some, _) = run(8);
+    assert!(some > count * 7 && some < cycles, "{some}");
+}
+
+#[test]
+fn the_kernel_s_scan_of_the_table_is_waited_for() {
+    let run = |rows: u64| {
+        let mut core = core(&paper());
+        core.machine_mut().stlt_alloc(rows, 4, Variant::Full).expect("a legal table");
+        let pages = DATA + (1 << 33)..DATA + (1 << 33) + 40 * PageSize::Giant.bytes();
+        for page in pages.clone().step_by(PageSize::Giant.bytes() as usize) {
+            core.machine_mut().access(page, AccessKind::Load);
+        }
+        measure(&mut core, |core| {
+            assert_eq!(core.unmap(pages), 40);
+            core.execute(&instruction(&[], &[], 1), &[], None);
+        })
+    };
+    // No row is in use: only the table's lines, one every 22 cycles of the channel.
+    for rows in [1 << 10, 1 << 14] {
+        let counted = run(rows);
+        assert_about(counted.cycles, rows / 4 * 22 + 1, 2);
+        assert_about(counted.stack.stlt, rows / 4 * 22, 2);
+    }
 }
 
 #[test]

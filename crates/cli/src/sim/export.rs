@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use sim_lab::configuration::Guest;
 use sim_lab::guest::Recorder;
-use sim_lab::run::load;
+use sim_lab::run::{load, warm_up};
 
 use super::run::Asked;
 use super::{Outcome, error};
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Err(error("only guests in this process are written as traces: leave --guest out"));
     }
     let (mut program, mut machine) = load(&configuration)?;
-    program.run(&mut machine, configuration.lengths.warm_up);
+    warm_up(&mut program, &mut machine, configuration.lengths);
     let path = &arguments.out;
     let said = |why: std::io::Error| error(format!("{}: {why}", path.display()));
     let file = BufWriter::new(File::create(path).map_err(said)?);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use lab::experiment::FOLDER as EXPERIMENTS;
 use sim::{Estimate, Window};
-use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
+use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::run::{Run, run as simulate};
 use sim_lab::store::Store;
@@ -17,7 +17,7 @@ use crate::lab::print;
 // What is run; `sim export` asks for the same. (No documentation: it would become the command's.)
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct Asked {
-    /// The program: redis, unordered_map, dense_hash_map, map or btree
+    /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or cache
     #[arg(long, value_name = "NAME", default_value = "unordered_map", value_parser = named::<Container>)]
     container: Container,
     /// How keys are looked up: alone, slb, stlt-sw, stlt-va, stlt, or known (nobody has to look)
@@ -47,9 +47,12 @@ pub(crate) struct Asked {
     /// The hash of the table in front: xxh3, xxh64, murmur, djb2 or sip
     #[arg(long, value_name = "NAME", default_value = "xxh3", value_parser = named::<Hash>)]
     hash: Hash,
-    /// Requests before anything is counted; four for each key if not given
+    /// Requests before anything is counted; eight for each key if not given, as in the STLT paper
     #[arg(long, value_name = "NUM")]
     warm_up: Option<u64>,
+    /// The last requests of the warm-up that caches and TLBs hear of; those before only warm the table in front
+    #[arg(long, value_name = "NUM", default_value_t = FUNCTIONAL)]
+    functional: u64,
     /// Windows that are measured
     #[arg(long, value_name = "NUM", default_value_t = 4)]
     windows: u32,
@@ -94,7 +97,8 @@ impl Asked {
         let table =
             Table { bytes: self.table_bytes.unwrap_or(usual.max(1 << 10)), ways: self.ways, hash: self.hash };
         let lengths = Lengths {
-            warm_up: self.warm_up.unwrap_or(u64::from(self.keys) * 4),
+            warm_up: self.warm_up.unwrap_or(u64::from(self.keys) * 8),
+            functional: self.functional,
             settle: 2_000,
             windows: self.windows,
             window: self.window,

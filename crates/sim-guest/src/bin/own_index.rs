@@ -1,18 +1,21 @@
 //! This project's own indexes as guests of the simulator: lookaside-own-index REQUESTS index=I variant=V records=N
-//! [rows=N] [ways=N] load=N functional=N detailed=N window=N windows=N
+//! [rows=N] [ways=N] [slb=BYTES] load=N functional=N detailed=N window=N windows=N
 //!
 //! | index | |
 //! |---|---|
 //! | `cuckoo` | the optimistic cuckoo table |
 //! | `art` | the adaptive radix tree |
 //! | `art-reorganised` | the same, its hottest paths moved together after the load |
+//! | `cache` | the cache, with room for everything: its values are in it, and read there |
 //!
-//! Variants are `alone`, `stlt` and `stlt-va`. Requests and phases are those of `crates/sim-qemu/guests/driver.hpp`; so are
+//! Variants are `alone`, `stlt` and `stlt-va`; of the cache, whose items may move, `alone` and `slb`, the lookaside buffer before
+//! its own index. Requests and phases are those of `crates/sim-qemu/guests/driver.hpp`; so are
 //! keys, of 24 bytes, and values, of 64. It ends with 0 if every GET found its record.
 
 use std::process::ExitCode;
 
 use art::{Reader, Tree};
+use cache::{Cache, Config as CacheConfig, Entry, Eviction, Session, Verb};
 use cuckoo::{Config, DefaultLayout, Entries, Location, Table};
 use sim_guest::{Hints, Phase, Variant, enter};
 use twox_hash::XxHash3_64;
@@ -56,6 +59,10 @@ fn hash(key: &[u8; KEY]) -> u64 {
 trait Index {
     fn insert(&mut self, number: u32) -> Result<(), String>;
     fn find(&mut self, key: &[u8; KEY], hash: u64) -> Option<u32>;
+    /// A key's value, added up: where it lies in the index itself, not in a record.
+    fn sum(&mut self, _key: &[u8; KEY]) -> Option<u64> {
+        None
+    }
     /// After the load.
     fn settle(&mut self) {}
 }
@@ -124,6 +131,33 @@ impl Index for Radix<'_> {
     }
 }
 
+struct Items<'r> {
+    records: &'r [Record],
+    session: Session,
+}
+
+impl Index for Items<'_> {
+    fn insert(&mut self, number: u32) -> Result<(), String> {
+        let record = &self.records[number as usize];
+        let value: Vec<u8> = record.value.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let stored = self.session.store(Verb::Set, Entry::new(&record.key), &value);
+        stored.map(drop).map_err(|error| format!("{error:?}"))
+    }
+
+    fn find(&mut self, _: &[u8; KEY], _: u64) -> Option<u32> {
+        None
+    }
+
+    fn sum(&mut self, key: &[u8; KEY]) -> Option<u64> {
+        let pinned = self.session.pin();
+        let hit = pinned.get(key)?;
+        let words = hit.pieces().flat_map(|piece| piece.chunks_exact(8));
+        Some(words.fold(0, |sum: u64, word| {
+            sum.wrapping_add(u64::from_le_bytes(word.try_into().unwrap_or_default()))
+        }))
+    }
+}
+
 struct Options {
     requests: Vec<u32>,
     names: Vec<(String, String)>,
@@ -157,6 +191,8 @@ impl Options {
 
 struct Run<'r, I> {
     index: I,
+    /// The index has the values, and there is no table in front but its own.
+    holds_values: bool,
     hints: Option<Hints<'r, Record>>,
     records: &'r [Record],
     inserted: u32,
@@ -183,6 +219,13 @@ impl<'r, I: Index> Run<'r, I> {
     }
 
     fn get(&mut self, key: &[u8; KEY]) {
+        if self.holds_values {
+            match self.index.sum(key) {
+                Some(sum) => self.sum = self.sum.wrapping_add(sum),
+                None => self.lost += 1,
+            }
+            return;
+        }
         let hash = hash(key);
         let hint = self.hints.as_ref().and_then(|hints| hints.get(hash));
         let record = match hint {
@@ -236,8 +279,11 @@ fn guest() -> Result<(), String> {
     let loaded = options.number("records", 0)?;
     let records: Vec<Record> =
         (0..loaded + sets).map(|number| Record { key: key(number), value: [number; 8] }).collect();
+    let is_cache = options.text("index") == Some("cache");
     let variant = match options.text("variant") {
         Some("alone") | None => None,
+        Some("slb") if is_cache => None,
+        Some(other) if is_cache => return Err(format!("variant={other}: a cache has alone and slb")),
         Some("stlt") => Some(Variant::Full),
         Some("stlt-va") => Some(Variant::VirtualOnly),
         Some(other) => return Err(format!("variant={other}: there are alone, stlt and stlt-va")),
@@ -263,10 +309,25 @@ fn guest() -> Result<(), String> {
             let index = Radix { records: &records, tree: &tree, reader, since: 0, reorganised };
             go(index, run(hints), &options)
         }
-        _ => Err("index= is cuckoo, art or art-reorganised".into()),
+        Some("cache") => {
+            let slb = options.text("variant") == Some("slb");
+            let config = CacheConfig {
+                eviction: Eviction::Never,
+                lookaside: if slb { options.number("slb", 1 << 24)? as usize } else { 0 },
+                ..CacheConfig::with_limit(records.len() * ITEM + ROOM)
+            };
+            let cache: Cache = Cache::new(config).map_err(|error| error.to_string())?;
+            let session = cache.session();
+            go(Items { records: &records, session }, run(hints), &options)
+        }
+        _ => Err("index= is cuckoo, art, art-reorganised or cache".into()),
     }
 }
 
+/// Bytes of an item and its place in the cache's index, at most.
+const ITEM: usize = 192;
+/// Bytes of pages that are not full.
+const ROOM: usize = 16 << 20;
 /// Lookups between two that the tree's access log notes.
 const SAMPLE_EVERY: u32 = 8;
 
@@ -275,7 +336,9 @@ fn go<'r>(
     (hints, records, requests): (Option<Hints<'r, Record>>, &'r [Record], std::slice::Iter<'r, u32>),
     options: &Options,
 ) -> Result<(), String> {
-    Run { index, hints, records, inserted: 0, requests, hits: 0, misses: 0, lost: 0, sum: 0 }.run(options)
+    let holds_values = options.text("index") == Some("cache");
+    Run { index, holds_values, hints, records, inserted: 0, requests, hits: 0, misses: 0, lost: 0, sum: 0 }
+        .run(options)
 }
 
 #[allow(clippy::print_stderr, reason = "a program tells whoever started it")]

@@ -6,7 +6,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `processor` | what executes a guest: a core, a machine without a clock, a trace |
+//! | `processor` | what executes a guest: a core, a machine without a clock, a trace, nobody |
 //! | `heap`, `records`, `keys` | where things lie, what they are |
 //! | `hash` | five hash functions |
 //! | `chained`, `open_addressing`, `red_black`, `b_tree`, `dictionary` | indexes |
@@ -45,7 +45,7 @@ pub use hash::Hash;
 pub use heap::{Heap, Order, Place};
 pub use keys::{Key, Keys};
 pub use open_addressing::OpenAddressing;
-pub use processor::{Pen, Processor, Recorder, Register};
+pub use processor::{Nobody, Pen, Processor, Recorder, Register};
 pub use program::{GuestError, Program, Shape};
 pub use records::{Form, Records};
 pub use red_black::RedBlackTree;
@@ -64,7 +64,7 @@ pub trait Lookup {
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32);
 }
 
-/// A program of the paper's Table II.
+/// A program of the paper's Table II, or one of this project's own indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Container {
     /// Chains: `unordered_map`.
@@ -82,10 +82,22 @@ pub enum Container {
     /// A server's dictionary and what stands around it: Redis.
     #[serde(rename = "redis")]
     Redis,
+    /// This project's optimistic cuckoo table; under QEMU only, as those that follow.
+    #[serde(rename = "cuckoo")]
+    Cuckoo,
+    /// Its adaptive radix tree.
+    #[serde(rename = "art")]
+    Art,
+    /// The same, its hottest paths moved together after the load.
+    #[serde(rename = "art-reorganised")]
+    ArtReorganised,
+    /// Its cache.
+    #[serde(rename = "cache")]
+    Cache,
 }
 
 impl Container {
-    /// All of them.
+    /// The paper's.
     pub const ALL: [Container; 5] = [
         Container::Redis,
         Container::UnorderedMap,
@@ -93,6 +105,9 @@ impl Container {
         Container::Map,
         Container::BTree,
     ];
+    /// Our own: compiled programs, which only QEMU runs.
+    pub const OWN: [Container; 4] =
+        [Container::Cuckoo, Container::Art, Container::ArtReorganised, Container::Cache];
 
     /// Its name.
     #[must_use]
@@ -103,6 +118,10 @@ impl Container {
             Container::Map => "map",
             Container::BTree => "btree",
             Container::Redis => "redis",
+            Container::Cuckoo => "cuckoo",
+            Container::Art => "art",
+            Container::ArtReorganised => "art-reorganised",
+            Container::Cache => "cache",
         }
     }
 }

@@ -5,7 +5,7 @@
 //! its branch. So the core sees chains of dependent misses, branches that cannot be predicted and lines of
 //! code, as it does of a real program, and nobody needs a compiler or an emulator.
 //!
-//! Without a clock only the accesses count; that is how caches are warmed.
+//! Without a clock only the accesses count; that is how caches are warmed. Where not even those do, [`Nobody`] executes.
 
 use std::io::Write;
 
@@ -30,7 +30,8 @@ pub trait Processor {
     /// Executes `loadVA`: the address of the integer's record, or 0.
     fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64;
 
-    /// Executes `insertSTLT`.
+    /// Executes `insertSTLT`. The record's page is there: it was written when the guest was loaded, which nobody executed,
+    /// and an index that has the keys itself may have found it without reading it since.
     fn insert_stlt(&mut self, instruction: &Instruction, integer: u64, address: u64);
 }
 
@@ -50,6 +51,7 @@ impl Processor for Core {
     }
 
     fn insert_stlt(&mut self, instruction: &Instruction, integer: u64, address: u64) {
+        self.machine_mut().map(address);
         Core::insert_stlt(self, instruction, integer, address);
     }
 }
@@ -73,8 +75,28 @@ impl Processor for Machine {
     }
 
     fn insert_stlt(&mut self, _: &Instruction, integer: u64, address: u64) {
+        self.map(address);
         Machine::insert_stlt(self, integer, address);
     }
+}
+
+/// Nothing comes of anything: for what a guest keeps of its own.
+#[derive(Debug)]
+pub struct Nobody;
+
+impl Processor for Nobody {
+    #[inline]
+    fn execute(&mut self, _: &Instruction, _: Option<MemoryAccess>, _: Option<BranchOutcome>) {}
+
+    fn has_clock(&self) -> bool {
+        false
+    }
+
+    fn load_va(&mut self, _: &Instruction, _: u64) -> u64 {
+        0
+    }
+
+    fn insert_stlt(&mut self, _: &Instruction, _: u64, _: u64) {}
 }
 
 /// Writes what is executed as a trace for ChampSim. That simulator has no STLT: `loadVA` and `insertSTLT` are
@@ -130,6 +152,7 @@ impl<W: Write> Processor for Recorder<W> {
     }
 
     fn insert_stlt(&mut self, _: &Instruction, integer: u64, address: u64) {
+        self.machine.map(address);
         self.machine.insert_stlt(integer, address);
     }
 }

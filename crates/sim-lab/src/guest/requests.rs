@@ -37,6 +37,15 @@ impl Distribution {
             Distribution::Uniform => "uniform",
         }
     }
+
+    /// Of so many requests, those that insert, on average.
+    #[must_use]
+    pub const fn inserts(self, requests: u64) -> u64 {
+        match self {
+            Distribution::Latest => requests / INSERTS,
+            Distribution::Zipf | Distribution::Uniform => 0,
+        }
+    }
 }
 
 /// A request.

@@ -35,6 +35,7 @@ fn shape(container: Container, variant: Variant) -> Shape {
         container,
         variant,
         keys: KEYS,
+        requests: 0,
         value_bytes: 64,
         distribution: Distribution::Uniform,
         hash: Hash::Xxh3,
@@ -144,6 +145,66 @@ fn uniform_requests_miss_the_stlt_as_balls_in_bins_say() {
 }
 
 #[test]
+fn a_hash_table_has_room_for_what_is_inserted() {
+    // Every twentieth of these requests inserts: at the end there are twice as many records, and chains are no longer than
+    // with as many buckets as that.
+    let requests = u64::from(KEYS) * 20;
+    let shape = Shape {
+        requests,
+        distribution: Distribution::Latest,
+        ..shape(Container::UnorderedMap, Variant::Alone)
+    };
+    let mut program = Program::new(shape).expect("legal");
+    let mut machine = Machine::new(&Profile::stlt_paper()).expect("a machine");
+    program.replay(&mut machine, requests);
+    let records = program.records().count();
+    assert!(records.abs_diff(2 * KEYS) < KEYS / 20, "{records} records");
+    let mut counting = Counting::default();
+    for record in 0..records {
+        program.get(&mut Pen::new(&mut counting), record);
+    }
+    let compared = counting.executed[&(CODE_INDEX + 128)] as f64 / f64::from(records);
+    assert!((1.45..1.55).contains(&compared), "{compared} nodes a lookup");
+}
+
+#[test]
+fn a_replayed_table_is_a_simulated_one() {
+    // One program executes its requests, the other has them replayed. Frames are those of identity, because who
+    // touches a page first is another with each.
+    let mut profile = Profile::stlt_paper();
+    profile.paging.frames = sim::Frames::Identity;
+    for variant in [Variant::Slb, Variant::StltSw, Variant::StltVa, Variant::Stlt] {
+        for (container, distribution) in [
+            (Container::UnorderedMap, Distribution::Uniform),
+            (Container::Redis, Distribution::Zipf),
+            (Container::BTree, Distribution::Latest),
+        ] {
+            let shape = Shape { distribution, slb_bytes: 1 << 17, ..shape(container, variant) };
+            let mut program = Program::new(shape).expect("legal");
+            let mut replayed = program.clone();
+            let mut machines = [(); 2].map(|()| Machine::new(&profile).expect("a machine"));
+            let [machine, other] = &mut machines;
+            if let Some(variant) = variant.stlt() {
+                machine.stlt_alloc(1 << 13, 4, variant).expect("a table");
+                other.stlt_alloc(1 << 13, 4, variant).expect("a table");
+            }
+            program.run(machine, 60_000);
+            replayed.replay(other, 60_000);
+            let counts = program.fast_path();
+            assert_eq!(counts, replayed.fast_path(), "{container:?} {variant:?}");
+            assert!(counts.hits > 5_000 && counts.misses > 500, "{container:?} {variant:?} {counts:?}");
+            assert!(machine.stlt() == other.stlt(), "{container:?} {variant:?}: every row");
+            assert_eq!(machine.statistics().stlt, other.statistics().stlt);
+            // What comes afterwards is the same, too: an SLB's rows are its own.
+            program.run(machine, 5_000);
+            replayed.run(other, 5_000);
+            assert_eq!(program.fast_path(), replayed.fast_path(), "{container:?} {variant:?}");
+            assert_eq!(program.records().count(), replayed.records().count());
+        }
+    }
+}
+
+#[test]
 fn every_program_finds_every_record_by_every_way() {
     for container in Container::ALL {
         for variant in
@@ -220,4 +281,7 @@ fn impossible_guests_are_refused() {
     let sound = shape(Container::Map, Variant::Alone);
     assert_eq!(refused(Shape { keys: 1, ..sound }), GuestError::Keys(1));
     assert_eq!(refused(Shape { value_bytes: 5_000, ..sound }), GuestError::ValueBytes(5_000));
+    for container in Container::OWN {
+        assert_eq!(refused(Shape { container, ..sound }), GuestError::Compiled(container.name()));
+    }
 }

@@ -7,13 +7,16 @@
 //!         -> nobody had it: the same, and then memory's channel and latency
 //! ```
 //!
-//! The machine puts a line into the caches at once, and a translation into the TLBs; the lists of what is on its way keep
-//! the time honest for whoever comes second (a secondary miss): to a line, from whichever level it comes, and to a page that
-//! is being walked for. Lines written back and lines prefetched take their turn on the channel; nobody waits for those.
+//! The machine puts a line into the caches at once, and a translation into the TLBs; what is on its way (module `coming`)
+//! keeps the time honest for whoever comes second (a secondary miss): to a line, from whichever level it comes, and to a page
+//! that is being walked for. The entries that a walk reads are lines like any other: who comes second to one, another walk
+//! or a load, waits for it. Lines written back and lines prefetched take their turn on the channel, and walks for
+//! translations that are fetched ahead theirs at the walker; nobody waits for those until they are asked for.
 
+use super::coming::Coming;
 use crate::cache::Level;
 use crate::dram::Dram;
-use crate::machine::{Access, Machine, TranslatedBy};
+use crate::machine::{Access, Machine, TranslatedBy, WalkedAhead};
 use crate::profile::Profile;
 use crate::reservations::{Cycle, Reservations};
 use crate::walker::WalkReads;
@@ -25,32 +28,6 @@ pub(super) struct Timed {
     pub(super) translated: Cycle,
     /// The data is there.
     pub(super) done: Cycle,
-}
-
-/// What is not there yet, and when it will be.
-#[derive(Debug, Clone, Default)]
-struct Coming {
-    arrivals: Vec<(u64, Cycle)>,
-    /// The last of those.
-    last: Cycle,
-}
-
-impl Coming {
-    /// It will be there at `arrival`. Nobody will ask for times before `now`.
-    fn expect(&mut self, what: u64, now: Cycle, arrival: Cycle) {
-        self.arrivals.retain(|&(other, arrival)| arrival > now && other != what);
-        self.arrivals.push((what, arrival));
-        self.last = self.last.max(arrival);
-    }
-
-    /// `done`, or when it arrives if that is later.
-    #[inline]
-    fn arrived(&self, what: u64, done: Cycle) -> Cycle {
-        if self.last <= done {
-            return done;
-        }
-        self.arrivals.iter().find(|coming| coming.0 == what).map_or(done, |&(_, arrival)| arrival.max(done))
-    }
 }
 
 /// The clock of everything behind the core.
@@ -69,6 +46,8 @@ pub(super) struct MemoryClock {
     written: u64,
     prefetched: Vec<u64>,
     prefetches: bool,
+    walked_ahead: Vec<WalkedAhead>,
+    walks_ahead: bool,
 }
 
 impl MemoryClock {
@@ -77,14 +56,16 @@ impl MemoryClock {
             misses: Reservations::new(profile.core.misses),
             walkers: Reservations::new(profile.core.walkers),
             dram: Dram::new(&profile.memory),
-            lines: Coming::default(),
-            pages: Coming::default(),
+            lines: Coming::new(profile.core.window),
+            pages: Coming::new(profile.core.window),
             page_bits: profile.paging.pages.bytes().trailing_zeros(),
             level: Level::ALL.map(|level| profile.latency(level).into()),
             memory: profile.memory.latency.into(),
             written: 0,
             prefetched: Vec::new(),
             prefetches: profile.prefetch.stride.is_some() || profile.prefetch.vldp.is_some(),
+            walked_ahead: Vec::new(),
+            walks_ahead: profile.prefetch.distance.is_some(),
         }
     }
 
@@ -93,6 +74,9 @@ impl MemoryClock {
         self.written = machine.caches.memory().writes;
         machine.take_prefetched(&mut self.prefetched);
         self.prefetched.clear();
+        machine.take_walked_ahead(&mut self.walked_ahead);
+        self.walked_ahead.clear();
+        machine.take_kernel_cycles();
     }
 
     /// When an access that is asked for at `at` is done. Nobody will ask for times before `now`.
@@ -105,9 +89,14 @@ impl MemoryClock {
                 self.pages.expect(page, now, own);
                 own
             }
-            TranslatedBy::FirstTlb | TranslatedBy::SecondTlb => self.pages.arrived(page, own),
-            _ => own,
+            TranslatedBy::FirstTlb | TranslatedBy::SecondTlb | TranslatedBy::PrefetchBuffer => {
+                self.pages.arrived(page, own)
+            }
+            TranslatedBy::Stb | TranslatedBy::Nobody => own,
         };
+        if self.walks_ahead {
+            self.walk_ahead(machine, now, translated);
+        }
         if access.level == Level::L1 {
             let done = translated + Cycle::from(access.cache_cycles);
             return Timed { translated, done: self.lines.arrived(access.line(), done) };
@@ -134,20 +123,44 @@ impl MemoryClock {
         now: Cycle,
         at: Cycle,
     ) -> Cycle {
-        if walk == WalkReads::default() {
+        if walk.total() == 0 {
             return at + Cycle::from(cycles);
         }
         let walking = Cycle::from(machine.walk_cycles(walk));
-        let missed = at + Cycle::from(cycles) - walking;
-        let begins = self.walkers.earliest(now, missed, walking);
-        let mut end = begins + walking;
-        // Its reads of memory queue for the channel as others do. The last entries are those that memory has.
-        for left in (1..=Cycle::from(walk.from(Level::Memory))).rev() {
-            let asks = end - left * self.memory;
-            end += self.dram.read(asks) - asks - self.memory;
+        self.walk(walk, machine, now, at + Cycle::from(cycles) - walking)
+    }
+
+    /// When a walk that is asked for at `at` ends. Its reads depend on each other.
+    fn walk(&mut self, walk: WalkReads, machine: &Machine, now: Cycle, at: Cycle) -> Cycle {
+        let walking = Cycle::from(machine.walk_cycles(walk));
+        let begins = self.walkers.earliest(now, at, walking);
+        let mut end = begins;
+        for (line, level) in machine.lines_of(walk) {
+            let done = end + self.level[level as usize];
+            end = match level {
+                Level::Memory => self.dram.read(done - self.memory),
+                _ => self.lines.arrived(line, done),
+            };
+            if level != Level::L1 {
+                self.lines.expect(line, now, end);
+            }
         }
         self.walkers.take(begins, end);
         end
+    }
+
+    /// The walks of the translation prefetcher, which follow the access that caused them.
+    #[cold]
+    fn walk_ahead(&mut self, machine: &mut Machine, now: Cycle, at: Cycle) {
+        machine.take_walked_ahead(&mut self.walked_ahead);
+        for place in 0..self.walked_ahead.len() {
+            let WalkedAhead { pte, reads } = self.walked_ahead[place];
+            let end = self.walk(reads, machine, now, at);
+            if pte.is_present() {
+                self.pages.expect(pte.frame() >> self.page_bits, now, end);
+            }
+        }
+        self.walked_ahead.clear();
     }
 
     fn miss(&mut self, access: &Access, now: Cycle, at: Cycle) -> Cycle {

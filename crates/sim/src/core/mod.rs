@@ -29,8 +29,11 @@
 //! Rejected: an event queue. It costs ten times as much per instruction and answers questions (which port,
 //! which bank) whose parameters nobody published for the machines at hand.
 
+mod coming;
 mod memory_clock;
 mod stlt_clock;
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -143,7 +146,7 @@ pub struct CycleStack {
     pub l3: u64,
     /// Lines from memory.
     pub memory: u64,
-    /// `loadVA` and `insertSTLT`.
+    /// `loadVA` and `insertSTLT`, and the kernel when it brings the table up to date.
     pub stlt: u64,
 }
 
@@ -208,6 +211,7 @@ pub struct BlockId(usize);
 enum Late {
     Fetch,
     Branch,
+    Kernel,
 }
 
 /// An instruction that has been dispatched.
@@ -329,8 +333,31 @@ impl Core {
         &mut self.machine
     }
 
-    /// Goes on after a time in which the machine was used without the clock: what it then wrote back and prefetched
-    /// is done.
+    /// [`Machine::unmap`], on the clock: if the kernel must bring the STLT up to date, the program goes on when that
+    /// is done. (The system call itself and its other work are not simulated.)
+    pub fn unmap(&mut self, range: Range<u64>) -> u64 {
+        let withdrawn = self.machine.unmap(range);
+        self.wait_for_kernel();
+        withdrawn
+    }
+
+    /// [`Machine::invalidate`], on the clock, as [`Core::unmap`].
+    pub fn invalidate(&mut self, range: Range<u64>) -> u64 {
+        let withdrawn = self.machine.invalidate(range);
+        self.wait_for_kernel();
+        withdrawn
+    }
+
+    /// The kernel begins when all before it has retired; the program is fetched anew afterwards.
+    fn wait_for_kernel(&mut self) {
+        let cycles = self.machine.take_kernel_cycles();
+        if cycles > 0 {
+            self.front_end = (self.front_end.0.max(self.retire.0) + cycles, Late::Kernel);
+        }
+    }
+
+    /// Goes on after a time in which the machine was used without the clock: what it then wrote back, prefetched and
+    /// did in the kernel is done.
     pub fn resume(&mut self) {
         self.clock.forget_untimed(&mut self.machine);
     }
@@ -507,6 +534,7 @@ impl Core {
         match entered.late {
             Some(Late::Fetch) => pay(&mut stack.fetch, entered.dispatch.saturating_sub(before)),
             Some(Late::Branch) => pay(&mut stack.branch, entered.dispatch.saturating_sub(before)),
+            Some(Late::Kernel) => pay(&mut stack.stlt, entered.dispatch.saturating_sub(before)),
             None => {}
         }
         pay(&mut stack.stlt, waited.stlt);

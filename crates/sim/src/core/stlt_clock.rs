@@ -3,9 +3,13 @@
 //! ```text
 //!   loadVA:      integer ready, and no STLT instruction with the same integer still to be performed
 //!                -> the STU for its cycles (one unit, pipelined with memory) -> the set's lines -> the address
-//!   insertSTLT:  the same; the STU -> the address's translation: then it retires, into the insertion buffer
-//!                -> the set's lines, the row written: performed, and the buffer's entry is free
+//!   insertSTLT:  the same; the STU -> a place in the insertion buffer: then it retires
+//!                -> the address's translation and the set's lines -> the row written: performed, the place is free
 //! ```
+//!
+//! The insertion buffer holds outstanding stores: the row's place and the address are in it before the simplified walker is
+//! asked (Figure 9). So the walk delays neither the instruction nor those behind it, unless the buffer is full; and it may,
+//! because that walker never faults. Where it finds nothing, the place is free as soon as it has ended.
 //!
 //! Instructions with different integers overlap freely; the order with the program's own loads and stores is
 //! that of the registers, because it is only the record's address that counts.
@@ -80,12 +84,13 @@ impl Core {
         let start = self.in_order(integer, entered.start, now);
         let unit = Cycle::from(inserted.unit_cycles);
         let begins = self.stu.reserve(now, start, unit) + unit;
-        let translated =
-            self.clock.translate(inserted.walk, inserted.translation_cycles, &self.machine, now, begins);
         let held = Cycle::from(inserted.latency - inserted.unit_cycles);
-        let buffered = self.insertion_buffer.earliest(now, translated, held.max(1));
-        let performed = self.time_reads(&inserted.accesses, now, buffered) + 1;
+        let buffered = self.insertion_buffer.earliest(now, begins, held.max(1));
+        let translated =
+            self.clock.translate(inserted.walk, inserted.translation_cycles, &self.machine, now, buffered);
+        let mut performed = translated.max(self.time_reads(&inserted.accesses, now, buffered));
         if let Some(write) = &inserted.accesses.write {
+            performed += 1;
             self.clock.time(&mut self.machine, write, now, performed);
         }
         self.insertion_buffer.take(buffered, performed);

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 /// The buffer: fully associative, first in, first out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPageBuffer {
     pages: VecDeque<u64>,
     capacity: usize,

@@ -11,6 +11,7 @@
 //! | `table` | rows, sets, sub-integers, probabilistic counters, replacement |
 //! | `ipb` | pages whose translation was withdrawn lately |
 //! | `unit` | the two instructions and the system calls, on a [`Machine`](crate::Machine) |
+//! | `replay` | what a long warm-up leaves in the table, quickly |
 //! | `monitor` | switching it off where it does not pay |
 //!
 //! # Where the paper leaves room
@@ -25,11 +26,17 @@
 //! * A page that is mapped again stays in the IPB until that overflows, and its records are answered with 0
 //!   however often they are inserted. One invalidated page of 2 MiB so switches off 512 times as many records
 //!   as one of 4 KiB.
+//! * `insertSTLT` takes its place in the insertion buffer before its walk begins, and retires then: the buffer holds
+//!   outstanding stores (section III-D2), and nobody waits for a hint. In its evaluation the paper charged the
+//!   walk to the instruction, as an upper bound.
+//! * Bringing the table up to date when the IPB is full is called more expensive, without a number. Here it
+//!   is a scan of the whole table by the kernel.
 //! * An entry of the IPB holds a page number; for a large page it is compared in the size that the row's own
 //!   entry gives.
 
 mod ipb;
 mod monitor;
+mod replay;
 mod table;
 mod unit;
 

@@ -136,8 +136,8 @@ pub enum Inserted {
     Evicted,
 }
 
-/// An STLT.
-#[derive(Debug, Clone)]
+/// An STLT. Two are equal if every row is, and the draws to come are.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     rows: Vec<Row>,
     ways: usize,
@@ -246,12 +246,13 @@ impl Table {
         Some(self.base + place as u64 * ROW_BYTES)
     }
 
-    /// Brings the translations up to date: `current` is asked for every row in use and says what its entry is
-    /// to be; with [`Pte::NONE`] the row is freed. The number of rows that changed.
-    pub fn scrub(&mut self, mut current: impl FnMut(&Row) -> Pte) -> u64 {
+    /// Brings the translations up to date: `current` is asked for every row in use, is told where it lies, and says
+    /// what its entry is to be; with [`Pte::NONE`] the row is freed. The number of rows that changed.
+    pub fn scrub(&mut self, mut current: impl FnMut(u64, &Row) -> Pte) -> u64 {
         let mut changed = 0;
-        for row in self.rows.iter_mut().filter(|row| row.address() != 0) {
-            let pte = current(row);
+        let places = (self.base..).step_by(ROW_BYTES as usize);
+        for (place, row) in places.zip(&mut self.rows).filter(|(_, row)| row.address() != 0) {
+            let pte = current(place, row);
             if pte != row.pte {
                 changed += 1;
                 *row = if pte.is_present() { Row { pte, ..*row } } else { Row::FREE };

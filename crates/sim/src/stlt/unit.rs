@@ -20,13 +20,13 @@
 //!
 //! The kernel's side: an invalidated page goes into the IPB and into the process's array. When there is no
 //! room, or more pages go at once than would fit, rows whose page is concerned get their current entry or are
-//! freed, and array and buffer begin anew. `STLTresize` clears the table.
+//! freed, and array and buffer begin anew; the kernel's time for it is counted. `STLTresize` clears the table.
 
 use serde::{Deserialize, Serialize};
 
 use super::ipb::InvalidPageBuffer;
 use super::table::{ADDRESS_BITS, Found, Inserted, ROW_BYTES, Table, TableError, Variant};
-use crate::cache::LINE_SHIFT;
+use crate::cache::{LINE_SHIFT, Level, Request};
 use crate::frames::process_base;
 use crate::machine::{Access, AccessKind, Machine, TranslatedBy};
 use crate::page::{PageSize, Pte};
@@ -337,37 +337,68 @@ impl Machine {
         }
         // Behind a host with smaller pages, a row's entry translates only a part of the guest's page.
         let host = self.profile.paging.nested.map_or(PageSize::Giant, |nested| nested.pages);
-        let part = |size: PageSize| size.min(host).bytes();
+        let part = move |size: PageSize| size.min(host).bytes();
         let parts: u64 = gone.iter().map(|&(_, size)| size.bytes() / part(size)).sum();
+        let all =
+            || gone.iter().flat_map(|&(base, size)| (base..base + size.bytes()).step_by(part(size) as usize));
         if parts > self.stlt.ipb.capacity() as u64 {
-            self.overflow();
+            self.overflow(all().collect());
             return;
         }
-        for &(base, size) in gone {
-            for page in (base..base + size.bytes()).step_by(part(size) as usize) {
-                if self.stlt.ipb.is_full() && !self.stlt.ipb.contains(page) {
-                    self.overflow();
-                }
-                self.stlt.counts.invalidations += 1;
-                if !self.stlt.ipb.contains(page) {
-                    self.process.invalidated.push(page);
-                    self.stlt.ipb.insert(page);
-                }
+        for page in all() {
+            if self.stlt.ipb.is_full() && !self.stlt.ipb.contains(page) {
+                self.overflow(all().collect());
+            }
+            self.stlt.counts.invalidations += 1;
+            if !self.stlt.ipb.contains(page) {
+                self.process.invalidated.push(page);
+                self.stlt.ipb.insert(page);
             }
         }
     }
 
-    /// Brings every row up to date with the page table, and clears the IPB and the process's array.
-    fn overflow(&mut self) {
+    /// Brings the rows of the pages that the process's array names, and of `gone`, up to date with the page table;
+    /// clears the array and the IPB.
+    ///
+    /// What it costs, the paper does not say, nor how the rows are found: nothing leads from a page to its rows, so
+    /// here the kernel reads the whole table. It does so as fast as memory's channel gives lines, a row a cycle at
+    /// best, through the caches, which lose what the program had there; for each row that is concerned it walks the
+    /// page table, one read after the other, and writes the row.
+    fn overflow(&mut self, gone: Vec<u64>) {
         self.stlt.counts.overflows += 1;
-        let walker = &mut self.process.walker;
-        if let Some(table) = &mut self.process.table {
-            // The kernel's own reads are not the program's time, nor in its caches.
-            self.stlt.counts.scrubbed += table
-                .scrub(|row| walker.walk(row.address(), OnFault::GiveUp, |_| crate::cache::Level::L1).pte);
-        }
-        self.process.invalidated.clear();
+        let mut concerned = gone;
+        concerned.append(&mut self.process.invalidated);
+        concerned.sort_unstable();
         self.stlt.ipb.clear();
+        let Some(mut table) = self.process.table.take() else { return };
+        let rows_of_line = (1 << LINE_SHIFT) / ROW_BYTES;
+        let (first, lines) = (table.set_address(0) >> LINE_SHIFT, table.rows().div_ceil(rows_of_line));
+        let channel = u64::from(self.profile.memory.cycles_per_line);
+        for line in first..first + lines {
+            let level = self.caches.access(line, Request::Load);
+            let transfer = if level == Level::Memory { channel } else { 0 };
+            self.kernel_cycles += transfer.max(rows_of_line);
+        }
+        let mut walks = 0;
+        let (walker, caches) = (&mut self.process.walker, &mut self.caches);
+        let latencies = self.latencies.level;
+        let scrubbed = table.scrub(|place, row| {
+            if concerned.binary_search(&row.pte().size().base(row.address())).is_err() {
+                return row.pte();
+            }
+            let walked = walker.walk(row.address(), OnFault::GiveUp, |entry| {
+                let level = caches.access(entry >> LINE_SHIFT, Request::Load);
+                walks += u64::from(latencies[level as usize]);
+                level
+            });
+            if walked.pte != row.pte() {
+                caches.access(place >> LINE_SHIFT, Request::Store);
+            }
+            walked.pte
+        });
+        self.kernel_cycles += walks;
+        self.stlt.counts.scrubbed += scrubbed;
+        self.process.table = Some(table);
     }
 }
 
@@ -483,6 +514,69 @@ mod tests {
             assert_eq!(machine.load_va(n << 12).outcome, LoadVaOutcome::Absent, "{n}");
         }
         assert_eq!(machine.load_va(33 << 12).outcome, LoadVaOutcome::Hit);
+    }
+
+    #[test]
+    fn bringing_the_table_up_to_date_takes_the_kernel_time() {
+        let mut machine = machine(4, Variant::Full);
+        machine.access(RECORD, AccessKind::Load);
+        machine.insert_stlt(5, RECORD);
+        machine.unmap(RECORD..RECORD + 1);
+        assert_eq!(machine.take_kernel_cycles(), 0, "there is room in the buffer");
+        let pages = 0x9000_0000..0x9000_0000 + 40 * 4096;
+        for page in pages.clone().step_by(4096) {
+            machine.access(page, AccessKind::Load);
+        }
+        machine.unmap(pages);
+        // A table of 1 MiB, of which a line is in the caches: the others come over the channel, 22 cycles each. One row
+        // is concerned: a walk of four entries, wherever the scan has left them.
+        let lines = (1 << 16) / 4;
+        let scan = (lines - 1) * 22 + 4;
+        let taken = machine.take_kernel_cycles();
+        assert!((scan + 4 * 4..=scan + 4 * 160).contains(&taken), "{taken} cycles for {lines} lines");
+        let counts = machine.statistics().stlt;
+        assert_eq!((counts.overflows, counts.scrubbed), (1, 1));
+        assert_eq!(machine.stlt().map(Table::used), Some(0));
+    }
+
+    #[test]
+    fn a_part_of_a_large_page_is_withdrawn_whole_and_its_rest_stays() {
+        let mut profile = Profile::stlt_paper();
+        profile.paging.pages = PageSize::Large;
+        let mut machine = Machine::new(&profile).expect("a legal profile");
+        machine.stlt_alloc(1 << 10, 4, Variant::Full).expect("a legal table");
+        let base = 0x4000_0000;
+        let record = base + 0x10_0040;
+        let before = machine.access(record, AccessKind::Load).physical;
+        machine.insert_stlt(5, record);
+        assert_eq!(machine.unmap(base..base + 0x1000), 1);
+        // The row's translation was that of the large page: nobody may use it, though the bytes are where they were.
+        assert_eq!(machine.load_va(5).outcome, LoadVaOutcome::Invalid);
+        let access = machine.access(record, AccessKind::Load);
+        assert_eq!((access.translated, access.physical), (TranslatedBy::Walk, before));
+        machine.insert_stlt(5, record);
+        assert_eq!(machine.load_va(5).outcome, LoadVaOutcome::Hit, "of a small page now");
+        assert_eq!(machine.entry(base), None);
+        assert_eq!(machine.statistics().page_faults, 1);
+    }
+
+    #[test]
+    fn new_rights_withdraw_a_translation_and_leave_the_page() {
+        let mut machine = machine(4, Variant::Full);
+        let before = machine.access(RECORD, AccessKind::Load).physical;
+        machine.insert_stlt(5, RECORD);
+        assert_eq!(machine.invalidate(RECORD - 0x40..RECORD + 1), 1);
+        assert_eq!(machine.load_va(5).outcome, LoadVaOutcome::Invalid);
+        let access = machine.access(RECORD, AccessKind::Load);
+        assert_eq!((access.translated, access.physical), (TranslatedBy::Walk, before));
+        // The table is brought up to date: the row's entry is still right.
+        for page in 1..=32_u64 {
+            machine.access(RECORD + page * 4096, AccessKind::Load);
+        }
+        machine.invalidate(RECORD + 4096..RECORD + 33 * 4096);
+        assert_eq!(machine.load_va(5).outcome, LoadVaOutcome::Hit);
+        let counts = machine.statistics().stlt;
+        assert_eq!((counts.overflows, counts.scrubbed), (1, 0));
     }
 
     #[test]
