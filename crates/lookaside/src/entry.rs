@@ -203,11 +203,12 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// `reclaim` frees by the default collector; and nobody makes another handle of this one.
     pub(crate) unsafe fn forgotten(&self, hash: u64, reclaim: &Arc<impl Reclaim>) {
         let entry = self.entry();
-        // Another map's or another hash's: that table may still have it. Relaxed: whoever else had a handle did nothing to
-        // the entry but to read it; and is none but this, no one is there to change the number.
+        // Another map's or another hash's: that table may still have it. acquire pairs with the release in `drop`: what was
+        // done through other handles, to a value with a lock in it, say, is done before it dies. The store below would
+        // otherwise come between that release and the last drop. If there is no handle but this, nobody else changes the number.
         if entry.hash == hash
             && std::ptr::addr_eq(Arc::as_ptr(&entry.reclaim), Arc::as_ptr(reclaim))
-            && entry.handles.load(Ordering::Relaxed) == 1
+            && entry.handles.load(Ordering::Acquire) == 1
         {
             entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
         }
@@ -235,7 +236,8 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             // SAFETY: made by `Handle::new` from a box of this type; the caller promises that it is the last to know of it.
             drop(unsafe { Box::from_raw(entry) });
         }
-        // release pairs with the fence below: what other handles did to the entry is done before it dies.
+        // release pairs with the fence below, and with the load in `forgotten`: what other handles did to the entry is done
+        // before it dies.
         let before = self.entry().handles.fetch_sub(1, Ordering::Release);
         if before & !FORGOTTEN > 1 {
             return;

@@ -185,10 +185,8 @@ impl PageTable {
                 }
                 self.entries[slot] = 0;
             }
-            match start.checked_add(span) {
-                Some(next) => address = next,
-                None => break,
-            }
+            // Behind the last page there is nothing, and no range goes on.
+            address = start.saturating_add(span);
         }
         gone
     }
@@ -205,10 +203,8 @@ impl PageTable {
             if leaf.is_present() {
                 pages.push((start, leaf.size()));
             }
-            match start.checked_add(span) {
-                Some(next) => address = next,
-                None => break,
-            }
+            // Behind the last page there is nothing, and no range goes on.
+            address = start.saturating_add(span);
         }
         pages
     }

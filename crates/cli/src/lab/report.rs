@@ -87,6 +87,7 @@ fn below(folder: &Path) -> Result<Vec<Definition>, ExperimentError> {
         .collect())
 }
 
+/// Writes the page of what was found.
 fn write_page(path: &Path, found: &[(&Definition, Results)]) -> Result<(), ExperimentError> {
     let reports =
         found.iter().map(|(definition, results)| Ok((*definition, Report::of(definition, results)?)));
