@@ -239,7 +239,8 @@ impl<T: Table> Buffer<T> {
         Stripes::stripe_of(hash)
     }
 
-    /// Lets the monitor watch, or not: if not, the table is always used.
+    /// Lets the monitor watch, or not: if not, the table is always used. A thread takes note when it refreshes its visit, or after
+    /// 1024 lookups at most.
     pub fn monitor(&self, watching: bool) {
         self.monitor.watch(watching);
     }

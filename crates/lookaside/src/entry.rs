@@ -43,6 +43,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
+use crossbeam_epoch::Guard;
+
 use crate::visit::retired;
 use crate::word::Pointer;
 
@@ -89,14 +91,15 @@ pub(crate) trait Reclaim: Send + Sync {
     fn retire(self: Arc<Self>, dead: Dead);
 }
 
-/// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small.
+/// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small. Behind
+/// them comes what each answer of an index is compared with, and what an emission is; last, what only handles change.
 #[repr(C)]
 struct Entry<K, V> {
     key: K,
     value: V,
+    reclaim: Arc<dyn Reclaim>,
     hash: u64,
     handles: AtomicUsize,
-    reclaim: Arc<dyn Reclaim>,
 }
 
 /// An index's share in an entry: what it stores. It compares, orders and hashes as its key does.
@@ -126,14 +129,27 @@ pub(crate) type Entries<K, V> = PhantomData<(Handle<K, V>, fn(K, V) -> (K, V))>;
 #[derive(Debug, Clone, Copy)]
 pub struct Pin<'p> {
     reclaim: *const (),
-    life: PhantomData<&'p ()>,
+    guard: Option<&'p Guard>,
 }
 
 impl<'p> Pin<'p> {
     /// # Safety
-    /// For `'p`, nothing retired to `reclaim` from now on is freed.
-    pub(crate) unsafe fn new(reclaim: &Arc<impl Reclaim>) -> Pin<'p> {
-        Pin { reclaim: Arc::as_ptr(reclaim).cast(), life: PhantomData }
+    /// For `'p`, nothing retired to `reclaim` from now on is freed. A guard, if there is one, is of the default collector.
+    #[inline(always)]
+    pub(crate) unsafe fn new(reclaim: &Arc<impl Reclaim>, guard: Option<&'p Guard>) -> Pin<'p> {
+        Pin { reclaim: Arc::as_ptr(reclaim).cast(), guard }
+    }
+
+    /// Searches with an epoch of crossbeam-epoch's default collector pinned, for an index that frees its nodes by it.
+    ///
+    /// A [`Map`](crate::Map) has pinned one for its reader already, and a second time would cost as much as a good part of a
+    /// search. The owner-only form has none: there one is pinned for this search.
+    #[inline(always)]
+    pub fn with_epoch<R>(&self, search: impl FnOnce(&Guard) -> R) -> R {
+        match self.guard {
+            Some(guard) => search(guard),
+            None => search(&crossbeam_epoch::pin()),
+        }
     }
 }
 

@@ -18,12 +18,13 @@
 //! A [`Reader`] pins an epoch once for as many lookups as one likes: that is what a hit does not pay. What is removed
 //! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh).
 //!
-//! In batches, lines are asked for before they are needed: those of the table for all keys, then those of the entries, and
-//! what the table does not have goes to the index together.
+//! In batches, lines are asked for before they are needed: those of the table for all keys, then those of the entries; and
+//! what the table does not have goes to the index together, which walks while the entries are on their way.
 
 #![allow(unsafe_code)]
 
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::hash::{BuildHasher, Hash, Hasher as _};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
@@ -34,14 +35,12 @@ use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::folding::FoldingState;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore};
 use crate::mark::{Mark, NoMarkLeft};
+use crate::seat::GROUP;
 use crate::shared::SharedBuffer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::table::{Parameters, Table};
 use crate::visit::{Visit, retired};
-
-/// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
-pub(crate) const GROUP: usize = 16;
 
 /// How keys are hashed where nothing else is said.
 pub type RandomState = FoldingState;
@@ -220,7 +219,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     fn token(&self) -> Pin<'_> {
         // SAFETY: the visit has pinned an epoch, and keeps it pinned while it is borrowed: `refresh` needs it mutably.
         // What is retired to the buffer after that is freed after it.
-        unsafe { Pin::new(&self.map.buffer.0) }
+        unsafe { Pin::new(&self.map.buffer.0, Some(self.visit.guard())) }
     }
 
     /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole table.
@@ -233,16 +232,28 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     }
 
     /// The value of a key.
-    #[inline]
+    #[inline(always)]
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        if !self.visit.uses_table(1) {
-            return Some(self.map.index.find(key, &self.token())?.value());
+        // Little stands here beside the index's own search: the fewer instructions, the more lookups wait for memory at once.
+        if self.visit.uses_table(1) {
+            self.get_by_table(key)
+        } else {
+            Some(self.map.index.find(key, &self.token())?.value())
         }
+    }
+
+    #[inline]
+    fn get_by_table<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
         let hash = self.hash(key);
         match self.look(hash, key) {
             Some(found) => Some(found.value()),
@@ -318,34 +329,18 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
             *hash = self.hash(key);
             self.visit.prefetch(*hash);
         }
-        // What is peeked at is an answer of this moment, like any found in the table: it need not be looked for again.
-        let mut peeked = [None; GROUP];
-        for (&hash, peeked) in hashes[..keys.len()].iter().zip(&mut peeked) {
-            *peeked = self.visit.peek(hash);
-            if let Some((_, pointer)) = *peeked {
-                prefetch::<K, V>(pointer);
-            }
-        }
-        let (mut missed, mut misses) = ([0; GROUP], 0);
-        for (i, (&key, value)) in keys.iter().zip(&mut *values).enumerate() {
+        let values = Cell::from_mut(values).as_slice_of_cells();
+        let hit = |i: usize, pointer| {
             // SAFETY: as in `look`.
-            let peeked = peeked[i].map(|(slot, pointer)| (slot, unsafe { Found::<K, V>::at(pointer) }));
-            if let Some((slot, found)) = peeked
-                && found.key().borrow() == key
-            {
-                self.visit.confirm(hashes[i], slot, i);
-                *value = Some(found.value());
-            } else if let Some(found) = self.look(hashes[i], key) {
-                // Behind another with the same tag, or put there since.
-                *value = Some(found.value());
-            } else {
-                missed[misses] = i;
-                misses += 1;
+            let found = unsafe { Found::<K, V>::at(pointer) };
+            let same = found.key().borrow() == keys[i];
+            if same {
+                values[i].set(Some(found.value()));
             }
-        }
-        if misses > 0 {
-            self.search_missed(keys, &hashes, &missed[..misses], values);
-        }
+            same
+        };
+        let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
+        self.visit.find_group(&hashes[..keys.len()], prefetch::<K, V>, hit, search);
     }
 
     /// Asks the index for those keys of a group that the table did not have.
@@ -354,7 +349,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         keys: &[&Q],
         hashes: &[u64],
         missed: &[usize],
-        values: &mut [Option<&'r V>],
+        values: &[Cell<Option<&'r V>>],
     ) where
         Q: ?Sized,
         I: Find<Q, K, V>,
@@ -368,7 +363,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         let mut found = [None; GROUP];
         self.map.index.find_many(&sought[..missed.len()], &self.token(), &mut found[..missed.len()]);
         for ((&i, found), ticket) in missed.iter().zip(found).zip(&tickets) {
-            values[i] = found.map(Found::value);
+            values[i].set(found.map(Found::value));
             if let (Some(found), Some(ticket)) = (found, ticket) {
                 self.emit(ticket, hashes[i], found);
             }

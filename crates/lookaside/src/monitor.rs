@@ -145,12 +145,16 @@ enum Phase {
 /// One thread's part.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Lookups until the block ends; negative in blocks without the table.
+    /// Lookups until the block ends, or a part of it without the table; negative in blocks without the table.
     left: Cell<i32>,
     /// How many it had at first, and whether they ask the table.
     block: Cell<(i32, bool)>,
-    /// Lookups that asked the table in the blocks before.
+    /// Lookups of a block without the table behind its part of now: it is run in parts, after each of which is seen whether
+    /// the watching has been ended, so that no lookup has to.
+    behind: Cell<i32>,
+    /// Lookups that asked the table in the blocks before, and those that did not.
     asked: Cell<u64>,
+    passed_by: Cell<u64>,
     phase: Cell<Phase>,
     interval: Cell<u32>,
     began: Cell<Option<Instant>>,
@@ -166,7 +170,9 @@ impl Watch {
         Watch {
             left: Cell::new(0),
             block: Cell::new((0, true)),
+            behind: Cell::new(0),
             asked: Cell::new(0),
+            passed_by: Cell::new(0),
             phase: Cell::new(Phase::Decided),
             interval: Cell::new(SHORTEST),
             began: Cell::new(None),
@@ -205,17 +211,45 @@ impl Watch {
         self.asked.get() + if asks { (all - self.left.get()) as u64 } else { 0 }
     }
 
+    /// Lookups that were told not to, so far.
+    pub(crate) fn passed_by(&self) -> u64 {
+        let (all, asks) = self.block.get();
+        self.passed_by.get() + if asks { 0 } else { (all + self.left.get()) as u64 }
+    }
+
     /// Another number for each lookup that asks the table, until the block ends.
     #[inline(always)]
     pub(crate) fn number(&self) -> u32 {
         self.left.get() as u32
     }
 
+    /// Ends a block without the table if nobody watches any more.
+    pub(crate) fn heed(&self, monitor: &Monitor) {
+        if !self.block.get().1 && !monitor.is_watching() {
+            self.set_block(0, false);
+            self.behind.set(0);
+        }
+    }
+
     #[cold]
     fn next_block(&self, lookups: i32, monitor: &Monitor, filled: u64, capacity: usize) {
-        self.start_block(monitor, filled, capacity);
-        let (all, asks) = self.block.get();
-        self.left.set(if asks { all - lookups } else { lookups - all });
+        let behind = self.behind.get();
+        if behind > 0 && monitor.is_watching() {
+            self.set_block(behind.min(BLOCK as i32), false);
+            self.behind.set(behind - self.block.get().0);
+        } else {
+            self.start_block(monitor, filled, capacity);
+        }
+        let left = self.left.get();
+        self.left.set(if left > 0 { left - lookups } else { left + lookups });
+    }
+
+    /// From now on so many lookups ask the table, or do not; what came before is kept.
+    fn set_block(&self, lookups: i32, asks: bool) {
+        self.asked.set(self.asked());
+        self.passed_by.set(self.passed_by());
+        self.block.set((lookups, asks));
+        self.left.set(if asks { lookups } else { -lookups });
     }
 
     fn start_block(&self, monitor: &Monitor, filled: u64, capacity: usize) {
@@ -269,8 +303,10 @@ impl Watch {
 
     fn begin(&self, phase: Phase, uses_table: bool, blocks: u32) {
         self.phase.set(phase);
-        self.asked.set(self.asked());
-        self.block.set(((BLOCK * blocks) as i32, uses_table));
+        let lookups = (BLOCK * blocks) as i32;
+        let first = if uses_table { lookups } else { BLOCK as i32 };
+        self.set_block(first, uses_table);
+        self.behind.set(lookups - first);
         self.began.set(Some(moment()));
     }
 }

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -21,10 +22,11 @@ use crate::buffer::Buffer;
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::index::{Discard, Find, Scan, Store};
-use crate::map::{GROUP, RandomState, Removed, hash_of};
+use crate::map::{RandomState, Removed, hash_of};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::ownership::Ownership;
+use crate::seat::GROUP;
 use crate::slb::Slb;
 use crate::stats::Counts;
 use crate::table::{Parameters, Table};
@@ -138,6 +140,7 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
     /// Lets the monitor watch, or not: if not, the table is always used.
     pub fn monitor(&mut self, watching: bool) {
         self.buffer().monitor(watching);
+        self.ownership.tell(self.buffer());
     }
 
     /// What the monitor has found.
@@ -157,7 +160,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     #[inline(always)]
     fn token(&self) -> Pin<'_> {
         // SAFETY: the graveyard is emptied by `&mut self` only, and by dropping the map.
-        unsafe { Pin::new(&self.graveyard) }
+        unsafe { Pin::new(&self.graveyard, None) }
     }
 
     /// Entries that the table has room for.
@@ -182,16 +185,28 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     }
 
     /// The value of a key.
-    #[inline]
+    #[inline(always)]
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        if !self.ownership.uses_table(self.buffer(), 1) {
-            return Some(self.index().find(key, &self.token())?.value());
+        // As in `Reader::get`.
+        if self.ownership.uses_table(self.buffer(), 1) {
+            self.get_by_table(key)
+        } else {
+            Some(self.index().find(key, &self.token())?.value())
         }
+    }
+
+    #[inline]
+    fn get_by_table<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
         let hash = hash_of(&self.hasher, key);
         match self.look(hash, key) {
             Some(found) => Some(found.value()),
@@ -264,38 +279,37 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
             *hash = hash_of(&self.hasher, key);
             table.prefetch(*hash);
         }
-        let mut peeked = [None; GROUP];
-        for (&hash, peeked) in hashes[..keys.len()].iter().zip(&mut peeked) {
-            *peeked = table.peek(hash);
-            if let Some((_, pointer)) = *peeked {
-                prefetch::<K, V>(pointer);
+        let values = Cell::from_mut(values).as_slice_of_cells();
+        let hit = |i: usize, pointer| {
+            // SAFETY: as in `look`. Emissions may throw out what was peeked at, but free nothing.
+            let found = unsafe { Found::<K, V>::at(pointer) };
+            let same = found.key().borrow() == keys[i];
+            if same {
+                values[i].set(Some(found.value()));
             }
-        }
+            same
+        };
+        let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
+        self.ownership.find_group(self.buffer(), &hashes[..keys.len()], prefetch::<K, V>, hit, search);
+    }
+
+    /// Asks the index for those keys of a group that the table did not have.
+    fn search_missed<'m, Q>(
+        &'m self,
+        keys: &[&Q],
+        hashes: &[u64],
+        missed: &[usize],
+        values: &[Cell<Option<&'m V>>],
+    ) where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
         let mut sought = [keys[0]; GROUP];
-        let (mut missed, mut misses) = ([0; GROUP], 0);
-        for (i, (&key, value)) in keys.iter().zip(&mut *values).enumerate() {
-            // SAFETY: as in `look`. Nothing is written to the table before all are looked at.
-            let peeked = peeked[i].map(|(slot, pointer)| (slot, unsafe { Found::<K, V>::at(pointer) }));
-            if let Some((slot, found)) = peeked
-                && found.key().borrow() == key
-            {
-                self.ownership.confirm(table, hashes[i], slot, i);
-                *value = Some(found.value());
-            } else if let Some(found) = self.look(hashes[i], key) {
-                // Behind another with the same tag.
-                *value = Some(found.value());
-            } else {
-                (missed[misses], sought[misses]) = (i, key);
-                misses += 1;
-            }
-        }
-        if misses == 0 {
-            return;
-        }
+        missed.iter().zip(&mut sought).for_each(|(&i, key)| *key = keys[i]);
         let mut found = [None; GROUP];
-        self.index().find_many(&sought[..misses], &self.token(), &mut found[..misses]);
-        for (&i, found) in missed[..misses].iter().zip(found) {
-            values[i] = found.map(Found::value);
+        self.index().find_many(&sought[..missed.len()], &self.token(), &mut found[..missed.len()]);
+        for (&i, found) in missed.iter().zip(found) {
+            values[i].set(found.map(Found::value));
             if let Some(found) = found {
                 self.emit(hashes[i], found);
             }

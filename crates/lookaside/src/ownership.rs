@@ -43,10 +43,17 @@ impl Ownership {
         self.seat.find_on_account(self.table(buffer), hash, accept)
     }
 
-    /// As [`Visit::confirm`].
+    /// As [`crate::Visit::find_group`].
     #[inline(always)]
-    pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
-        self.seat.confirm(table, hash, slot, nth);
+    pub(crate) fn find_group<T: Table>(
+        &self,
+        buffer: &Buffer<T>,
+        hashes: &[u64],
+        fetch: impl Fn(Pointer),
+        hit: impl FnMut(usize, Pointer) -> bool,
+        search: impl FnMut(&[usize]),
+    ) {
+        self.seat.find_group(self.table(buffer), hashes, fetch, hit, search);
     }
 
     pub(crate) fn emit<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
@@ -63,8 +70,13 @@ impl Ownership {
         self.table(buffer).insert(hash, pointer, &self.seat.random);
     }
 
-    pub(crate) fn counts<T: Table>(&self, buffer: &Buffer<T>) -> Counts {
+    /// As [`Seat::tell`].
+    pub(crate) fn tell<T: Table>(&self, buffer: &Buffer<T>) {
         self.seat.tell(buffer);
+    }
+
+    pub(crate) fn counts<T: Table>(&self, buffer: &Buffer<T>) -> Counts {
+        self.tell(buffer);
         buffer.counts()
     }
 }

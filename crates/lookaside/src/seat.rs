@@ -6,7 +6,7 @@
 //! # On account
 //!
 //! Maps ask the monitor before each lookup, and that counts it. So a hit has nothing to count: hits are the lookups that were
-//! let ask less those that missed.
+//! let ask less those that missed. Nor has a lookup that was not let ask.
 //!
 //! # Which hits warm their slot
 //!
@@ -25,6 +25,9 @@ use crate::stripes::Ticket;
 use crate::table::{Emission, Table};
 use crate::word::Pointer;
 
+/// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
+pub(crate) const GROUP: usize = 16;
+
 /// What one thread keeps: random numbers, counts that it has not told yet, and its part of the monitor's trials.
 #[derive(Debug)]
 pub struct Seat {
@@ -33,8 +36,8 @@ pub struct Seat {
     /// that counts.
     number: Cell<u32>,
     counted: u32,
-    /// Lookups on account ([`Seat::find_on_account`]) of which the hits were told.
-    told: Cell<u64>,
+    /// Lookups that the watch let ask ([`Seat::find_on_account`]), and those that it did not, that were told.
+    told: Cell<(u64, u64)>,
     /// The hit that counted last.
     warming: Cell<Option<(u64, usize)>>,
     pub(crate) tally: Tally,
@@ -55,20 +58,21 @@ impl Seat {
     #[cold]
     pub fn turn<T: Table>(&self, buffer: &Buffer<T>, table: &T) -> bool {
         self.tell(buffer);
-        let uses = self.watch.uses_table(Seat::TURN, &buffer.monitor, &self.filled, || table.capacity());
+        let uses = self.uses_table(Seat::TURN, &buffer.monitor, || table.capacity());
         // The caller counts.
-        self.told.set(self.watch.asked());
-        // Who has ended the watching does not wait for the end of a long interval.
-        uses || !buffer.monitor.is_watching()
+        self.told.set((self.watch.asked(), self.watch.passed_by()));
+        uses
     }
 
-    /// Tells the buffer what was counted.
+    /// Tells the buffer what was counted, and takes note if its monitor watches no more.
     pub fn tell<T: Table>(&self, buffer: &Buffer<T>) {
+        let now = (self.watch.asked(), self.watch.passed_by());
+        let before = self.told.replace(now);
         // Of those that asked on account, the misses have been taken off already.
-        let asked = self.watch.asked();
-        let hits = asked - self.told.replace(asked);
-        self.tally.hits.set(self.tally.hits.get().wrapping_add(hits));
+        self.tally.hits.set(self.tally.hits.get().wrapping_add(now.0 - before.0));
+        self.tally.bypassed.set(self.tally.bypassed.get() + (now.1 - before.1));
         buffer.totals.take(&self.tally);
+        self.watch.heed(&buffer.monitor);
     }
 
     /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on from
@@ -138,7 +142,7 @@ impl Seat {
         Seat {
             number: Cell::new((random.next() >> 32) as u32),
             counted,
-            told: Cell::new(0),
+            told: Cell::new((0, 0)),
             warming: Cell::new(None),
             random,
             tally: Tally::default(),
@@ -150,16 +154,6 @@ impl Seat {
     #[inline(always)]
     pub(crate) fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
         self.watch.uses_table(lookups, monitor, &self.filled, capacity)
-            || self.uses_it_all_the_same(lookups, monitor)
-    }
-
-    /// Who has ended the watching does not wait for the end of a long interval.
-    fn uses_it_all_the_same(&self, lookups: u32, monitor: &Monitor) -> bool {
-        let uses = !monitor.is_watching();
-        // Of those that ask, the watch has counted only those that it let ask.
-        let counter = if uses { &self.tally.hits } else { &self.tally.bypassed };
-        counter.set(counter.get().wrapping_add(u64::from(lookups)));
-        uses
     }
 
     #[inline(always)]
@@ -186,17 +180,69 @@ impl Seat {
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
         let Some((slot, pointer)) = table.find(hash, accept) else {
-            count(&self.tally.misses);
-            self.tally.hits.set(self.tally.hits.get().wrapping_sub(1));
+            self.missed(1);
             return None;
         };
         self.confirm(table, hash, slot, 0);
         Some(pointer)
     }
 
+    /// As [`crate::Visit::find_group`], in this table.
+    #[inline(always)]
+    pub(crate) fn find_group<T: Table>(
+        &self,
+        table: &T,
+        hashes: &[u64],
+        fetch: impl Fn(Pointer),
+        mut hit: impl FnMut(usize, Pointer) -> bool,
+        mut search: impl FnMut(&[usize]),
+    ) {
+        // What is peeked at is an answer of this moment, like any found in the table: it need not be looked for again.
+        let mut peeked = [None; GROUP];
+        let (mut missed, mut misses) = ([0; GROUP], 0);
+        for (i, &hash) in hashes.iter().enumerate() {
+            peeked[i] = table.peek(hash);
+            match peeked[i] {
+                Some((_, pointer)) => fetch(pointer),
+                None => {
+                    missed[misses] = i;
+                    misses += 1;
+                }
+            }
+        }
+        // The index walks while the entries of the others are on their way: most of what the table does not have has no
+        // candidate there either.
+        if misses > 0 {
+            self.missed(misses);
+            search(&missed[..misses]);
+            misses = 0;
+        }
+        for (i, &hash) in hashes.iter().enumerate() {
+            let Some((slot, pointer)) = peeked[i] else { continue };
+            if hit(i, pointer) {
+                self.confirm(table, hash, slot, i);
+            } else if self.find_on_account(table, hash, |pointer| hit(i, pointer)).is_none() {
+                // Else it was behind another with the same tag, or has been put there since.
+                missed[misses] = i;
+                misses += 1;
+            }
+        }
+        if misses > 0 {
+            search(&missed[..misses]);
+        }
+    }
+
+    /// So many of the lookups that [`Seat::uses_table`] counted were no hits.
+    #[inline]
+    fn missed(&self, lookups: usize) {
+        let (tally, lookups) = (&self.tally, lookups as u64);
+        tally.misses.set(tally.misses.get() + lookups);
+        tally.hits.set(tally.hits.get().wrapping_sub(lookups));
+    }
+
     /// A hit of those that [`Seat::uses_table`] counted: the `nth` of the call.
     #[inline(always)]
-    pub(crate) fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
+    fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
         self.warm_if_it_counts(table, hash, slot, self.watch.number().wrapping_add(nth as u32));
     }
 

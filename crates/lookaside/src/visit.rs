@@ -18,7 +18,7 @@ use std::rc::Rc;
 use crossbeam_epoch::Guard;
 
 use crate::buffer::{Buffer, Write};
-use crate::seat::{self, Seat};
+use crate::seat::{self, GROUP, Seat};
 use crate::slb::Slb;
 use crate::stats::count;
 use crate::stripes::Ticket;
@@ -83,6 +83,9 @@ pub(crate) fn retired() {
 }
 
 impl<'b, T: Table> Visit<'b, T> {
+    /// Lookups that [`Visit::find_group`] takes at most.
+    pub const GROUP: usize = GROUP;
+
     /// Pins an epoch.
     pub(crate) fn new(buffer: &'b Buffer<T>) -> Visit<'b, T> {
         Visit {
@@ -116,9 +119,11 @@ impl<'b, T: Table> Visit<'b, T> {
         self._collection.collect();
     }
 
-    /// Whether the next so many lookups are to ask the table: the monitor's decision. Counts them.
+    /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]: the monitor's
+    /// decision. Counts them: those that ask as hits, of which the misses are taken off.
     #[inline(always)]
-    pub(crate) fn uses_table(&self, lookups: u32) -> bool {
+    #[must_use]
+    pub fn uses_table(&self, lookups: u32) -> bool {
         self.seat.uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
     }
 
@@ -148,16 +153,30 @@ impl<'b, T: Table> Visit<'b, T> {
         self.table().peek(hash)
     }
 
-    /// What was peeked at was the answer to the `nth` lookup of those that [`Visit::uses_table`] let ask.
-    #[inline(always)]
-    pub(crate) fn confirm(&self, hash: u64, slot: usize, nth: usize) {
-        self.seat.confirm(self.table(), hash, slot, nth);
-    }
-
     /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
     #[inline(always)]
-    pub(crate) fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+    pub fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
         self.seat.find_on_account(self.table(), hash, accept)
+    }
+
+    /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines should be on
+    /// their way ([`Visit::prefetch`]).
+    ///
+    /// `fetch` asks for the lines of an entry that may be an answer. `hit` is shown the number of a lookup and a pointer that
+    /// may be its answer: it says whether it is, and then keeps it. `search` is to ask the index, with tickets taken there, for the lookups
+    /// of these numbers; it is called at most twice: first while entries are on their way.
+    ///
+    /// # Panics
+    /// If there are more than [`Visit::GROUP`].
+    #[inline(always)]
+    pub fn find_group(
+        &self,
+        hashes: &[u64],
+        fetch: impl Fn(Pointer),
+        hit: impl FnMut(usize, Pointer) -> bool,
+        search: impl FnMut(&[usize]),
+    ) {
+        self.seat.find_group(self.table(), hashes, fetch, hit, search);
     }
 
     /// To be taken after a miss and before the index is searched.

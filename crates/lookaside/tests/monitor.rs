@@ -67,6 +67,7 @@ fn a_map_whose_table_does_not_pay_goes_on_without_it_and_misses_no_write() {
     assert!(off.bypassed > 0 && off.cleared > 0, "{off:?}");
     buffer.monitor(false);
     assert!(buffer.verdict().on && !buffer.verdict().watching);
+    reader.refresh();
     (0..KEYS).for_each(|key| assert_eq!(reader.get(&key), Some(&(key + 1000))));
     let (keys, mut values) = ((0..KEYS).collect::<Vec<_>>(), [None; KEYS as usize]);
     reader.get_many(&keys.iter().collect::<Vec<_>>(), &mut values);

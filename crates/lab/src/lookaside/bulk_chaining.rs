@@ -312,7 +312,7 @@ impl<const N: usize, const SHARED: bool, const ITEMS: usize> Find<Key<N>, Key<N>
 {
     #[inline]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.get(key, &crossbeam_epoch::pin())?.found(pin)
+        pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
     }
 }
 

@@ -6,8 +6,8 @@
 //! one or the other. What a writer takes out is dropped with its node, after all readers that were pinned then have left, or
 //! is given back at once, if what it points at stays for as long.
 //!
-//! Alone, a node is the record itself, as in C++'s `unordered_map`: two dependent misses a lookup. Behind a map, a node holds
-//! a handle of the record.
+//! A node is the record itself, as in C++'s `unordered_map`: two dependent misses a lookup, alone and with a buffer beside.
+//! Behind a map, a node would hold a handle of the record, one more: it can ([`Lasting`]), but is not measured so.
 //!
 //! The table does not grow: the paper's is sized beforehand too.
 
@@ -23,6 +23,7 @@ use lookaside::{Found, Handle, Pin};
 use parking_lot::Mutex;
 use twox_hash::XxHash3_64;
 
+use super::beside::{Record, Records};
 use super::contestant::{Alone, Make, Request, get_each_pinned, perform_pinned, renew_each};
 use super::record::{Key, Tally, Value};
 
@@ -42,7 +43,7 @@ impl<const N: usize> Keyed<N> for Handle<Key<N>, Value> {
     }
 }
 
-impl<const N: usize> Keyed<N> for (Key<N>, Value) {
+impl<const N: usize> Keyed<N> for Record<N> {
     #[inline(always)]
     fn key(&self) -> &Key<N> {
         &self.0
@@ -126,23 +127,30 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
     }
 
     /// Puts an entry in the place of the one of an equal key, whose node is then unlinked, and `leave`s under the lock.
-    fn exchange<R>(&self, entry: E, leave: impl FnOnce(Shared<'_, Node<E>>, &Guard) -> R) -> Option<R> {
-        let guard = crossbeam_epoch::pin();
+    fn exchange<'g, R>(
+        &'g self,
+        entry: E,
+        guard: &'g Guard,
+        leave: impl FnOnce(Shared<'_, Node<E>>, &Guard) -> R,
+    ) -> (&'g E, Option<R>) {
         let chain = self.chain_of(entry.key());
         let _locked = self.locks[chain % LOCKS].lock();
-        let link = self.link(chain, entry.key(), &guard);
-        let old = link.load(Ordering::Relaxed, &guard);
+        let link = self.link(chain, entry.key(), guard);
+        let old = link.load(Ordering::Relaxed, guard);
         // SAFETY: linked, under the lock.
         let next = unsafe { old.as_ref() };
-        let next = next.map_or(Shared::null(), |old| old.next.load(Ordering::Relaxed, &guard));
+        let next = next.map_or(Shared::null(), |old| old.next.load(Ordering::Relaxed, guard));
         let node = Node { next: Atomic::from(next), entry: ManuallyDrop::new(entry) };
+        let node = Owned::new(node).into_shared(guard);
         // release pairs with the acquires in `get`.
-        link.store(Owned::new(node), Ordering::Release);
+        link.store(node, Ordering::Release);
+        // SAFETY: whoever takes it out from now on frees it when all have left who are pinned, as this guard is.
+        let entry = unsafe { &*node.deref().entry };
         if old.is_null() {
             self.len.fetch_add(1, Ordering::Relaxed);
-            return None;
+            return (entry, None);
         }
-        Some(leave(old, &guard))
+        (entry, Some(leave(old, guard)))
     }
 
     /// Unlinks the node of this key, which `leave`s under the lock.
@@ -162,7 +170,7 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
 
     /// Puts an entry in, and says whether it replaced another.
     pub(crate) fn put(&self, entry: E) -> bool {
-        self.exchange(entry, let_go).is_some()
+        self.exchange(entry, &crossbeam_epoch::pin(), let_go).1.is_some()
     }
 
     /// Takes the entry of this key out, and says whether there was one.
@@ -175,7 +183,7 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
     where
         E: Lasting,
     {
-        self.exchange(entry, give_back)
+        self.exchange(entry, &crossbeam_epoch::pin(), give_back).1
     }
 
     /// Takes the entry of this key out, and gives it back.
@@ -229,7 +237,7 @@ impl<const N: usize, E: Keyed<N>> Make for Chaining<N, E> {
     }
 }
 
-impl<const N: usize> Alone<N> for Chaining<N, (Key<N>, Value)> {
+impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
     const SHARES_WRITES: bool = true;
 
     fn get_each(&self, keys: &[Key<N>]) -> Tally {
@@ -249,10 +257,22 @@ impl<const N: usize> Alone<N> for Chaining<N, (Key<N>, Value)> {
     }
 }
 
+// SAFETY: a node is freed, and its record with it, after all have left who were pinned when it was unlinked; and with the table.
+unsafe impl<const N: usize> Records<N> for Chaining<N, Record<N>> {
+    #[inline(always)]
+    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N>> {
+        self.get(key, guard)
+    }
+
+    fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N> {
+        self.exchange(record, guard, let_go).0
+    }
+}
+
 impl<const N: usize> Find<Key<N>, Key<N>, Value> for Chaining<N, Handle<Key<N>, Value>> {
     #[inline]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.get(key, &crossbeam_epoch::pin())?.found(pin)
+        pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
     }
 }
 

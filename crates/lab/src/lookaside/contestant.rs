@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `AloneOn` | the index as its users have it: its natural map from keys to boxed values, called directly |
 //! | `SharedMap` | [`lookaside::Map`] over the index, for any number of threads |
+//! | `WithOwnRecords` | [`lookaside::Buffer`] beside an index that keeps its own records |
 //! | `SoleMap` | [`lookaside::OwnedMap`] over the index, for one thread |
 //! | `Partitioned` | one of these for each thread, each with its share of the records |
 //!
@@ -17,6 +18,7 @@ use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
 use lookaside::{Config, Counts, CreateError, Map, OwnedMap, RwLock, StltConfig, Table, Verdict};
 use parking_lot::Mutex;
 
+use super::beside::{Beside, Records};
 use super::record::{Key, Tally, Value};
 use crate::measure::Stopwatch;
 
@@ -308,68 +310,94 @@ impl<const N: usize, I, T: Table> SharedMap<N, I, T> {
     }
 }
 
+/// What a map does, and an index with a buffer beside: both are pinned for as many calls as one likes.
+macro_rules! pinned_for_each_call {
+    () => {
+        fn note(&self) {
+            self.0.index().note();
+        }
+
+        fn settle(&self) {
+            self.0.index().settle();
+        }
+
+        fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
+            let mut reader = self.0.pin();
+            let mut tally = Tally::default();
+            look_up!(reader, call, warm_up, tally);
+            reader.refresh();
+            let mut tally = Tally::default();
+            let watch = Stopwatch::start();
+            look_up!(reader, call, timed, tally);
+            Answer { tally, time: watch.elapsed() }
+        }
+
+        fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
+            let mut reader = self.0.pin();
+            let ask = |requests: &[Request<N>]| {
+                let mut tally = Tally::default();
+                for requests in requests.chunks(REFRESH) {
+                    carry_out!(reader, call, requests, tally);
+                    reader.refresh();
+                }
+                tally
+            };
+            in_turn(ask, warm_up, timed)
+        }
+
+        fn renew(&self, _thread: usize, warm_up: &[Request<N>], timed: &[Request<N>]) -> Option<Answer> {
+            let reader = self.0.pin();
+            let renew = |requests: &[Request<N>]| renew_each(requests, |key| reader.get(key));
+            Some(in_turn(renew, warm_up, timed))
+        }
+
+        fn has_batches(&self) -> bool {
+            true
+        }
+
+        fn shares_writes(&self) -> bool {
+            true
+        }
+
+        fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+            self.0.buffer().resize(bytes)
+        }
+
+        fn counts(&self) -> Option<Counts> {
+            Some(self.0.buffer().counts())
+        }
+
+        fn verdict(&self) -> Option<Verdict> {
+            Some(self.0.buffer().verdict())
+        }
+    };
+}
+
 impl<const N: usize, I, T> Contestant<N> for SharedMap<N, I, T>
 where
     I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
     T: Table,
 {
-    fn note(&self) {
-        self.0.index().note();
-    }
+    pinned_for_each_call!();
+}
 
-    fn settle(&self) {
-        self.0.index().settle();
-    }
+/// An index that keeps its own records, and a buffer beside it.
+pub(super) struct WithOwnRecords<const N: usize, I, T: Table>(Beside<N, I, T>);
 
-    fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
-        let mut reader = self.0.pin();
-        let mut tally = Tally::default();
-        look_up!(reader, call, warm_up, tally);
-        reader.refresh();
-        let mut tally = Tally::default();
-        let watch = Stopwatch::start();
-        look_up!(reader, call, timed, tally);
-        Answer { tally, time: watch.elapsed() }
+impl<const N: usize, I, T: Table> WithOwnRecords<N, I, T> {
+    /// Of this index.
+    ///
+    /// # Errors
+    /// As [`Beside::new`].
+    fn new(index: I, config: &T::Config, monitor: bool) -> Result<Self, CreateError> {
+        let beside = Beside::new(index, config)?;
+        beside.buffer().monitor(monitor);
+        Ok(WithOwnRecords(beside))
     }
+}
 
-    fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
-        let mut reader = self.0.pin();
-        let ask = |requests: &[Request<N>]| {
-            let mut tally = Tally::default();
-            for requests in requests.chunks(REFRESH) {
-                carry_out!(reader, call, requests, tally);
-                reader.refresh();
-            }
-            tally
-        };
-        in_turn(ask, warm_up, timed)
-    }
-
-    fn renew(&self, _thread: usize, warm_up: &[Request<N>], timed: &[Request<N>]) -> Option<Answer> {
-        let reader = self.0.pin();
-        let renew = |requests: &[Request<N>]| renew_each(requests, |key| reader.get(key));
-        Some(in_turn(renew, warm_up, timed))
-    }
-
-    fn has_batches(&self) -> bool {
-        true
-    }
-
-    fn shares_writes(&self) -> bool {
-        true
-    }
-
-    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
-        self.0.buffer().resize(bytes)
-    }
-
-    fn counts(&self) -> Option<Counts> {
-        Some(self.0.buffer().counts())
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        Some(self.0.buffer().verdict())
-    }
+impl<const N: usize, I: Records<N>, T: Table> Contestant<N> for WithOwnRecords<N, I, T> {
+    pinned_for_each_call!();
 }
 
 /// The map of one owner, behind a lock that is taken once a call.
@@ -552,6 +580,27 @@ where
         }
         Front::Stlt(config) => {
             Box::new(SharedMap::<N, I, lookaside::Stlt>::new(index, config, monitor).map_err(words)?)
+        }
+    })
+}
+
+/// [`Entrant::shared`] of an index that keeps its own records.
+///
+/// # Errors
+/// As [`Make::make`] and [`Beside::new`].
+pub(super) fn with_own_records<const N: usize, I: Records<N> + 'static>(
+    records: usize,
+    front: &Front,
+    monitor: bool,
+) -> Made<N> {
+    let words = |error: CreateError| error.to_string();
+    let index = I::make(records)?;
+    Ok(match front {
+        Front::Slb(config) => {
+            Box::new(WithOwnRecords::<N, I, lookaside::Slb>::new(index, config, monitor).map_err(words)?)
+        }
+        Front::Stlt(config) => {
+            Box::new(WithOwnRecords::<N, I, lookaside::Stlt>::new(index, config, monitor).map_err(words)?)
         }
     })
 }

@@ -161,20 +161,21 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
 impl<const N: usize> Find<Key<N>, Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Value>> {
     #[inline]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.get(key, &crossbeam_epoch::pin())?.found(pin)
+        pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
     }
 
     fn find_many<'p>(&self, keys: &[&Key<N>], pin: &Pin<'p>, found: &mut [Option<Found<'p, Key<N>, Value>>]) {
-        let guard = crossbeam_epoch::pin();
-        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            let mut locations = [None; BATCH];
-            self.get_many(keys, &mut locations[..keys.len()]);
-            for (found, location) in found.iter_mut().zip(locations) {
-                // SAFETY: an address of an item, found while the epoch is pinned.
-                let seen = location.map(|at| unsafe { Seen::<Handle<_, _>>::at(at.get(), &guard) });
-                *found = seen.and_then(|handle| handle.found(pin));
+        pin.with_epoch(|guard| {
+            for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+                let mut locations = [None; BATCH];
+                self.get_many(keys, &mut locations[..keys.len()]);
+                for (found, location) in found.iter_mut().zip(locations) {
+                    // SAFETY: an address of an item, found while the epoch is pinned.
+                    let seen = location.map(|at| unsafe { Seen::<Handle<_, _>>::at(at.get(), guard) });
+                    *found = seen.and_then(|handle| handle.found(pin));
+                }
             }
-        }
+        });
     }
 }
 

@@ -7,7 +7,8 @@ use lookaside::{Handle, RwLock};
 
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::{Entrant, alone, shared, sole};
+use super::beside::Record;
+use super::contestant::{Entrant, alone, shared, sole, with_own_records};
 use super::cuckoo_table::Cuckoo;
 use super::items::Kept;
 use super::radix_tree;
@@ -66,8 +67,8 @@ pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
         },
         Entrant {
             name: "chaining",
-            alone: alone::<N, Chaining<N, (Key<N>, Value)>>,
-            shared: Some(shared::<N, Chaining<N, Handled<N>>>),
+            alone: alone::<N, Chaining<N, Record<N>>>,
+            shared: Some(with_own_records::<N, Chaining<N, Record<N>>>),
             sole: None,
             called: None,
         },

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `record` | what is looked up |
 //! | `contestant` | an index alone, or with a table in front, and what is asked of it |
+//! | `beside` | a buffer without a map, beside an index that keeps its own records |
 //! | `standard` | the standard library's maps |
 //! | `chaining` | the paper's chaining hash table |
 //! | `bulk_chaining` | MICA's |
@@ -22,6 +23,7 @@
 //!
 //! Foreign indexes are in `crates/peers`, which brings its own entrants to [`lookups::run_with`].
 
+mod beside;
 mod bulk_chaining;
 pub(crate) mod chaining;
 mod contestant;

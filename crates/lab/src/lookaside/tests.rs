@@ -1,10 +1,13 @@
 //! The tables of this module behind a map.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use lookaside::{Handle, OwnedMap};
 
+use super::beside::{Beside, Record};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::{Call, Front, Make, Request, fill};
+use super::contestant::{BATCH, Call, Front, Make, Request, fill};
 use super::cuckoo_table::Cuckoo;
 use super::entrants::own_entrants;
 use super::lookups::{Missing, Parameters, run_with};
@@ -71,6 +74,60 @@ fn writers_of_one_chain_do_not_lose_each_others_records() {
     check::<Cuckoo<24, Handled>>();
     check::<Chaining<24, Handled>>();
     check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
+}
+
+/// Who has seen a record replaced does not see an older one, whole as it may be: neither one key at a time nor in batches,
+/// whether the table is asked or, for the monitor's trials, is not.
+#[test]
+fn records_with_a_buffer_beside_them_are_never_stale() {
+    const RECORDS: usize = BATCH;
+    const VERSIONS: u64 = 20_000;
+    let index = Chaining::<24, Record<24>>::make(RECORDS).unwrap();
+    let beside = Beside::<24, _, lookaside::Slb>::new(index, &lookaside::Config::with_size(256)).unwrap();
+    let keys: Vec<_> = (0..RECORDS as u64).map(Key::of).collect();
+    let written: Vec<_> = keys.iter().map(|_| AtomicU64::new(0)).collect();
+    keys.iter().for_each(|&key| beside.pin().insert(key, Value::of(0)));
+    let all = std::array::from_fn::<_, RECORDS, _>(|i| &keys[i]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = beside.pin();
+            for version in 1..=VERSIONS {
+                let record = version as usize % RECORDS;
+                session.insert(keys[record], Value::of(version));
+                assert_eq!(session.get(&keys[record]), Some(&Value::of(version)));
+                written[record].store(version, Ordering::Release);
+                if version % 64 == 0 {
+                    session.refresh();
+                }
+            }
+        });
+        scope.spawn(|| {
+            let mut session = beside.pin();
+            let mut seen = [0; RECORDS];
+            while written.iter().map(|version| version.load(Ordering::Acquire)).max() < Some(VERSIONS) {
+                let least: Vec<_> = written.iter().map(|version| version.load(Ordering::Acquire)).collect();
+                let mut values = [None; RECORDS];
+                session.get_many(&all, &mut values);
+                for (i, value) in values.into_iter().enumerate() {
+                    for value in [value, session.get(&keys[i])] {
+                        let words = value.expect("never removed").words();
+                        assert_eq!(words, [words[0]; 8]);
+                        assert!(words[0] >= least[i].max(seen[i]), "an older one");
+                        seen[i] = words[0];
+                    }
+                }
+                session.refresh();
+            }
+        });
+    });
+    let session = beside.pin();
+    for record in 0..RECORDS as u64 {
+        let last = VERSIONS - (VERSIONS - record) % RECORDS as u64;
+        assert_eq!(session.get(&keys[record as usize]), Some(&Value::of(last)));
+    }
+    drop(session);
+    let counts = beside.buffer().counts();
+    assert!(counts.hits > 0 && counts.invalidations >= VERSIONS, "{counts:?}");
 }
 
 #[test]

@@ -227,7 +227,7 @@ impl Chained {
 impl Find<Key, Key, Value> for Chained {
     #[inline]
     fn find<'p>(&self, key: &Key, pin: &Pin<'p>) -> Option<Found<'p, Key, Value>> {
-        self.table.get(key, &crossbeam_epoch::pin())?.found(pin)
+        pin.with_epoch(|guard| self.table.get(key, guard)?.found(pin))
     }
 }
 

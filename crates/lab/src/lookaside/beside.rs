@@ -1,0 +1,179 @@
+//! A buffer beside an index that keeps its own records: [`lookaside::Buffer`] as it is, without a map.
+//!
+//! A map makes its entries itself, so an index behind it has a handle where it had a record: one more line for each
+//! search. Whose records stay where they are, and are freed by epochs, can do without: the table has pointers to the index's own
+//! records, as it has behind the C interface, and while the table is off a lookup is the index's alone.
+//!
+//! The rules of `lookaside`'s `stripes` are then kept here: a ticket is taken before each search that is followed by an
+//! emission, and a record is replaced under a write, which has cleared the table. Records are freed after all have left
+//! who were pinned when they were replaced: who has read their pointer in the table is one of these.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::hash::BuildHasher;
+
+use crossbeam_epoch::Guard;
+use lookaside::{Buffer, CreateError, Pointer, RandomState, Table, Visit};
+
+use super::contestant::{BATCH, Make};
+use super::record::{Key, Value};
+
+const _: () = assert!(BATCH <= Visit::<'_, lookaside::Slb>::GROUP);
+
+/// A record that an index keeps.
+pub(super) type Record<const N: usize> = (Key<N>, Value);
+
+/// An index that keeps its own records.
+///
+/// # Safety
+/// A record stays where it is, and readable, until all have left who were pinned, by crossbeam-epoch's default collector, when
+/// it was replaced; and for as long as the index.
+pub(super) unsafe trait Records<const N: usize>: Make + Send + Sync {
+    /// The record of a key.
+    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N>>;
+
+    /// Puts a record in, in the place of the one of an equal key.
+    fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N>;
+}
+
+/// An index and the buffer beside it.
+pub(super) struct Beside<const N: usize, I, T: Table> {
+    // Before the index: no pointer outlives its record.
+    buffer: Buffer<T>,
+    hasher: RandomState,
+    index: I,
+}
+
+impl<const N: usize, I, T: Table> Beside<N, I, T> {
+    /// A buffer beside this index, which is empty.
+    ///
+    /// # Errors
+    /// As [`Buffer::new`].
+    pub(super) fn new(index: I, config: &T::Config) -> Result<Self, CreateError> {
+        Ok(Beside { buffer: Buffer::new(config)?, hasher: RandomState::default(), index })
+    }
+
+    /// A reader for this thread.
+    pub(super) fn pin(&self) -> Session<'_, N, I, T> {
+        Session { beside: self, visit: self.buffer.visit() }
+    }
+
+    /// The buffer.
+    pub(super) fn buffer(&self) -> &Buffer<T> {
+        &self.buffer
+    }
+
+    /// The index.
+    pub(super) fn index(&self) -> &I {
+        &self.index
+    }
+}
+
+/// A thread at both, pinned.
+pub(super) struct Session<'b, const N: usize, I, T: Table> {
+    beside: &'b Beside<N, I, T>,
+    visit: Visit<'b, T>,
+}
+
+impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
+    #[inline(always)]
+    fn hash(&self, key: &Key<N>) -> u64 {
+        self.beside.hasher.hash_one(key)
+    }
+
+    /// The record behind a pointer that the table gave.
+    #[inline(always)]
+    fn at(&self, pointer: Pointer) -> &Record<N> {
+        let record = std::ptr::with_exposed_provenance::<Record<N>>(pointer.address() as usize);
+        // SAFETY: only `search` and `insert` give the table pointers: of records, found or put in by someone pinned. It was read
+        // in the table by this visit, which was pinned before: see the head of this module.
+        unsafe { &*record }
+    }
+
+    /// Asks for the lines of a record that a lookup reads.
+    #[inline(always)]
+    fn fetch(pointer: Pointer) {
+        let record = std::ptr::with_exposed_provenance::<u8>(pointer.address() as usize);
+        pages::prefetch(record);
+        pages::prefetch(record.wrapping_add(64));
+        pages::prefetch(record.wrapping_add(size_of::<Record<N>>() - 1));
+    }
+
+    /// Asks the index, and offers what it gives to the table.
+    #[inline]
+    fn search(&self, hash: u64, key: &Key<N>) -> Option<&Record<N>> {
+        let ticket = self.visit.ticket(hash);
+        let record = self.beside.index.record(key, self.visit.guard())?;
+        if let Some(pointer) = Pointer::new(std::ptr::from_ref(record).expose_provenance() as u64) {
+            self.visit.emit_soon(&ticket, hash, pointer);
+        }
+        Some(record)
+    }
+
+    /// The value of a key.
+    #[inline(always)]
+    pub(super) fn get(&self, key: &Key<N>) -> Option<&Value> {
+        if self.visit.uses_table(1) {
+            self.get_by_table(key)
+        } else {
+            Some(&self.beside.index.record(key, self.visit.guard())?.1)
+        }
+    }
+
+    #[inline]
+    fn get_by_table(&self, key: &Key<N>) -> Option<&Value> {
+        let hash = self.hash(key);
+        match self.visit.find_on_account(hash, |pointer| self.at(pointer).0 == *key) {
+            Some(pointer) => Some(&self.at(pointer).1),
+            None => Some(&self.search(hash, key)?.1),
+        }
+    }
+
+    /// The values of up to [`BATCH`] keys: `values[i]` becomes that of `keys[i]`.
+    #[inline]
+    pub(super) fn get_many<'s>(&'s self, keys: &[&Key<N>], values: &mut [Option<&'s Value>]) {
+        if !self.visit.uses_table(keys.len() as u32) {
+            for (key, value) in keys.iter().zip(values) {
+                *value = self.beside.index.record(key, self.visit.guard()).map(|record| &record.1);
+            }
+            return;
+        }
+        let mut hashes = [0; BATCH];
+        for (key, hash) in keys.iter().zip(&mut hashes) {
+            *hash = self.hash(key);
+            self.visit.prefetch(*hash);
+        }
+        let values = Cell::from_mut(values).as_slice_of_cells();
+        let hit = |i: usize, pointer| {
+            let record = self.at(pointer);
+            let same = record.0 == *keys[i];
+            if same {
+                values[i].set(Some(&record.1));
+            }
+            same
+        };
+        let search = |missed: &[usize]| {
+            for &i in missed {
+                values[i].set(self.search(hashes[i], keys[i]).map(|record| &record.1));
+            }
+        };
+        self.visit.find_group(&hashes[..keys.len()], Self::fetch, hit, search);
+    }
+
+    /// Puts a record in, in the place of the one of an equal key.
+    pub(super) fn insert(&self, key: Key<N>, value: Value) {
+        let hash = self.hash(&key);
+        self.visit.prefetch(hash);
+        let write = self.visit.write(hash);
+        let record = self.beside.index.put_record((key, value), self.visit.guard());
+        if let Some(pointer) = Pointer::new(std::ptr::from_ref(record).expose_provenance() as u64) {
+            write.put(pointer);
+        }
+    }
+
+    /// Lets go of what was replaced meanwhile; tells the counts.
+    pub(super) fn refresh(&mut self) {
+        self.visit.refresh();
+    }
+}
