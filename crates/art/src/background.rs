@@ -1,7 +1,7 @@
 //! Reorganising every so often.
 //!
 //! A thread looks at the access log now and then, asks whether what is hot lies more scattered than it need be, and if so
-//! moves it, in small steps. When it has gained nothing several times in a row, it ends.
+//! moves it, in small steps, with rests between them for those who write. When it has gained nothing several times in a row, it ends.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -25,13 +25,15 @@ pub struct Schedule {
     /// Looks in a row that gain nothing, because nothing is to be gained or there is no room to move to, after which it ends;
     /// never, if zero.
     pub patience: u32,
-    /// Nodes and leaves looked at in one step, between which the thread gives way to others.
+    /// Nodes and leaves looked at in one step, after which the thread rests.
     pub step: usize,
+    /// For how many times as long as the step took: see [`crate::Reorganization::step_and_rest`].
+    pub rest: f64,
 }
 
 impl Default for Schedule {
     fn default() -> Self {
-        Schedule { every: Duration::from_secs(1), samples: 2, gain: 1.5, patience: 3, step: 256 }
+        Schedule { every: Duration::from_secs(1), samples: 2, gain: 1.5, patience: 3, step: 256, rest: 1.0 }
     }
 }
 
@@ -97,9 +99,9 @@ fn keep_organized<K: Key + ?Sized, V: Clone + Send + Sync + 'static>(
             continue;
         }
         let mut reorganization = tree.reorganization(hot);
-        while reorganization.step(schedule.step).is_continue() && !shared.state.lock().is_to_end {
-            std::thread::yield_now();
-        }
+        while reorganization.step_and_rest(schedule.step, schedule.rest).is_continue()
+            && !shared.state.lock().is_to_end
+        {}
         let done = reorganization.done();
         useless = if done.full { useless + 1 } else { 0 };
         shared.state.lock().rounds.push(done);

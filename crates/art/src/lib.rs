@@ -54,7 +54,8 @@
 //! | `census` | what tests ask, that what is freed is not followed |
 //! | `core` | the search |
 //! | `write` | the changes |
-//! | `batch`, `scan` | many keys; keys in order |
+//! | `batch` | many keys |
+//! | `order`, `scan` | children in order; keys in order |
 //! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; doing so every so often |
 //! | `index` | the tree behind a lookaside table; with the feature `lookaside` |
 //! | `probe` | the addresses that a lookup touches |
@@ -89,6 +90,8 @@ mod memory;
 mod mixed;
 #[cfg(not(loom))]
 mod node;
+#[cfg(not(loom))]
+mod order;
 mod outlive;
 #[cfg(not(loom))]
 mod owned;

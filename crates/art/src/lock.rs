@@ -67,8 +67,8 @@
 //! one an acquire, so who sees a reference sees what it refers to.
 //!
 //! Nodes with room for many children have one more word, their *plot* ([`crate::space`]): where the next leaf below them is to
-//! lie. It takes no part in any of this. No reader looks at it; writers do, before they take a node's lock, under the lock of
-//! the leaves' class. A writer may so take a place in the plot of a node that is obsolete already: what the plot has left
+//! lie; a Node256 has another, for the next Node4. It takes no part in any of this. No reader looks at it; writers do, before they take a node's lock, under the lock of
+//! the class of what lies there. A writer may so take a place in the plot of a node that is obsolete already: what the plot has left
 //! is given back when the node is, which is not before that writer has left.
 //!
 //! # Rejected

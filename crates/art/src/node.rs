@@ -9,7 +9,7 @@
 //!
 //! Every node begins with its lock word, its level, and a slot for the key that *ends* here: keys may be prefixes of each
 //! other, and the end of a key is a symbol of its own, before all bytes. Bytes of small nodes are kept in the order in
-//! which they were assigned, not sorted: sorting would move them under readers. Scans sort the few there are.
+//! which they were assigned, not sorted: sorting would move them under readers. Scans sort the few there are: [`crate::order`].
 //!
 //! Nodes are all atomics but for the level, which is written before the node is published. So shared references to them
 //! are all that anyone ever needs.
@@ -136,9 +136,9 @@ pub(crate) struct Header {
     pub(crate) end: Slot,
 }
 
-/// Where the next leaf below a node is to lie, so that leaves which are near each other in the tree are so in memory: a place
-/// in a few lines that are set aside for the node, or zero. See [`crate::space`], which alone looks at it, under the lock of
-/// the leaves' class.
+/// Where the next leaf or Node4 below a node is to lie, so that those which are near each other in the tree are so in memory: a
+/// place in a few lines that are set aside for the node, or zero. See [`crate::space`], which alone looks at it, under the lock of
+/// their class.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Plot(pub(crate) AtomicU32);
@@ -147,8 +147,8 @@ pub(crate) struct Plot(pub(crate) AtomicU32);
 #[repr(C, align(32))]
 pub(crate) struct Node4 {
     pub(crate) header: Header,
-    bytes: AtomicU32,
-    slots: [Slot; 4],
+    pub(crate) bytes: AtomicU32,
+    pub(crate) slots: [Slot; 4],
 }
 
 #[derive(Debug)]
@@ -157,7 +157,7 @@ pub(crate) struct Node16 {
     pub(crate) header: Header,
     pub(crate) plot: Plot,
     bytes: [AtomicU64; 2],
-    slots: [Slot; 16],
+    pub(crate) slots: [Slot; 16],
 }
 
 #[derive(Debug)]
@@ -166,7 +166,7 @@ pub(crate) struct Node48 {
     pub(crate) header: Header,
     pub(crate) plot: Plot,
     /// For each byte the number of its slot, from one; zero if it has none. Eight to a word.
-    index: [AtomicU64; 32],
+    pub(crate) index: [AtomicU64; 32],
     slots: [Slot; 48],
 }
 
@@ -175,7 +175,9 @@ pub(crate) struct Node48 {
 pub(crate) struct Node256 {
     pub(crate) header: Header,
     pub(crate) plot: Plot,
-    slots: [Slot; 256],
+    pub(crate) slots: [Slot; 256],
+    /// As the plot, for the next Node4 below this node.
+    forks: Plot,
 }
 
 const _: () = {
@@ -196,7 +198,7 @@ impl Node4 {
 
 impl Node16 {
     #[inline(always)]
-    fn bytes(&self) -> [u64; 2] {
+    pub(crate) fn bytes(&self) -> [u64; 2] {
         // pairs with the release in `Node::assign`.
         [self.bytes[0].load(Ordering::Acquire), self.bytes[1].load(Ordering::Acquire)]
     }
@@ -227,22 +229,6 @@ impl Node48 {
     pub(crate) fn position(&self, byte: u8) -> u8 {
         // pairs with the release in `Node::assign`.
         (self.index[usize::from(byte / 8)].load(Ordering::Acquire) >> (8 * (byte % 8))) as u8
-    }
-
-    /// The bytes that have a slot.
-    #[inline(always)]
-    fn bytes(&self) -> ByteSet {
-        const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
-        let mut set = ByteSet::default();
-        for (at, word) in self.index.iter().enumerate() {
-            // pairs with the release in `Node::assign`.
-            let word = word.load(Ordering::Acquire);
-            // The highest bit of each byte that is not zero, and then these eight bits together.
-            let there = (((word & LOW) + LOW) | word) & !LOW;
-            let eight = (there >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-            set.0[at / 8] |= eight << (8 * (at % 8));
-        }
-        set
     }
 
     #[inline(always)]
@@ -355,6 +341,15 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Where the next Node4 below this node is to lie. Only a Node256 has so many that it is worth the room.
+    #[inline(always)]
+    pub(crate) fn forks(self) -> Option<&'a Plot> {
+        match self {
+            Node::Full(node) => Some(&node.forks),
+            Node::Four(_) | Node::Sixteen(_) | Node::FortyEight(_) => None,
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn level(self) -> usize {
         self.header().level as usize
@@ -444,137 +439,15 @@ impl<'a> Node<'a> {
 
     /// A child, if there is any.
     pub(crate) fn any_child(self) -> Option<Ref> {
-        let mut found = [Ref::NULL];
-        (self.rising(Symbol::BEFORE, &mut found).0 > 0).then_some(found[0])
-    }
-
-    /// Puts the children that come after a symbol into `found`, in order, until that is full: says how many, and which symbol
-    /// was looked at last. The last of all is 255.
-    #[inline]
-    pub(crate) fn rising(self, after: Symbol, found: &mut [Ref]) -> (usize, Symbol) {
-        // Whether a slot is null is anyone's guess, so there is no branch for it: see `keep`.
-        let mut count = 0;
-        if after < Symbol::END {
-            count = keep(found, count, self.header().end.load());
-        }
-        let mut from = (after.0 + 1).max(0) as usize;
-        match self {
-            Node::Four(node) => {
-                for entry in node.in_order() {
-                    if count == found.len() {
-                        return (count, Symbol(from as i16 - 1));
-                    }
-                    let ahead = entry.symbol() > after;
-                    count = keep(found, count, if ahead { entry.child() } else { Ref::NULL });
-                    from = from.max((entry.symbol().0 + 1).max(0) as usize);
-                }
-                (count, Symbol(255))
-            }
-            Node::Full(node) => {
-                // Four at a time, as long as there is room for all of them.
-                while let Some([a, b, c, d, ..]) = node.slots.get(from..)
-                    && let Some([_, _, _, _, ..]) = found.get(count..)
-                {
-                    for slot in [a, b, c, d] {
-                        count = keep(found, count, slot.load());
-                    }
-                    from += 4;
-                }
-                while from < 256 && count < found.len() {
-                    count = keep(found, count, node.slots[from].load());
-                    from += 1;
-                }
-                (count, Symbol(from as i16 - 1))
-            }
-            Node::Sixteen(_) | Node::FortyEight(_) => {
-                let set = self.bytes();
-                for word in from / 64..4 {
-                    let mut bits = set.0[word];
-                    if word == from / 64 {
-                        bits &= u64::MAX << (from % 64);
-                    }
-                    while bits != 0 {
-                        let byte = (64 * word) as u32 + bits.trailing_zeros();
-                        if count == found.len() {
-                            return (count, Symbol(byte as i16 - 1));
-                        }
-                        bits &= bits - 1;
-                        count = keep(found, count, self.child(Symbol(byte as i16)));
-                    }
-                }
-                (count, Symbol(255))
-            }
-        }
-    }
-
-    /// As [`Node::rising`], backwards. The last of all is the end.
-    #[inline]
-    pub(crate) fn falling(self, before: Symbol, found: &mut [Ref]) -> (usize, Symbol) {
-        if before <= Symbol::END {
-            return (0, Symbol::END);
-        }
-        let mut count = 0;
-        let mut to = before.0 as usize;
-        match self {
-            Node::Four(node) => {
-                for entry in node.in_order().into_iter().rev() {
-                    if count == found.len() {
-                        return (count, Symbol(to as i16));
-                    }
-                    let ahead = entry.symbol() < before;
-                    count = keep(found, count, if ahead { entry.child() } else { Ref::NULL });
-                    to = to.min(entry.symbol().0 as usize);
-                }
-            }
-            Node::Full(node) => {
-                while to > 0 && count < found.len() {
-                    to -= 1;
-                    count = keep(found, count, node.slots[to].load());
-                }
-            }
-            Node::Sixteen(_) | Node::FortyEight(_) => {
-                let set = self.bytes();
-                for word in (0..to.div_ceil(64)).rev() {
-                    let mut bits = set.0[word];
-                    if to < 64 * (word + 1) {
-                        bits &= (1 << (to % 64)) - 1;
-                    }
-                    while bits != 0 {
-                        let byte = (64 * word) as u32 + bits.ilog2();
-                        if count == found.len() {
-                            return (count, Symbol(byte as i16 + 1));
-                        }
-                        bits &= !(1 << (byte % 64));
-                        count = keep(found, count, self.child(Symbol(byte as i16)));
-                    }
-                }
-                to = 0;
-            }
-        }
-        if count == found.len() {
-            return (count, Symbol(to as i16));
-        }
-        (keep(found, count, self.header().end.load()), Symbol::END)
-    }
-
-    /// The bytes that a Node16 or Node48 has slots for; some may be null.
-    #[inline(always)]
-    fn bytes(self) -> ByteSet {
-        match self {
-            Node::Sixteen(node) => {
-                // Before the bytes: see the protocol page.
-                let assigned = node.header.lock.state().assigned();
-                let bytes = node.bytes();
-                let mut set = ByteSet::default();
-                for at in 0..assigned.min(16) {
-                    let byte = (bytes[at / 8] >> (8 * (at % 8))) as u8;
-                    set.0[usize::from(byte / 64)] |= 1 << (byte % 64);
-                }
-                set
-            }
-            Node::FortyEight(node) => node.bytes(),
-            Node::Four(_) | Node::Full(_) => ByteSet::default(),
-        }
+        // No slot that is not counted: see the protocol page.
+        let assigned = self.header().lock.state().assigned();
+        let slots = match self {
+            Node::Four(node) => &node.slots[..assigned],
+            Node::Sixteen(node) => &node.slots[..assigned],
+            Node::FortyEight(node) => &node.slots[..assigned],
+            Node::Full(node) => &node.slots[..assigned],
+        };
+        std::iter::once(&self.header().end).chain(slots).map(Slot::load).find(|child| !child.is_null())
     }
 
     /// The children of a Node4 or Node16, in the order in which their bytes were assigned.
@@ -614,58 +487,4 @@ impl<'a> Node<'a> {
             }
         }
     }
-}
-
-/// Bytes, as bits.
-#[derive(Debug, Clone, Copy, Default)]
-struct ByteSet([u64; 4]);
-
-/// A child and its symbol, in the order of symbols.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry(u64);
-
-impl Entry {
-    /// After all bytes.
-    const NONE: Entry = Entry(256 << 32);
-
-    #[inline(always)]
-    fn new(byte: u8, child: Ref) -> Entry {
-        Entry(u64::from(byte) << 32 | u64::from(child.bits()))
-    }
-
-    #[inline(always)]
-    fn symbol(self) -> Symbol {
-        Symbol((self.0 >> 32) as i16)
-    }
-
-    /// The child, or null.
-    #[inline(always)]
-    fn child(self) -> Ref {
-        Ref::from_bits(self.0 as u32)
-    }
-}
-
-impl Node4 {
-    /// The children by rising bytes, and behind them as many entries without a child as there is room for more.
-    #[inline(always)]
-    fn in_order(&self) -> [Entry; 4] {
-        // Before the bytes and the slots: see the protocol page.
-        let assigned = self.header.lock.state().assigned();
-        let bytes = self.bytes.load(Ordering::Acquire).to_le_bytes();
-        let mut sorted = std::array::from_fn(|at| {
-            if at < assigned { Entry::new(bytes[at], self.slots[at].load()) } else { Entry::NONE }
-        });
-        // A sorting network.
-        for (low, high) in [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)] {
-            (sorted[low], sorted[high]) = (sorted[low].min(sorted[high]), sorted[low].max(sorted[high]));
-        }
-        sorted
-    }
-}
-
-/// Puts a child behind the `count` found so far, where it stays if it is one: how many there are now.
-#[inline(always)]
-fn keep(found: &mut [Ref], count: usize, child: Ref) -> usize {
-    found[count] = child;
-    count + usize::from(!child.is_null())
 }

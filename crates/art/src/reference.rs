@@ -87,6 +87,12 @@ impl Ref {
         }
     }
 
+    /// What it refers to, for tables: a node of which [kind](Ref::kind), or, from four on, a leaf. Null is among the Node4s.
+    #[inline(always)]
+    pub(crate) fn sort(self) -> usize {
+        (self.0 >> Ref::KIND_SHIFT) as usize
+    }
+
     /// Whether only the node's header says which byte it tells apart.
     #[inline(always)]
     pub(crate) fn skips(self) -> bool {

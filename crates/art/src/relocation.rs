@@ -23,9 +23,11 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use crossbeam_epoch::{Guard, pin};
 
+use crate::background::Schedule;
 use crate::core::{Core, Holder};
 use crate::key::Key;
 use crate::mixed::MixedPages;
@@ -102,9 +104,15 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
     }
 
     /// Moves what is on the paths of the keys in the [access log](Tree::access_log) together, the hottest first, and
-    /// empties the log. Others may read and write meanwhile.
+    /// empties the log. Others may read and write meanwhile. Nothing is moved if it lies in fewer than
+    /// [1.5 times](crate::Schedule::gain) the pages that it needs: if all keys are asked for alike, neighbours would be torn apart for nothing.
     pub fn reorganize(&self) -> Reorganized {
-        let hottest_first = self.log.frequencies().into_iter().map(|(key, _)| key).collect();
+        let hottest_first: Vec<K::Owned> = self.log.frequencies().into_iter().map(|(key, _)| key).collect();
+        if self.assess(hottest_first.iter().map(std::borrow::Borrow::borrow)).gain()
+            < Schedule::default().gain
+        {
+            return Reorganized::default();
+        }
         let mut reorganization = self.reorganization(hottest_first);
         while reorganization.step(1 << 10).is_continue() {}
         reorganization.done()
@@ -166,6 +174,18 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
                 return ControlFlow::Continue(());
             }
         }
+    }
+
+    /// [`Reorganization::step`], after which the thread sleeps for `rest` times as long as the step took, or only gives way if that
+    /// is nothing. Whoever writes beside it waits for lines that it has moved: with a rest of one, half as often.
+    pub fn step_and_rest(&mut self, work: usize, rest: f64) -> ControlFlow<()> {
+        let began = Instant::now();
+        let goes_on = self.step(work);
+        match Duration::try_from_secs_f64(began.elapsed().as_secs_f64() * rest) {
+            Ok(rest) if !rest.is_zero() => std::thread::sleep(rest),
+            _ => std::thread::yield_now(),
+        }
+        goes_on
     }
 
     /// Frees what was moved some time ago. Pinning does so now and then, but not as fast as moving makes more of it.

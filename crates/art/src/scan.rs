@@ -9,99 +9,79 @@
 //! it tells whether all of its keys lie before the bound, or behind it, or go on agreeing with it.
 //!
 //! Scans are fast because what they look at has been asked for before, and because no more is than is wanted. A cursor works
-//! in turns, of a few entries at first, for those who want few, and of more as it goes on. In one turn it
+//! in turns, of a few entries at first, for those who want few, and of more as it goes on. In one turn
 //!
-//! 1. takes what was made ready in the last turn, leaves, to be shown one by one (the near one of [`Cursor::queues`]);
-//! 2. opens the small nodes that it asked for in the last turn, and asks for their children (the other one);
-//! 3. goes on through large nodes, from slot to slot, and asks for the leaves and small nodes that it finds
-//!    ([`Cursor::far`]), up to as many entries as it expects a turn to have.
+//! 1. what was made ready in the last turn becomes what is shown, leaves, one by one ([`Cursor::near`]). Nodes among them,
+//!    which lay below small nodes, are opened;
+//! 2. the small nodes that were asked for in the last turn are opened, and their children are asked for
+//!    ([`Cursor::soon`]);
+//! 3. the cursor goes on through large nodes, from slot to slot, and asks for the leaves and small nodes that it finds
+//!    ([`Cursor::far`]).
 //!
-//! What is found out of turn, a large node below a small one, say, sends the queues back to the stack. The leaf where a scan
-//! begins is compared with the bound when its neighbours have been asked for.
+//! All but a Node256 are small: they are opened at once, and their children put in order where they are to lie
+//! ([`crate::order`]). What is found out of turn, a large node below a small one, say, sends the queues back to the stack. On the
+//! way to the bound, what comes behind a small node is asked for before the small node is looked at, and what comes behind
+//! the first leaf before the leaf is compared.
 //!
-//! Where the next byte's slot is null, or holds a leaf rather than a node, cannot be predicted, and a misprediction costs as
-//! much as a dozen instructions. So the loops over slots and the sorting of small nodes do without such branches.
+//! What is done for each entry is what costs. So leaves are taken over in runs, eight at a time; whether an item is a leaf or a
+//! node, which cannot be predicted, is a bit or a selection rather than a branch; bounds and nulls are asked about once for
+//! all entries of a node where they can be; and an iterator remembers what it showed last by its reference.
 //!
 //! Rejected: *a stack alone*, on which the children of a large node are put some at a time: each time they are used up there
 //! is nothing under way; *queues that take one entry as they give one*: every entry pays for their bookkeeping; *turns of as
-//! many nodes, whatever they hold*: a scan of ten entries asked for a hundred.
+//! many nodes, whatever they hold*: a scan of ten entries asked for a hundred; *a Node48 as a large node*, some children
+//! at a time: its leaves are asked for a turn later, and pass through one place more; *turns of sixteen entries* at most: less
+//! to do for nothing at the end of a scan, but too little under way where every leaf is a miss.
 
 use std::cmp::Ordering as Order;
+use std::hint::select_unpredictable;
 use std::ops::Bound;
 
 use crate::core::Core;
 use crate::key::Key;
-use crate::node::{Kind, Symbol};
+use crate::node::{Kind, Node, Node256, Symbol};
+use crate::order::{Direction, FEW, SOME, keep};
 use crate::reference::Ref;
-
-/// A direction to walk in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Up,
-    Down,
-}
-
-impl Direction {
-    /// Before all symbols, in this direction.
-    fn outset(self) -> Symbol {
-        match self {
-            Direction::Up => Symbol::BEFORE,
-            Direction::Down => Symbol::AFTER,
-        }
-    }
-
-    /// The last of all symbols, in this direction.
-    fn last(self) -> Symbol {
-        match self {
-            Direction::Up => Symbol(255),
-            Direction::Down => Symbol::END,
-        }
-    }
-
-    /// Whether a subtree or leaf that compares so with a bound lies behind it, as one walks.
-    fn is_ahead(self, subtree: Order) -> bool {
-        match self {
-            Direction::Up => subtree == Order::Greater,
-            Direction::Down => subtree == Order::Less,
-        }
-    }
-}
 
 /// Entries that a turn asks for: at first, and at most.
 const AHEAD: (usize, usize) = (4, 24);
-/// Slots of a Node256 that are looked at together. Where its children are large, all but the first go to the stack.
-const TOGETHER: usize = 8;
-/// Children of a small node at most.
-const FEW: usize = Kind::Node16.capacity() + 1;
+/// Room in front of what is shown, for what is found below it.
+const FRONT: usize = 8;
 
-/// What comes next, first, in an array that has room for one more node of the largest kind that is put there at once.
+/// What comes next, first, in an array that has room for one more node that is opened there.
 struct Queue<const ROOM: usize> {
     items: [Ref; ROOM],
-    next: usize,
-    end: usize,
+    next: u32,
+    end: u32,
 }
 
-/// What is to be shown: what a turn wants, and the children of one more small node behind it, and in front of it.
-type Ready = Queue<{ AHEAD.1 + 2 * FEW }>;
-/// What was asked for, and the children of a Node48.
-type Far = Queue<{ AHEAD.1 + Kind::Node48.capacity() + 1 }>;
+/// What a turn wants, what the node with which it is reached has beyond that, and as many as are taken together.
+type Soon = Queue<{ AHEAD.1 + FEW + 8 }>;
+/// The same, and room in front.
+type Near = Queue<{ FRONT + AHEAD.1 + FEW + 8 }>;
+/// What a turn wants, or what is left of a node that the bound is below; and as many as are taken together.
+type Far = Queue<{ FEW + 8 }>;
+
+const _: () = assert!(AHEAD.1 + SOME <= FEW, "the children of large nodes fit behind what is wanted");
+const _: () = assert!(FEW <= u64::BITS as usize, "there is a bit for each that may be a node");
 
 impl<const ROOM: usize> Queue<ROOM> {
+    const EMPTY: Self = Queue { items: [Ref::NULL; ROOM], next: 0, end: 0 };
+
     /// Nothing, behind so much room.
-    const fn empty(front: usize) -> Self {
-        Queue { items: [Ref::NULL; ROOM], next: front, end: front }
-    }
-
+    #[inline(always)]
     fn clear(&mut self, front: usize) {
-        (self.next, self.end) = (front, front);
+        (self.next, self.end) = (front as u32, front as u32);
     }
 
+    #[inline(always)]
     fn is_empty(&self) -> bool {
         self.next == self.end
     }
 
+    #[inline(always)]
     fn len(&self) -> usize {
-        self.end - self.next
+        (self.end - self.next) as usize
     }
 
     #[inline(always)]
@@ -109,19 +89,85 @@ impl<const ROOM: usize> Queue<ROOM> {
         if self.is_empty() {
             return None;
         }
-        let item = self.items[self.next];
+        let item = self.items[self.next as usize];
         self.next += 1;
         Some(item)
     }
 
     #[inline(always)]
     fn push(&mut self, item: Ref) {
-        self.items[self.end] = item;
+        self.items[self.end as usize] = item;
         self.end += 1;
     }
 
+    #[inline(always)]
     fn left(&self) -> &[Ref] {
-        &self.items[self.next..self.end]
+        &self.items[self.next as usize..self.end as usize]
+    }
+
+    /// Room for so many.
+    #[inline(always)]
+    fn room<const MOST: usize>(&mut self) -> &mut [Ref; MOST] {
+        self.items[self.end as usize..]
+            .first_chunk_mut()
+            .expect("queues are long enough for what a turn wants")
+    }
+
+    /// Puts so many of what comes next in another queue behind what is here: eight at a time, for there are never many, and how
+    /// many cannot be predicted.
+    #[inline(always)]
+    fn take_some<const OTHER: usize>(&mut self, other: &mut Queue<OTHER>, count: u32) {
+        let end = self.end + count;
+        while self.end < end {
+            let eight = other.items[other.next as usize..].first_chunk::<8>();
+            *self.room::<8>() = *eight.expect("queues are longer than what is in them");
+            other.next += 8;
+            self.end += 8;
+        }
+        other.next -= self.end - end;
+        self.end = end;
+    }
+
+    /// Puts all that is in another queue behind this one's.
+    #[inline(always)]
+    fn take_over<const OTHER: usize>(&mut self, other: &mut Queue<OTHER>) {
+        let items = other.left();
+        self.items[self.end as usize..][..items.len()].copy_from_slice(items);
+        self.end += items.len() as u32;
+        other.clear(0);
+    }
+
+    /// Opens a small node behind what is here, and asks for its children: whether there may be nodes among them.
+    #[inline(always)]
+    fn open<K: Key + ?Sized, V>(
+        &mut self,
+        core: &Core<K, V>,
+        direction: Direction,
+        node: Ref,
+        after: Symbol,
+    ) -> bool {
+        let room = self.room::<FEW>();
+        let mut count = core.storage.node(node).few(direction, after, room);
+        let mut all = u32::MAX;
+        for &child in &room[..count] {
+            if child.is_leaf() {
+                pages::prefetch(core.storage.leaf_address(child));
+            } else {
+                core.fetch(child);
+            }
+            all &= child.bits();
+        }
+        let has_others = !Ref::from_bits(all).is_leaf();
+        if has_others {
+            let found = count;
+            count = 0;
+            for at in 0..found {
+                let child = room[at];
+                count = keep(room, count, child);
+            }
+        }
+        self.end += count as u32;
+        has_others
     }
 }
 
@@ -129,12 +175,12 @@ impl<const ROOM: usize> Queue<ROOM> {
 /// asking for memory; few paths are so long that there are more.
 struct Stack {
     first: [(Ref, Symbol); Stack::FIRST],
-    depth: usize,
+    depth: u32,
     more: Vec<(Ref, Symbol)>,
 }
 
 impl Stack {
-    const FIRST: usize = 32;
+    const FIRST: usize = 12;
     const EMPTY: Stack =
         Stack { first: [(Ref::NULL, Symbol::BEFORE); Stack::FIRST], depth: 0, more: Vec::new() };
 
@@ -143,9 +189,9 @@ impl Stack {
         self.more.clear();
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, item: Ref, after: Symbol) {
-        match self.first.get_mut(self.depth) {
+        match self.first.get_mut(self.depth as usize) {
             Some(entry) => {
                 *entry = (item, after);
                 self.depth += 1;
@@ -154,73 +200,72 @@ impl Stack {
         }
     }
 
-    #[inline]
+    /// Puts these on top, the first one last.
+    fn push_all(&mut self, items: &[Ref], after: Symbol) {
+        items.iter().rev().for_each(|&item| self.push(item, after));
+    }
+
+    #[inline(always)]
     fn pop(&mut self) -> Option<(Ref, Symbol)> {
         if let Some(entry) = self.more.pop() {
             return Some(entry);
         }
         self.depth = self.depth.checked_sub(1)?;
-        Some(self.first[self.depth])
+        Some(self.first[self.depth as usize])
     }
 }
 
 /// A place between two keys.
 struct Cursor<'c, K: Key + ?Sized, V> {
     core: &'c Core<K, V>,
-    direction: Direction,
-    /// What comes next, and what comes after that: which is which changes with every turn.
-    queues: [Ready; 2],
-    near: usize,
-    /// What comes after that: leaves and small nodes.
+    /// What comes next.
+    near: Near,
+    /// What comes after that, and whether there are nodes among it: leaves and nodes that lay below small nodes.
+    soon: Soon,
+    has_nodes: bool,
+    /// What comes after that: leaves and small nodes, and which of these are nodes.
     far: Far,
-    /// Where what has not been asked for begins in it.
-    asked: usize,
-    /// Entries expected of what has been asked for in it.
-    expected: usize,
+    nodes: u64,
+    direction: Direction,
     /// The large node that has been asked for last.
     large: Ref,
-    /// What comes after that.
-    stack: Stack,
     /// Entries that a turn asks for.
-    ahead: usize,
+    ahead: u32,
     /// Entries that have been made ready.
     shown: usize,
+    /// What comes after that.
+    stack: Stack,
 }
 
-/// Whether this is a node whose children are best taken one by one.
+/// Whether this is a node whose children are taken some at a time.
 #[inline(always)]
 fn is_large(item: Ref) -> bool {
-    item.is_node() && item.kind() > Kind::Node16
+    item.sort() == Kind::Node256 as usize
 }
 
-/// Entries to be expected of a leaf or small node.
-#[inline(always)]
-fn expected(item: Ref) -> usize {
-    match item.is_leaf() {
-        true => 1,
-        false if item.kind() == Kind::Node4 => 3,
-        false => 8,
-    }
-}
+/// Entries to be expected of what is of this sort: see [`Ref::sort`].
+const EXPECTED: [u8; 8] = [3, 12, 24, 48, 1, 1, 1, 1];
 
 impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
     /// In a box: the queues are long, and iterators are handed on by value.
+    #[inline(never)]
     fn new(core: &'c Core<K, V>, direction: Direction, bound: Bound<&[u8]>) -> Box<Self> {
         let mut cursor = Box::new(Cursor {
             core,
+            near: Queue::EMPTY,
+            soon: Queue::EMPTY,
+            has_nodes: false,
+            far: Queue::EMPTY,
+            nodes: 0,
             direction,
-            queues: [const { Queue::empty(FEW) }; 2],
-            near: 0,
-            far: Queue::empty(0),
-            asked: 0,
-            expected: 0,
             large: Ref::NULL,
-            stack: Stack::EMPTY,
-            ahead: AHEAD.0,
+            ahead: AHEAD.0 as u32,
             shown: 0,
+            stack: Stack::EMPTY,
         });
         while !cursor.seek(bound) {
             cursor.stack.clear();
+            cursor.far.clear(0);
         }
         cursor
     }
@@ -233,11 +278,13 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
             Bound::Included(key) => (key, true),
             Bound::Excluded(key) => (key, false),
             Bound::Unbounded => {
-                self.enter(next);
+                self.begin_with(next, None);
                 return true;
             }
         };
         let mut position = 0;
+        // The last small node on the way, if what comes behind it is in the far queue.
+        let mut last: Option<(Ref, Symbol)> = None;
         while next.is_node() {
             let node = storage.node(next);
             if next.skips() {
@@ -250,61 +297,100 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
                 match common.expect("keys reach to the level of the nodes above them").cmp(wanted) {
                     Order::Equal => {}
                     side => {
-                        if self.direction.is_ahead(side) {
-                            self.enter(next);
-                        }
+                        self.begin_with(if self.is_ahead(side) { next } else { Ref::NULL }, last);
                         return true;
                     }
                 }
                 position = level;
             }
+            if let Some((above, after)) = last.take() {
+                // There is more between than one node.
+                self.stack.push_all(self.far.left(), self.direction.outset());
+                self.far.clear(0);
+                self.stack.push(above, after);
+            }
             let symbol = Symbol::at(key, position);
-            self.stack.push(next, symbol);
-            next = node.child_assigned(symbol);
+            let child = node.child_assigned(symbol);
+            if self.far.is_empty() {
+                self.stack.push(next, symbol);
+            } else {
+                last = Some((next, symbol));
+            }
+            if is_large(next) && !is_large(child) && !child.is_null() {
+                self.core.fetch(child);
+                self.look_ahead();
+            }
+            next = child;
             position += 1;
         }
-        if next.is_leaf() {
-            self.core.fetch(next);
+        if next.is_null() {
+            self.begin_with(next, last);
+            return true;
+        }
+        self.core.fetch(next);
+        if self.far.is_empty() {
             self.look_ahead();
-            let side = storage.key(next).as_ref().cmp(key);
-            if self.direction.is_ahead(side) || inclusive && side == Order::Equal {
-                self.queues[self.near].push(next);
-            }
+        }
+        self.begin_with(next, last);
+        let side = storage.key(next).as_ref().cmp(key);
+        if !(self.is_ahead(side) || inclusive && side == Order::Equal) {
+            self.soon.next += 1;
         }
         true
     }
 
-    /// Goes before a leaf, all that is below a node, or nothing.
-    fn enter(&mut self, next: Ref) {
-        if !next.is_null() {
-            self.stack.push(next, self.direction.outset());
+    /// Whether what compares so with a bound lies behind it, as one walks.
+    fn is_ahead(&self, side: Order) -> bool {
+        match self.direction {
+            Direction::Up => side == Order::Greater,
+            Direction::Down => side == Order::Less,
+        }
+    }
+
+    /// Puts what comes first, if anything, before what is left of the last node on the way, and both before all else.
+    fn begin_with(&mut self, first: Ref, last: Option<(Ref, Symbol)>) {
+        if !first.is_null() {
+            self.soon.push(first);
+            self.has_nodes = first.is_node();
+        }
+        if let Some((node, after)) = last {
+            self.has_nodes |= self.soon.open(self.core, self.direction, node, after);
         }
     }
 
     /// The next leaf.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Ref> {
+        match self.near.pop() {
+            Some(leaf) if leaf.is_leaf() => Some(leaf),
+            other => self.next_beyond(other),
+        }
+    }
+
+    /// The next leaf, when a node is in its place, or nothing.
+    #[inline(never)]
+    fn next_beyond(&mut self, mut next: Option<Ref>) -> Option<Ref> {
         loop {
-            match self.queues[self.near].pop() {
+            match next {
                 Some(leaf) if leaf.is_leaf() => return Some(leaf),
                 Some(node) => self.enter_early(node),
                 None if self.turn() => {}
                 None => return None,
             }
+            next = self.near.pop();
         }
     }
 
-    /// Shows a node whose turn has not come: it is below a small one.
+    /// Shows a node whose turn has not come: it is two below a small one.
     #[cold]
     fn enter_early(&mut self, node: Ref) {
         if !is_large(node) {
-            let mut found = [Ref::NULL; FEW];
-            let (count, _) = children(self.core, self.direction, node, self.direction.outset(), &mut found);
-            let near = &mut self.queues[self.near];
-            if count <= near.next {
-                near.next -= count;
-                near.items[near.next..][..count].copy_from_slice(&found[..count]);
-                found[..count].iter().for_each(|&child| self.core.fetch(child));
+            let mut found = Queue::<FEW>::EMPTY;
+            found.open(self.core, self.direction, node, self.direction.outset());
+            let count = found.len();
+            if let Some(next) = (self.near.next as usize).checked_sub(count) {
+                self.near.items[next..][..count].copy_from_slice(found.left());
+                self.near.next = next as u32;
                 return;
             }
         }
@@ -312,131 +398,211 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
     }
 
     /// Sends the queues back to the stack, behind a node.
+    #[cold]
     fn put_off(&mut self, node: Ref) {
         let outset = self.direction.outset();
-        let [near, soon] = [self.near, 1 - self.near].map(|queue| self.queues[queue].left());
-        for queue in [self.far.left(), soon, near] {
-            queue.iter().rev().for_each(|&item| self.stack.push(item, outset));
+        for queue in [self.far.left(), self.soon.left(), self.near.left()] {
+            self.stack.push_all(queue, outset);
         }
         self.stack.push(node, outset);
-        self.queues.iter_mut().for_each(|queue| queue.clear(FEW));
+        self.near.clear(FRONT);
+        self.soon.clear(0);
+        self.has_nodes = false;
         self.far.clear(0);
-        (self.asked, self.expected) = (0, 0);
+        self.nodes = 0;
     }
 
-    /// One turn; `false` if nothing is left.
+    /// One turn, when what was near has been shown; `false` if nothing is left.
     fn turn(&mut self) -> bool {
-        // What was near has been shown.
-        let soon = &mut self.queues[self.near];
-        self.near = 1 - self.near;
-        soon.clear(FEW);
-        while self.far.next < self.asked && soon.len() < self.ahead {
-            let Some(item) = self.far.pop() else { break };
-            self.expected -= expected(item);
-            if item.is_leaf() {
-                soon.push(item);
+        loop {
+            self.near.clear(FRONT);
+            if self.has_nodes {
+                self.open_soon();
             } else {
-                let room = &mut soon.items[soon.end..];
-                let (count, _) = children(self.core, self.direction, item, self.direction.outset(), room);
-                room[..count].iter().for_each(|&child| self.core.fetch(child));
-                soon.end += count;
+                self.near.take_over(&mut self.soon);
+            }
+            self.open_far();
+            self.shown += self.near.len();
+            self.ahead = (self.shown / 2).clamp(AHEAD.0, AHEAD.1) as u32;
+            if self.far.is_empty() {
+                self.look_ahead();
+            }
+            if !self.near.is_empty() {
+                return true;
+            }
+            if self.soon.is_empty() && self.far.is_empty() {
+                return false;
             }
         }
-        self.shown += soon.len();
-        self.ahead = (self.shown / 2).clamp(AHEAD.0, AHEAD.1);
-        self.look_ahead();
-        !(self.queues.iter().all(Queue::is_empty) && self.far.is_empty())
     }
 
-    /// Asks for what comes after what has been asked for.
-    fn look_ahead(&mut self) {
-        let outset = self.direction.outset();
-        loop {
-            while self.expected < self.ahead && self.asked < self.far.end {
-                let item = self.far.items[self.asked];
-                if is_large(item) {
-                    // Not before its lines are there, as long as there is something to do meanwhile.
-                    if self.expected > 0 && self.large != item {
-                        self.large = item;
-                        self.core.fetch_large(item);
-                        return;
-                    }
-                    self.enter_large();
+    /// Makes near what comes soon, and opens the nodes among it.
+    fn open_soon(&mut self) {
+        while self.near.len() < self.ahead as usize && !self.soon.is_empty() {
+            // There is room for so many.
+            let leaves = self.soon.left().iter().take(FEW).take_while(|item| item.is_leaf()).count();
+            self.near.take_some(&mut self.soon, leaves as u32);
+            match self.soon.pop() {
+                Some(node) if self.near.len() < self.ahead as usize && !is_large(node) => {
+                    self.near.open(self.core, self.direction, node, self.direction.outset());
+                }
+                Some(large) if self.near.is_empty() => return self.put_off(large),
+                // When what is before it has been shown.
+                Some(_) => {
+                    self.soon.next -= 1;
                     break;
                 }
-                self.core.fetch(item);
-                self.expected += expected(item);
-                self.asked += 1;
+                None => break,
             }
-            if self.expected >= self.ahead {
-                return;
+        }
+        self.soon.items.copy_within(self.soon.next as usize..self.soon.end as usize, 0);
+        self.soon.end -= self.soon.next;
+        self.soon.next = 0;
+        self.has_nodes = !self.soon.is_empty();
+    }
+
+    /// Opens the small nodes that have been asked for.
+    #[inline(always)]
+    fn open_far(&mut self) {
+        let (core, direction) = (self.core, self.direction);
+        while self.soon.len() < self.ahead as usize && !self.far.is_empty() {
+            // Leaves up to the next node are taken together: where it is cannot be predicted.
+            let node = self.nodes.trailing_zeros().min(self.far.end);
+            let leaves = node - self.far.next;
+            self.soon.take_some(&mut self.far, leaves);
+            if self.soon.len() < self.ahead as usize
+                && let Some(item) = self.far.pop()
+            {
+                self.nodes &= self.nodes - 1;
+                self.has_nodes |= self.soon.open(core, direction, item, direction.outset());
             }
-            let Some((item, after)) = self.stack.pop() else { return };
-            // All that is left has been asked for.
-            self.far.items.copy_within(self.far.next..self.far.end, 0);
-            self.far.end -= self.far.next;
-            (self.far.next, self.asked) = (0, self.far.end);
-            if !is_large(item) && after == outset {
-                self.far.push(item);
-                continue;
-            }
-            let room = &mut self.far.items[self.far.end..];
-            // A Node48 is opened once, rather than a little at a time.
-            let most = if item.kind() == Kind::Node256 { TOGETHER } else { room.len() };
-            let (count, last) = children(self.core, self.direction, item, after, &mut room[..most]);
-            if last != self.direction.last() {
-                self.stack.push(item, last);
-            }
-            self.far.end += count;
         }
     }
 
-    /// Sends what has not been asked for, which begins with a large node, back to the stack.
-    fn enter_large(&mut self) {
-        let outset = self.direction.outset();
-        let rest = &self.far.items[self.asked..self.far.end];
-        rest.iter().rev().for_each(|&item| self.stack.push(item, outset));
-        self.far.end = self.asked;
+    /// Asks for what comes after all that has been asked for, when all that was has been opened.
+    fn look_ahead(&mut self) {
+        let (core, direction) = (self.core, self.direction);
+        let outset = direction.outset();
+        self.far.clear(0);
+        self.nodes = 0;
+        let mut wanted = self.ahead as isize;
+        while wanted > 0 {
+            let Some((item, mut after)) = self.stack.pop() else { return };
+            let mut before = self.far.end as usize;
+            if !is_large(item) {
+                if after == outset {
+                    self.far.push(item);
+                } else if before > 0 {
+                    return self.stack.push(item, after);
+                } else {
+                    self.far.open(core, direction, item, after);
+                }
+                let (expected, large) = self.ask(before);
+                wanted -= expected;
+                self.send_back(large);
+                continue;
+            }
+            // Not before its lines are there, as long as there is something to do meanwhile.
+            let is_idle = before == 0 && self.soon.is_empty() && self.near.is_empty();
+            if after == outset && self.large != item && !is_idle {
+                self.large = item;
+                core.fetch_large(item);
+                return self.stack.push(item, after);
+            }
+            let Node::Full(node) = core.storage.node(item) else { unreachable!("a large node is a Node256") };
+            while wanted > 0 && after != direction.last() {
+                let count;
+                (count, after) = node.some(direction, after, self.far.room::<SOME>());
+                self.far.end += count as u32;
+                let (expected, large) = self.ask(before);
+                wanted -= expected;
+                before = self.far.end as usize;
+                if large > 0 {
+                    // On top of what is left of this one.
+                    if after != direction.last() {
+                        self.stack.push(item, after);
+                    }
+                    self.send_back(large);
+                    after = direction.last();
+                }
+            }
+            if after != direction.last() {
+                self.stack.push(item, after);
+                core.fetch_slots(node, direction, after);
+            }
+        }
     }
-}
 
-/// Finds the children of a node that come after a symbol: see [`crate::node::Node::rising`].
-#[inline(always)]
-fn children<K: Key + ?Sized, V>(
-    core: &Core<K, V>,
-    direction: Direction,
-    node: Ref,
-    after: Symbol,
-    found: &mut [Ref],
-) -> (usize, Symbol) {
-    let node = core.storage.node(node);
-    match direction {
-        Direction::Up => node.rising(after, found),
-        Direction::Down => node.falling(after, found),
+    /// Sends what was found last and left out, so many, back to the stack.
+    fn send_back(&mut self, count: usize) {
+        let items = &self.far.items[self.far.end as usize..][..count];
+        self.stack.push_all(items, self.direction.outset());
+    }
+
+    /// Asks for what has been found from here on, up to the first large node: what is to be expected of it, and how many there
+    /// are from that node on, which are left out.
+    #[inline(always)]
+    fn ask(&mut self, from: usize) -> (isize, usize) {
+        let end = self.far.end as usize;
+        let (mut wanted, mut nodes, mut bit) = (0, self.nodes, 1 << from);
+        for (at, &item) in self.far.items[from..end].iter().enumerate() {
+            if is_large(item) {
+                self.far.end = (from + at) as u32;
+                break;
+            }
+            self.core.fetch(item);
+            nodes |= select_unpredictable(item.is_leaf(), 0, bit);
+            bit <<= 1;
+            wanted += isize::from(EXPECTED[item.sort()]);
+        }
+        self.nodes = nodes;
+        (wanted, end - self.far.end as usize)
     }
 }
 
 impl<K: Key + ?Sized, V> Core<K, V> {
-    /// Asks for the beginning of a leaf or small node.
+    /// Asks for the beginning of a leaf or Node256, or for all of a smaller node.
     #[inline(always)]
     fn fetch(&self, item: Ref) {
-        let storage = &self.storage;
-        let address = if item.is_leaf() {
-            storage.leaf_address(item).cast_const()
-        } else {
-            storage.nodes.base().cast_const().wrapping_add(item.node_offset())
-        };
+        let [nodes, leaves] =
+            [&self.storage.nodes, &self.storage.leaves].map(|space| space.base().cast_const());
+        let (node, leaf) = (nodes.wrapping_add(item.node_offset()), leaves.wrapping_add(item.leaf_offset()));
+        let address = select_unpredictable(item.is_leaf(), leaf, node);
         pages::prefetch(address);
-        if !item.is_leaf() && item.kind() == Kind::Node16 {
-            pages::prefetch(address.wrapping_add(64));
+        if matches!(item.sort(), 1 | 2) {
+            self.fetch_rest(item);
         }
     }
 
-    /// Asks for the beginning of a large node: all of a Node48, and the first slots of a Node256.
+    /// Asks for the later lines of a Node16 or Node48.
+    #[inline(always)]
+    fn fetch_rest(&self, node: Ref) {
+        let address = self.storage.nodes.base().cast_const().wrapping_add(node.node_offset());
+        pages::prefetch(address.wrapping_add(64));
+        if node.kind() == Kind::Node48 {
+            (128..Kind::Node48.bytes())
+                .step_by(64)
+                .for_each(|line| pages::prefetch(address.wrapping_add(line)));
+        }
+    }
+
+    /// Asks for the slots of a large node that the next turns will look at.
+    #[inline(always)]
+    fn fetch_slots(&self, node: &Node256, direction: Direction, after: Symbol) {
+        // A line of slots, and two.
+        for ahead in [16, 32] {
+            let slot = match direction {
+                Direction::Up => after.0 + ahead,
+                Direction::Down => after.0 - ahead,
+            };
+            pages::prefetch(node.slot_address(slot.clamp(0, 255) as u8));
+        }
+    }
+
+    /// Asks for the first slots of a large node.
     fn fetch_large(&self, node: Ref) {
         let address = self.storage.nodes.base().cast_const().wrapping_add(node.node_offset());
-        let bytes = node.kind().bytes().min(Kind::Node48.bytes());
-        (0..bytes).step_by(64).for_each(|line| pages::prefetch(address.wrapping_add(line)));
+        (0..512).step_by(64).for_each(|line| pages::prefetch(address.wrapping_add(line)));
     }
 }
 
@@ -447,9 +613,11 @@ pub(crate) struct Scan<'s, K: Key + ?Sized, V> {
     to: To<'s>,
     up: Option<Box<Cursor<'s, K, V>>>,
     down: Option<Box<Cursor<'s, K, V>>>,
-    /// The last keys shown from below and from above.
-    low: Option<&'s [u8]>,
-    high: Option<&'s [u8]>,
+    /// The leaves shown last from below and from above, or null.
+    low: Ref,
+    high: Ref,
+    /// Whether nothing but the end of the tree bounds what is shown from below.
+    is_open: bool,
     closed: bool,
 }
 
@@ -489,52 +657,64 @@ impl<'s, K: Key + ?Sized, V> Scan<'s, K, V> {
     }
 
     fn new(core: &'s Core<K, V>, from: Bound<&'s [u8]>, to: To<'s>) -> Self {
-        Scan { core, from, to, up: None, down: None, low: None, high: None, closed: false }
+        let is_open = matches!(to, To::Given(Bound::Unbounded));
+        Scan { core, from, to, up: None, down: None, low: Ref::NULL, high: Ref::NULL, is_open, closed: false }
     }
 
     /// The next entry from below.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<Ref> {
-        if self.closed {
-            return None;
-        }
-        let up = self.up.get_or_insert_with(|| Cursor::new(self.core, Direction::Up, self.from));
+        let up = match &mut self.up {
+            Some(up) => up,
+            None if self.closed => return None,
+            none => none.insert(Cursor::new(self.core, Direction::Up, self.from)),
+        };
         let leaf = up.next()?;
-        let key = self.core.storage.key(leaf).as_ref();
-        let inside = self.high.is_none_or(|high| key < high)
-            && match self.to.bound() {
-                Bound::Unbounded => true,
-                Bound::Included(to) => key <= to,
-                Bound::Excluded(to) => key < to,
-            };
-        self.low = Some(key);
-        self.shown(leaf, inside)
+        self.low = leaf;
+        if self.is_open || self.is_below(leaf) { Some(leaf) } else { self.close() }
     }
 
     /// The next entry from above.
     pub(crate) fn next_back(&mut self) -> Option<Ref> {
-        if self.closed {
-            return None;
-        }
-        let down = self.down.get_or_insert_with(|| Cursor::new(self.core, Direction::Down, self.to.bound()));
+        let down = match &mut self.down {
+            Some(down) => down,
+            None if self.closed => return None,
+            none => none.insert(Cursor::new(self.core, Direction::Down, self.to.bound())),
+        };
         let leaf = down.next()?;
-        let key = self.core.storage.key(leaf).as_ref();
-        let inside = self.low.is_none_or(|low| key > low)
+        (self.high, self.is_open) = (leaf, false);
+        if self.is_above(leaf) { Some(leaf) } else { self.close() }
+    }
+
+    fn key(&self, leaf: Ref) -> &'s [u8] {
+        self.core.storage.key(leaf).as_ref()
+    }
+
+    /// Whether a leaf is before the upper bound and what was shown from above.
+    fn is_below(&self, leaf: Ref) -> bool {
+        let key = self.key(leaf);
+        (self.high.is_null() || key < self.key(self.high))
+            && match self.to.bound() {
+                Bound::Unbounded => true,
+                Bound::Included(to) => key <= to,
+                Bound::Excluded(to) => key < to,
+            }
+    }
+
+    /// Whether a leaf is behind the lower bound and what was shown from below.
+    fn is_above(&self, leaf: Ref) -> bool {
+        let key = self.key(leaf);
+        (self.low.is_null() || key > self.key(self.low))
             && match self.from {
                 Bound::Unbounded => true,
                 Bound::Included(from) => key >= from,
                 Bound::Excluded(from) => key > from,
-            };
-        self.high = Some(key);
-        self.shown(leaf, inside)
+            }
     }
 
-    /// The leaf if it lies between the bounds; if it does not, nothing more comes, from either end.
-    #[inline(always)]
-    fn shown(&mut self, leaf: Ref, inside: bool) -> Option<Ref> {
-        if inside {
-            return Some(leaf);
-        }
+    /// Nothing more comes, from either end.
+    #[cold]
+    fn close(&mut self) -> Option<Ref> {
         self.closed = true;
         (self.up, self.down) = (None, None);
         None

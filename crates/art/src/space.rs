@@ -10,8 +10,8 @@
 //!
 //! Leaves of one size lie in *plots*: a node with room for many children sets a few lines aside, and the leaves below it take
 //! their places there, one after the other. Range scans, which visit neighbours, find several to a line and many to a page
-//! that way, whatever the order of insertion was; left to the class alone, neighbours are a line and a translation each. What
-//! a plot has left when its node goes is given to the class. While much has been given back, it is used up first.
+//! that way, whatever the order of insertion was; left to the class alone, neighbours are a line and a translation each. The
+//! Node4s below a Node256 lie in plots, too: among random keys, every other child of such a node is one. What a plot has left when its node goes is given to the class. While much has been given back, it is used up first.
 //!
 //! Rejected: *a heap allocation each*: sixteen bytes of bookkeeping for a Node4 of thirty-two, and pages shared with
 //! everything else in the program; *chunks found through a table*: one more dependent load a level.
@@ -39,6 +39,8 @@ pub(crate) struct Space {
     unit: usize,
     /// Bytes of a place, by its class.
     sizes: Box<[usize]>,
+    /// Bytes of a plot, by the kind of the node.
+    plots: [usize; 4],
     /// The first byte that belongs to no run.
     frontier: CachePadded<Mutex<usize>>,
     classes: Box<[CachePadded<Mutex<Class>>]>,
@@ -78,8 +80,15 @@ impl Space {
     /// One place for so many in use may wait before what waits is used rather than another plot.
     const WAITING: usize = 8;
 
-    /// A space of `bytes` bytes in pages of `kind`, whose places have one of these `sizes`, each a multiple of `unit`.
-    pub(crate) fn new(bytes: usize, kind: PageKind, unit: usize, sizes: &[usize]) -> Result<Space, MapError> {
+    /// A space of `bytes` bytes in pages of `kind`, whose places have one of these `sizes`, each a multiple of `unit`,
+    /// and plots these, by the kind of the node.
+    pub(crate) fn new(
+        bytes: usize,
+        kind: PageKind,
+        unit: usize,
+        sizes: &[usize],
+        plots: [usize; 4],
+    ) -> Result<Space, MapError> {
         let region = Region::reserve(bytes.max(2 * Space::RUN), kind)?;
         // A page of mixed use is one of the region's, though not a gigabyte.
         let page = region.obtained().size().min(PageKind::Huge2M.size());
@@ -98,7 +107,16 @@ impl Space {
         });
         // Offset zero is the null reference, and an untouched page costs nothing.
         let frontier = CachePadded::new(Mutex::new(PageKind::Base.size()));
-        Ok(Space { classes: classes.collect(), region, unit, sizes: sizes.into(), frontier, mixed, census })
+        Ok(Space {
+            classes: classes.collect(),
+            region,
+            unit,
+            sizes: sizes.into(),
+            plots,
+            frontier,
+            mixed,
+            census,
+        })
     }
 
     /// The address of the first byte.
@@ -131,7 +149,7 @@ impl Space {
         Ok(place)
     }
 
-    /// A place of this class in the plot of a node of this kind. All places in plots are of the same class.
+    /// A place of this class in the plot of a node of this kind. All places in plots are of one class.
     pub(crate) fn allocate_near(&self, class: usize, kind: Kind, plot: &Plot) -> Result<u32, Exhausted> {
         #[cfg(feature = "fault-injection")]
         if crate::fault::refuses_this_one() {
@@ -186,14 +204,9 @@ impl Space {
         }
     }
 
-    /// Units of a plot of a node of this kind: a line, or several. Small nodes are many, and most never fill more.
+    /// Units of a plot of a node of this kind.
     fn units_of_plot(&self, kind: Kind) -> usize {
-        let bytes = match kind {
-            Kind::Node4 | Kind::Node16 => 64,
-            Kind::Node48 => 256,
-            Kind::Node256 => 1024,
-        };
-        bytes / self.unit
+        self.plots[kind as usize] / self.unit
     }
 
     /// A place that was given back, or the next one of the run, or what there is.

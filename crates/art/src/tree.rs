@@ -353,7 +353,7 @@ pub struct Range<'r, K: Key + ?Sized, V> {
 }
 
 impl<'r, K: Key + ?Sized, V> Range<'r, K, V> {
-    #[inline]
+    #[inline(always)]
     fn entry(&self, leaf: Ref) -> (&'r K, &'r V) {
         let core = self.core;
         (core.storage.key(leaf), core.storage.value(leaf))
@@ -363,7 +363,7 @@ impl<'r, K: Key + ?Sized, V> Range<'r, K, V> {
 impl<'r, K: Key + ?Sized, V> Iterator for Range<'r, K, V> {
     type Item = (&'r K, &'r V);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let leaf = self.scan.next()?;
         Some(self.entry(leaf))

@@ -303,7 +303,10 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             found.child
         };
         let symbols = [Symbol::at(self.storage.key(witness).as_ref(), position), Symbol::at(key, position)];
-        let fork = self.storage.fork(position, [(symbols[0], old), (symbols[1], leaf)])?;
+        let above = found.parent.node;
+        let placement =
+            if above.is_node() { Placement::Below(self.storage.node(above)) } else { Placement::ByClass };
+        let fork = self.storage.fork(position, placement, [(symbols[0], old), (symbols[1], leaf)])?;
         if self.exchange(&found.parent, found.child, fork.with_skip(position > found.parent.position), by) {
             return Ok(Some(Inserted::New));
         }

@@ -97,12 +97,12 @@ fn a_hot_set_that_wanders_needs_no_more_room_with_every_round() {
     // Once where it was put in, and at most four times in pages of mixed use.
     assert!(begun[199] <= 5 * live + (1 << 20), "{memory:?}");
     assert!(memory.free_bytes + live <= memory.begun_bytes, "{memory:?}");
-    // What is inserted uses what the pages have free, rather than new ones.
+    // What is inserted uses what the pages have free, rather than new ones; but a run for plots is begun as a whole.
     let reader = tree.pin();
     (0..KEYS).for_each(|n| {
         assert_eq!(reader.insert(&scattered(n), n).unwrap().is_none(), !model.contains_key(&scattered(n)))
     });
-    assert!(tree.memory().begun_bytes <= begun[199] + begun[199] / 20, "{memory:?}, {:?}", tree.memory());
+    assert!(tree.memory().begun_bytes <= begun[199] + begun[199] / 12, "{memory:?}, {:?}", tree.memory());
 }
 
 /// A region that is full has places between those that are hot.

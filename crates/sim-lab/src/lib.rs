@@ -13,12 +13,14 @@
 //! | [`sweep`] | many runs, side by side |
 //! | `metric` | what is shown of a run |
 //! | [`study`] | an experiment's definition: which runs, and what is shown of them |
+//! | [`in_use`] | experiments that do something to a table while it is measured |
 //! | [`storage`] | the hardware's size, Table I |
 
 #![forbid(unsafe_code)]
 
 pub mod configuration;
 pub mod guest;
+pub mod in_use;
 mod metric;
 pub mod qemu;
 pub mod run;

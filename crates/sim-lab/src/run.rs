@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sim::stlt::TableError;
 use sim::{Core, FORMAT, Machine, Measurement, MeasurementError, ProfileError, Since, Window};
 
-use crate::configuration::{Configuration, Guest, Lengths};
+use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths};
 use crate::guest::{GuestError, Hash, Program, Shape};
 use crate::qemu::{Qemu, QemuError};
 
@@ -39,6 +39,9 @@ pub struct Run {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
+    /// There is no such run.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
     /// The guest cannot be made.
     #[error(transparent)]
     Guest(#[from] GuestError),

@@ -38,6 +38,7 @@ use sim::{Profile, ProfileError};
 
 use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths, Table};
 use crate::guest::{Container, Distribution, Hash, Variant};
+use crate::in_use;
 use crate::metric::Metric;
 use crate::run::{Run, RunError};
 use crate::storage;
@@ -461,7 +462,8 @@ pub fn profile(name: &str, from: &Path) -> Result<Profile, ProfileError> {
     }
 }
 
-/// Makes the runs of a definition that are missing, and its results.
+/// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]) is made anew
+/// whenever it is asked for.
 ///
 /// # Errors
 /// If the definition is no study, or the store cannot be had. Runs that fail are skipped in the results, with
@@ -478,6 +480,8 @@ pub fn results(
     let mut swept = Swept::default();
     if definition.kind == storage::KIND {
         storage::record(definition, options.scale, &mut session)?;
+    } else if in_use::is(&definition.kind) {
+        in_use::record(definition, options, &progress, &mut session)?;
     } else {
         let study = Study::new(definition, options.scale)?;
         let configurations = study.configurations(options.guest, seeds)?;

@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use sim::{Core, FORMAT, Measurement, MemoryAccess};
 
 use crate::address_space::{AddressSpace, Change};
-use crate::api::{self, Functions, Id, Info, MemInfo};
+use crate::api::{self, AccessKinds, Functions, Id, Info, MemInfo};
 use crate::arguments::Arguments;
 use crate::decode::Translator;
 use crate::protocol::{self, Operation, Phase, Request};
@@ -72,10 +72,13 @@ struct Plugin {
     changes: Mutex<Vec<Change>>,
     any_changes: AtomicBool,
     simulation: UnsafeCell<Simulation>,
+    /// As `simulation`.
+    kinds: UnsafeCell<AccessKinds>,
 }
 
 // SAFETY: `simulation` is touched only by `Plugin::simulation`, whose callers are on the first virtual processor's
-// thread, or alone. The translator's factory is plain memory behind a lock.
+// thread, or alone; `kinds` only by `accesses`, which is on that thread, too. The translator's factory is plain memory
+// behind a lock.
 unsafe impl Sync for Plugin {}
 // SAFETY: as above; it is made on one thread and stays where it is.
 unsafe impl Send for Plugin {}
@@ -159,6 +162,7 @@ unsafe fn install(
         changes: Mutex::default(),
         any_changes: AtomicBool::new(false),
         simulation: UnsafeCell::new(simulation),
+        kinds: UnsafeCell::new(AccessKinds::new(functions)),
     };
     if PLUGIN.set(plugin).is_err() {
         return Err("loaded twice: once is enough".into());
@@ -283,9 +287,8 @@ extern "C" fn accesses(processor: c_uint, info: MemInfo, address: u64, word: *mu
     }
     let plugin = plugin();
     let word = word.addr();
-    // SAFETY: `info` is QEMU's.
-    let (shift, store) =
-        unsafe { ((plugin.functions.mem_size_shift)(info), (plugin.functions.mem_is_store)(info)) };
+    // SAFETY: the first processor's thread, and nobody else has a reference; `info` is QEMU's.
+    let (shift, store) = unsafe { (*plugin.kinds.get()).of(info) };
     let access = MemoryAccess { address, bytes: 1 << shift, store };
     // SAFETY: the first processor's thread.
     let simulation = unsafe { plugin.simulation() };

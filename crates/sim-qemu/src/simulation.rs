@@ -180,7 +180,7 @@ impl Simulation {
         } else if self.phase == Phase::Functional {
             self.current = Some((block, 0));
             for line in &block.lines {
-                self.core.machine_mut().access(line << LINE_SHIFT, AccessKind::Fetch);
+                self.core.machine_mut().touch_fetch(line << LINE_SHIFT);
             }
         }
     }
@@ -192,7 +192,7 @@ impl Simulation {
             Phase::Load => {}
             Phase::Functional => {
                 let kind = if access.store { AccessKind::Store } else { AccessKind::Load };
-                self.core.machine_mut().access_bytes(access.address, access.bytes.into(), kind, |_| {});
+                self.core.machine_mut().touch_bytes(access.address, access.bytes.into(), kind);
             }
             Phase::Detailed | Phase::Measured => {
                 if halves
@@ -313,13 +313,16 @@ impl Simulation {
     /// # Errors
     /// If the STLT cannot be as asked for.
     pub fn answer(&mut self, request: Request) -> Result<(), TableError> {
-        if self.is_timed() {
+        let timed = self.is_timed();
+        if timed {
             self.finish(None);
         }
         let machine = self.core.machine_mut();
         match request {
             Request::Greeting(_) => {}
             Request::Alloc { rows, ways, variant } => machine.stlt_alloc(rows, ways, variant)?,
+            // Without the clock nobody waits for the kernel.
+            Request::Resize(rows) if timed => _ = self.core.stlt_resize(rows)?,
             Request::Resize(rows) => machine.stlt_resize(rows)?,
             Request::Free => machine.stlt_free()?,
             Request::Phase(phase, counts) => self.enter(phase, counts),

@@ -14,6 +14,8 @@
 //!
 //! The second and the third level can be left out.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::lru::LruSets;
@@ -223,6 +225,8 @@ pub struct Caches {
     l3: Option<Cache>,
     inclusion: Inclusion,
     walks_skip_l1: bool,
+    /// Lines that the third level took from the first of instructions.
+    code_lines_taken: u64,
     memory: MemoryCounts,
 }
 
@@ -237,6 +241,7 @@ impl Caches {
             l3: shapes.l3.map(Cache::new),
             inclusion: shapes.inclusion,
             walks_skip_l1: shapes.walks_skip_l1,
+            code_lines_taken: 0,
             memory: MemoryCounts::default(),
         }
     }
@@ -319,8 +324,12 @@ impl Caches {
         let Some((leaving, mut state)) = leaving else { return };
         if self.inclusion == Inclusion::Inclusive {
             // Whoever holds it must give it up, with what was written to it.
-            for inner in [Some(&mut self.l1d), Some(&mut self.l1i), self.l2.as_mut()].into_iter().flatten() {
+            for inner in [Some(&mut self.l1d), self.l2.as_mut()].into_iter().flatten() {
                 state |= inner.lines.remove(leaving).unwrap_or_default();
+            }
+            if let Some(of_code) = self.l1i.lines.remove(leaving) {
+                state |= of_code;
+                self.code_lines_taken += 1;
             }
         }
         if state & DIRTY != 0 {
@@ -370,6 +379,15 @@ impl Caches {
         true
     }
 
+    /// Takes lines out of every level, without writing them back: what they hold is of no use any more.
+    pub(crate) fn forget(&mut self, lines: Range<u64>) {
+        for cache in [Some(&mut self.l1d), self.l2.as_mut(), self.l3.as_mut()].into_iter().flatten() {
+            for line in lines.clone() {
+                cache.lines.remove(line);
+            }
+        }
+    }
+
     /// The nearest level that holds a line, without touching anything.
     #[must_use]
     pub fn holds(&self, line: u64) -> Level {
@@ -379,6 +397,18 @@ impl Caches {
             .into_iter()
             .find(|(_, cache)| cache.is_some_and(|cache| cache.lines.peek(line).is_some()))
             .map_or(Level::Memory, |(level, _)| level)
+    }
+
+    /// Lines that the third level took from the first of instructions so far.
+    #[inline]
+    pub(crate) fn code_lines_taken(&self) -> u64 {
+        self.code_lines_taken
+    }
+
+    /// Counts a fetch that hits the first level, of the line that was fetched last.
+    #[inline]
+    pub(crate) fn count_fetch_hit(&mut self) {
+        self.l1i.counts.fetch.hits += 1;
     }
 
     /// What the first level of instructions counted.
@@ -426,6 +456,7 @@ mod tests {
             l3: Some(array(16)),
             inclusion,
             walks_skip_l1: false,
+            code_lines_taken: 0,
             memory: MemoryCounts::default(),
         }
     }

@@ -139,6 +139,9 @@ pub(crate) struct Latencies {
     stb: u32,
 }
 
+/// No line: what was fetched last is not known.
+const NO_FETCH: (u64, u64) = (u64::MAX, 0);
+
 /// The memory system of one core.
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -155,6 +158,9 @@ pub struct Machine {
     /// Lines that prefetchers fetched from memory since [`Machine::take_prefetched`].
     prefetched: Vec<u64>,
     fetch: Vec<u64>,
+    /// The line that [`Machine::touch_fetch`] asked for last, and how many lines of code the third level had taken away
+    /// then.
+    fetched_last: (u64, u64),
     walk_log: WalkLog,
     /// Walks of the translation prefetcher since [`Machine::take_walked_ahead`].
     walked_ahead: Vec<WalkedAhead>,
@@ -200,6 +206,7 @@ impl Machine {
             vldp: prefetch.vldp.map(|shape| Vldp::new(&shape)),
             prefetched: Vec::new(),
             fetch: Vec::new(),
+            fetched_last: NO_FETCH,
             walk_log: WalkLog::new(),
             walked_ahead: Vec::new(),
             kernel_cycles: 0,
@@ -220,17 +227,29 @@ impl Machine {
     /// An access by the program to the line in which `address` lies.
     #[inline]
     pub fn access(&mut self, address: u64, kind: AccessKind) -> Access {
+        self.count(kind);
+        self.access_line(address, kind)
+    }
+
+    #[inline(always)]
+    fn count(&mut self, kind: AccessKind) {
         match kind {
             AccessKind::Load => self.counts.loads += 1,
             AccessKind::Store => self.counts.stores += 1,
             AccessKind::Fetch => self.counts.fetches += 1,
         }
-        self.access_line(address, kind)
     }
 
     /// The further lines of an access that touches several: the program made one.
-    #[inline]
     pub(crate) fn access_line(&mut self, address: u64, kind: AccessKind) -> Access {
+        self.reach(address, kind)
+    }
+
+    #[inline(always)]
+    fn reach(&mut self, address: u64, kind: AccessKind) -> Access {
+        if kind == AccessKind::Fetch {
+            self.fetched_last = NO_FETCH;
+        }
         let translated = self.translate(address, kind);
         let physical = translated.pte.translate(address);
         let (level, cache_cycles) = self.fetch_line(physical, kind.request());
@@ -253,6 +272,50 @@ impl Machine {
         for line in (address >> LINE_SHIFT) + 1..=last {
             each(self.access_line(line << LINE_SHIFT, kind));
         }
+    }
+
+    /// As [`access_bytes`](Machine::access_bytes), where nobody asks what became of it. A load and a store each have
+    /// code of their own: the fast path of everything without a clock.
+    #[inline]
+    pub fn touch_bytes(&mut self, address: u64, bytes: u64, kind: AccessKind) {
+        let last = address.saturating_add(bytes.saturating_sub(1)) >> LINE_SHIFT;
+        match kind {
+            AccessKind::Load => self.touch_load(address),
+            AccessKind::Store => self.touch_store(address),
+            AccessKind::Fetch => self.touch_fetch(address),
+        }
+        if last != address >> LINE_SHIFT {
+            for line in (address >> LINE_SHIFT) + 1..=last {
+                self.access_line(line << LINE_SHIFT, kind);
+            }
+        }
+    }
+
+    fn touch_load(&mut self, address: u64) {
+        self.count(AccessKind::Load);
+        self.reach(address, AccessKind::Load);
+    }
+
+    fn touch_store(&mut self, address: u64) {
+        self.count(AccessKind::Store);
+        self.reach(address, AccessKind::Store);
+    }
+
+    /// An instruction is fetched, as by [`access`](Machine::access). The line that was fetched last is where it was, unless the
+    /// third level has taken it from the first since, or its page has gone: then it counts as what it is, a hit.
+    #[inline]
+    pub fn touch_fetch(&mut self, address: u64) {
+        let again = (address >> LINE_SHIFT, self.caches.code_lines_taken());
+        if self.fetched_last == again {
+            self.counts.fetches += 1;
+            self.instruction_tlb.count_hit();
+            self.caches.count_fetch_hit();
+            self.counts.translation_cycles += u64::from(self.latencies.instruction_tlb);
+            self.counts.cache_cycles += u64::from(self.latencies.fetch);
+            return;
+        }
+        self.access(address, AccessKind::Fetch);
+        self.fetched_last = (address >> LINE_SHIFT, self.caches.code_lines_taken());
     }
 
     /// Feeds recorded accesses, and counts them.
@@ -502,6 +565,7 @@ impl Machine {
         for part in (address..address + size.bytes()).step_by(held as usize) {
             self.data_tlb.remove(part);
             self.instruction_tlb.remove(part);
+            self.fetched_last = NO_FETCH;
             if let Some(second) = &mut self.second_tlb {
                 second.remove(part);
             }
@@ -518,6 +582,7 @@ impl Machine {
         mem::swap(&mut self.process, other);
         self.data_tlb.clear();
         self.instruction_tlb.clear();
+        self.fetched_last = NO_FETCH;
         if let Some(second) = &mut self.second_tlb {
             second.clear();
         }

@@ -55,6 +55,10 @@ impl Recency {
         match self {
             Recency::Packed { orders, .. } => {
                 let order = &mut orders[set];
+                // Very often it is already.
+                if *order & 0xf == way as u64 {
+                    return;
+                }
                 let shift = place(*order, way);
                 // The ways used later than this one move up by one place.
                 let below = (1_u64 << shift) - 1;
@@ -65,6 +69,25 @@ impl Recency {
                 let list = &mut orders[set * *ways..][..*ways];
                 let depth = list.iter().position(|&other| other as usize == way).unwrap_or_default();
                 list[..=depth].rotate_right(1);
+            }
+        }
+    }
+
+    /// Makes the way used longest ago the one used last, and says which it is.
+    #[inline(always)]
+    pub(crate) fn renew(&mut self, set: usize) -> usize {
+        match self {
+            Recency::Packed { orders, last } => {
+                let order = &mut orders[set];
+                let named = u64::MAX >> (60 - *last);
+                let way = *order >> *last & 0xf;
+                *order = *order & !named | (*order << 4 | way) & named;
+                way as usize
+            }
+            Recency::Listed { orders, ways } => {
+                let list = &mut orders[set * *ways..][..*ways];
+                list.rotate_right(1);
+                list[0] as usize
             }
         }
     }
@@ -90,7 +113,7 @@ impl Recency {
     }
 
     /// The way used longest ago.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn oldest(&self, set: usize) -> usize {
         match self {
             Recency::Packed { orders, last } => (orders[set] >> last) as usize & 0xf,
@@ -138,7 +161,7 @@ mod tests {
             for (set, list) in lists.iter().enumerate() {
                 for &expected in list.iter().rev() {
                     prop_assert_eq!(recency.oldest(set), expected);
-                    recency.touch(set, expected);
+                    prop_assert_eq!(recency.renew(set), expected);
                 }
             }
         }

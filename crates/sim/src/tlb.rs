@@ -157,6 +157,12 @@ impl Tlb {
         self.arrays.iter_mut().for_each(LruSets::clear);
     }
 
+    /// Counts a hit that needed no looking for.
+    #[inline]
+    pub(crate) fn count_hit(&mut self) {
+        self.counts.hits += 1;
+    }
+
     /// Hits and misses so far.
     #[must_use]
     pub fn counts(&self) -> HitsAndMisses {

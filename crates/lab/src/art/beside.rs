@@ -1,14 +1,14 @@
 //! Kind `art-beside`: what a reader or a writer keeps of its throughput while another thread reorganises the tree.
 //!
-//! The other thread lays the paths of the hottest keys together, in small steps without a pause, and begins anew when it is
-//! through: more than any real schedule does ([`art::Schedule`]). The worker is alone and beside it in turn, run by run,
-//! on the same core with keys drawn alike. Nothing is timed before the first nodes have been moved, and a run in which none
+//! The other thread lays the paths of the hottest keys together, in small steps, and begins anew when it is through: more than
+//! any real schedule does. It rests after each step for as long as the step took, as by [`art::Schedule`]'s default; or does
+//! not rest at all. The worker is alone and beside each in turn, run by run, on the same core with keys drawn alike. Nothing is timed before the first nodes have been moved, and a run in which none
 //! were moved is an error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use art::Reorganized;
+use art::{Reorganized, Schedule};
 use serde::Deserialize;
 
 use super::draws::{Asked, Draws, name_skew};
@@ -137,26 +137,31 @@ fn measure(
     point: &str,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
-    let mut rates = [0.0; 2];
-    for turn in 0..2 {
-        let beside = (turn + run) % 2 == 1;
+    // How long the other rests, and what its numbers are called.
+    let others = [(Schedule::default().rest, ""), (0.0, ", without rests")];
+    let mut rates = [0.0; 3];
+    for turn in 0..3 {
+        let turn = (turn + run) % 3;
         let asked = draws.next(parameters.operations);
-        let time = if beside {
-            let (time, moved) = work_beside(worker, grown, &asked, hot, parameters.step)?;
+        let time = if let Some(&(rest, how)) = others.get(turn) {
+            let (time, moved) = work_beside(worker, grown, &asked, hot, parameters.step, rest)?;
             let places = (moved.nodes + moved.leaves) as f64;
-            session.record(worker.name(), point, "moved meanwhile", "M/s", places / time.as_secs_f64() / 1e6);
+            let metric = format!("moved meanwhile{how}");
+            session.record(worker.name(), point, metric, "M/s", places / time.as_secs_f64() / 1e6);
             time
         } else {
             let work = |_| worker.work(grown, &asked, || ());
             in_parallel(1, work).map_err(machine_error)?.remove(0)?
         };
         grown.restore(&asked)?;
-        rates[usize::from(beside)] = asked.keys.len() as f64 / time.as_secs_f64().max(1e-9);
+        rates[turn] = asked.keys.len() as f64 / time.as_secs_f64().max(1e-9);
     }
-    let [alone, beside] = rates;
+    let alone = rates[2];
     session.record(worker.name(), point, "alone", "M/s", alone / 1e6);
-    session.record(worker.name(), point, "beside a reorganisation", "M/s", beside / 1e6);
-    session.record(worker.name(), point, "share kept", "x", beside / alone);
+    for (rate, (_, how)) in rates.into_iter().zip(others) {
+        session.record(worker.name(), point, format!("beside a reorganisation{how}"), "M/s", rate / 1e6);
+        session.record(worker.name(), point, format!("share kept{how}"), "x", rate / alone);
+    }
     Ok(())
 }
 
@@ -182,6 +187,7 @@ pub(super) fn work_beside(
     asked: &Asked<8>,
     hot: &[[u8; 8]],
     step: usize,
+    rest: f64,
 ) -> Result<(Duration, Reorganized), ExperimentError> {
     let (moving, finished) = (AtomicBool::new(false), AtomicBool::new(false));
     let work = || {
@@ -198,7 +204,7 @@ pub(super) fn work_beside(
             let mut reorganization = grown.tree().reorganization(hot.to_vec());
             let mut goes_on = true;
             while goes_on && !finished.load(Ordering::Relaxed) {
-                goes_on = reorganization.step(step).is_continue();
+                goes_on = reorganization.step_and_rest(step, rest).is_continue();
                 moving.store(true, Ordering::Relaxed);
             }
             let done = reorganization.done();

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use art::{AccessLog, Config, PageKind, RING, Reorganized, Tree};
+use art::{AccessLog, Config, PageKind, RING, Reorganized, Schedule, Tree};
 use serde::Deserialize;
 use workload::popularity::Permutation;
 
@@ -146,9 +146,14 @@ impl<const N: usize> Grown<N> {
     }
 
     /// Looks these keys up, one in `every` sampled on average, and lays what is on the paths of those together that were
-    /// sampled at least `samples` times, the most frequent first.
+    /// sampled at least `samples` times, the most frequent first; unless they lie well as they are.
     pub(crate) fn learn_and_reorganize(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Reorganized {
-        self.reorganize(self.learn(keys, every, samples))
+        let hot = self.learn(keys, every, samples);
+        // As a tree does that keeps itself organised.
+        if self.tree.assess(hot.iter()).gain() < Schedule::default().gain {
+            return Reorganized::default();
+        }
+        self.reorganize(hot)
     }
 
     /// Looks these keys up, one in `every` sampled on average: those that were sampled at least `samples` times, the most

@@ -151,13 +151,13 @@ fn workers_beside_a_reorganisation_leave_every_key_where_it_was() {
     assert!(hot.len() > 1000);
     for worker in Worker::ALL {
         let asked = draws.next(30_000);
-        let (_, moved) = beside::work_beside(worker, &grown, &asked, &hot, 64).unwrap();
+        let (_, moved) = beside::work_beside(worker, &grown, &asked, &hot, 64, 0.0).unwrap();
         assert!(moved.nodes > 0 && moved.leaves > 0, "{moved:?}");
         grown.restore(&asked).unwrap();
         grown.look_up(&keys, (0..20_000).sum()).unwrap();
     }
     // Nothing hot, nothing moved: that is no measurement.
-    let wrong = beside::work_beside(Worker::Reader, &grown, &draws.next(10), &[], 64).unwrap_err();
+    let wrong = beside::work_beside(Worker::Reader, &grown, &draws.next(10), &[], 64, 0.0).unwrap_err();
     assert!(matches!(wrong, ExperimentError::WrongAnswer { .. }));
 }
 

@@ -332,7 +332,13 @@ macro_rules! pinned_for_each_call {
             Answer { tally, time: watch.elapsed() }
         }
 
-        fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
+        fn perform(
+            &self,
+            _thread: usize,
+            call: Call,
+            warm_up: &[Request<N>],
+            timed: &[Request<N>],
+        ) -> Answer {
             let mut reader = self.0.pin();
             let ask = |requests: &[Request<N>]| {
                 let mut tally = Tally::default();

@@ -5,9 +5,9 @@ use std::collections::hash_map::RandomState;
 
 use lookaside::{Handle, RwLock};
 
+use super::beside::Record;
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::beside::Record;
 use super::contestant::{Entrant, alone, shared, sole, with_own_records};
 use super::cuckoo_table::Cuckoo;
 use super::items::Kept;

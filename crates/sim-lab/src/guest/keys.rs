@@ -9,7 +9,7 @@ pub(super) const BYTES: usize = 24;
 
 /// A permutation of 64-bit numbers.
 #[must_use]
-pub(super) fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ number >> 31

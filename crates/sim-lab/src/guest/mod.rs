@@ -13,6 +13,7 @@
 //! | `server` | what a server does around a lookup |
 //! | `search_lookaside` | the software in front of an index |
 //! | `requests` | which records are asked for |
+//! | `flood` | keys that an attacker has chosen |
 //! | `program` | all of that together: a lookup by each way |
 //!
 //! What is not the paper's: the layout of its kernels' keys and values is not published. Here an index leads to a
@@ -22,6 +23,7 @@
 mod b_tree;
 mod chained;
 mod dictionary;
+mod flood;
 mod hash;
 mod heap;
 mod keys;
@@ -41,8 +43,10 @@ use serde::{Deserialize, Serialize};
 pub use b_tree::BTree;
 pub use chained::Chained;
 pub use dictionary::Dictionary;
+pub use flood::Collision;
 pub use hash::Hash;
 pub use heap::{Heap, Order, Place};
+pub(crate) use keys::mix;
 pub use keys::{Key, Keys};
 pub use open_addressing::OpenAddressing;
 pub use processor::{Nobody, Pen, Processor, Recorder, Register};

@@ -62,7 +62,7 @@ impl Processor for Machine {
     fn execute(&mut self, _: &Instruction, access: Option<MemoryAccess>, _: Option<BranchOutcome>) {
         if let Some(access) = access {
             let kind = if access.store { AccessKind::Store } else { AccessKind::Load };
-            self.access_bytes(access.address, access.bytes.into(), kind, |_| ());
+            self.touch_bytes(access.address, access.bytes.into(), kind);
         }
     }
 

@@ -15,10 +15,14 @@
 //! The paper warms up with 80 million requests. Of those that are far from what is measured, only the table in front
 //! remembers anything: so they are replayed on it alone ([`Program::replay`]), the last million or so is executed
 //! without a clock, and the table is the same as if all were.
+//!
+//! What happens to a table in use is asked for from outside: it is not used for a while ([`Program::use_table`]), an
+//! attacker's keys collide ([`Program::collide`]), records move ([`Program::rewrite`]).
 
 use sim::{HitsAndMisses, Machine};
 use workload::DistributionError;
 
+use super::flood::{Collision, Flood};
 use super::processor::{Nobody, Pen, Processor};
 use super::records::{Form, Records};
 use super::registers::{INTEGER, QUERY, RECORD, WORD};
@@ -104,6 +108,8 @@ pub struct Program {
     server: Option<Server>,
     requests: Requests,
     fast_path: HitsAndMisses,
+    uses_table: bool,
+    flood: Option<Flood>,
 }
 
 impl Program {
@@ -147,6 +153,8 @@ impl Program {
             server: is_server.then(Server::default),
             requests: Requests::new(shape.distribution, shape.keys, shape.seed)?,
             fast_path: HitsAndMisses::default(),
+            uses_table: true,
+            flood: None,
         })
     }
 
@@ -166,6 +174,37 @@ impl Program {
     #[must_use]
     pub fn fast_path(&self) -> HitsAndMisses {
         self.fast_path
+    }
+
+    /// Asks for other records from now on, drawn with `seed`.
+    ///
+    /// # Errors
+    /// If the distribution refuses.
+    pub fn ask_for(&mut self, distribution: Distribution, seed: u64) -> Result<(), GuestError> {
+        self.requests = Requests::new(distribution, self.shape.keys, seed)?;
+        Ok(())
+    }
+
+    /// Whether lookups go by the STLT from now on, if there is one. What it holds stays; records that move are made known
+    /// to it all the same, or it would lead astray when it is used again.
+    pub fn use_table(&mut self, uses: bool) {
+        self.uses_table = uses;
+    }
+
+    /// Loads so many further records, which no request asks for; hash tables have room for a twentieth of their
+    /// keys. The first one's number.
+    pub fn load_further(&mut self, records: u32) -> u32 {
+        let first = self.records.count();
+        for _ in 0..records {
+            let record = self.records.create();
+            each!(&mut self.index, own => own.insert(&mut self.records, record));
+        }
+        first
+    }
+
+    /// From this record on, keys are an attacker's: their integers for the STLT are what he has made of them.
+    pub fn collide(&mut self, from: u32, collision: Collision) {
+        self.flood = Some(Flood { from, collision });
     }
 
     /// Executes so many requests.
@@ -199,7 +238,7 @@ impl Program {
             return;
         }
         let query = self.records.key(record);
-        let integer = self.shape.hash.of(&query.bytes());
+        let integer = self.integer_of(record, query);
         let hit = if let Some(lookaside) = &mut self.lookaside {
             let mut nobody = Nobody;
             let pen = &mut Pen::new(&mut nobody);
@@ -232,6 +271,9 @@ impl Program {
                 Some(record)
             }
             Variant::Slb => self.find_by_lookaside(pen, query),
+            Variant::StltSw | Variant::StltVa | Variant::Stlt if !self.uses_table => {
+                self.find_by_index(pen, query)
+            }
             Variant::StltSw | Variant::StltVa | Variant::Stlt => self.find_by_stlt(pen, record, query),
         };
         debug_assert_eq!(found, Some(record), "the index has every record");
@@ -261,16 +303,22 @@ impl Program {
         each!(&self.index, own => own.find(pen, &self.records, query))
     }
 
-    /// The integer for the table in front.
-    fn integer<P: Processor>(&self, pen: &mut Pen<'_, P>, query: Key) -> u64 {
+    /// Makes the integer for the table in front.
+    fn make_integer<P: Processor>(&self, pen: &mut Pen<'_, P>) {
         pen.at(CODE_PROGRAM + 64);
         self.shape.hash.execute(pen);
         pen.at(CODE_PROGRAM + 96).compute(INTEGER, &[super::registers::HASH]);
-        self.shape.hash.of(&query.bytes())
+    }
+
+    /// A record's integer for the table in front.
+    fn integer_of(&self, record: u32, query: Key) -> u64 {
+        let integer = self.shape.hash.of(&query.bytes());
+        self.flood.map_or(integer, |flood| flood.integer(record, integer))
     }
 
     fn find_by_lookaside<P: Processor>(&mut self, pen: &mut Pen<'_, P>, query: Key) -> Option<u32> {
-        let integer = self.integer(pen, query);
+        self.make_integer(pen);
+        let integer = self.shape.hash.of(&query.bytes());
         let lookaside = self.lookaside.as_mut()?;
         if let Some(found) = lookaside.find(pen, &self.records, integer, query) {
             self.fast_path.hits += 1;
@@ -283,7 +331,8 @@ impl Program {
     }
 
     fn find_by_stlt<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32, query: Key) -> Option<u32> {
-        let integer = self.integer(pen, query);
+        self.make_integer(pen);
+        let integer = self.integer_of(record, query);
         pen.at(CODE_PROGRAM + 128);
         let address = pen.load_va(RECORD, INTEGER, integer);
         pen.at(CODE_PROGRAM + 136).branch(&[RECORD], address == 0, CODE_PROGRAM + 224);
@@ -302,6 +351,26 @@ impl Program {
         pen.at(CODE_PROGRAM + 288);
         pen.insert_stlt(INTEGER, RECORD, integer, self.records.target(found));
         Some(found)
+    }
+
+    /// Executes the next request, after which its record moves, as if it had outgrown its place: it is written where there
+    /// is room, the index leads there (what it stores is what it stores for a new record), and the STLT, if there is one,
+    /// is told, as section III-F demands. For records of one object.
+    pub fn rewrite<P: Processor>(&mut self, processor: &mut P) {
+        let pen = &mut Pen::new(processor);
+        let record = match self.requests.next() {
+            Request::Get(record) => record,
+            Request::Insert => return self.insert(pen),
+        };
+        self.get(pen, record);
+        self.records.relocate(record);
+        self.records.write(pen, record);
+        each!(&self.index, own => own.execute_insert(pen, &self.records, record));
+        if self.shape.variant.stlt().is_some() {
+            let integer = self.integer_of(record, self.records.key(record));
+            pen.at(CODE_PROGRAM + 320);
+            pen.insert_stlt(INTEGER, RECORD, integer, self.records.target(record));
+        }
     }
 
     /// Inserts the next record: a lookup that finds nothing, and the stores.

@@ -12,6 +12,8 @@
 //! What the table in front remembers is the address of the record, or of the server's entry, which is what its
 //! dictionary's lookup returns (section III-G: twelve lines in the function that searches the hash table).
 
+use std::collections::HashMap;
+
 use super::heap::{Heap, Order, Place};
 use super::keys::{Key, Keys};
 use super::processor::{Pen, Processor};
@@ -41,6 +43,14 @@ pub struct Records {
     heap: Heap,
     /// Of each record: its only object, or entry, key, object and value.
     places: Vec<Place>,
+    moved: Moved,
+}
+
+/// Records that are no longer where they were made, and who lies where they went.
+#[derive(Debug, Clone, Default)]
+struct Moved {
+    to: HashMap<u32, Place>,
+    at: HashMap<u64, u32>,
 }
 
 impl Records {
@@ -51,7 +61,14 @@ impl Records {
             Form::Plain => Order::InTurn,
             Form::Apart => Order::BySize,
         };
-        Records { keys, form, value_bytes, heap: Heap::new(order), places: Vec::new() }
+        Records {
+            keys,
+            form,
+            value_bytes,
+            heap: Heap::new(order),
+            places: Vec::new(),
+            moved: Moved::default(),
+        }
     }
 
     /// Records.
@@ -104,15 +121,35 @@ impl Records {
     #[inline]
     #[must_use]
     pub fn target(&self, record: u32) -> u64 {
-        self.part(record, 0)
+        // Of an empty map, this costs a comparison.
+        self.moved.to.get(&record).map_or_else(|| self.part(record, 0), |place| place.address())
+    }
+
+    /// Gives a record of one object another place, behind all others. Nobody is told.
+    pub(super) fn relocate(&mut self, record: u32) {
+        debug_assert_eq!(self.form, Form::Plain, "of several objects, it is not said which one moves");
+        let place = self.heap.allocate(KEY + self.value_bytes);
+        if let Some(before) = self.moved.to.insert(record, place) {
+            self.moved.at.remove(&before.address());
+        }
+        self.moved.at.insert(place.address(), record);
     }
 
     /// The record whose target is at `address`. Targets lie in the order of their records, and evenly but for what
-    /// the index allocates between them: each guess takes the rest as even.
+    /// the index allocates between them: each guess takes the rest as even. (Where records went to is kept by itself.)
     pub(super) fn at(&self, address: u64) -> Option<u32> {
+        if let Some(&record) = self.moved.at.get(&address) {
+            return Some(record);
+        }
+        let made = self.made_at(address)?;
+        (!self.moved.to.contains_key(&made)).then_some(made)
+    }
+
+    /// The record that was made at `address`.
+    fn made_at(&self, address: u64) -> Option<u32> {
         let (mut low, mut high) = (0, self.count().checked_sub(1)?);
         loop {
-            let (first, last) = (self.target(low), self.target(high));
+            let (first, last) = (self.part(low, 0), self.part(high, 0));
             if !(first..=last).contains(&address) {
                 return None;
             }
@@ -121,7 +158,7 @@ impl Records {
             }
             let share = (address - first) as f64 / (last - first) as f64;
             let guess = low + (f64::from(high - low) * share) as u32;
-            match self.target(guess).cmp(&address) {
+            match self.part(guess, 0).cmp(&address) {
                 std::cmp::Ordering::Equal => return Some(guess),
                 std::cmp::Ordering::Less => low = guess + 1,
                 std::cmp::Ordering::Greater => high = guess.checked_sub(1)?,
@@ -232,5 +269,19 @@ mod tests {
             }
             assert_eq!((records.at(0), records.at(u64::MAX)), (None, None));
         }
+    }
+
+    #[test]
+    fn records_that_moved_are_found_where_they_went_only() {
+        let mut records = Records::new(Keys::new(1), Form::Plain, 64);
+        (0..100).for_each(|_| _ = records.create());
+        let before = records.target(7);
+        records.relocate(7);
+        let between = records.target(7);
+        records.relocate(7);
+        let after = records.target(7);
+        assert!(before < records.target(99) && records.target(99) < between && between < after);
+        assert_eq!([before, between, after].map(|address| records.at(address)), [None, None, Some(7)]);
+        assert_eq!((records.at(records.target(8)), records.count()), (Some(8), 100));
     }
 }

@@ -30,10 +30,9 @@
 //! which bank) whose parameters nobody published for the machines at hand.
 
 mod coming;
+mod kernel;
 mod memory_clock;
 mod stlt_clock;
-
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -331,29 +330,6 @@ impl Core {
     /// The memory system, to be warmed, given pages, or asked without the clock.
     pub fn machine_mut(&mut self) -> &mut Machine {
         &mut self.machine
-    }
-
-    /// [`Machine::unmap`], on the clock: if the kernel must bring the STLT up to date, the program goes on when that
-    /// is done. (The system call itself and its other work are not simulated.)
-    pub fn unmap(&mut self, range: Range<u64>) -> u64 {
-        let withdrawn = self.machine.unmap(range);
-        self.wait_for_kernel();
-        withdrawn
-    }
-
-    /// [`Machine::invalidate`], on the clock, as [`Core::unmap`].
-    pub fn invalidate(&mut self, range: Range<u64>) -> u64 {
-        let withdrawn = self.machine.invalidate(range);
-        self.wait_for_kernel();
-        withdrawn
-    }
-
-    /// The kernel begins when all before it has retired; the program is fetched anew afterwards.
-    fn wait_for_kernel(&mut self) {
-        let cycles = self.machine.take_kernel_cycles();
-        if cycles > 0 {
-            self.front_end = (self.front_end.0.max(self.retire.0) + cycles, Late::Kernel);
-        }
     }
 
     /// Goes on after a time in which the machine was used without the clock: what it then wrote back, prefetched and

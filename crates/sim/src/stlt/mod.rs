@@ -31,6 +31,8 @@
 //!   walk to the instruction, as an upper bound.
 //! * Bringing the table up to date when the IPB is full is called more expensive, without a number. Here it
 //!   is a scan of the whole table by the kernel.
+//! * What `STLTresize` takes is not said either. Here the kernel clears the new table past the caches, as fast as
+//!   memory's channel takes lines.
 //! * An entry of the IPB holds a page number; for a large page it is compared in the size that the row's own
 //!   entry gives.
 

@@ -36,6 +36,10 @@ use crate::walker::{OnFault, WalkReads};
 
 /// Where a table lies: above all frames.
 const TABLE_PHYSICAL: u64 = 1 << 50;
+/// Where the kernel's array of withdrawn pages lies: above every table.
+const ARRAY_PHYSICAL: u64 = TABLE_PHYSICAL + (1 << 49);
+/// Rows of a line.
+const ROWS_OF_LINE: u64 = (1 << LINE_SHIFT) / ROW_BYTES;
 /// Where the software-only form lies in the program.
 const TABLE_VIRTUAL: u64 = 0x6000_0000_0000;
 
@@ -183,12 +187,42 @@ impl Machine {
 
     /// `STLTresize`: the table has `rows` rows from now on, all free.
     ///
+    /// The kernel clears the new table with stores that pass the caches by, as kernels clear large areas: as fast as
+    /// memory's channel takes lines. The paper gives no number. Finding memory in one piece is not counted; the
+    /// software-only form is the program's own to clear.
+    ///
     /// # Errors
     /// If there is no table (then nothing changes), or the number is impossible (nor then).
     pub fn stlt_resize(&mut self, rows: u64) -> Result<(), TableError> {
         let table = self.process.table.as_ref().ok_or(TableError::Absent)?;
-        let (ways, variant) = (table.ways(), table.variant());
-        self.stlt_make(rows, ways, variant)
+        let (ways, variant, before) = (table.ways(), table.variant(), table.rows());
+        let first = table.set_address(0) >> LINE_SHIFT;
+        self.stlt_make(rows, ways, variant)?;
+        if variant != Variant::Software {
+            let lines = |rows: u64| rows.div_ceil(ROWS_OF_LINE);
+            self.caches.forget(first..first + lines(rows.max(before)));
+            let channel = u64::from(self.profile.memory.cycles_per_line);
+            self.kernel_cycles += lines(rows) * channel.max(ROWS_OF_LINE);
+        }
+        Ok(())
+    }
+
+    /// Brings the table up to date as if the IPB were full: no row then holds a translation that was withdrawn, and array
+    /// and IPB are empty. A kernel that keeps no array would have to, whenever another process runs.
+    pub fn stlt_update(&mut self) {
+        self.overflow(Vec::new());
+    }
+
+    /// What it takes the kernel to put the process's array into the IPB when the process comes in: the array is read
+    /// line by line, and each entry is an instruction.
+    pub(crate) fn read_invalidated(&mut self) {
+        let entries = self.process.invalidated.len() as u64;
+        let first = (process_base(self.process.number) + ARRAY_PHYSICAL) >> LINE_SHIFT;
+        for line in first..first + (8 * entries).div_ceil(1 << LINE_SHIFT) {
+            let level = self.caches.access(line, Request::Load);
+            self.kernel_cycles += u64::from(self.latencies.level[level as usize]);
+        }
+        self.kernel_cycles += entries;
     }
 
     /// `STLTfree`: takes the table away.
@@ -371,13 +405,12 @@ impl Machine {
         concerned.sort_unstable();
         self.stlt.ipb.clear();
         let Some(mut table) = self.process.table.take() else { return };
-        let rows_of_line = (1 << LINE_SHIFT) / ROW_BYTES;
-        let (first, lines) = (table.set_address(0) >> LINE_SHIFT, table.rows().div_ceil(rows_of_line));
+        let (first, lines) = (table.set_address(0) >> LINE_SHIFT, table.rows().div_ceil(ROWS_OF_LINE));
         let channel = u64::from(self.profile.memory.cycles_per_line);
         for line in first..first + lines {
             let level = self.caches.access(line, Request::Load);
             let transfer = if level == Level::Memory { channel } else { 0 };
-            self.kernel_cycles += transfer.max(rows_of_line);
+            self.kernel_cycles += transfer.max(ROWS_OF_LINE);
         }
         let mut walks = 0;
         let (walker, caches) = (&mut self.process.walker, &mut self.caches);
