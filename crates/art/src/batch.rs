@@ -14,6 +14,7 @@ use crate::key::Key;
 use crate::node::{Node, Symbol};
 use crate::probe::Unwatched;
 use crate::reference::Ref;
+use crate::storage::View;
 
 /// Lookups in flight: about as many as a core has misses in flight, of lines and of translations.
 const LANES: usize = 32;
@@ -40,7 +41,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             (0..keys.len()).for_each(|key| found(key, None));
             return;
         }
-        let start = |key: usize| self.start(root, key, keys[key].as_ref());
+        let view = self.storage.view();
+        let start = |key: usize| Self::start(view, root, key, keys[key].as_ref());
         let mut lanes = [Lane { key: 0, next: root, position: 0, slot: 0 }; LANES];
         let mut flying = keys.len().min(LANES);
         let mut waiting = flying..keys.len();
@@ -51,7 +53,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             let mut at = 0;
             while at < flying {
                 let lane = &mut lanes[at];
-                if self.advance(lane, keys[lane.key]) {
+                if Self::advance(view, lane, keys[lane.key]) {
                     at += 1;
                     continue;
                 }
@@ -69,18 +71,18 @@ impl<K: Key + ?Sized, V> Core<K, V> {
 
     /// A lookup that has begun. The first steps it takes at once: large nodes at the top of a large tree are in the caches.
     #[inline(always)]
-    fn start(&self, root: Ref, key: usize, bytes: &[u8]) -> Lane {
+    fn start(view: View<'_, K, V>, root: Ref, key: usize, bytes: &[u8]) -> Lane {
         let (mut next, mut position) = (root, 0);
         for &byte in bytes.iter().take(AT_ONCE) {
             if !next.is_node() || next.skips() {
                 break;
             }
-            let Node::Full(node) = self.storage.node(next) else { break };
+            let Node::Full(node) = view.node(next) else { break };
             next = node.child(byte);
             position += 1;
         }
         if !next.is_null() {
-            self.prefetch(next, position, bytes);
+            Self::prefetch(view, next, position, bytes);
         }
         Lane { key, next, position, slot: 0 }
     }
@@ -88,22 +90,22 @@ impl<K: Key + ?Sized, V> Core<K, V> {
     /// Takes one step, and asks for what the next one looks at; `false` if there is none, because the leaf of the key, or
     /// null, has been reached.
     #[inline(always)]
-    fn advance(&self, lane: &mut Lane, key: &K) -> bool {
+    fn advance(view: View<'_, K, V>, lane: &mut Lane, key: &K) -> bool {
         let bytes = key.as_ref();
         if lane.next.is_null() {
             return false;
         }
         let next = if lane.next.is_leaf() {
-            if self.storage.key(lane.next).as_ref() != bytes {
+            if view.key(lane.next).as_ref() != bytes {
                 lane.next = Ref::NULL;
             }
             return false;
         } else if lane.slot != 0 {
-            let Node::FortyEight(node) = self.storage.node(lane.next) else { unreachable!() };
+            let Node::FortyEight(node) = view.node(lane.next) else { unreachable!() };
             let slot = std::mem::take(&mut lane.slot);
             lane.position += 1;
             node.child_in(slot)
-        } else if let Node::FortyEight(node) = self.storage.node(lane.next) {
+        } else if let Node::FortyEight(node) = view.node(lane.next) {
             if lane.next.skips() {
                 lane.position = node.header.level as usize;
             }
@@ -119,24 +121,24 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             lane.position += 1;
             node.header.end.load()
         } else {
-            self.step(lane.next, &mut lane.position, bytes, &mut Unwatched)
+            Self::step(view, lane.next, &mut lane.position, bytes, &mut Unwatched)
         };
         lane.next = next;
         if next.is_null() {
             return false;
         }
-        self.prefetch(next, lane.position, bytes);
+        Self::prefetch(view, next, lane.position, bytes);
         true
     }
 
     /// Asks for what a lookup touches first of a node or leaf.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, next: Ref, position: usize, key: &[u8]) {
+    pub(crate) fn prefetch(view: View<'_, K, V>, next: Ref, position: usize, key: &[u8]) {
         if next.is_leaf() {
-            pages::prefetch(self.storage.leaf_address(next));
+            pages::prefetch(view.leaf_address(next));
             return;
         }
-        let node = self.storage.node(next);
+        let node = view.node(next);
         match (node, Symbol::at(key, position).byte()) {
             (Node::Full(node), Some(byte)) if !next.skips() => pages::prefetch(node.slot_address(byte)),
             (Node::FortyEight(node), Some(byte)) if !next.skips() => {

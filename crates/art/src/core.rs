@@ -27,7 +27,7 @@ use crate::node::{Kind, Node, Slot, Symbol};
 use crate::outlive::Owner;
 use crate::probe::Probe;
 use crate::reference::Ref;
-use crate::storage::Storage;
+use crate::storage::{Storage, View};
 
 /// A tree.
 #[derive(Debug)]
@@ -71,8 +71,14 @@ impl<K: Key + ?Sized, V> Core<K, V> {
 
     /// One step of a lookup: the child of a node for the key, whose bytes before `position` have led here.
     #[inline(always)]
-    pub(crate) fn step<P: Probe>(&self, at: Ref, position: &mut usize, key: &[u8], probe: &mut P) -> Ref {
-        let node = self.storage.node(at);
+    pub(crate) fn step<P: Probe>(
+        view: View<'_, K, V>,
+        at: Ref,
+        position: &mut usize,
+        key: &[u8],
+        probe: &mut P,
+    ) -> Ref {
+        let node = view.node(at);
         if at.skips() {
             probe.touch(std::ptr::from_ref(node.header()).addr(), size_of_val(node.header()));
             *position = node.level();
@@ -90,17 +96,17 @@ impl<K: Key + ?Sized, V> Core<K, V> {
     /// The leaf of a key.
     #[inline(always)]
     pub(crate) fn find<P: Probe>(&self, key: &K, probe: &mut P) -> Option<Ref> {
-        let bytes = key.as_ref();
+        let (view, bytes) = (self.storage.view(), key.as_ref());
         let mut position = 0;
         let mut next = self.root.load();
         while !next.is_leaf() {
             if next.is_null() {
                 return None;
             }
-            next = self.step(next, &mut position, bytes, probe);
+            next = Self::step(view, next, &mut position, bytes, probe);
         }
-        let found = self.storage.key(next).as_ref();
-        probe.touch(self.storage.leaf_address(next).addr(), key.size::<V>());
+        let found = view.key(next).as_ref();
+        probe.touch(view.leaf_address(next).addr(), key.size::<V>());
         (found == bytes).then_some(next)
     }
 

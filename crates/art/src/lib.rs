@@ -98,6 +98,8 @@ mod owned;
 #[cfg(not(loom))]
 mod probe;
 #[cfg(not(loom))]
+mod queue;
+#[cfg(not(loom))]
 mod reference;
 #[cfg(not(loom))]
 mod relocation;

@@ -62,8 +62,8 @@ impl<K: Key + ?Sized> Default for AccessLog<K> {
 
 impl<K: Key + ?Sized> AccessLog<K> {
     /// Samples one lookup in `interval` from now on, on average; none if it is zero, as at first.
-    /// [`DEFAULT_INTERVAL`] costs next to nothing. Sessions notice when their next sample is due, or within a few thousand
-    /// lookups if none is.
+    /// [`DEFAULT_INTERVAL`] costs no more than the counter of a session that samples nothing: a few per cent of a lookup.
+    /// Sessions notice when their next sample is due, or within a few thousand lookups if none is.
     pub fn sample_every(&self, interval: u32) {
         self.shared.interval.store(interval, Ordering::Relaxed);
     }

@@ -262,11 +262,11 @@ impl<K: Key + ?Sized, V> Drop for Reorganization<'_, K, V> {
 impl<K: Key + ?Sized, V> Core<K, V> {
     /// Shows the nodes on the path of a key, and the leaf at its end.
     pub(crate) fn follow(&self, key: &K, mut visit: impl FnMut(Ref)) {
-        let mut position = 0;
+        let (view, mut position) = (self.storage.view(), 0);
         let mut next = self.root.load();
         while next.is_node() {
             visit(next);
-            next = self.step(next, &mut position, key.as_ref(), &mut Unwatched);
+            next = Self::step(view, next, &mut position, key.as_ref(), &mut Unwatched);
         }
         if next.is_leaf() {
             visit(next);

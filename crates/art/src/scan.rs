@@ -40,20 +40,14 @@ use std::ops::Bound;
 use crate::core::Core;
 use crate::key::Key;
 use crate::node::{Kind, Node, Node256, Symbol};
-use crate::order::{Direction, FEW, SOME, keep};
+use crate::order::{Direction, FEW, SOME};
+use crate::queue::{Queue, Stack};
 use crate::reference::Ref;
 
 /// Entries that a turn asks for: at first, and at most.
 const AHEAD: (usize, usize) = (4, 24);
 /// Room in front of what is shown, for what is found below it.
 const FRONT: usize = 8;
-
-/// What comes next, first, in an array that has room for one more node that is opened there.
-struct Queue<const ROOM: usize> {
-    items: [Ref; ROOM],
-    next: u32,
-    end: u32,
-}
 
 /// What a turn wants, what the node with which it is reached has beyond that, and as many as are taken together.
 type Soon = Queue<{ AHEAD.1 + FEW + 8 }>;
@@ -64,156 +58,6 @@ type Far = Queue<{ FEW + 8 }>;
 
 const _: () = assert!(AHEAD.1 + SOME <= FEW, "the children of large nodes fit behind what is wanted");
 const _: () = assert!(FEW <= u64::BITS as usize, "there is a bit for each that may be a node");
-
-impl<const ROOM: usize> Queue<ROOM> {
-    const EMPTY: Self = Queue { items: [Ref::NULL; ROOM], next: 0, end: 0 };
-
-    /// Nothing, behind so much room.
-    #[inline(always)]
-    fn clear(&mut self, front: usize) {
-        (self.next, self.end) = (front as u32, front as u32);
-    }
-
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.next == self.end
-    }
-
-    #[inline(always)]
-    fn len(&self) -> usize {
-        (self.end - self.next) as usize
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Option<Ref> {
-        if self.is_empty() {
-            return None;
-        }
-        let item = self.items[self.next as usize];
-        self.next += 1;
-        Some(item)
-    }
-
-    #[inline(always)]
-    fn push(&mut self, item: Ref) {
-        self.items[self.end as usize] = item;
-        self.end += 1;
-    }
-
-    #[inline(always)]
-    fn left(&self) -> &[Ref] {
-        &self.items[self.next as usize..self.end as usize]
-    }
-
-    /// Room for so many.
-    #[inline(always)]
-    fn room<const MOST: usize>(&mut self) -> &mut [Ref; MOST] {
-        self.items[self.end as usize..]
-            .first_chunk_mut()
-            .expect("queues are long enough for what a turn wants")
-    }
-
-    /// Puts so many of what comes next in another queue behind what is here: eight at a time, for there are never many, and how
-    /// many cannot be predicted.
-    #[inline(always)]
-    fn take_some<const OTHER: usize>(&mut self, other: &mut Queue<OTHER>, count: u32) {
-        let end = self.end + count;
-        while self.end < end {
-            let eight = other.items[other.next as usize..].first_chunk::<8>();
-            *self.room::<8>() = *eight.expect("queues are longer than what is in them");
-            other.next += 8;
-            self.end += 8;
-        }
-        other.next -= self.end - end;
-        self.end = end;
-    }
-
-    /// Puts all that is in another queue behind this one's.
-    #[inline(always)]
-    fn take_over<const OTHER: usize>(&mut self, other: &mut Queue<OTHER>) {
-        let items = other.left();
-        self.items[self.end as usize..][..items.len()].copy_from_slice(items);
-        self.end += items.len() as u32;
-        other.clear(0);
-    }
-
-    /// Opens a small node behind what is here, and asks for its children: whether there may be nodes among them.
-    #[inline(always)]
-    fn open<K: Key + ?Sized, V>(
-        &mut self,
-        core: &Core<K, V>,
-        direction: Direction,
-        node: Ref,
-        after: Symbol,
-    ) -> bool {
-        let room = self.room::<FEW>();
-        let mut count = core.storage.node(node).few(direction, after, room);
-        let mut all = u32::MAX;
-        for &child in &room[..count] {
-            if child.is_leaf() {
-                pages::prefetch(core.storage.leaf_address(child));
-            } else {
-                core.fetch(child);
-            }
-            all &= child.bits();
-        }
-        let has_others = !Ref::from_bits(all).is_leaf();
-        if has_others {
-            let found = count;
-            count = 0;
-            for at in 0..found {
-                let child = room[at];
-                count = keep(room, count, child);
-            }
-        }
-        self.end += count as u32;
-        has_others
-    }
-}
-
-/// Nodes that are still to be shown, the next last, each with the symbol behind which it is. The first are kept without
-/// asking for memory; few paths are so long that there are more.
-struct Stack {
-    first: [(Ref, Symbol); Stack::FIRST],
-    depth: u32,
-    more: Vec<(Ref, Symbol)>,
-}
-
-impl Stack {
-    const FIRST: usize = 12;
-    const EMPTY: Stack =
-        Stack { first: [(Ref::NULL, Symbol::BEFORE); Stack::FIRST], depth: 0, more: Vec::new() };
-
-    fn clear(&mut self) {
-        self.depth = 0;
-        self.more.clear();
-    }
-
-    #[inline(always)]
-    fn push(&mut self, item: Ref, after: Symbol) {
-        match self.first.get_mut(self.depth as usize) {
-            Some(entry) => {
-                *entry = (item, after);
-                self.depth += 1;
-            }
-            None => self.more.push((item, after)),
-        }
-    }
-
-    /// Puts these on top, the first one last.
-    fn push_all(&mut self, items: &[Ref], after: Symbol) {
-        items.iter().rev().for_each(|&item| self.push(item, after));
-    }
-
-    #[inline(always)]
-    fn pop(&mut self) -> Option<(Ref, Symbol)> {
-        if let Some(entry) = self.more.pop() {
-            return Some(entry);
-        }
-        self.depth = self.depth.checked_sub(1)?;
-        Some(self.first[self.depth as usize])
-    }
-}
 
 /// A place between two keys.
 struct Cursor<'c, K: Key + ?Sized, V> {
@@ -387,10 +231,7 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
         if !is_large(node) {
             let mut found = Queue::<FEW>::EMPTY;
             found.open(self.core, self.direction, node, self.direction.outset());
-            let count = found.len();
-            if let Some(next) = (self.near.next as usize).checked_sub(count) {
-                self.near.items[next..][..count].copy_from_slice(found.left());
-                self.near.next = next as u32;
+            if self.near.put_in_front(found.left()) {
                 return;
             }
         }
@@ -455,9 +296,7 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
                 None => break,
             }
         }
-        self.soon.items.copy_within(self.soon.next as usize..self.soon.end as usize, 0);
-        self.soon.end -= self.soon.next;
-        self.soon.next = 0;
+        self.soon.move_up();
         self.has_nodes = !self.soon.is_empty();
     }
 
@@ -563,7 +402,7 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
 impl<K: Key + ?Sized, V> Core<K, V> {
     /// Asks for the beginning of a leaf or Node256, or for all of a smaller node.
     #[inline(always)]
-    fn fetch(&self, item: Ref) {
+    pub(crate) fn fetch(&self, item: Ref) {
         let [nodes, leaves] =
             [&self.storage.nodes, &self.storage.leaves].map(|space| space.base().cast_const());
         let (node, leaf) = (nodes.wrapping_add(item.node_offset()), leaves.wrapping_add(item.leaf_offset()));

@@ -54,6 +54,49 @@ pub(crate) struct Storage<K: ?Sized, V> {
     entries: Entries<K, V>,
 }
 
+/// Where nodes and leaves begin, in registers. No load may be moved before the load of a slot, which is an acquire: a search
+/// that asked the storage would load both anew at every node, a tenth of its instructions.
+pub(crate) struct View<'s, K: Key + ?Sized, V> {
+    nodes: *mut u8,
+    leaves: *mut u8,
+    storage: &'s Storage<K, V>,
+}
+
+impl<K: Key + ?Sized, V> Clone for View<'_, K, V> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Key + ?Sized, V> Copy for View<'_, K, V> {}
+
+impl<'s, K: Key + ?Sized, V> View<'s, K, V> {
+    /// The node that a reference leads to.
+    #[inline(always)]
+    pub(crate) fn node(self, node: Ref) -> Node<'s> {
+        debug_assert!(node.is_node());
+        self.storage.nodes.check(node.place());
+        // SAFETY: see the module.
+        unsafe { Node::at(self.nodes.add(node.node_offset()), node.kind()) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaf_address(self, leaf: Ref) -> *mut u8 {
+        debug_assert!(leaf.is_leaf());
+        // SAFETY: references to leaves lead into their space.
+        unsafe { self.leaves.add(leaf.leaf_offset()) }
+    }
+
+    /// The key of a leaf.
+    #[inline(always)]
+    pub(crate) fn key(self, leaf: Ref) -> &'s K {
+        self.storage.leaves.check(leaf.place());
+        // SAFETY: see the module.
+        unsafe { K::of_leaf::<V>(self.leaf_address(leaf)) }
+    }
+}
+
 /// Where to put a new node or leaf.
 #[derive(Debug)]
 pub(crate) enum Placement<'m> {
@@ -97,28 +140,27 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
         leaf_bytes.div_ceil(Ref::LEAF_UNIT).max(1) - 1
     }
 
+    /// A copy of where nodes and leaves begin, for who follows several references.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> View<'_, K, V> {
+        View { nodes: self.nodes.base(), leaves: self.leaves.base(), storage: self }
+    }
+
     /// The node that a reference leads to.
     #[inline(always)]
     pub(crate) fn node(&self, node: Ref) -> Node<'_> {
-        debug_assert!(node.is_node());
-        self.nodes.check(node.place());
-        // SAFETY: see the module.
-        unsafe { Node::at(self.nodes.base().add(node.node_offset()), node.kind()) }
+        self.view().node(node)
     }
 
     #[inline(always)]
     pub(crate) fn leaf_address(&self, leaf: Ref) -> *mut u8 {
-        debug_assert!(leaf.is_leaf());
-        // SAFETY: references to leaves lead into their space.
-        unsafe { self.leaves.base().add(leaf.leaf_offset()) }
+        self.view().leaf_address(leaf)
     }
 
     /// The key of a leaf.
     #[inline(always)]
     pub(crate) fn key(&self, leaf: Ref) -> &K {
-        self.leaves.check(leaf.place());
-        // SAFETY: see the module.
-        unsafe { K::of_leaf::<V>(self.leaf_address(leaf)) }
+        self.view().key(leaf)
     }
 
     /// The value of a leaf.

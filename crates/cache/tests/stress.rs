@@ -19,7 +19,7 @@ const LOOKASIDES: [usize; 3] = [0, 64, 1 << 16];
 
 /// Fewer under the sanitizers, which set this: they look at every access, not at many of them.
 fn changes() -> usize {
-    std::env::var("LOOKASIDE_STRESS_CHANGES").map_or(150_000, |changes| changes.parse().expect("a number"))
+    std::env::var("LOOKASIDE_STRESS_CHANGES").map_or(100_000, |changes| changes.parse().expect("a number"))
 }
 
 struct Random(u64);

@@ -74,6 +74,9 @@ pub enum GuestError {
     Distribution(#[from] DistributionError),
 }
 
+/// Requests that a replay looks ahead: more than a processor has lines on their way.
+const AHEAD: usize = 32;
+
 /// Records, at first.
 const MOST_KEYS: u32 = 100_000_000;
 
@@ -221,25 +224,37 @@ impl Program {
     /// Brings the table in front to the state after so many requests, and the requests to the next one, without
     /// executing anything: nothing else of the machine changes but its page table. The hits and misses are those of
     /// the requests; [`Machine::replay_load_va`] says what is skipped.
+    ///
+    /// Requests are drawn some way ahead, so that the lines of the table that they need are on their way together.
     pub fn replay(&mut self, machine: &mut Machine, requests: u64) {
-        for _ in 0..requests {
-            match self.requests.next() {
-                Request::Get(record) => self.replay_get(machine, record),
-                Request::Insert => {
-                    let record = self.records.create();
-                    each!(&mut self.index, own => own.insert(&mut self.records, record));
+        let uses_table = !matches!(self.shape.variant, Variant::Alone | Variant::Known);
+        let mut gets = Vec::with_capacity(AHEAD);
+        for done in 1..=requests {
+            let request = self.requests.next();
+            if let (Request::Get(record), true) = (request, uses_table) {
+                let integer = self.integer_of(record, self.records.key(record));
+                match &self.lookaside {
+                    Some(lookaside) => lookaside.prefetch(integer),
+                    None => machine.prefetch_row(integer),
                 }
+                self.records.prefetch(record);
+                gets.push((record, integer));
+            }
+            if gets.len() == AHEAD || request == Request::Insert || done == requests {
+                for (record, integer) in gets.drain(..) {
+                    self.replay_get(machine, record, integer);
+                }
+            }
+            if request == Request::Insert {
+                let record = self.records.create();
+                each!(&mut self.index, own => own.insert(&mut self.records, record));
             }
         }
     }
 
-    fn replay_get(&mut self, machine: &mut Machine, record: u32) {
-        if matches!(self.shape.variant, Variant::Alone | Variant::Known) {
-            return;
-        }
-        let query = self.records.key(record);
-        let integer = self.integer_of(record, query);
+    fn replay_get(&mut self, machine: &mut Machine, record: u32, integer: u64) {
         let hit = if let Some(lookaside) = &mut self.lookaside {
+            let query = self.records.key(record);
             let mut nobody = Nobody;
             let pen = &mut Pen::new(&mut nobody);
             let hit = lookaside.find(pen, &self.records, integer, query).is_some();

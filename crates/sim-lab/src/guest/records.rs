@@ -125,6 +125,13 @@ impl Records {
         self.moved.to.get(&record).map_or_else(|| self.part(record, 0), |place| place.address())
     }
 
+    /// Asks for the line in which it is kept where a record's target lies.
+    pub(super) fn prefetch(&self, record: u32) {
+        if let Some(place) = self.places.get(record as usize * self.parts()) {
+            pages::prefetch(place);
+        }
+    }
+
     /// Gives a record of one object another place, behind all others. Nobody is told.
     pub(super) fn relocate(&mut self, record: u32) {
         debug_assert_eq!(self.form, Form::Plain, "of several objects, it is not said which one moves");

@@ -15,7 +15,7 @@
 //! Four fifths of the bytes are the log table's. The paper lets everyone in until the whole table is full; a table
 //! that is found by hashes never is, so here it is the line that must be.
 //!
-//! Only lines in use take memory here: the paper gives its largest table 10 GB for 10 M records.
+//! Of the log table only lines in use take memory here: the paper gives its largest table 10 GB for 10 M records.
 
 use foldhash::HashMap;
 
@@ -58,7 +58,7 @@ pub struct SearchLookaside {
     log_address: u64,
     lines: u64,
     log_lines: u64,
-    cache: HashMap<u64, [Slot; WAYS]>,
+    cache: Vec<[Slot; WAYS]>,
     log: HashMap<u64, Log>,
     draws: u64,
 }
@@ -82,7 +82,7 @@ impl SearchLookaside {
             log_address: heap.allocate_table(log_lines * LINE).next_multiple_of(LINE),
             lines,
             log_lines,
-            cache: HashMap::default(),
+            cache: vec![Default::default(); lines as usize],
             log: HashMap::default(),
             draws: 0,
         }
@@ -92,6 +92,11 @@ impl SearchLookaside {
     #[must_use]
     pub fn capacity(&self) -> u64 {
         self.lines * WAYS as u64
+    }
+
+    /// Asks for the line of an integer, which will be looked up.
+    pub(super) fn prefetch(&self, integer: u64) {
+        pages::prefetch(&self.cache[reduced(integer, self.lines) as usize]);
     }
 
     /// Looks the integer of a key up: the record, its target in [`RECORD`].
@@ -109,7 +114,7 @@ impl SearchLookaside {
             .compute(SLOT, &[SLOT])
             .compute(TAG, &[INTEGER]);
         pen.compute(COUNT, &[]);
-        let slots = *self.cache.entry(line).or_default();
+        let slots = self.cache[line as usize];
         for (at, slot) in slots.into_iter().enumerate() {
             let matches = slot.used && slot.tag == tag_of(integer);
             pen.at(CODE_LOOKASIDE + 64).load(WORD, SLOT, address + 2 * at as u64, 2);
@@ -131,7 +136,7 @@ impl SearchLookaside {
     }
 
     fn count<P: Processor>(&mut self, pen: &mut Pen<'_, P>, line: u64, at: usize, counters: u64) {
-        let Some(slots) = self.cache.get_mut(&line) else { return };
+        let slots = &mut self.cache[line as usize];
         let full = slots[at].counter == u8::MAX;
         pen.load(OTHER, SLOT, counters + at as u64, 1).branch(&[OTHER], full, CODE_LOOKASIDE + 256);
         let mut written = at;
@@ -154,8 +159,7 @@ impl SearchLookaside {
     /// Tells the buffer of a record that the slow path has found; its target is in [`RECORD`].
     pub(super) fn emit<P: Processor>(&mut self, pen: &mut Pen<'_, P>, integer: u64, record: u32) {
         let line = reduced(integer, self.lines);
-        let slots = self.cache.entry(line).or_default();
-        let full = slots.iter().all(|slot| slot.used);
+        let full = self.cache[line as usize].iter().all(|slot| slot.used);
         pen.at(CODE_LOOKASIDE + 512).load(WORD, SLOT, self.cache_address + line * LINE + COUNTERS + 7, 1);
         pen.branch(&[WORD], full, CODE_LOOKASIDE + 544);
         if full {
@@ -167,7 +171,7 @@ impl SearchLookaside {
                 return;
             }
         }
-        let Some(slots) = self.cache.get_mut(&line) else { return };
+        let slots = &mut self.cache[line as usize];
         let coldest = (0..WAYS).min_by_key(|&at| (slots[at].used, slots[at].counter)).unwrap_or_default();
         slots[coldest] = Slot { record, tag: tag_of(integer), counter: 0, used: true };
         let address = self.cache_address + line * LINE;

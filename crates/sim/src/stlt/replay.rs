@@ -46,6 +46,14 @@ impl Machine {
         address
     }
 
+    /// Asks for the line of memory in which an integer's row would be, for a [`replay_load_va`](Machine::replay_load_va)
+    /// soon to come. Nothing that is simulated changes.
+    pub fn prefetch_row(&self, integer: u64) {
+        if let Some(row) = self.process.table.as_ref().and_then(|table| table.set(integer).first()) {
+            pages::prefetch(row);
+        }
+    }
+
     /// What [`insert_stlt`](Machine::insert_stlt) does to the table. The record's page is mapped if it is not: the
     /// program has read the record, though nobody saw it.
     pub fn replay_insert_stlt(&mut self, integer: u64, address: u64) {
