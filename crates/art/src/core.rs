@@ -95,8 +95,14 @@ impl<K: Key + ?Sized, V> Core<K, V> {
 
     /// The leaf of a key.
     #[inline(always)]
-    pub(crate) fn find<P: Probe>(&self, key: &K, probe: &mut P) -> Option<Ref> {
-        let (view, bytes) = (self.storage.view(), key.as_ref());
+    pub(crate) fn find(&self, key: &K, probe: &mut impl Probe) -> Option<Ref> {
+        self.find_in(self.storage.view(), key, probe)
+    }
+
+    /// The same for who has a view of this tree's storage already.
+    #[inline(always)]
+    pub(crate) fn find_in(&self, view: View<'_, K, V>, key: &K, probe: &mut impl Probe) -> Option<Ref> {
+        let bytes = key.as_ref();
         let mut position = 0;
         let mut next = self.root.load();
         while !next.is_leaf() {

@@ -134,6 +134,19 @@ impl<K: Key + ?Sized> Sampler<K> {
         }
     }
 
+    /// Counts lookups made together, and samples those whose turn it is.
+    #[inline]
+    pub(crate) fn saw_many(&self, keys: &[&K]) {
+        let mut rest = keys;
+        // Distances are at least one: each round leaves fewer.
+        while rest.len() as u64 >= self.left.get() {
+            let sampled = self.left.get() as usize - 1;
+            self.sample(rest[sampled]);
+            rest = &rest[sampled + 1..];
+        }
+        self.left.set(self.left.get() - rest.len() as u64);
+    }
+
     #[cold]
     fn sample(&self, key: &K) {
         let interval = self.shared.interval.load(Ordering::Relaxed);

@@ -105,7 +105,8 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
     /// The value of a key; `probe` is told of every piece of memory that is read on the way.
     #[inline(always)]
     pub fn get_watched(&self, key: &K, probe: &mut impl Probe) -> Option<&V> {
-        Some(self.core.storage.value(self.core.find(key, probe)?))
+        let view = self.core.storage.view();
+        Some(view.value(self.core.find_in(view, key, probe)?))
     }
 
     /// Whether there is such a key.

@@ -95,6 +95,14 @@ impl<'s, K: Key + ?Sized, V> View<'s, K, V> {
         // SAFETY: see the module.
         unsafe { K::of_leaf::<V>(self.leaf_address(leaf)) }
     }
+
+    /// The value of a leaf.
+    #[inline(always)]
+    pub(crate) fn value(self, leaf: Ref) -> &'s V {
+        self.storage.leaves.check(leaf.place());
+        // SAFETY: see the module; values do not change while they are shared.
+        unsafe { &*K::value_in::<V>(self.leaf_address(leaf)) }
+    }
 }
 
 /// Where to put a new node or leaf.
@@ -166,9 +174,7 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     /// The value of a leaf.
     #[inline(always)]
     pub(crate) fn value(&self, leaf: Ref) -> &V {
-        self.leaves.check(leaf.place());
-        // SAFETY: see the module; values do not change while they are shared.
-        unsafe { &*K::value_in::<V>(self.leaf_address(leaf)) }
+        self.view().value(leaf)
     }
 
     /// A node with these children.

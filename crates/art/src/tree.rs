@@ -23,7 +23,7 @@ use crate::probe::{Probe, Unwatched};
 use crate::reference::Ref;
 use crate::scan::Scan;
 use crate::space::Exhausted;
-use crate::storage::Placement;
+use crate::storage::{Placement, View};
 use crate::write::{Discipline, Inserted, Rule};
 
 /// An adaptive radix tree from keys of type `K`, `[u8; N]` or `[u8]`, to values of type `V`, for any number of threads.
@@ -68,7 +68,7 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
     /// A reader, and writer, for this thread. See [`Reader`].
     #[must_use]
     pub fn pin(&self) -> Reader<'_, K, V> {
-        Reader { tree: self, guard: pin(), sampler: None, has_written: Cell::new(false) }
+        Reader::at(self, None)
     }
 
     /// A session of this thread, whose readers' accesses are sampled into the access log while there is one: see
@@ -120,7 +120,7 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
     /// A reader whose accesses are sampled.
     #[must_use]
     pub fn pin(&self) -> Reader<'_, K, V> {
-        Reader { tree: self.tree, guard: pin(), sampler: Some(&self.sampler), has_written: Cell::new(false) }
+        Reader::at(self.tree, Some(&self.sampler))
     }
 }
 
@@ -130,6 +130,8 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
 pub struct Reader<'t, K: Key + ?Sized, V> {
     pub(crate) tree: &'t Tree<K, V>,
     pub(crate) guard: Guard,
+    /// For all lookups: what each copied for itself was three of its loads.
+    view: View<'t, K, V>,
     sampler: Option<&'t Sampler<K>>,
     /// Since it was refreshed.
     has_written: Cell<bool>,
@@ -138,7 +140,13 @@ pub struct Reader<'t, K: Key + ?Sized, V> {
 /// Entries removed together that are worth freeing what was removed before.
 const FREED_TOGETHER: usize = 64;
 
-impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
+impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
+    #[inline(always)]
+    fn at(tree: &'t Tree<K, V>, sampler: Option<&'t Sampler<K>>) -> Self {
+        let view = tree.core.storage.view();
+        Reader { tree, guard: pin(), view, sampler, has_written: Cell::new(false) }
+    }
+
     /// Lets go of what was shown, so that what has been removed can be given back; and gives some of it back, if this reader
     /// has removed anything since the last time.
     pub fn refresh(&mut self) {
@@ -170,13 +178,13 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
         if let Some(sampler) = self.sampler {
             sampler.saw(key);
         }
-        Some(self.core().storage.value(self.core().find(key, probe)?))
+        Some(self.view.value(self.core().find_in(self.view, key, probe)?))
     }
 
     /// Whether there is such a key.
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
-        self.core().find(key, &mut Unwatched).is_some()
+        self.core().find_in(self.view, key, &mut Unwatched).is_some()
     }
 
     /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given during
@@ -187,10 +195,9 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Reader<'_, K, V> {
     pub fn get_many<'r>(&'r self, keys: &[&K], values: &mut [Option<&'r V>]) {
         assert_eq!(keys.len(), values.len(), "one answer a key");
         if let Some(sampler) = self.sampler {
-            keys.iter().for_each(|key| sampler.saw(key));
+            sampler.saw_many(keys);
         }
-        let storage = &self.core().storage;
-        self.core().find_many(keys, |i, leaf| values[i] = leaf.map(|leaf| storage.value(leaf)));
+        self.core().find_many(keys, |i, leaf| values[i] = leaf.map(|leaf| self.view.value(leaf)));
     }
 
     /// Puts an entry in, and shows the value that it replaced.

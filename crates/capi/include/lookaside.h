@@ -125,7 +125,8 @@ typedef struct lookaside_session {
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.
 typedef struct lookaside_options {
-    // Bytes of this struct as the caller knows it: newer libraries add fields at the end.
+    // Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
+    // zero.
     size_t struct_size;
     // Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of more
     // than a power of two it uses that.

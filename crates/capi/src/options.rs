@@ -45,7 +45,8 @@ pub const LOOKASIDE_TABLE_STLT: u32 = 1;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct lookaside_options {
-    /// Bytes of this struct as the caller knows it: newer libraries add fields at the end.
+    /// Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
+    /// zero.
     pub struct_size: usize,
     /// Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of more
     /// than a power of two it uses that.
@@ -226,7 +227,11 @@ impl lookaside_options {
         Ok(Handle::new(Arc::new(shared), self.callbacks()).expect("the first has a number"))
     }
 
-    /// What the caller gave, which may know fewer fields.
+    /// More than any version will have: who says more has filled nothing in.
+    const MOST_BYTES: usize = 4096;
+
+    /// What the caller gave. One who knows more fields than this library may leave them zero, which is what was so before there
+    /// were any; one who knows fewer there cannot be yet, for this is the first version of them.
     ///
     /// # Safety
     /// Null, or points to as many bytes as it begins by saying.
@@ -237,11 +242,18 @@ impl lookaside_options {
         }
         // SAFETY: the caller's promise.
         let bytes = unsafe { (&raw const (*given).struct_size).read() };
-        if bytes != size_of::<lookaside_options>() {
-            // There is one version so far. A later one accepts this length, too.
+        let known = size_of::<lookaside_options>();
+        if !(known..=Self::MOST_BYTES).contains(&bytes) {
             fail(format_args!(
-                "options of {bytes} bytes, but the library knows those of {}: fill them by lookaside_default_options()",
-                size_of::<lookaside_options>()
+                "options of {bytes} bytes, but the library knows those of {known}: fill them by lookaside_default_options()"
+            ));
+            return None;
+        }
+        // SAFETY: the caller's promise: they go on for so many bytes.
+        let newer = unsafe { std::slice::from_raw_parts(given.cast::<u8>().add(known), bytes - known) };
+        if newer.iter().any(|&byte| byte != 0) {
+            fail(format_args!(
+                "something was chosen that only a newer library knows, with {bytes} bytes of options: leave it zero"
             ));
             return None;
         }

@@ -144,8 +144,22 @@ static void nothing(void) {
         other.field = impossible;                                                            \
         CHECK(lookaside_create(&other) == NULL && strstr(lookaside_last_error(), says));     \
     } while (0)
-    REFUSED(struct_size, sizeof options + 8, "bytes");
+    REFUSED(struct_size, sizeof options - 1, "bytes");
     REFUSED(struct_size, 0, "bytes");
+    REFUSED(struct_size, SIZE_MAX, "bytes");
+    /* A newer caller, who chooses nothing of what this library does not know; and one who does. */
+    struct {
+        lookaside_options known;
+        unsigned char newer[8];
+    } later = {options, {0}};
+    later.known.struct_size = sizeof later;
+    for (size_t i = 0; i <= sizeof later.newer; i++) {
+        if (i > 0) later.newer[i - 1] = 1;
+        SLB *made = lookaside_create(&later.known);
+        CHECK((made != NULL) == (i == 0) && (made != NULL || strstr(lookaside_last_error(), "newer")));
+        SLB_destroy(made);
+        if (i > 0) later.newer[i - 1] = 0;
+    }
     REFUSED(admission, 2, "admission");
     REFUSED(counters, 3, "counters");
     REFUSED(pages, 4, "pages");
@@ -320,10 +334,18 @@ static void batches(void) {
     SLB_destroy(b);
 }
 
-static void sharing_and_resizing(void) {
+/* Through lookaside_inline.h, where the table is one that it can read. */
+static void *find(SLB *b, lookaside_session *s, uint64_t key) {
+    return s != NULL ? lookaside_inline_get(b, s, key, &key, match) : SLB_get(b, &key);
+}
+
+static void sharing_and_resizing(uint32_t of) {
     lookaside_options options;
     lookaside_paper_options(&options, sizeof options);
     options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = hash, options.indexes = 2;
+    options.table = of;
+    bool lines = of == LOOKASIDE_TABLE_SLB;
+    size_t capacity = lines ? SIZE / 64 * 7 : SIZE / 16;
     SLB *b = lookaside_create(&options), *c = lookaside_share(b, match, hash, hash);
     CHECK(b != NULL && c != NULL);
     CHECK(lookaside_share(b, match, hash, hash) == NULL && strstr(lookaside_last_error(), "taken"));
@@ -334,12 +356,13 @@ static void sharing_and_resizing(void) {
     SLB_emit(c, &other);
     CHECK(SLB_get(b, &key) == &records[9] && SLB_get(c, &key) == &other);
     lookaside_session *s = lookaside_inline_attach(c);
-    CHECK(lookaside_inline_get(c, s, 9, &key, match) == &other && lookaside_inline_get(b, s, 9, &key, match) == &records[9]);
+    CHECK((s != NULL) == lines);
+    CHECK(find(c, s, 9) == &other && find(b, s, 9) == &records[9]);
 
     lookaside_counts counts;
     lookaside_get_counts(b, &counts, sizeof counts);
     CHECK(counts.hits == 4 && counts.misses == 1 && counts.emissions == 2 && counts.admissions == 2);
-    CHECK(counts.capacity == SIZE / 64 * 7 && counts.bytes == 5 * SIZE);
+    CHECK(counts.capacity == capacity && counts.bytes == (lines ? 5 * SIZE : SIZE));
     memset(&counts, 0xff, sizeof counts);
     lookaside_get_counts(b, &counts, 8); /* An older caller, who knows the first field only. */
     CHECK(counts.hits == 4 && counts.misses == UINT64_MAX);
@@ -350,11 +373,11 @@ static void sharing_and_resizing(void) {
     CHECK(!lookaside_resize(b, 1));
     CHECK(SLB_get(b, &key) == &records[9]);
     CHECK(lookaside_resize(b, SIZE / 2));
-    CHECK(SLB_get(b, &key) == NULL && lookaside_inline_get(c, s, 9, &key, match) == NULL);
+    CHECK(SLB_get(b, &key) == NULL && find(c, s, 9) == NULL);
     SLB_emit(c, &other);
-    CHECK(lookaside_inline_get(c, s, 9, &key, match) == &other);
+    CHECK(find(c, s, 9) == &other);
     lookaside_get_counts(c, &counts, sizeof counts);
-    CHECK(counts.capacity == SIZE / 128 * 7);
+    CHECK(counts.capacity == capacity / 2);
     SLB_destroy(b);
     CHECK(SLB_get(c, &key) == &other);
     SLB_destroy(c);
@@ -553,7 +576,8 @@ int main(void) {
     }
     stlt();
     addresses();
-    sharing_and_resizing();
+    sharing_and_resizing(LOOKASIDE_TABLE_SLB);
+    sharing_and_resizing(LOOKASIDE_TABLE_STLT);
     inlined(LOOKASIDE_COUNT_FALLING);
     inlined(LOOKASIDE_COUNT_EVERY_HIT);
     inlined(LOOKASIDE_COUNT_NEVER);
