@@ -73,6 +73,15 @@ impl Recency {
         }
     }
 
+    /// The way used last.
+    #[inline(always)]
+    pub(crate) fn latest(&self, set: usize) -> usize {
+        match self {
+            Recency::Packed { orders, .. } => (orders[set] & 0xf) as usize,
+            Recency::Listed { orders, ways } => orders[set * ways] as usize,
+        }
+    }
+
     /// Makes the way used longest ago the one used last, and says which it is.
     #[inline(always)]
     pub(crate) fn renew(&mut self, set: usize) -> usize {
