@@ -12,6 +12,9 @@
 //! Whether a place lies in such a page is one bit of its page, read without a lock. It does not change while the place is
 //! used, and who gives a place back has seen it published: so relaxed loads will do.
 //!
+//! Pages are found by their addresses, hashed with a seed that is fixed: trees that are treated alike then fill their pages
+//! in the same order, and a simulation of one repeats to the last line that is written back.
+//!
 //! Rejected: *giving freed places to their classes' lists*: what is inserted next, which nobody has asked for, comes to lie
 //! beside what is hot, and no page is ever free as a whole; *moving the rest out of sparse pages*: for a node one would
 //! have to find a key below it.
@@ -22,6 +25,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
+use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use crate::space::Exhausted;
@@ -48,7 +52,7 @@ pub(crate) struct MixedUse {
 
 struct State {
     /// By their first bytes.
-    pages: HashMap<usize, Page>,
+    pages: HashMap<usize, Page, FixedState>,
     /// Pages that nobody fills, by the parts of them that are free.
     by_room: [Vec<usize>; PARTS + 1],
     /// What is left of pages that became runs.
@@ -77,7 +81,7 @@ pub(crate) struct MixedPages {
     /// Holes that come next.
     waiting: VecDeque<Range<usize>>,
     /// Where each page taken so far begins, in bytes.
-    pages: HashSet<usize>,
+    pages: HashSet<usize, FixedState>,
     page: usize,
 }
 
@@ -85,7 +89,7 @@ impl MixedUse {
     /// For a space of so many bytes and classes, without any pages yet.
     pub(crate) fn new(bytes: usize, page: usize, unit: usize, classes: usize) -> MixedUse {
         let state = State {
-            pages: HashMap::new(),
+            pages: HashMap::default(),
             by_room: Default::default(),
             remnants: Vec::new(),
             used: vec![0; classes].into(),
