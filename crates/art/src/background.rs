@@ -20,7 +20,8 @@ pub struct Schedule {
     pub every: Duration,
     /// Keys are hot that have been sampled at least so often since the last look.
     pub samples: usize,
-    /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`].
+    /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`], and
+    /// [`Tree::worth_moving`] for how lookups of others count.
     pub gain: f64,
     /// Looks in a row that gain nothing, because nothing is to be gained or there is no room to move to, after which it ends;
     /// never, if zero.
@@ -87,14 +88,8 @@ fn keep_organized<K: Key + ?Sized, V: Clone + Send + Sync + 'static>(
             return;
         }
         drop(state);
-        let hot: Vec<K::Owned> = tree
-            .log
-            .frequencies()
-            .into_iter()
-            .take_while(|&(_, samples)| samples >= schedule.samples)
-            .map(|(key, _)| key)
-            .collect();
-        if tree.assess(hot.iter().map(std::borrow::Borrow::borrow)).gain() < schedule.gain {
+        let hot = tree.worth_moving(tree.log.frequencies(), schedule);
+        if hot.is_empty() {
             useless += 1;
             continue;
         }

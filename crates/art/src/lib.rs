@@ -121,7 +121,7 @@ mod face {
     pub use crate::background::{Background, Schedule};
     pub use crate::config::{Config, CreateError, NotStored, Reason};
     pub use crate::key::{Key, LeafLayout};
-    pub use crate::log::{AccessLog, DEFAULT_INTERVAL, RING};
+    pub use crate::log::{AccessLog, DEFAULT_INTERVAL, RING, share_of_lookups};
     pub use crate::memory::{Memory, NodeMemory};
     pub use crate::node::Kind;
     pub use crate::owned::OwnedTree;

@@ -111,6 +111,26 @@ impl<K: Key + ?Sized> AccessLog<K> {
     }
 }
 
+/// The share of lookups that go to keys that were sampled `samples` times or more, estimated from all that were sampled: 0 to 1.
+///
+/// What was sampled seldom was sampled by chance: of keys asked for alike, of which a few were sampled once each, the next lookup
+/// is hardly of one of these. The estimate is that of Good and Turing (I. J. Good, Biometrika 1953): keys that were seen so
+/// many times are asked for as often as the samples are of keys seen once more than that. So it is the share
+/// of the samples that are of keys sampled more than `samples` times. 0 if nothing was sampled.
+///
+/// ```
+/// // One key is asked for in half of the lookups, and in the other half one of very many.
+/// let mut sampled = vec![("hot", 500)];
+/// sampled.extend(vec![("one of many", 1); 500]);
+/// assert_eq!(lookaside_art::share_of_lookups(&sampled, 1), 0.5);
+/// ```
+#[must_use]
+pub fn share_of_lookups<K>(frequencies: &[(K, usize)], samples: usize) -> f64 {
+    let all: usize = frequencies.iter().map(|&(_, count)| count).sum();
+    let more: usize = frequencies.iter().map(|&(_, count)| count).filter(|&count| count > samples).sum();
+    more as f64 / all.max(1) as f64
+}
+
 /// One session's part in the log.
 pub(crate) struct Sampler<K: Key + ?Sized> {
     ring: Arc<Ring<K>>,

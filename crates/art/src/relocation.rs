@@ -30,6 +30,7 @@ use crossbeam_epoch::{Guard, pin};
 use crate::background::Schedule;
 use crate::core::{Core, Holder};
 use crate::key::Key;
+use crate::log::share_of_lookups;
 use crate::mixed::MixedPages;
 use crate::node::Symbol;
 use crate::probe::Unwatched;
@@ -110,18 +111,26 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
 
     /// Moves what is on the paths of the keys in the [access log](Tree::access_log) together, the hottest first, and
     /// empties the log. Others may read and write meanwhile. Nothing is moved if it lies in fewer than
-    /// [1.5 times](crate::Schedule::gain) the pages that it needs, or in few ([`Assessment::gain`]): if all keys are asked for alike,
-    /// neighbours would be torn apart for nothing.
+    /// [1.5 times](crate::Schedule::gain) the pages that it needs, or in few, or if most lookups go elsewhere
+    /// ([`Tree::worth_moving`]): if all keys are asked for alike, neighbours would be torn apart for nothing.
     pub fn reorganize(&self) -> Reorganized {
-        let hottest_first: Vec<K::Owned> = self.log.frequencies().into_iter().map(|(key, _)| key).collect();
-        if self.assess(hottest_first.iter().map(std::borrow::Borrow::borrow)).gain()
-            < Schedule::default().gain
-        {
-            return Reorganized::default();
-        }
+        let hottest_first =
+            self.worth_moving(self.log.frequencies(), &Schedule { samples: 1, ..Schedule::default() });
         let mut reorganization = self.reorganization(hottest_first);
         while reorganization.step(1 << 10).is_continue() {}
         reorganization.done()
+    }
+
+    /// Of these keys with their samples, the most frequent first, those that were sampled [often enough](Schedule::samples), if
+    /// moving what is on their paths together is worth it: if [`Assessment::gain`], of the [share of
+    /// lookups](share_of_lookups) that they get, is no less than [`Schedule::gain`]. None otherwise.
+    #[must_use]
+    pub fn worth_moving(&self, frequencies: Vec<(K::Owned, usize)>, schedule: &Schedule) -> Vec<K::Owned> {
+        let share = share_of_lookups(&frequencies, schedule.samples);
+        let often = frequencies.into_iter().take_while(|&(_, samples)| samples >= schedule.samples);
+        let hot: Vec<K::Owned> = often.map(|(key, _)| key).collect();
+        let gain = share * self.assess(hot.iter().map(std::borrow::Borrow::borrow)).gain();
+        if gain < schedule.gain { Vec::new() } else { hot }
     }
 
     /// How the nodes and leaves on the paths of these keys lie.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lookaside_art::{Config, PageKind, Reorganized, Schedule, Tree, encode};
+use lookaside_art::{Config, PageKind, Reorganized, Schedule, Tree, encode, share_of_lookups};
 use proptest::prelude::*;
 
 fn config() -> Config {
@@ -66,7 +66,7 @@ fn what_lies_in_few_pages_stays_where_it_is() {
         tree.access_log().sample_every(1);
         let session = tree.session();
         let reader = session.pin();
-        hot.iter().for_each(|key| assert!(reader.get(key).is_some()));
+        hot.iter().chain(hot).for_each(|key| assert!(reader.get(key).is_some()));
         drop(reader);
         drop(session);
         tree.reorganize()
@@ -74,6 +74,39 @@ fn what_lies_in_few_pages_stays_where_it_is() {
     assert_eq!(look(&hot[..6]), Reorganized::default());
     // The same call, of more keys, moves them.
     assert_eq!(look(&hot).keys, hot.len());
+}
+
+/// Of keys that are asked for alike, those that were sampled are no hotter than the others.
+#[test]
+fn keys_that_were_sampled_by_chance_stay_where_they_are() {
+    let (tree, _) = tree();
+    let session = tree.session();
+    let look = |below: u64, interval: u32| {
+        tree.access_log().sample_every(interval);
+        let (reader, mut random) = (session.pin(), 1u64);
+        for _ in 0..200_000 {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            // Half of the lookups are of any key.
+            let key = (random >> 33) % if random >> 63 == 0 { 100_000 } else { below };
+            assert!(reader.get(&scattered(key)).is_some());
+        }
+    };
+    for (below, worth) in [(100_000, false), (2_000, true)] {
+        look(below, 32);
+        let frequencies = tree.access_log().frequencies();
+        let keys: Vec<_> = frequencies.iter().map(|&(key, _)| key).collect();
+        let lie = tree.assess(&keys);
+        assert!(lie.gain() > 3.0, "by their pages alone they were worth it: {lie:?}");
+        let share = share_of_lookups(&frequencies, 1);
+        let expected = if worth { 0.4..0.6 } else { 0.0..0.1 };
+        assert!(expected.contains(&share), "{share} of lookups go to what was sampled");
+        let schedule = Schedule { samples: 1, ..Schedule::default() };
+        assert_eq!(tree.worth_moving(frequencies, &schedule), if worth { keys } else { Vec::new() });
+    }
+    look(100_000, 32);
+    assert_eq!(tree.reorganize(), Reorganized::default());
+    look(2_000, 32);
+    assert!(tree.reorganize().keys > 2_000);
 }
 
 /// What was hot in some round lies in the pages of that round. They are used again as it leaves them, in whatever order.

@@ -148,17 +148,20 @@ impl<const N: usize> Grown<N> {
     /// Looks these keys up, one in `every` sampled on average, and lays what is on the paths of those together that were
     /// sampled at least `samples` times, the most frequent first; unless they lie well as they are.
     pub(crate) fn learn_and_reorganize(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Reorganized {
-        let hot = self.learn(keys, every, samples);
         // As a tree does that keeps itself organised.
-        if self.tree.assess(hot.iter()).gain() < Schedule::default().gain {
-            return Reorganized::default();
-        }
-        self.reorganize(hot)
+        let schedule = Schedule { samples, ..Schedule::default() };
+        self.reorganize(self.tree.worth_moving(self.frequencies(keys, every), &schedule))
     }
 
     /// Looks these keys up, one in `every` sampled on average: those that were sampled at least `samples` times, the most
     /// frequent first.
     pub(crate) fn learn(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Vec<[u8; N]> {
+        let often = self.frequencies(keys, every).into_iter().take_while(|&(_, count)| count >= samples);
+        often.map(|(key, _)| key).collect()
+    }
+
+    /// Looks these keys up, one in `every` sampled on average: the sampled ones and how often, the most frequent first.
+    fn frequencies(&self, keys: &[[u8; N]], every: u32) -> Vec<([u8; N], usize)> {
         let log = self.tree.access_log();
         log.sample_every(every);
         let mut counts = HashMap::new();
@@ -172,10 +175,10 @@ impl<const N: usize> Grown<N> {
             drop(reader);
             count(log, &mut counts);
         }
-        let mut hot: Vec<_> = counts.into_iter().filter(|&(_, count)| count >= samples).collect();
-        hot.sort_unstable_by(|(a, more), (b, fewer)| fewer.cmp(more).then_with(|| a.cmp(b)));
+        let mut frequencies: Vec<_> = counts.into_iter().collect();
+        frequencies.sort_unstable_by(|(a, more), (b, fewer)| fewer.cmp(more).then_with(|| a.cmp(b)));
         log.sample_every(0);
-        hot.into_iter().map(|(key, _)| key).collect()
+        frequencies
     }
 
     /// Puts the entries of these keys in again where they have been taken out.
