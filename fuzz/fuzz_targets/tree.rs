@@ -19,6 +19,13 @@ enum Operation<'a> {
     /// All one-byte extensions in a range of bytes: fills nodes of every kind.
     Fill(&'a [u8], u8, u8),
     Reorganize(&'a [u8]),
+    Add(&'a [u8]),
+    Replace(&'a [u8]),
+    /// The key, and all its beginnings, at once.
+    GetMany(&'a [u8]),
+    Ends,
+    /// From one key to another, from both ends in turns.
+    Between(&'a [u8], &'a [u8]),
 }
 
 fuzz_target!(|operations: Vec<Operation>| {
@@ -75,6 +82,54 @@ fuzz_target!(|operations: Vec<Operation>| {
                 assert!(reader.prefix(prefix).eq(expected.clone()));
                 assert!(owned.prefix(prefix).eq(expected));
             }
+            Operation::Add(key) => {
+                let is_new = !model.contains_key(*key);
+                if is_new {
+                    model.insert(key.to_vec(), number);
+                }
+                assert_eq!(reader.add(key, number).expect("room"), is_new);
+                assert_eq!(owned.add(key, number).expect("room"), is_new);
+            }
+            Operation::Replace(key) => {
+                let old = model.get_mut(*key).map(|value| std::mem::replace(value, number));
+                assert_eq!(reader.replace(key, number).expect("room").copied(), old);
+                assert_eq!(owned.replace(key, number).expect("room"), old);
+            }
+            Operation::GetMany(key) => {
+                let keys: Vec<&[u8]> = (0..=key.len()).map(|length| &key[..length]).collect();
+                let expected: Vec<_> = keys.iter().map(|key| model.get(*key)).collect();
+                let (mut found, mut owns) = (vec![None; keys.len()], vec![None; keys.len()]);
+                reader.get_many(&keys, &mut found);
+                owned.get_many(&keys, &mut owns);
+                assert_eq!((&found, &owns), (&expected, &expected));
+            }
+            Operation::Ends => {
+                let entry =
+                    |entry: Option<(&Vec<u8>, &usize)>| entry.map(|(key, value)| (key.clone(), *value));
+                let found = |entry: Option<(&[u8], &usize)>| entry.map(|(key, value)| (key.to_vec(), *value));
+                assert_eq!(found(reader.first()), entry(model.first_key_value()));
+                assert_eq!(found(reader.last()), entry(model.last_key_value()));
+                assert_eq!(found(owned.first()), entry(model.first_key_value()));
+                assert_eq!(found(owned.last()), entry(model.last_key_value()));
+            }
+            Operation::Between(from, to) if from <= to => {
+                let mut expected =
+                    model.range(from.to_vec()..to.to_vec()).map(|(key, value)| (&key[..], value));
+                let mut found = reader.range(*from..*to);
+                for turn in 0.. {
+                    let (found, expected) = if turn % 3 == 0 {
+                        (found.next_back(), expected.next_back())
+                    } else {
+                        (found.next(), expected.next())
+                    };
+                    assert_eq!(found, expected);
+                    if found.is_none() {
+                        break;
+                    }
+                }
+            }
+            // The standard library's map panics where the bounds are the wrong way round; the tree shows nothing.
+            Operation::Between(from, to) => assert_eq!(reader.range(*from..*to).count(), 0),
             Operation::Reorganize(key) => {
                 let mut reorganization = shared.reorganization(vec![key.to_vec()]);
                 while reorganization.step(1).is_continue() {}

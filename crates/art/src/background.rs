@@ -2,7 +2,11 @@
 //!
 //! A thread looks at the access log now and then, asks whether what is hot lies more scattered than it need be, and if so
 //! moves it, in small steps, with rests between them for those who write. When it has gained nothing several times in a row, it ends.
+//! What a round has gained is looked at, too: places that do not fit the holes of sparse pages leave some of each, and
+//! what was moved into them may lie no denser than before ([`crate::mixed`]).
 
+use std::borrow::Borrow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,6 +16,9 @@ use parking_lot::{Condvar, Mutex};
 use crate::key::Key;
 use crate::relocation::Reorganized;
 use crate::tree::Tree;
+
+/// Of the pages that hot keys lay in before a round, they lie in fewer than this after one that has helped.
+const HELPS: f64 = 0.9;
 
 /// When a tree is reorganised by itself: see [`Tree::keep_organized`].
 #[derive(Debug, Clone, PartialEq)]
@@ -23,8 +30,8 @@ pub struct Schedule {
     /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`], and
     /// [`Tree::worth_moving`] for how lookups of others count.
     pub gain: f64,
-    /// Looks in a row that gain nothing, because nothing is to be gained or there is no room to move to, after which it ends;
-    /// never, if zero.
+    /// Looks in a row that gain nothing, because nothing is to be gained, or was, or there is no room to move to, after which it
+    /// ends; never, if zero. A look at a log without samples does not count: nobody asks for anything.
     pub patience: u32,
     /// Nodes and leaves looked at in one step, after which the thread rests.
     pub step: usize,
@@ -54,7 +61,19 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     is_to_end: bool,
-    rounds: Vec<Reorganized>,
+    rounds: VecDeque<Reorganized>,
+}
+
+impl State {
+    /// Rounds that are remembered.
+    const ROUNDS: usize = 64;
+
+    fn remember(&mut self, round: Reorganized) {
+        if self.rounds.len() == State::ROUNDS {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back(round);
+    }
 }
 
 impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
@@ -88,32 +107,40 @@ fn keep_organized<K: Key + ?Sized, V: Clone + Send + Sync + 'static>(
             return;
         }
         drop(state);
-        let hot = tree.worth_moving(tree.log.frequencies(), schedule);
+        let frequencies = tree.log.frequencies();
+        if frequencies.is_empty() {
+            continue;
+        }
+        let hot = tree.worth_moving(frequencies, schedule);
         if hot.is_empty() {
             useless += 1;
             continue;
         }
-        let mut reorganization = tree.reorganization(hot);
+        let before = tree.assess(hot.iter().map(Borrow::borrow));
+        let hottest_first = hot.iter().map(|key| Borrow::<K>::borrow(key).to_owned()).collect();
+        let mut reorganization = tree.reorganization(hottest_first);
         while reorganization.step_and_rest(schedule.step, schedule.rest).is_continue()
             && !shared.state.lock().is_to_end
         {}
         let done = reorganization.done();
-        useless = if done.full { useless + 1 } else { 0 };
-        shared.state.lock().rounds.push(done);
+        let after = tree.assess(hot.iter().map(Borrow::borrow));
+        let has_helped = !done.full && (after.pages as f64) < before.pages as f64 * HELPS;
+        useless = if has_helped { 0 } else { useless + 1 };
+        shared.state.lock().remember(done);
     }
 }
 
 impl Background {
-    /// Whether it has ended by itself, having found nothing to gain any more.
+    /// Whether it has ended by itself, having found nothing to gain any more; or because a value's `clone` panicked.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// What has been done so far, in each round that did something.
+    /// What has been done in each round that did something: in the last 64 of them.
     #[must_use]
     pub fn rounds(&self) -> Vec<Reorganized> {
-        self.shared.state.lock().rounds.clone()
+        self.shared.state.lock().rounds.iter().copied().collect()
     }
 }
 

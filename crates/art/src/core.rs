@@ -112,7 +112,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             next = Self::step(view, next, &mut position, bytes, probe);
         }
         let found = view.key(next).as_ref();
-        probe.touch(view.leaf_address(next).addr(), key.size::<V>());
+        probe.touch(view.leaf_address(next).addr(), view.key(next).size::<V>());
         (found == bytes).then_some(next)
     }
 

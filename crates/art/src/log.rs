@@ -6,7 +6,7 @@
 //! every time. A lookup that is not sampled pays for one counter of its own thread.
 //!
 //! A ring that is full forgets its oldest sample. While its ring is being emptied, a session drops its sample rather than
-//! wait. What a session has not had counted when it ends goes to one more ring, that of all sessions that have ended: however
+//! wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Reader::contains`], nor writes. What a session has not had counted when it ends goes to one more ring, that of all sessions that have ended: however
 //! many come and go, the log holds no more than a ring for each that is there, and one.
 
 use std::cell::Cell;
@@ -22,6 +22,10 @@ use crate::key::Key;
 
 /// Lookups between samples, on average, where nothing else is said.
 pub const DEFAULT_INTERVAL: u32 = 256;
+
+/// Bytes of the longest keys that are sampled: a ring, which is bounded in samples, is bounded in bytes by it. Whoever asks for
+/// keys of megabytes that are not there shall not fill the memory with them.
+pub const LONGEST_SAMPLED: usize = 512;
 
 /// Samples that a session's ring holds, and that of all sessions that have ended.
 pub const RING: usize = 1 << 16;
@@ -180,6 +184,9 @@ impl<K: Key + ?Sized> Sampler<K> {
         random ^= random << 17;
         self.random.set(random);
         self.left.set(distance(interval, (random >> 32) as u32));
+        if key.as_ref().len() > LONGEST_SAMPLED {
+            return;
+        }
         if let Some(mut ring) = self.ring.try_lock() {
             push(&mut ring, key.to_owned());
         }

@@ -3,7 +3,8 @@
 //! The reorganisation ([`crate::relocation`]) lays what is hot together here. What was hot cools, and what lies beside it in a
 //! page leaves one by one: it is moved again, replaced, or removed. A page of which three quarters are free is *sparse*. It
 //! is filled again before a new one is begun, so what lies in pages of mixed use takes at most four times its own room,
-//! whichever way the hot set wanders; and pages so filled are dense enough to be worth it. An *empty* page may also become a
+//! whichever way the hot set wanders; and pages so filled are dense enough to be worth it, unless what comes fits the
+//! holes badly, which whoever reorganises again and again has to look at ([`crate::background`]). An *empty* page may also become a
 //! run of one class ([`crate::space`]), and when a space has no other room left, classes take places in holes between others.
 //!
 //! A page has a bit for each unit in use. Pages that nobody is filling are listed by the eighths of them that are free, so the
@@ -55,7 +56,7 @@ struct State {
     pages: HashMap<usize, Page, FixedState>,
     /// Pages that nobody fills, by the parts of them that are free.
     by_room: [Vec<usize>; PARTS + 1],
-    /// What is left of pages that became runs.
+    /// What is left of pages that became runs, and what lay between the last run and the first byte of a page.
     remnants: Vec<Range<usize>>,
     /// Places in use, by their class.
     used: Box<[usize]>,
@@ -151,13 +152,14 @@ impl MixedUse {
         };
     }
 
-    /// A place behind those that `filling` got last, or in the next page: one that has room again, or a `fresh` one.
+    /// A place behind those that `filling` got last, or in the next page: one that has room again, or a `fresh` one, which comes
+    /// with what was passed over before it, for any other use.
     pub(crate) fn place(
         &self,
         class: usize,
         bytes: usize,
         filling: &mut MixedPages,
-        fresh: impl FnOnce() -> Result<usize, Exhausted>,
+        fresh: impl FnOnce() -> Result<(Range<usize>, usize), Exhausted>,
     ) -> Result<usize, Exhausted> {
         let state = &mut *self.state.lock();
         for _ in 0..TRIES {
@@ -170,7 +172,10 @@ impl MixedUse {
         if let Some(start) = filling.cut(bytes) {
             return Ok(self.enter(state, class, start, bytes));
         }
-        let page = fresh()?;
+        let (passed_over, page) = fresh()?;
+        if !passed_over.is_empty() {
+            state.remnants.push(passed_over);
+        }
         self.mark(page, true);
         let live = vec![0; self.units().div_ceil(64)].into();
         state.pages.insert(page, Page { live, used: 0, listed: None });
@@ -403,7 +408,16 @@ mod tests {
             for operation in operations {
                 let placed = match operation {
                     Operation::Place(class) => {
-                        let fresh = || if begun < 64 { begun += 1; Ok((begun - 1) * PAGE) } else { Err(Exhausted) };
+                        // One page in three is passed over.
+                        let fresh = || match begun {
+                            64.. => Err(Exhausted),
+                            63 => { begun = 64; Ok((0..0, 63 * PAGE)) }
+                            _ if begun % 3 == 0 => {
+                                begun += 2;
+                                Ok(((begun - 2) * PAGE..(begun - 1) * PAGE, (begun - 1) * PAGE))
+                            }
+                            _ => { begun += 1; Ok((0..0, (begun - 1) * PAGE)) }
+                        };
                         mixed.place(class, SIZES[class], &mut filling, fresh).ok().map(|start| (class, start))
                     }
                     Operation::Anywhere(class) => {
@@ -459,7 +473,7 @@ mod tests {
         let mixed = mixed();
         let mut filling = mixed.open();
         let places: Vec<usize> =
-            (0..PAGE / 32).map(|_| mixed.place(0, 32, &mut filling, || Ok(0)).unwrap()).collect();
+            (0..PAGE / 32).map(|_| mixed.place(0, 32, &mut filling, || Ok((0..0, 0))).unwrap()).collect();
         mixed.close(&mut filling);
         // A quarter stays.
         places.iter().filter(|&&start| start / 32 % 4 != 0).for_each(|&start| mixed.put_back(0, start, 32));

@@ -3,7 +3,8 @@
 //! A space claims addresses for all it may ever hold, and pages as they are touched, so a reference is an offset from one
 //! base that never moves. A *run* of pages belongs to one class (a kind of node, a size of leaf), whose places follow each
 //! other without gaps; a place that is freed goes to its class's list and is given out again before new ones are. The
-//! list is threaded through the free places themselves.
+//! list is threaded through the free places themselves. A run stays its class's, even when nothing in it is in use: a place
+//! that waits may lie in any of them, and what a plot has left is known to its node alone.
 //!
 //! Beside the runs there are *pages of mixed use*, into which the reorganisation lays places of any class: see
 //! [`crate::mixed`].
@@ -19,6 +20,7 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
@@ -56,9 +58,9 @@ struct Class {
     /// Places that were given back, or left over in plots, and wait to be used.
     waiting: usize,
     /// The rest of the run that is being cut.
-    run: std::ops::Range<usize>,
+    run: Range<usize>,
     /// The rests of the runs that are being cut into plots, by the kind of the node.
-    plots: [std::ops::Range<usize>; 4],
+    plots: [Range<usize>; 4],
     /// Places given out and not given back.
     used: usize,
 }
@@ -281,7 +283,8 @@ impl Space {
         }
         let start = self.mixed.place(class, self.sizes[class], mixed, || {
             let page = self.mixed.page();
-            Ok(self.take(page, page)?.start)
+            let (passed_over, taken) = self.take(page, page)?;
+            Ok((passed_over, taken.start))
         })?;
         let place = (start / self.unit) as u32;
         self.census.enter(place);
@@ -295,20 +298,23 @@ impl Space {
     }
 
     /// A run: a page that was of mixed use and is empty, or new pages.
-    fn take_run(&self) -> Result<std::ops::Range<usize>, Exhausted> {
+    fn take_run(&self) -> Result<Range<usize>, Exhausted> {
         let given_up = self.mixed.give_up(Space::RUN);
-        given_up.map_or_else(|| self.take(Space::RUN, PageKind::Base.size()), Ok)
+        // No page of 4 KiB is passed over: all that is taken is a multiple of these.
+        given_up.map_or_else(|| Ok(self.take(Space::RUN, PageKind::Base.size())?.1), Ok)
     }
 
-    fn take(&self, bytes: usize, alignment: usize) -> Result<std::ops::Range<usize>, Exhausted> {
+    /// New bytes, and those that are passed over because what is taken begins at a multiple of `alignment`.
+    fn take(&self, bytes: usize, alignment: usize) -> Result<(Range<usize>, Range<usize>), Exhausted> {
         let mut frontier = self.frontier.lock();
-        let start = frontier.next_multiple_of(alignment);
+        let before = *frontier;
+        let start = before.next_multiple_of(alignment);
         let end = start + bytes;
         if end > self.region.len() {
             return Err(Exhausted);
         }
         *frontier = end;
-        Ok(start..end)
+        Ok((before..start, start..end))
     }
 
     /// What this class occupies.

@@ -222,6 +222,12 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
             Placement::Mixed(pages) => self.leaves.allocate_mixed(class, pages),
         };
         let Ok(place) = place else { return Err(value) };
+        #[cfg(feature = "fault-injection")]
+        if key.heap_bytes::<V>() > 0 && crate::fault::refuses_this_one() {
+            // SAFETY: given to us, and nobody else knows it.
+            unsafe { self.leaves.free(class, place) };
+            return Err(value);
+        }
         // SAFETY: the place was just given to us, and is as large as a leaf of its class.
         match unsafe { key.write(self.leaves.at(place), value) } {
             Ok(()) => {

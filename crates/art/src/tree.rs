@@ -172,7 +172,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         self.get_watched(key, &mut Unwatched)
     }
 
-    /// The value of a key; `probe` is told of every piece of memory that is read on the way.
+    /// The value of a key; `probe` is told of what is read in nodes and in the leaf on the way.
     #[inline(always)]
     pub fn get_watched(&self, key: &K, probe: &mut impl Probe) -> Option<&V> {
         if let Some(sampler) = self.sampler {
@@ -181,7 +181,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         Some(self.view.value(self.core().find_in(self.view, key, probe)?))
     }
 
-    /// Whether there is such a key.
+    /// Whether there is such a key. The [access log](Tree::access_log) does not see it.
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
         self.core().find_in(self.view, key, &mut Unwatched).is_some()
@@ -408,5 +408,74 @@ impl<K: Key + ?Sized, V> fmt::Debug for Session<'_, K, V> {
 impl<K: Key + ?Sized, V> fmt::Debug for Range<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Range").finish_non_exhaustive()
+    }
+}
+
+/// Small enough for an interpreter that looks for undefined behaviour (`cargo miri test --lib`), which finds most of it in a few
+/// steps; `tests/` go further.
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::OwnedTree;
+
+    /// Keys below a node of every kind, one a prefix of others, and one that lies on the heap.
+    fn keys() -> Vec<Vec<u8>> {
+        let fans = [(1, 3u8), (2, 9), (3, 20), (4, 60)];
+        let fan = |(first, bytes): (u8, u8)| (0..bytes).map(move |byte| vec![first, 9, 9, byte * 3, 1]);
+        fans.into_iter().flat_map(fan).chain([vec![], vec![1, 9], vec![7; 600]]).collect()
+    }
+
+    #[test]
+    fn one_owner_inserts_scans_and_removes() {
+        let mut tree = OwnedTree::<[u8], Box<usize>>::new().unwrap();
+        let mut model = BTreeMap::new();
+        for (number, key) in keys().into_iter().enumerate() {
+            assert_eq!(tree.insert(&key, Box::new(number)).unwrap(), None);
+            model.insert(key, Box::new(number));
+        }
+        assert!(tree.iter().eq(model.iter().map(|(key, number)| (&key[..], number))));
+        assert!(
+            tree.range(&[2][..]..)
+                .rev()
+                .eq(model.range(vec![2]..).rev().map(|(key, number)| (&key[..], number)))
+        );
+        for key in keys().iter().step_by(2) {
+            assert_eq!(tree.remove(key), model.remove(key));
+        }
+        let several = keys();
+        let several: Vec<&[u8]> = several.iter().map(Vec::as_slice).collect();
+        let mut found = vec![None; several.len()];
+        tree.get_many(&several, &mut found);
+        assert!(several.iter().zip(&found).all(|(key, found)| *found == model.get(*key)));
+        assert_eq!(tree.remove_prefix(&[4]), model.keys().filter(|key| key.starts_with(&[4])).count());
+    }
+
+    #[test]
+    fn others_read_while_one_writes_and_moves() {
+        let tree = Tree::<[u8], Box<usize>>::new().unwrap();
+        let keys = keys();
+        let (stay, change) = keys.split_at(keys.len() / 2);
+        stay.iter().for_each(|key| assert!(tree.pin().insert(key, Box::new(key.len())).unwrap().is_none()));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut reader = tree.pin();
+                for key in stay.iter().chain(stay) {
+                    assert_eq!(reader.get(key).map(|length| **length), Some(key.len()));
+                    reader.refresh();
+                }
+                assert!(reader.iter().count() >= stay.len());
+            });
+            let mut reorganization = tree.reorganization(stay.to_vec());
+            for key in change {
+                assert_eq!(tree.pin().insert(key, Box::new(key.len())).unwrap(), None);
+                let _ = reorganization.step(4);
+            }
+            for key in change {
+                assert_eq!(tree.pin().remove(key).map(|length| **length), Some(key.len()));
+            }
+        });
+        assert_eq!((tree.len(), tree.pin().iter().count()), (stay.len(), stay.len()));
     }
 }

@@ -49,6 +49,21 @@ fn insertions_fail_whole() {
     assert!(refused > model.len() + 20, "{refused} refusals for {} keys", model.len());
 }
 
+/// A leaf, and the key behind it on the heap; the first entry of a tree needs no node.
+#[test]
+fn a_long_key_needs_two_places() {
+    let tree = Tree::<[u8], usize>::with(&small()).unwrap();
+    let reader = tree.pin();
+    for nth in 0..2 {
+        let (stored, reached) = fault::fail_nth(nth, || reader.insert(&[7; 600], 1).map(|old| old.copied()));
+        assert!(reached && stored.is_err(), "{nth}");
+        assert_eq!((tree.memory().leaves, tree.memory().heap_bytes), (0, 0));
+    }
+    let (stored, reached) = fault::fail_nth(2, || reader.insert(&[7; 600], 1).map(|old| old.copied()));
+    assert_eq!((stored.unwrap(), reached), (None, false));
+    assert_eq!((tree.memory().leaves, tree.memory().heap_bytes), (1, 600));
+}
+
 #[test]
 fn removals_never_need_memory() {
     let mut tree = OwnedTree::<[u8], usize>::with(&small()).unwrap();

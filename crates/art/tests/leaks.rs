@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use lookaside_art::{Config, Memory, OwnedTree, PageKind, Tree};
 
-fn small() -> Config {
-    Config { pages: PageKind::Base, node_bytes: 64 << 20, leaf_bytes: 64 << 20 }
+fn small(pages: PageKind) -> Config {
+    Config { pages, node_bytes: 64 << 20, leaf_bytes: 64 << 20 }
 }
 
 /// Keys below nodes of all kinds, prefixes of each other, of many sizes, and some that lie on the heap.
@@ -29,7 +29,7 @@ fn has_every_kind(memory: &Memory) -> bool {
 
 #[test]
 fn an_owned_tree_gives_back_what_it_took() {
-    let mut tree = OwnedTree::<[u8], Arc<()>>::with(&small()).unwrap();
+    let mut tree = OwnedTree::<[u8], Arc<()>>::with(&small(PageKind::Base)).unwrap();
     let value = Arc::new(());
     let mut begun = Vec::new();
     for round in 0..6 {
@@ -53,7 +53,16 @@ fn an_owned_tree_gives_back_what_it_took() {
 
 #[test]
 fn a_shared_tree_gives_back_what_it_took_and_what_was_moved() {
-    let tree = Tree::<[u8], Arc<()>>::with(&small()).unwrap();
+    gives_back_what_was_moved(PageKind::Base);
+}
+
+#[test]
+fn so_does_one_in_huge_pages() {
+    gives_back_what_was_moved(PageKind::Transparent);
+}
+
+fn gives_back_what_was_moved(pages: PageKind) {
+    let tree = Tree::<[u8], Arc<()>>::with(&small(pages)).unwrap();
     let value = Arc::new(());
     let mut begun = Vec::new();
     for round in 0..12 {

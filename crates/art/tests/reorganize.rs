@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lookaside_art::{Config, PageKind, Reorganized, Schedule, Tree, encode, share_of_lookups};
+use lookaside_art::{
+    Config, LONGEST_SAMPLED, PageKind, Reorganized, Schedule, Tree, encode, share_of_lookups,
+};
 use proptest::prelude::*;
 
 fn config() -> Config {
@@ -258,6 +260,126 @@ fn the_background_moves_what_is_hot_and_ends_when_it_no_longer_helps() {
     assert_eq!(tree.pin().iter().count(), 100_000);
 }
 
+/// Places that fit the holes of sparse pages badly lie no denser after a round than before it: there is an end to that, too.
+#[test]
+fn the_background_ends_when_what_it_moves_comes_to_lie_no_better() {
+    const KEYS: u64 = 50_000;
+    let tree = Arc::new(Tree::<[u8], u32>::with(&config()).unwrap());
+    // In leaves of two sizes, of which the larger leaves a third of three small ones' room.
+    let small = |n: u64| n.to_be_bytes()[2..].to_vec();
+    let large = |n: u64| [&scattered(n)[..], &[9; 10]].concat();
+    let mut reader = tree.pin();
+    for n in 0..KEYS {
+        reader.insert(&small(n), 0).unwrap();
+    }
+    let move_all = |keys: Vec<Vec<u8>>| {
+        let mut reorganization = tree.reorganization(keys);
+        while reorganization.step(1 << 10).is_continue() {}
+    };
+    move_all((0..KEYS).map(small).collect());
+    for n in (0..KEYS).filter(|n| n % 4 != 0) {
+        reader.remove(&small(n));
+        reader.refresh();
+    }
+    let hot: Vec<Vec<u8>> = (0..KEYS / 20).map(large).collect();
+    for key in &hot {
+        reader.insert(key, 0).unwrap();
+        reader.refresh();
+    }
+    drop(reader);
+    let entries = tree.len();
+    quiet::await_leaves(entries, || tree.memory().leaves);
+    move_all(hot.clone());
+    quiet::await_leaves(entries, || tree.memory().leaves);
+    let lie = tree.assess(hot.iter().map(Vec::as_slice));
+    assert!(lie.gain() > 1.5, "they do not lie badly: {lie:?}");
+    tree.access_log().sample_every(1);
+    let schedule = Schedule { every: Duration::from_millis(2), rest: 0.0, ..Schedule::default() };
+    let session = tree.session();
+    let background = tree.keep_organized(schedule).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !background.has_ended() {
+        assert!(Instant::now() < deadline, "it goes on and on: {:?}", background.rounds());
+        let reader = session.pin();
+        hot.iter().chain(&hot).for_each(|key| assert!(reader.get(key).is_some()));
+    }
+    assert!(!background.rounds().is_empty(), "it never tried");
+}
+
+/// Nobody asks for anything: that says nothing about where things lie.
+#[test]
+fn the_background_waits_for_lookups() {
+    let (tree, hot) = tree();
+    let tree = Arc::new(tree);
+    tree.access_log().sample_every(1);
+    let schedule = Schedule { every: Duration::from_millis(1), patience: 1, ..Schedule::default() };
+    let background = tree.keep_organized(schedule.clone()).unwrap();
+    // Another one, which finds what is no use forty times, as often: meanwhile this one has looked many times as well.
+    let (other, _) = self::tree();
+    let other = Arc::new(other);
+    other.access_log().sample_every(1);
+    let clock = other.keep_organized(Schedule { patience: 40, ..schedule }).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let others = other.session();
+    while !clock.has_ended() {
+        assert!(Instant::now() < deadline, "six keys in a few pages are moved: {:?}", clock.rounds());
+        let reader = others.pin();
+        hot[..6].iter().for_each(|key| assert!(reader.get(key).is_some()));
+    }
+    assert!(!background.has_ended(), "it ended before anybody had looked anything up");
+    let session = tree.session();
+    while background.rounds().is_empty() {
+        assert!(Instant::now() < deadline && !background.has_ended(), "it moved nothing");
+        let reader = session.pin();
+        (0..40).for_each(|_| hot.iter().for_each(|key| assert!(reader.get(key).is_some())));
+    }
+}
+
+/// Whoever asks for keys of megabytes, which need not be there, does not fill the log with them.
+#[test]
+fn very_long_keys_are_not_sampled() {
+    let tree = Tree::<[u8], u32>::with(&config()).unwrap();
+    tree.access_log().sample_every(1);
+    let session = tree.session();
+    let reader = session.pin();
+    let lengths = [0, 1, LONGEST_SAMPLED, LONGEST_SAMPLED + 1, 1 << 20];
+    for length in lengths {
+        assert_eq!(reader.get(&vec![7; length]), None);
+    }
+    let sampled: Vec<usize> = tree.access_log().drain().iter().map(Vec::len).collect();
+    assert_eq!(sampled, lengths[..3]);
+}
+
+/// Pages of 2 MiB are begun at multiples of that; what lies before them is not lost.
+#[test]
+fn nothing_is_lost_before_a_huge_page() {
+    let lost = |pages| {
+        let tree = Tree::<[u8; 8], u64>::with(&Config { pages, ..config() }).unwrap();
+        let mut next = 0;
+        for _ in 0..6 {
+            let first = next;
+            let mut reader = tree.pin();
+            for _ in 0..60_000 {
+                reader.insert(&scattered(next), next).unwrap();
+                next += 1;
+                if next % 256 == 0 {
+                    reader.refresh();
+                }
+            }
+            drop(reader);
+            let hot = (first..next).filter(|n| n % 3 == 0).map(scattered).collect();
+            let mut reorganization = tree.reorganization(hot);
+            while reorganization.step(1 << 10).is_continue() {}
+        }
+        quiet::await_leaves(next as usize, || tree.memory().leaves);
+        let memory = tree.memory();
+        memory.begun_bytes - (memory.leaf_bytes + memory.node_bytes() + memory.free_bytes)
+    };
+    // Runs that are being cut, and what nodes have set aside for their leaves, are in no count.
+    let (base, huge) = (lost(PageKind::Base), lost(PageKind::Transparent));
+    assert!(huge < base + (1 << 20), "{huge} bytes, and {base} where pages are small");
+}
+
 #[test]
 fn the_background_ends_when_it_is_dropped() {
     let (tree, _) = tree();
@@ -287,8 +409,9 @@ proptest! {
         8 => key().prop_map(Operation::Insert),
         3 => key().prop_map(Operation::Remove),
         1 => (prop::collection::vec(key(), 0..40), 1usize..30).prop_map(|(keys, work)| Operation::Reorganize(keys, work)),
-    ], 1..300)) {
-        let tree = Tree::<[u8], String>::with(&config()).unwrap();
+    ], 1..300), is_huge: bool) {
+        let pages = if is_huge { PageKind::Transparent } else { PageKind::Base };
+        let tree = Tree::<[u8], String>::with(&Config { pages, ..config() }).unwrap();
         let mut model = BTreeMap::new();
         for (number, operation) in operations.into_iter().enumerate() {
             let reader = tree.pin();
