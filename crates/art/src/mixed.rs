@@ -37,6 +37,8 @@ const PARTS: usize = 8;
 const SPARSE: usize = 6;
 /// Sparse pages that are begun for one place, which may fit none of their holes.
 const TRIES: usize = 4;
+/// Holes that are passed over for one place: a huge page may have tens of thousands that are too small, and others wait for the lock.
+const PASSED_OVER: usize = 1024;
 
 /// The pages of mixed use of one space.
 pub(crate) struct MixedUse {
@@ -162,15 +164,17 @@ impl MixedUse {
         fresh: impl FnOnce() -> Result<(Range<usize>, usize), Exhausted>,
     ) -> Result<usize, Exhausted> {
         let state = &mut *self.state.lock();
-        for _ in 0..TRIES {
-            if let Some(start) = filling.cut(bytes) {
+        let (mut left, mut tries) = (PASSED_OVER, TRIES);
+        loop {
+            if let Some(start) = filling.cut(bytes, &mut left) {
                 return Ok(self.enter(state, class, start, bytes));
             }
+            if left == 0 || tries == 0 {
+                break;
+            }
+            tries -= 1;
             let Some(page) = state.take_roomiest(SPARSE) else { break };
             filling.begin(page, state.pages[&page].holes(self.units(), self.unit));
-        }
-        if let Some(start) = filling.cut(bytes) {
-            return Ok(self.enter(state, class, start, bytes));
         }
         let (passed_over, page) = fresh()?;
         if !passed_over.is_empty() {
@@ -179,8 +183,8 @@ impl MixedUse {
         self.mark(page, true);
         let live = vec![0; self.units().div_ceil(64)].into();
         state.pages.insert(page, Page { live, used: 0, listed: None });
-        filling.begin(page, std::iter::once(0..self.page));
-        let start = filling.cut(bytes).ok_or(Exhausted)?;
+        filling.begin_fresh(page);
+        let start = filling.cut(bytes, &mut 0).ok_or(Exhausted)?;
         Ok(self.enter(state, class, start, bytes))
     }
 
@@ -344,14 +348,27 @@ impl MixedPages {
         self.waiting.extend(holes.map(|hole| page + hole.start..page + hole.end));
     }
 
-    /// So many bytes of the first hole that has them. Holes that are passed over too often are left as they are.
-    fn cut(&mut self, bytes: usize) -> Option<usize> {
+    /// Takes a page of which nothing is in use, before what waits.
+    fn begin_fresh(&mut self, page: usize) {
+        self.pages.insert(page);
+        self.open(page..page + self.page);
+    }
+
+    fn open(&mut self, hole: Range<usize>) {
+        self.open.push_back(hole);
+        if self.open.len() > Self::OPEN {
+            self.open.pop_front();
+        }
+    }
+
+    /// So many bytes of the first hole that has them, if that is among the next so many. Holes that are passed over too often are
+    /// left as they are.
+    fn cut(&mut self, bytes: usize, left: &mut usize) -> Option<usize> {
         let mut at = self.open.iter().position(|hole| hole.len() >= bytes);
         while at.is_none() {
-            self.open.push_back(self.waiting.pop_front()?);
-            if self.open.len() > Self::OPEN {
-                self.open.pop_front();
-            }
+            *left = left.checked_sub(1)?;
+            let next = self.waiting.pop_front()?;
+            self.open(next);
             at = self.open.back().is_some_and(|hole| hole.len() >= bytes).then_some(self.open.len() - 1);
         }
         let hole = &mut self.open[at?];
@@ -488,5 +505,26 @@ mod tests {
         // Others do not fill it meanwhile.
         mixed.put_back(0, again[0], 32);
         assert_eq!(mixed.place(0, 32, &mut mixed.open(), || Err(Exhausted)), Err(Exhausted));
+    }
+
+    /// Others wait for the lock meanwhile.
+    #[test]
+    #[cfg_attr(miri, ignore = "tens of thousands of places, and no unsafe code")]
+    fn a_huge_page_of_holes_that_are_too_small_is_not_searched_to_its_end() {
+        const HUGE: usize = 2 << 20;
+        let mixed = MixedUse::new(4 * HUGE, HUGE, 32, SIZES.len());
+        let mut filling = mixed.open();
+        let places: Vec<usize> =
+            (0..HUGE / 32).map(|_| mixed.place(0, 32, &mut filling, || Ok((0..0, 0))).unwrap()).collect();
+        mixed.close(&mut filling);
+        places.iter().filter(|&&start| start / 32 % 4 != 0).for_each(|&start| mixed.put_back(0, start, 32));
+        let mut filling = mixed.open();
+        let fresh = || Ok((0..0, HUGE));
+        assert_eq!(mixed.place(2, 1056, &mut filling, fresh), Ok(HUGE));
+        assert!(filling.waiting.len() >= HUGE / 32 / 4 - PASSED_OVER, "{} holes left", filling.waiting.len());
+        // Those that are left are used.
+        assert!((0..HUGE / 1056 - 1).all(|_| mixed.place(2, 1056, &mut filling, || Err(Exhausted)).is_ok()));
+        let next = mixed.place(1, 96, &mut filling, || Err(Exhausted)).unwrap();
+        assert!(next < HUGE || next >= HUGE + HUGE / 1056 * 1056, "{next}");
     }
 }
