@@ -64,6 +64,8 @@ struct Contestant<'g, const N: usize> {
     grown: &'g Grown<N>,
     pages: Pages,
     reorganized: bool,
+    /// Whether it then lies otherwise than the one as built, which it is if nothing was moved.
+    has_moved: bool,
     name: String,
 }
 
@@ -136,17 +138,17 @@ fn measure_set<const N: usize>(
             }
         }
         session.end();
-        let contestant = |pages, grown, reorganized| Contestant {
+        let contestant = |pages, grown, reorganized, has_moved| Contestant {
             grown,
             pages,
             reorganized,
+            has_moved,
             name: configuration(name, pages, reorganized),
         };
-        let as_built = built.iter().map(|(pages, grown)| contestant(*pages, grown, false));
-        let reorganised = built
-            .iter()
-            .zip(&laid)
-            .map(|((pages, as_built), laid)| contestant(*pages, laid.as_ref().unwrap_or(as_built), true));
+        let as_built = built.iter().map(|(pages, grown)| contestant(*pages, grown, false, false));
+        let reorganised = built.iter().zip(&laid).map(|((pages, as_built), laid)| {
+            contestant(*pages, laid.as_ref().unwrap_or(as_built), true, laid.is_some())
+        });
         let contestants: Vec<_> = as_built.chain(reorganised).collect();
         for contestant in &contestants {
             session.record_pages(&contestant.name, contestant.grown.pages());
@@ -204,7 +206,7 @@ fn measure_point<const N: usize>(
             let beside = |reorganized, pages| {
                 contestants.iter().position(|it| (it.reorganized, it.pages) == (reorganized, pages))
             };
-            if contestant.reorganized
+            if contestant.has_moved
                 && let Some(built) = beside(false, contestant.pages)
             {
                 gains[at].push(rate(at) / rate(built));
