@@ -111,12 +111,11 @@ fn keep_organized<K: Key + ?Sized, V: Clone + Send + Sync + 'static>(
         if frequencies.is_empty() {
             continue;
         }
-        let hot = tree.worth_moving(frequencies, schedule);
+        let (hot, before) = tree.worth(frequencies, schedule);
         if hot.is_empty() {
             useless += 1;
             continue;
         }
-        let before = tree.assess(hot.iter().map(Borrow::borrow));
         let hottest_first = hot.iter().map(|key| Borrow::<K>::borrow(key).to_owned()).collect();
         let mut reorganization = tree.reorganization(hottest_first);
         while reorganization.step_and_rest(schedule.step, schedule.rest).is_continue()

@@ -176,7 +176,14 @@ impl MixedUse {
             let Some(page) = state.take_roomiest(SPARSE) else { break };
             filling.begin(page, state.pages[&page].holes(self.units(), self.unit));
         }
-        let (passed_over, page) = fresh()?;
+        let (passed_over, page) = match fresh() {
+            Ok(fresh) => fresh,
+            // There is no other room: now every hole counts.
+            Err(full) => {
+                let start = filling.cut(bytes, &mut { usize::MAX }).ok_or(full)?;
+                return Ok(self.enter(state, class, start, bytes));
+            }
+        };
         if !passed_over.is_empty() {
             state.remnants.push(passed_over);
         }
@@ -485,21 +492,25 @@ mod tests {
         }
     }
 
+    /// Fills the first page with places of 32 bytes, of which every fourth stays: where the others were.
+    fn leave_a_quarter(mixed: &MixedUse) -> Vec<usize> {
+        let mut filling = mixed.open();
+        let mut place = || mixed.place(0, 32, &mut filling, || Ok((0..0, 0))).unwrap();
+        let mut places: Vec<usize> = (0..mixed.page / 32).map(|_| place()).collect();
+        mixed.close(&mut filling);
+        places.retain(|start| start / 32 % 4 != 0);
+        places.iter().for_each(|&start| mixed.put_back(0, start, 32));
+        places
+    }
+
     #[test]
     fn a_sparse_page_is_filled_again_before_a_new_one_is_begun() {
         let mixed = mixed();
+        let freed = leave_a_quarter(&mixed);
         let mut filling = mixed.open();
-        let places: Vec<usize> =
-            (0..PAGE / 32).map(|_| mixed.place(0, 32, &mut filling, || Ok((0..0, 0))).unwrap()).collect();
-        mixed.close(&mut filling);
-        // A quarter stays.
-        places.iter().filter(|&&start| start / 32 % 4 != 0).for_each(|&start| mixed.put_back(0, start, 32));
-        let mut filling = mixed.open();
-        let mut again: Vec<usize> = (0..PAGE / 32 / 4 * 3)
-            .map(|_| mixed.place(0, 32, &mut filling, || Err(Exhausted)).unwrap())
-            .collect();
+        let mut again: Vec<usize> =
+            freed.iter().map(|_| mixed.place(0, 32, &mut filling, || Err(Exhausted)).unwrap()).collect();
         again.sort_unstable();
-        let freed: Vec<usize> = places.into_iter().filter(|&start| start / 32 % 4 != 0).collect();
         assert_eq!(again, freed);
         assert_eq!(mixed.place(0, 32, &mut filling, || Err(Exhausted)), Err(Exhausted));
         // Others do not fill it meanwhile.
@@ -513,11 +524,7 @@ mod tests {
     fn a_huge_page_of_holes_that_are_too_small_is_not_searched_to_its_end() {
         const HUGE: usize = 2 << 20;
         let mixed = MixedUse::new(4 * HUGE, HUGE, 32, SIZES.len());
-        let mut filling = mixed.open();
-        let places: Vec<usize> =
-            (0..HUGE / 32).map(|_| mixed.place(0, 32, &mut filling, || Ok((0..0, 0))).unwrap()).collect();
-        mixed.close(&mut filling);
-        places.iter().filter(|&&start| start / 32 % 4 != 0).for_each(|&start| mixed.put_back(0, start, 32));
+        leave_a_quarter(&mixed);
         let mut filling = mixed.open();
         let fresh = || Ok((0..0, HUGE));
         assert_eq!(mixed.place(2, 1056, &mut filling, fresh), Ok(HUGE));
@@ -526,5 +533,19 @@ mod tests {
         assert!((0..HUGE / 1056 - 1).all(|_| mixed.place(2, 1056, &mut filling, || Err(Exhausted)).is_ok()));
         let next = mixed.place(1, 96, &mut filling, || Err(Exhausted)).unwrap();
         assert!(!(HUGE..HUGE + HUGE / 1056 * 1056).contains(&next), "{next}");
+    }
+
+    /// Where there is no other page, the last hole is found, however many were too small.
+    #[test]
+    #[cfg_attr(miri, ignore = "tens of thousands of places, and no unsafe code")]
+    fn the_last_hole_of_a_full_space_is_found() {
+        const HUGE: usize = 2 << 20;
+        let mixed = MixedUse::new(HUGE, HUGE, 32, SIZES.len());
+        leave_a_quarter(&mixed);
+        // The last two places that stayed, with what is free around them.
+        [HUGE - 128, HUGE - 256].into_iter().for_each(|start| mixed.put_back(0, start, 32));
+        let mut filling = mixed.open();
+        let found = mixed.place(1, 128, &mut filling, || Err(Exhausted)).unwrap();
+        assert!(found >= HUGE - 384, "{found}");
     }
 }

@@ -129,11 +129,21 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
     /// lookups](share_of_lookups) that they get, is no less than [`Schedule::gain`]. None otherwise.
     #[must_use]
     pub fn worth_moving(&self, frequencies: Vec<(K::Owned, usize)>, schedule: &Schedule) -> Vec<K::Owned> {
+        self.worth(frequencies, schedule).0
+    }
+
+    /// As [`Tree::worth_moving`], and how they lie.
+    pub(crate) fn worth(
+        &self,
+        frequencies: Vec<(K::Owned, usize)>,
+        schedule: &Schedule,
+    ) -> (Vec<K::Owned>, Assessment) {
         let share = share_of_lookups(&frequencies, schedule.samples);
         let often = frequencies.into_iter().take_while(|&(_, samples)| samples >= schedule.samples);
         let hot: Vec<K::Owned> = often.map(|(key, _)| key).collect();
-        let gain = share * self.assess(hot.iter().map(std::borrow::Borrow::borrow)).gain();
-        if gain < schedule.gain { Vec::new() } else { hot }
+        let assessment = self.assess(hot.iter().map(std::borrow::Borrow::borrow));
+        let is_worth_it = share * assessment.gain() >= schedule.gain;
+        (if is_worth_it { hot } else { Vec::new() }, assessment)
     }
 
     /// How the nodes and leaves on the paths of these keys lie.

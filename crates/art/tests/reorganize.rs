@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lookaside_art::{
-    Config, LONGEST_SAMPLED, PageKind, Reorganized, Schedule, Tree, encode, share_of_lookups,
+    Background, Config, LONGEST_SAMPLED, PageKind, Reorganized, Schedule, Tree, encode, share_of_lookups,
 };
 use proptest::prelude::*;
 
@@ -233,6 +233,15 @@ fn a_full_ring_forgets_the_oldest() {
     assert_eq!((samples[0], samples[samples.len() - 1]), (scattered(batch), scattered(99_999)));
 }
 
+/// Looks up until the thread ends by itself.
+fn look_until_it_ends(background: &Background, look: impl Fn()) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !background.has_ended() {
+        assert!(Instant::now() < deadline, "it goes on and on: {:?}", background.rounds());
+        look();
+    }
+}
+
 #[test]
 fn the_background_moves_what_is_hot_and_ends_when_it_no_longer_helps() {
     let (tree, hot) = tree();
@@ -248,11 +257,7 @@ fn the_background_moves_what_is_hot_and_ends_when_it_no_longer_helps() {
     // Before it begins: so it finds something at its first look, however seldom this thread has its turn after that.
     (0..20).for_each(|_| look());
     let background = tree.keep_organized(schedule).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !background.has_ended() {
-        assert!(Instant::now() < deadline, "it goes on and on: {:?}", background.rounds().len());
-        look();
-    }
+    look_until_it_ends(&background, look);
     let rounds = background.rounds();
     assert!(!rounds.is_empty() && rounds.iter().all(|round| round.keys > 0), "{rounds:?}");
     let after = tree.assess(&hot);
@@ -303,11 +308,7 @@ fn the_background_ends_when_what_it_moves_comes_to_lie_no_better() {
     // Before it begins: so it sees all of them, more than once each, at its first look.
     (0..4).for_each(|_| look());
     let background = tree.keep_organized(schedule).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !background.has_ended() {
-        assert!(Instant::now() < deadline, "it goes on and on: {:?}", background.rounds());
-        look();
-    }
+    look_until_it_ends(&background, look);
     assert!(!background.rounds().is_empty(), "it never tried");
 }
 
@@ -324,13 +325,11 @@ fn the_background_waits_for_lookups() {
     let other = Arc::new(other);
     other.access_log().sample_every(1);
     let clock = other.keep_organized(Schedule { patience: 40, ..schedule }).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
     let others = other.session();
-    while !clock.has_ended() {
-        assert!(Instant::now() < deadline, "six keys in a few pages are moved: {:?}", clock.rounds());
+    look_until_it_ends(&clock, || {
         let reader = others.pin();
         hot[..6].iter().for_each(|key| assert!(reader.get(key).is_some()));
-    }
+    });
     assert!(!background.has_ended(), "it ended before anybody had looked anything up");
     assert!(background.rounds().is_empty());
 }
