@@ -137,7 +137,7 @@ impl Configuration {
         machine: &Profile,
     ) -> Result<Configuration, ConfigurationError> {
         let is_stlt = variant.stlt().is_some();
-        let in_front = is_stlt || variant == Variant::Slb;
+        let in_front = is_stlt || variant.is_slb();
         let power = !is_stlt || table.bytes.is_power_of_two();
         if in_front && !(power && (1 << 10..=1 << 36).contains(&table.bytes)) {
             return Err(ConfigurationError::TableBytes { bytes: table.bytes });

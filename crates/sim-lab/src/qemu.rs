@@ -149,6 +149,10 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
     let variant = match configuration.variant {
         Variant::Alone => guests::Variant::Alone,
         Variant::Known => return Err(QemuError::Unknown { what: "variant with known addresses" }),
+        // Its addresses are in registers, which a plugin does not see.
+        Variant::SlbBatches | Variant::StltBatches => {
+            return Err(QemuError::Unknown { what: "variant that prefetches" });
+        }
         Variant::Slb => guests::Variant::Slb,
         Variant::StltSw => guests::Variant::StltSw,
         Variant::StltVa => guests::Variant::StltVa,

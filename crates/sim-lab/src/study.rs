@@ -332,7 +332,7 @@ impl<'d> Study<'d> {
 
     fn configured(&self, cell: &Cell<'_>, guest: Guest, seed: u64) -> Result<Configuration, StudyError> {
         let bytes = match cell.variant {
-            Variant::Slb => cell.table.slb_bytes,
+            variant if variant.is_slb() => cell.table.slb_bytes,
             _ => cell.table.stlt_bytes,
         };
         let table = Table { bytes, ways: cell.ways, hash: cell.hash };

@@ -136,6 +136,31 @@ fn the_window_decides_how_many_distant_misses_overlap() {
     }
 }
 
+/// A chain of 300 additions takes longer than a line from memory, and more of the window than there is: a load before it holds
+/// the window up, a prefetch does not, and the load after it finds the line.
+#[test]
+fn a_prefetch_leaves_the_window_before_its_line_comes() {
+    let rounds = 100;
+    let run = |prefetches: bool| {
+        let mut core = core(&paper());
+        measure(&mut core, |core| {
+            for n in 1..=rounds {
+                let address = DATA + n * 192;
+                if prefetches {
+                    core.prefetch(&instruction(&[], &[], 0), address);
+                } else {
+                    core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(address, 8)], None);
+                }
+                (0..300).for_each(|_| core.execute(&instruction(&[1], &[1], 1), &[], None));
+                core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(address, 8)], None);
+            }
+        })
+        .cycles
+    };
+    assert_about(run(true), rounds * 300, 400);
+    assert!(run(false) > rounds * 325, "{}", run(false));
+}
+
 #[test]
 fn two_loads_of_one_line_wait_for_one_fill() {
     let mut core = core(&paper());

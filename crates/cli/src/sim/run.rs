@@ -93,7 +93,7 @@ impl Asked {
             machine.name = format!("{}, {change}", machine.name);
         }
         let wanted = u64::from(self.keys) * 48;
-        let usual = if self.variant == Variant::Slb { wanted } else { wanted.next_power_of_two() };
+        let usual = if self.variant.is_slb() { wanted } else { wanted.next_power_of_two() };
         let table =
             Table { bytes: self.table_bytes.unwrap_or(usual.max(1 << 10)), ways: self.ways, hash: self.hash };
         let lengths = Lengths {

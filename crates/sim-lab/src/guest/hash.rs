@@ -7,10 +7,10 @@
 use serde::{Deserialize, Serialize};
 use twox_hash::{XxHash3_64, XxHash64};
 
+use super::CODE_HASH;
 use super::keys::BYTES;
 use super::processor::{Pen, Processor};
 use super::registers::{HASH, OTHER, QUERY, WORD};
-use super::{CODE_HASH, QUERY_ADDRESS};
 
 /// A hash function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,17 +61,12 @@ impl Hash {
     /// Executes it on the query's key; the hash is in [`HASH`].
     pub(super) fn execute<P: Processor>(self, pen: &mut Pen<'_, P>) {
         let code = CODE_HASH + ((self as u64) << 12);
-        let back = pen.call(code);
+        let (back, query) = (pen.call(code), pen.query());
         match self {
             // Two products of sixteen bytes each, folded, and a finaliser.
             Hash::Xxh3 => {
                 for half in [0, 8] {
-                    pen.load(WORD, QUERY, QUERY_ADDRESS + half, 8).load(
-                        OTHER,
-                        QUERY,
-                        QUERY_ADDRESS + half + 8,
-                        8,
-                    );
+                    pen.load(WORD, QUERY, query + half, 8).load(OTHER, QUERY, query + half + 8, 8);
                     pen.compute(WORD, &[WORD]).compute(OTHER, &[OTHER]);
                     pen.compute_for(4, WORD, &[WORD, OTHER]).compute(OTHER, &[WORD]);
                     pen.compute(WORD, &[WORD, OTHER]);
@@ -85,7 +80,7 @@ impl Hash {
             Hash::Xxh64 => {
                 pen.compute(HASH, &[QUERY]);
                 for word in 0..3 {
-                    pen.load(WORD, QUERY, QUERY_ADDRESS + 8 * word, 8);
+                    pen.load(WORD, QUERY, query + 8 * word, 8);
                     pen.compute_for(3, WORD, &[WORD]).compute(WORD, &[WORD]).compute_for(3, WORD, &[WORD]);
                     pen.compute(HASH, &[HASH, WORD]).chain(HASH, &[1, 3, 1]);
                 }
@@ -94,7 +89,7 @@ impl Hash {
             Hash::Murmur => {
                 pen.compute(HASH, &[QUERY]);
                 for word in 0..3 {
-                    pen.load(WORD, QUERY, QUERY_ADDRESS + 8 * word, 8);
+                    pen.load(WORD, QUERY, query + 8 * word, 8);
                     pen.compute_for(3, WORD, &[WORD]).chain(WORD, &[1, 1, 3]);
                     pen.compute(HASH, &[HASH, WORD]).chain(HASH, &[3]);
                 }
@@ -104,7 +99,7 @@ impl Hash {
             Hash::Djb2 => {
                 pen.compute(HASH, &[QUERY]);
                 for byte in 0..BYTES as u64 {
-                    pen.at(code + 64).load(WORD, QUERY, QUERY_ADDRESS + byte, 1);
+                    pen.at(code + 64).load(WORD, QUERY, query + byte, 1);
                     pen.compute(OTHER, &[HASH]).compute(HASH, &[HASH, OTHER]).compute(HASH, &[HASH, WORD]);
                     pen.branch(&[WORD], byte + 1 < BYTES as u64, code + 64);
                 }
@@ -114,7 +109,7 @@ impl Hash {
                 pen.chain(HASH, &[1; 4]);
                 for block in 0..4 {
                     if block < 3 {
-                        pen.load(WORD, QUERY, QUERY_ADDRESS + 8 * block, 8);
+                        pen.load(WORD, QUERY, query + 8 * block, 8);
                     }
                     pen.compute(HASH, &[HASH, WORD]);
                     sip_round(pen);

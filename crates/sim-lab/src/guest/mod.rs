@@ -15,12 +15,14 @@
 //! | `requests` | which records are asked for |
 //! | `flood` | keys that an attacker has chosen |
 //! | `program` | all of that together: a lookup by each way |
+//! | `batch` | the same for sixteen keys at a time |
 //!
 //! What is not the paper's: the layout of its kernels' keys and values is not published. Here an index leads to a
 //! record that begins with its key; the trees keep the keys in their nodes as well. Real containers under an
 //! emulator are the other kind of guest.
 
 mod b_tree;
+mod batch;
 mod chained;
 mod dictionary;
 mod flood;
@@ -146,6 +148,10 @@ pub enum Variant {
     StltVa,
     /// With an STLT.
     Stlt,
+    /// With a search lookaside buffer, asked for sixteen keys at a time, with prefetches.
+    SlbBatches,
+    /// With an STLT, asked for sixteen keys at a time, with prefetches of their records.
+    StltBatches,
 }
 
 impl Variant {
@@ -159,6 +165,8 @@ impl Variant {
             Variant::StltSw => "stlt-sw",
             Variant::StltVa => "stlt-va",
             Variant::Stlt => "stlt",
+            Variant::SlbBatches => "slb-batches",
+            Variant::StltBatches => "stlt-batches",
         }
     }
 
@@ -172,6 +180,8 @@ impl Variant {
             Variant::StltSw => "STLT-SW",
             Variant::StltVa => "STLT-VA",
             Variant::Stlt => "STLT",
+            Variant::SlbBatches => "SLB in batches",
+            Variant::StltBatches => "STLT in batches",
         }
     }
 
@@ -181,9 +191,21 @@ impl Variant {
         match self {
             Variant::StltSw => Some(sim::stlt::Variant::Software),
             Variant::StltVa => Some(sim::stlt::Variant::VirtualOnly),
-            Variant::Stlt => Some(sim::stlt::Variant::Full),
-            Variant::Alone | Variant::Known | Variant::Slb => None,
+            Variant::Stlt | Variant::StltBatches => Some(sim::stlt::Variant::Full),
+            Variant::Alone | Variant::Known | Variant::Slb | Variant::SlbBatches => None,
         }
+    }
+
+    /// Whether there is a search lookaside buffer.
+    #[must_use]
+    pub const fn is_slb(self) -> bool {
+        matches!(self, Variant::Slb | Variant::SlbBatches)
+    }
+
+    /// Whether keys are looked up several at a time.
+    #[must_use]
+    pub const fn in_batches(self) -> bool {
+        matches!(self, Variant::SlbBatches | Variant::StltBatches)
     }
 }
 

@@ -12,6 +12,8 @@ use std::io::Write;
 use sim::champsim::{self, Branch};
 use sim::{AccessKind, BranchKind, BranchOutcome, Core, Instruction, Machine, MemoryAccess, Registers};
 
+use super::QUERY_ADDRESS;
+
 /// What executes instructions.
 pub trait Processor {
     /// Executes one.
@@ -26,6 +28,9 @@ pub trait Processor {
     fn has_clock(&self) -> bool {
         true
     }
+
+    /// Executes a prefetch of the line of `address`.
+    fn prefetch(&mut self, instruction: &Instruction, address: u64);
 
     /// Executes `loadVA`: the address of the integer's record, or 0.
     fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64;
@@ -46,6 +51,10 @@ impl Processor for Core {
         Core::execute(self, instruction, access.as_slice(), outcome);
     }
 
+    fn prefetch(&mut self, instruction: &Instruction, address: u64) {
+        Core::prefetch(self, instruction, address);
+    }
+
     fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64 {
         Core::load_va(self, instruction, integer).address
     }
@@ -64,6 +73,10 @@ impl Processor for Machine {
             let kind = if access.store { AccessKind::Store } else { AccessKind::Load };
             self.touch_bytes(access.address, access.bytes.into(), kind);
         }
+    }
+
+    fn prefetch(&mut self, _: &Instruction, address: u64) {
+        self.touch_bytes(address, 1, AccessKind::Load);
     }
 
     fn has_clock(&self) -> bool {
@@ -87,6 +100,8 @@ pub struct Nobody;
 impl Processor for Nobody {
     #[inline]
     fn execute(&mut self, _: &Instruction, _: Option<MemoryAccess>, _: Option<BranchOutcome>) {}
+
+    fn prefetch(&mut self, _: &Instruction, _: u64) {}
 
     fn has_clock(&self) -> bool {
         false
@@ -147,6 +162,11 @@ impl<W: Write> Processor for Recorder<W> {
         }
     }
 
+    /// A trace has no prefetches: it is an instruction that does nothing.
+    fn prefetch(&mut self, instruction: &Instruction, _: u64) {
+        self.execute(instruction, None, None);
+    }
+
     fn load_va(&mut self, _: &Instruction, integer: u64) -> u64 {
         self.machine.load_va(integer).address
     }
@@ -168,12 +188,25 @@ const LENGTH: u64 = 4;
 pub struct Pen<'p, P> {
     to: &'p mut P,
     at: u64,
+    query: u64,
 }
 
 impl<'p, P: Processor> Pen<'p, P> {
     /// A pen that stands nowhere yet.
     pub fn new(to: &'p mut P) -> Pen<'p, P> {
-        Pen { to, at: 0 }
+        Pen { to, at: 0, query: QUERY_ADDRESS }
+    }
+
+    /// Where the query's key lies.
+    #[inline]
+    pub fn query(&self) -> u64 {
+        self.query
+    }
+
+    /// From now on the query's key is another: this one of those that lie on the stack, one line each.
+    #[inline]
+    pub fn ask_query(&mut self, number: usize) {
+        self.query = QUERY_ADDRESS + 64 * number as u64;
     }
 
     /// Whether cycles are counted.
@@ -229,6 +262,14 @@ impl<'p, P: Processor> Pen<'p, P> {
     pub fn load(&mut self, into: Register, base: Register, address: u64, bytes: u32) -> &mut Self {
         let instruction = self.next(Registers::of(&[base]), Registers::of(&[into]), 0, None);
         self.to.execute(&instruction, Some(MemoryAccess::load(address, bytes)), None);
+        self
+    }
+
+    /// Prefetches the line of an address that stands in `base`.
+    #[inline]
+    pub fn prefetch(&mut self, base: Register, address: u64) -> &mut Self {
+        let instruction = self.next(Registers::of(&[base]), Registers::NONE, 0, None);
+        self.to.prefetch(&instruction, address);
         self
     }
 

@@ -12,6 +12,8 @@
 //!
 //! As in the paper, inserting a record does not tell the table.
 //!
+//! In batches (module `batch`) the table in front is asked for several keys before any of them is needed.
+//!
 //! The paper warms up with 80 million requests. Of those that are far from what is measured, only the table in front
 //! remembers anything: so they are replayed on it alone ([`Program::replay`]), the last million or so is executed
 //! without a clock, and the table is the same as if all were.
@@ -22,6 +24,7 @@
 use sim::{HitsAndMisses, Machine};
 use workload::DistributionError;
 
+use super::batch::BATCH;
 use super::flood::{Collision, Flood};
 use super::processor::{Nobody, Pen, Processor};
 use super::records::{Form, Records};
@@ -30,7 +33,7 @@ use super::requests::{Request, Requests};
 use super::server::Server;
 use super::{
     BTree, CODE_PROGRAM, Chained, Container, Dictionary, Distribution, Hash, Key, Keys, Lookup,
-    OpenAddressing, QUERY_ADDRESS, RedBlackTree, SearchLookaside, Variant,
+    OpenAddressing, RedBlackTree, SearchLookaside, Variant,
 };
 
 /// What a guest is.
@@ -66,6 +69,9 @@ pub enum GuestError {
     /// A value that would not be one.
     #[error("values of {0} bytes: give them from 8 to 4096")]
     ValueBytes(u64),
+    /// It answers requests as they come.
+    #[error("a server's requests come one at a time: {0} is looked up in no batches")]
+    Batches(&'static str),
     /// It is a compiled program.
     #[error("{0} is a compiled program: run it with --guest qemu")]
     Compiled(&'static str),
@@ -105,12 +111,12 @@ macro_rules! each {
 #[derive(Debug, Clone)]
 pub struct Program {
     shape: Shape,
-    records: Records,
+    pub(super) records: Records,
     index: Index,
-    lookaside: Option<SearchLookaside>,
+    pub(super) lookaside: Option<SearchLookaside>,
     server: Option<Server>,
     requests: Requests,
-    fast_path: HitsAndMisses,
+    pub(super) fast_path: HitsAndMisses,
     uses_table: bool,
     flood: Option<Flood>,
 }
@@ -128,6 +134,9 @@ impl Program {
             return Err(GuestError::ValueBytes(shape.value_bytes));
         }
         let is_server = shape.container == Container::Redis;
+        if is_server && shape.variant.in_batches() {
+            return Err(GuestError::Batches(shape.container.name()));
+        }
         let form = if is_server { Form::Apart } else { Form::Plain };
         let mut records = Records::new(Keys::new(shape.seed), form, shape.value_bytes);
         let inserts = shape.distribution.inserts(shape.requests).max(u64::from(shape.keys / 20));
@@ -142,8 +151,7 @@ impl Program {
                 return Err(GuestError::Compiled(own.name()));
             }
         };
-        let lookaside =
-            (shape.variant == Variant::Slb).then(|| SearchLookaside::new(records.heap(), shape.slb_bytes));
+        let lookaside = shape.variant.is_slb().then(|| SearchLookaside::new(records.heap(), shape.slb_bytes));
         for _ in 0..shape.keys {
             let record = records.create();
             each!(&mut index, own => own.insert(&mut records, record));
@@ -213,17 +221,32 @@ impl Program {
     /// Executes so many requests.
     pub fn run<P: Processor>(&mut self, processor: &mut P, requests: u64) {
         let mut pen = Pen::new(processor);
-        for _ in 0..requests {
-            match self.requests.next() {
-                Request::Get(record) => self.get(&mut pen, record),
-                Request::Insert => self.insert(&mut pen),
+        let in_batches = self.shape.variant.in_batches() && self.uses_table;
+        let batch = if in_batches { BATCH } else { 1 };
+        let mut gets = Vec::with_capacity(batch);
+        for done in 1..=requests {
+            let request = self.requests.next();
+            if let Request::Get(record) = request {
+                gets.push(record);
+            }
+            if gets.len() == batch || request == Request::Insert || done == requests {
+                if in_batches {
+                    self.get_many(&mut pen, &gets);
+                } else {
+                    gets.iter().for_each(|&record| self.get(&mut pen, record));
+                }
+                gets.clear();
+            }
+            if request == Request::Insert {
+                self.insert(&mut pen);
             }
         }
     }
 
     /// Brings the table in front to the state after so many requests, and the requests to the next one, without
     /// executing anything: nothing else of the machine changes but its page table. The hits and misses are those of
-    /// the requests; [`Machine::replay_load_va`] says what is skipped.
+    /// the requests; [`Machine::replay_load_va`] says what is skipped. Batches are replayed key by key: of a key that comes twice
+    /// in one and is not in the table, the second lookup finds it.
     ///
     /// Requests are drawn some way ahead, so that the lines of the table that they need are on their way together.
     pub fn replay(&mut self, machine: &mut Machine, requests: u64) {
@@ -285,13 +308,20 @@ impl Program {
                 pen.at(CODE_PROGRAM + 128).compute(RECORD, &[]);
                 Some(record)
             }
-            Variant::Slb => self.find_by_lookaside(pen, query),
-            Variant::StltSw | Variant::StltVa | Variant::Stlt if !self.uses_table => {
+            Variant::Slb | Variant::SlbBatches => self.find_by_lookaside(pen, query),
+            Variant::StltSw | Variant::StltVa | Variant::Stlt | Variant::StltBatches if !self.uses_table => {
                 self.find_by_index(pen, query)
             }
-            Variant::StltSw | Variant::StltVa | Variant::Stlt => self.find_by_stlt(pen, record, query),
+            Variant::StltSw | Variant::StltVa | Variant::Stlt | Variant::StltBatches => {
+                self.find_by_stlt(pen, record, query)
+            }
         };
         debug_assert_eq!(found, Some(record), "the index has every record");
+        self.read(pen, record);
+    }
+
+    /// Reads what was found.
+    pub(super) fn read<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) {
         self.records.read(pen, record);
         if let Some(server) = &mut self.server {
             server.after(pen, self.shape.value_bytes);
@@ -301,13 +331,14 @@ impl Program {
     }
 
     /// The request arrives: its key is written to the stack.
-    fn begin<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) -> Key {
+    pub(super) fn begin<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) -> Key {
         if let Some(server) = &mut self.server {
             server.before(pen);
         }
         pen.at(CODE_PROGRAM).compute(WORD, &[]).compute(WORD, &[WORD]);
         for word in 0..3 {
-            pen.store(WORD, QUERY, QUERY_ADDRESS + 8 * word, 8).compute(WORD, &[]);
+            let address = pen.query() + 8 * word;
+            pen.store(WORD, QUERY, address, 8).compute(WORD, &[]);
         }
         pen.compute(WORD, &[WORD]);
         self.records.key(record)
@@ -319,19 +350,23 @@ impl Program {
     }
 
     /// Makes the integer for the table in front.
-    fn make_integer<P: Processor>(&self, pen: &mut Pen<'_, P>) {
+    pub(super) fn make_integer<P: Processor>(&self, pen: &mut Pen<'_, P>) {
         pen.at(CODE_PROGRAM + 64);
         self.shape.hash.execute(pen);
         pen.at(CODE_PROGRAM + 96).compute(INTEGER, &[super::registers::HASH]);
     }
 
     /// A record's integer for the table in front.
-    fn integer_of(&self, record: u32, query: Key) -> u64 {
+    pub(super) fn integer_of(&self, record: u32, query: Key) -> u64 {
         let integer = self.shape.hash.of(&query.bytes());
         self.flood.map_or(integer, |flood| flood.integer(record, integer))
     }
 
-    fn find_by_lookaside<P: Processor>(&mut self, pen: &mut Pen<'_, P>, query: Key) -> Option<u32> {
+    pub(super) fn find_by_lookaside<P: Processor>(
+        &mut self,
+        pen: &mut Pen<'_, P>,
+        query: Key,
+    ) -> Option<u32> {
         self.make_integer(pen);
         let integer = self.shape.hash.of(&query.bytes());
         let lookaside = self.lookaside.as_mut()?;
@@ -345,7 +380,12 @@ impl Program {
         Some(found)
     }
 
-    fn find_by_stlt<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32, query: Key) -> Option<u32> {
+    pub(super) fn find_by_stlt<P: Processor>(
+        &mut self,
+        pen: &mut Pen<'_, P>,
+        record: u32,
+        query: Key,
+    ) -> Option<u32> {
         self.make_integer(pen);
         let integer = self.integer_of(record, query);
         pen.at(CODE_PROGRAM + 128);

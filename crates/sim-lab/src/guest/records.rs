@@ -18,7 +18,7 @@ use super::heap::{Heap, Order, Place};
 use super::keys::{Key, Keys};
 use super::processor::{Pen, Processor};
 use super::registers::{OTHER, QUERY, RECORD, VALUE, WORD};
-use super::{CODE_COMPARE, CODE_RECORD, QUERY_ADDRESS};
+use super::{CODE_COMPARE, CODE_RECORD};
 
 /// How records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,6 +216,14 @@ impl Records {
         }
     }
 
+    /// Prefetches the lines of a record of one object, whose target stands in [`RECORD`].
+    pub(super) fn ask_for<P: Processor>(&self, pen: &mut Pen<'_, P>, record: u32) {
+        let first = self.target(record);
+        for line in first >> 6..=(first + KEY + self.value_bytes - 1) >> 6 {
+            pen.prefetch(RECORD, first.max(line << 6));
+        }
+    }
+
     /// Writes a new record.
     pub(super) fn write<P: Processor>(&self, pen: &mut Pen<'_, P>, record: u32) {
         let mut objects = vec![(self.target(record), KEY + self.value_bytes)];
@@ -241,11 +249,11 @@ impl Records {
 /// Compares 24 bytes at `address`, which stands in [`OTHER`], with the query's, word by word until they differ.
 /// Whether they are equal; the sign is in [`WORD`].
 pub(super) fn compare_bytes<P: Processor>(pen: &mut Pen<'_, P>, address: u64, shared_words: u32) -> bool {
-    let back = pen.call(CODE_COMPARE + 64);
+    let (back, query) = (pen.call(CODE_COMPARE + 64), pen.query());
     pen.compute(VALUE, &[VALUE]).compute(VALUE, &[VALUE]);
     for word in 0..=u64::from(shared_words.min(2)) {
         pen.at(CODE_COMPARE + 96 + 16 * word);
-        pen.load(WORD, OTHER, address + 8 * word, 8).load(VALUE, QUERY, QUERY_ADDRESS + 8 * word, 8);
+        pen.load(WORD, OTHER, address + 8 * word, 8).load(VALUE, QUERY, query + 8 * word, 8);
         pen.branch(&[WORD, VALUE], u64::from(shared_words) <= word, CODE_COMPARE + 192);
     }
     // Bytes are swapped into the order of texts, and subtracted.

@@ -107,13 +107,8 @@ impl SearchLookaside {
         integer: u64,
         query: Key,
     ) -> Option<u32> {
-        let line = reduced(integer, self.lines);
-        let address = self.cache_address + line * LINE;
-        pen.at(CODE_LOOKASIDE)
-            .compute_for(4, SLOT, &[INTEGER])
-            .compute(SLOT, &[SLOT])
-            .compute(TAG, &[INTEGER]);
-        pen.compute(COUNT, &[]);
+        let (line, address) = self.find_line(pen, integer);
+        pen.compute(TAG, &[INTEGER]).compute(COUNT, &[]);
         let slots = self.cache[line as usize];
         for (at, slot) in slots.into_iter().enumerate() {
             let matches = slot.used && slot.tag == tag_of(integer);
@@ -133,6 +128,44 @@ impl SearchLookaside {
             pen.branch(&[COUNT], at + 1 < WAYS, CODE_LOOKASIDE + 64);
         }
         None
+    }
+
+    /// The line of the integer that stands in [`INTEGER`], and its address, which is then in [`SLOT`].
+    fn find_line<P: Processor>(&self, pen: &mut Pen<'_, P>, integer: u64) -> (u64, u64) {
+        let line = reduced(integer, self.lines);
+        pen.at(CODE_LOOKASIDE).compute_for(4, SLOT, &[INTEGER]).compute(SLOT, &[SLOT]);
+        (line, self.cache_address + line * LINE)
+    }
+
+    /// Of a batch: prefetches the line of an integer.
+    pub(super) fn ask_for_line<P: Processor>(&self, pen: &mut Pen<'_, P>, integer: u64) {
+        let (_, address) = self.find_line(pen, integer);
+        pen.prefetch(SLOT, address);
+    }
+
+    /// Of a batch: the first slot with the integer's tag, and its record, whose target is in [`RECORD`] then.
+    pub(super) fn candidate<P: Processor>(&self, pen: &mut Pen<'_, P>, integer: u64) -> Option<(usize, u32)> {
+        let (line, address) = self.find_line(pen, integer);
+        pen.compute(TAG, &[INTEGER]).compute(COUNT, &[]);
+        for (at, slot) in self.cache[line as usize].into_iter().enumerate() {
+            let matches = slot.used && slot.tag == tag_of(integer);
+            pen.at(CODE_LOOKASIDE + 320).load(WORD, SLOT, address + 2 * at as u64, 2);
+            pen.branch(&[WORD, TAG], matches, CODE_LOOKASIDE + 384);
+            if matches {
+                let pointer = address + POINTERS + 6 * at as u64;
+                pen.at(CODE_LOOKASIDE + 384).load(RECORD, SLOT, pointer, 6).compute(RECORD, &[RECORD]);
+                return Some((at, slot.record));
+            }
+            pen.at(CODE_LOOKASIDE + 336).compute(COUNT, &[COUNT]);
+            pen.branch(&[COUNT], at + 1 < WAYS, CODE_LOOKASIDE + 320);
+        }
+        None
+    }
+
+    /// Of a batch: the candidate in this slot was the record that was asked for.
+    pub(super) fn count_hit<P: Processor>(&mut self, pen: &mut Pen<'_, P>, integer: u64, at: usize) {
+        let (line, address) = self.find_line(pen, integer);
+        self.count(pen, line, at, address + COUNTERS);
     }
 
     fn count<P: Processor>(&mut self, pen: &mut Pen<'_, P>, line: u64, at: usize, counters: u64) {

@@ -10,8 +10,9 @@
 //! The machine puts a line into the caches at once, and a translation into the TLBs; what is on its way (module `coming`)
 //! keeps the time honest for whoever comes second (a secondary miss): to a line, from whichever level it comes, and to a page
 //! that is being walked for. The entries that a walk reads are lines like any other: who comes second to one, another walk
-//! or a load, waits for it. Lines written back and lines prefetched take their turn on the channel, and walks for
-//! translations that are fetched ahead theirs at the walker; nobody waits for those until they are asked for.
+//! or a load, waits for it. A walker waits for its own reads, one at a time, and takes none of the core's miss buffers for
+//! them (the paper says nothing of it). Lines written back and lines prefetched take their turn on the channel, and walks
+//! for translations that are fetched ahead theirs at the walker; nobody waits for those until they are asked for.
 
 use super::coming::Coming;
 use crate::cache::Level;

@@ -17,6 +17,8 @@
 //!
 //! * A load that finds its bytes in a store on its way to the cache takes them from there.
 //! * A store retires when its address is translated and its data ready; it is written afterwards, in order.
+//! * A prefetch by software asks for its line as a load does, miss buffer and all, and retires when its address is
+//!   translated, as a store does: nothing waits for the line but who needs it.
 //! * A mispredicted branch lets the front end begin again a penalty after it is done. The wrong path is not
 //!   simulated.
 //! * Fetching is one question per line of code; a miss stops the front end for what it takes beyond a hit.
@@ -389,6 +391,19 @@ impl Core {
         outcome: Option<BranchOutcome>,
     ) {
         self.step(instruction, accesses.iter().copied(), outcome);
+    }
+
+    /// Runs a prefetch of the line of `address`.
+    pub fn prefetch(&mut self, instruction: &Instruction, address: u64) {
+        self.fetch(instruction);
+        let entered = self.enter(instruction.sources, false);
+        let mut waited = Waited::default();
+        let access = self.machine.access(address, AccessKind::Load);
+        let timed = self.clock.time(&mut self.machine, &access, entered.dispatch, entered.start);
+        if access.translated != TranslatedBy::FirstTlb {
+            waited.translation = timed.translated - entered.start;
+        }
+        self.leave(instruction.destinations, &entered, timed.translated, timed.translated, waited);
     }
 
     #[inline]
