@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::lru::LruSets;
+use crate::lru::{LruSets, Place};
 
 /// Bits of the offset in a line of 64 bytes.
 pub const LINE_SHIFT: u32 = 6;
@@ -225,8 +225,6 @@ pub struct Caches {
     l3: Option<Cache>,
     inclusion: Inclusion,
     walks_skip_l1: bool,
-    /// Lines that the third level took from the first of instructions.
-    code_lines_taken: u64,
     memory: MemoryCounts,
 }
 
@@ -241,7 +239,6 @@ impl Caches {
             l3: shapes.l3.map(Cache::new),
             inclusion: shapes.inclusion,
             walks_skip_l1: shapes.walks_skip_l1,
-            code_lines_taken: 0,
             memory: MemoryCounts::default(),
         }
     }
@@ -324,12 +321,9 @@ impl Caches {
         let Some((leaving, mut state)) = leaving else { return };
         if self.inclusion == Inclusion::Inclusive {
             // Whoever holds it must give it up, with what was written to it.
-            for inner in [Some(&mut self.l1d), self.l2.as_mut()].into_iter().flatten() {
-                state |= inner.lines.remove(leaving).unwrap_or_default();
-            }
-            if let Some(of_code) = self.l1i.lines.remove(leaving) {
-                state |= of_code;
-                self.code_lines_taken += 1;
+            let inner = [Some(&mut self.l1i), Some(&mut self.l1d), self.l2.as_mut()];
+            for cache in inner.into_iter().flatten() {
+                state |= cache.lines.remove(leaving).unwrap_or_default();
             }
         }
         if state & DIRTY != 0 {
@@ -399,16 +393,29 @@ impl Caches {
             .map_or(Level::Memory, |(level, _)| level)
     }
 
-    /// Lines that the third level took from the first of instructions so far.
-    #[inline]
-    pub(crate) fn code_lines_taken(&self) -> u64 {
-        self.code_lines_taken
+    /// The place used last in the set of a line, in the first level that such a request asks.
+    #[inline(always)]
+    pub(crate) fn latest(&self, line: u64, request: Request) -> Place {
+        let first = if request == Request::Fetch { &self.l1i } else { &self.l1d };
+        first.lines.latest(line)
     }
 
-    /// Counts a fetch that hits the first level, of the line that was fetched last.
-    #[inline]
-    pub(crate) fn count_fetch_hit(&mut self) {
-        self.l1i.counts.fetch.hits += 1;
+    /// Whether the line lies there.
+    #[inline(always)]
+    pub(crate) fn lies_at(&self, line: u64, place: Place, request: Request) -> bool {
+        let first = if request == Request::Fetch { &self.l1i } else { &self.l1d };
+        first.lines.lies_at(line, place)
+    }
+
+    /// As [`access`](Self::access), of the line that lies there; it is not counted.
+    #[inline(always)]
+    pub(crate) fn use_at(&mut self, place: Place, request: Request) {
+        let first = if request == Request::Fetch { &mut self.l1i } else { &mut self.l1d };
+        let state = first.lines.use_at(place);
+        // Prefetchers reach no first level: there is no mark of theirs to take off.
+        if request == Request::Store {
+            *state |= DIRTY;
+        }
     }
 
     /// What the first level of instructions counted.
@@ -456,7 +463,6 @@ mod tests {
             l3: Some(array(16)),
             inclusion,
             walks_skip_l1: false,
-            code_lines_taken: 0,
             memory: MemoryCounts::default(),
         }
     }

@@ -23,6 +23,7 @@ use crate::cache::{Caches, HitsAndMisses, LINE_SHIFT, Level, Request};
 use crate::page::{PageSize, Pte};
 use crate::prefetch::{Distance, Stride, Vldp};
 use crate::profile::{Profile, ProfileError};
+use crate::shortcuts::Shortcuts;
 use crate::statistics::{AccessCounts, Statistics};
 use crate::stlt::{StltUnit, Table};
 use crate::tlb::Tlb;
@@ -42,7 +43,7 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
-    fn request(self) -> Request {
+    pub(crate) fn request(self) -> Request {
         match self {
             AccessKind::Load => Request::Load,
             AccessKind::Store => Request::Store,
@@ -131,24 +132,21 @@ pub struct Process {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Latencies {
     pub(crate) level: [u32; 4],
-    fetch: u32,
-    data_tlb: u32,
-    instruction_tlb: u32,
+    pub(crate) fetch: u32,
+    pub(crate) data_tlb: u32,
+    pub(crate) instruction_tlb: u32,
     /// Until the last TLB has missed: for data, for instructions.
     missed: [u32; 2],
     stb: u32,
 }
-
-/// No line: what was fetched last is not known.
-const NO_FETCH: (u64, u64) = (u64::MAX, 0);
 
 /// The memory system of one core.
 #[derive(Debug, Clone)]
 pub struct Machine {
     pub(crate) profile: Profile,
     pub(crate) latencies: Latencies,
-    data_tlb: Tlb,
-    instruction_tlb: Tlb,
+    pub(crate) data_tlb: Tlb,
+    pub(crate) instruction_tlb: Tlb,
     second_tlb: Option<Tlb>,
     distance: Option<(Distance, TranslationBuffer)>,
     pub(crate) process: Process,
@@ -158,9 +156,7 @@ pub struct Machine {
     /// Lines that prefetchers fetched from memory since [`Machine::take_prefetched`].
     prefetched: Vec<u64>,
     fetch: Vec<u64>,
-    /// The line that [`Machine::touch_fetch`] asked for last, and how many lines of code the third level had taken away
-    /// then.
-    fetched_last: (u64, u64),
+    pub(crate) shortcuts: Shortcuts,
     walk_log: WalkLog,
     /// Walks of the translation prefetcher since [`Machine::take_walked_ahead`].
     walked_ahead: Vec<WalkedAhead>,
@@ -206,7 +202,7 @@ impl Machine {
             vldp: prefetch.vldp.map(|shape| Vldp::new(&shape)),
             prefetched: Vec::new(),
             fetch: Vec::new(),
-            fetched_last: NO_FETCH,
+            shortcuts: Shortcuts::new(),
             walk_log: WalkLog::new(),
             walked_ahead: Vec::new(),
             kernel_cycles: 0,
@@ -232,7 +228,7 @@ impl Machine {
     }
 
     #[inline(always)]
-    fn count(&mut self, kind: AccessKind) {
+    pub(crate) fn count(&mut self, kind: AccessKind) {
         match kind {
             AccessKind::Load => self.counts.loads += 1,
             AccessKind::Store => self.counts.stores += 1,
@@ -242,27 +238,26 @@ impl Machine {
 
     /// The further lines of an access that touches several: the program made one.
     pub(crate) fn access_line(&mut self, address: u64, kind: AccessKind) -> Access {
-        self.reach(address, kind)
+        self.reach(address, kind).1
     }
 
+    /// The translation that it used, and what became of it.
     #[inline(always)]
-    fn reach(&mut self, address: u64, kind: AccessKind) -> Access {
-        if kind == AccessKind::Fetch {
-            self.fetched_last = NO_FETCH;
-        }
+    pub(crate) fn reach(&mut self, address: u64, kind: AccessKind) -> (Pte, Access) {
         let translated = self.translate(address, kind);
         let physical = translated.pte.translate(address);
         let (level, cache_cycles) = self.fetch_line(physical, kind.request());
         self.counts.translation_cycles += u64::from(translated.cycles);
         self.counts.cache_cycles += u64::from(cache_cycles);
-        Access {
+        let access = Access {
             physical,
             translated: translated.by,
             walk: translated.walk,
             level,
             translation_cycles: translated.cycles,
             cache_cycles,
-        }
+        };
+        (translated.pte, access)
     }
 
     /// An access to `bytes` bytes from `address` on: one for every line that it touches, the first line's first.
@@ -272,50 +267,6 @@ impl Machine {
         for line in (address >> LINE_SHIFT) + 1..=last {
             each(self.access_line(line << LINE_SHIFT, kind));
         }
-    }
-
-    /// As [`access_bytes`](Machine::access_bytes), where nobody asks what became of it. A load and a store each have
-    /// code of their own: the fast path of everything without a clock.
-    #[inline]
-    pub fn touch_bytes(&mut self, address: u64, bytes: u64, kind: AccessKind) {
-        let last = address.saturating_add(bytes.saturating_sub(1)) >> LINE_SHIFT;
-        match kind {
-            AccessKind::Load => self.touch_load(address),
-            AccessKind::Store => self.touch_store(address),
-            AccessKind::Fetch => self.touch_fetch(address),
-        }
-        if last != address >> LINE_SHIFT {
-            for line in (address >> LINE_SHIFT) + 1..=last {
-                self.access_line(line << LINE_SHIFT, kind);
-            }
-        }
-    }
-
-    fn touch_load(&mut self, address: u64) {
-        self.count(AccessKind::Load);
-        self.reach(address, AccessKind::Load);
-    }
-
-    fn touch_store(&mut self, address: u64) {
-        self.count(AccessKind::Store);
-        self.reach(address, AccessKind::Store);
-    }
-
-    /// An instruction is fetched, as by [`access`](Machine::access). The line that was fetched last is where it was, unless the
-    /// third level has taken it from the first since, or its page has gone: then it counts as what it is, a hit.
-    #[inline]
-    pub fn touch_fetch(&mut self, address: u64) {
-        let again = (address >> LINE_SHIFT, self.caches.code_lines_taken());
-        if self.fetched_last == again {
-            self.counts.fetches += 1;
-            self.instruction_tlb.count_hit();
-            self.caches.count_fetch_hit();
-            self.counts.translation_cycles += u64::from(self.latencies.instruction_tlb);
-            self.counts.cache_cycles += u64::from(self.latencies.fetch);
-            return;
-        }
-        self.access(address, AccessKind::Fetch);
-        self.fetched_last = (address >> LINE_SHIFT, self.caches.code_lines_taken());
     }
 
     /// Feeds recorded accesses, and counts them.
@@ -554,6 +505,7 @@ impl Machine {
             self.forget_page(address, size);
         }
         self.process.walker.forget();
+        self.shortcuts.forget();
         self.invalidate_for_stlt(gone);
         gone.len() as u64
     }
@@ -565,7 +517,6 @@ impl Machine {
         for part in (address..address + size.bytes()).step_by(held as usize) {
             self.data_tlb.remove(part);
             self.instruction_tlb.remove(part);
-            self.fetched_last = NO_FETCH;
             if let Some(second) = &mut self.second_tlb {
                 second.remove(part);
             }
@@ -582,7 +533,7 @@ impl Machine {
         mem::swap(&mut self.process, other);
         self.data_tlb.clear();
         self.instruction_tlb.clear();
-        self.fetched_last = NO_FETCH;
+        self.shortcuts.forget();
         if let Some(second) = &mut self.second_tlb {
             second.clear();
         }
@@ -603,7 +554,7 @@ impl Machine {
     /// Everything that was counted so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        Statistics {
+        let mut statistics = Statistics {
             accesses: self.counts,
             data_tlb: self.data_tlb.counts(),
             instruction_tlb: self.instruction_tlb.counts(),
@@ -616,7 +567,9 @@ impl Machine {
             l3: self.caches.l3(),
             memory: self.caches.memory(),
             stlt: self.stlt.counts,
-        }
+        };
+        self.add_shortcuts(&mut statistics);
+        statistics
     }
 }
 
