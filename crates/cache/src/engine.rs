@@ -171,8 +171,8 @@ impl<P: Policy> Engine<P> {
     }
 
     #[inline]
-    pub(crate) fn judge(&self) -> Judge {
-        Judge { now: self.now(), generation: self.flushes.generation() }
+    pub(crate) fn judge(&self) -> Judge<'_> {
+        Judge { now: self.now(), flushes: &self.flushes }
     }
 
     /// The entries as the index sees them, in an operation of this generation.

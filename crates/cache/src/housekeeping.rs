@@ -227,3 +227,23 @@ impl<P: Policy> Engine<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Cache, Config, Entry, Verb};
+
+    /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after it.
+    #[test]
+    fn what_is_stored_after_a_flush_is_not_taken_for_flushed() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let mut session = cache.session();
+        session.store(Verb::Set, Entry::new(b"before"), b"1").expect("room");
+        let judge = cache.engine().judge();
+        cache.flush();
+        session.store(Verb::Set, Entry::new(b"after"), b"2").expect("room");
+        let pinned = session.pin();
+        let after = pinned.peek(b"after").expect("it is there");
+        assert!(!judge.is_dead(after.item));
+        assert!(pinned.peek(b"before").is_none());
+    }
+}

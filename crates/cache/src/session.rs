@@ -17,9 +17,8 @@ use crate::counters::Counters;
 use crate::engine::{Departure, Engine};
 use crate::epoch::Participant;
 use crate::front::{Front, Lookup};
-use crate::item::{Expiry, Item};
+use crate::item::{Expiry, Generation, Item};
 use crate::policy::Policy;
-use crate::slab::Judge;
 use crate::stamp::Stamps;
 
 /// Keys looked up together.
@@ -52,14 +51,31 @@ impl<P: Policy> Session<P> {
     #[inline]
     pub fn pin(&mut self) -> Pinned<'_, P> {
         self.participant.pin();
-        Pinned { session: self, judge: self.engine.judge() }
+        let engine = &self.engine;
+        let moment = Moment { now: engine.now(), generation: engine.flushes.generation() };
+        Pinned { session: self, moment }
+    }
+}
+
+/// When a session was pinned: what it finds is of that generation, and alive or expired by that clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) now: u32,
+    pub(crate) generation: Generation,
+}
+
+impl Moment {
+    /// Whether an item that was found then is dead: it has expired, for what a lookup finds is of this generation.
+    #[inline]
+    pub(crate) fn is_dead(self, item: Item<'_>) -> bool {
+        item.generation() != self.generation || item.expiry().has_passed(self.now)
     }
 }
 
 /// A pinned session: what it finds stays readable until this is dropped.
 pub struct Pinned<'s, P: Policy = crate::Clock> {
     session: &'s Session<P>,
-    judge: Judge,
+    moment: Moment,
 }
 
 impl<P: Policy> Drop for Pinned<'_, P> {
@@ -74,7 +90,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
     pub fn get(&self, key: &[u8]) -> Option<Hit<'_, P>> {
         let engine = &*self.session.engine;
         let hash = engine.hash(key);
-        let entries = engine.entries(self.judge.generation);
+        let entries = engine.entries(self.moment.generation);
         let found = match self.front() {
             None => engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key)),
             Some((front, lookup)) => front.get(lookup, key, hash),
@@ -106,7 +122,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         mut each: impl FnMut(usize, Option<Hit<'p, P>>) -> ControlFlow<()>,
     ) -> usize {
         let engine = &*self.session.engine;
-        let entries = engine.entries(self.judge.generation);
+        let entries = engine.entries(self.moment.generation);
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             let mut hashes = [0; GROUP];
             let mut locations: [Option<Location>; GROUP] = [None; GROUP];
@@ -134,7 +150,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
     fn front(&self) -> Option<(&Front, Lookup<'_>)> {
         let Session { engine, counters, seat, .. } = self.session;
         let (front, seat) = (engine.front.as_ref()?, seat.as_ref()?);
-        let entries = engine.entries(self.judge.generation);
+        let entries = engine.entries(self.moment.generation);
         Some((front, Lookup { seat, index: &engine.table, entries, counters }))
     }
 
@@ -145,20 +161,20 @@ impl<'s, P: Policy> Pinned<'s, P> {
     }
 
     pub(crate) fn find_alive(&self, key: &[u8], hash: u64) -> Option<Hit<'_, P>> {
-        self.find(key, hash).filter(|hit| !self.judge.is_dead(hit.item))
+        self.find(key, hash).filter(|hit| !self.moment.is_dead(hit.item))
     }
 
     /// The item of `key`, dead or alive.
     pub(crate) fn find(&self, key: &[u8], hash: u64) -> Option<Hit<'_, P>> {
         let engine = &*self.session.engine;
-        let entries = engine.entries(self.judge.generation);
+        let entries = engine.entries(self.moment.generation);
         let at = engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key))?;
         // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
         Some(Hit { item: unsafe { Item::at(&engine.arena, at) }, hash, engine: &self.session.engine })
     }
 
-    pub(crate) fn judge(&self) -> Judge {
-        self.judge
+    pub(crate) fn moment(&self) -> Moment {
+        self.moment
     }
 
     pub(crate) fn engine(&self) -> &Engine<P> {
@@ -178,7 +194,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         };
         // SAFETY: found in the index or before it while pinned, for as long as `self` is borrowed.
         let item = unsafe { Item::at(&engine.arena, at) };
-        if self.judge.is_dead(item) {
+        if self.moment.is_dead(item) {
             self.bury(hash, item);
             return None;
         }
@@ -196,7 +212,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
     fn bury(&self, hash: u64, item: Item<'_>) {
         let Session { engine, counters, .. } = self.session;
         counters.misses(1);
-        if item.expiry().has_passed(self.judge.now) {
+        if item.expiry().has_passed(self.moment.now) {
             counters.expired(1);
         } else {
             counters.flushed(1);

@@ -20,7 +20,8 @@ use parking_lot::Mutex;
 
 use crate::arena::{Arena, Mark, PAGE, PageNumber, State};
 use crate::epoch::Epoch;
-use crate::item::{Generation, Item, owner};
+use crate::flush::Flushes;
+use crate::item::{Item, owner};
 use crate::policy::{Look, Policy, Position, Recency};
 use crate::size_classes::ClassId;
 
@@ -301,7 +302,7 @@ impl<P: Policy> Class<P> {
         &self,
         state: &'a mut ClassState<P>,
         memory: Memory<'a>,
-        judge: Judge,
+        judge: Judge<'a>,
     ) -> Option<Item<'a>> {
         let chunks = Chunks { chunk_size: self.chunk_size, memory, ring: &state.ring, judge };
         let position = if chunks.len() == 0 { None } else { state.policy.victim(&chunks) }?;
@@ -400,18 +401,23 @@ impl<P> ClassState<P> {
     }
 }
 
-/// What makes an item dead.
+/// Says which of the items that are found live are dead, to those who take them out.
+///
+/// An item of another generation than the current one is dead only if the current one is looked at *after* the item was found: who
+/// keeps an older one in mind, and loses its core or waits for a lock meanwhile, takes what was stored after a flush for
+/// what it has flushed. Found by the acquire of its mark, the item was finished by somebody who had seen its
+/// generation; so what is loaded then is that one or a later one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Judge {
+pub(crate) struct Judge<'a> {
     pub(crate) now: u32,
-    pub(crate) generation: Generation,
+    pub(crate) flushes: &'a Flushes,
 }
 
-impl Judge {
-    /// Whether nobody can get the item any more.
+impl Judge<'_> {
+    /// Whether nobody who comes now can get the item any more.
     #[inline]
     pub(crate) fn is_dead(self, item: Item<'_>) -> bool {
-        item.generation() != self.generation || item.expiry().has_passed(self.now)
+        item.generation() != self.flushes.generation() || item.expiry().has_passed(self.now)
     }
 }
 
@@ -437,7 +443,7 @@ pub struct Chunks<'a> {
     memory: Memory<'a>,
     /// Borrowed from the locked state of the class, which is what makes looking at its items sound.
     ring: &'a [PageNumber],
-    judge: Judge,
+    judge: Judge<'a>,
 }
 
 impl<'a> Chunks<'a> {

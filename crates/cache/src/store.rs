@@ -222,7 +222,7 @@ impl<P: Policy> Session<P> {
         let pinned = self.pin();
         loop {
             let Some(hit) = pinned.find(key, hash) else { return false };
-            let dead = pinned.judge().is_dead(hit.item);
+            let dead = pinned.moment().is_dead(hit.item);
             let why = if dead { Departure::Reclaimed } else { Departure::Asked };
             if pinned.engine().remove(hash, hit.item.location(), why, pinned.counters()) {
                 return !dead;
@@ -346,7 +346,7 @@ impl<P: Policy> Session<P> {
             .filter(|hit| hit.item.stamp() == old_stamp)
             .map(|hit| hit.item.location());
         let stamp = if identity == Identity::Kept { old_stamp } else { engine.stamps.next(hash) };
-        unfinished.finish(&engine.arena, stamp, pinned.judge().generation);
+        unfinished.finish(&engine.arena, stamp, pinned.moment().generation);
         let at = unfinished.first();
         // Pinned since it was found, so its location has not been reused for another item of this key.
         match old.filter(|&old| engine.replace(hash, old, at)) {
@@ -386,7 +386,7 @@ impl<P: Policy> Session<P> {
         let engine = pinned.engine();
         let stamp = engine.stamps.next(hash);
         let at = unfinished.first();
-        unfinished.finish(&engine.arena, stamp, pinned.judge().generation);
+        unfinished.finish(&engine.arena, stamp, pinned.moment().generation);
         match pinned.publish(verb, key, hash, at) {
             Ok(Published::InPlaceOf(old)) => {
                 engine.published(at, pinned.counters());
@@ -421,7 +421,7 @@ impl<P: Policy> Pinned<'_, P> {
     /// Puts the location of a finished item into the index, if the verb's condition holds.
     fn publish(&self, verb: Verb, key: &[u8], hash: u64, at: Location) -> Result<Published, TooFull> {
         let engine = self.engine();
-        let entries = engine.entries(self.judge().generation);
+        let entries = engine.entries(self.moment().generation);
         loop {
             if verb == Verb::Set {
                 let upsertion = self.with_room(hash, || engine.upsert(&entries, key, hash, at))?;
@@ -431,7 +431,7 @@ impl<P: Policy> Pinned<'_, P> {
                 }));
             }
             let found = self.find(key, hash);
-            let alive = found.filter(|hit| !self.judge().is_dead(hit.item));
+            let alive = found.filter(|hit| !self.moment().is_dead(hit.item));
             let replaces = match (verb, alive) {
                 (Verb::Add, None) => found,
                 (Verb::Replace, Some(hit)) => Some(hit),

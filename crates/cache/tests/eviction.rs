@@ -1,5 +1,8 @@
 //! A full cache: what goes and what stays.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use lookaside_cache::{
     Cache, Clock, Config, CountingClock, CreateError, Entry, Eviction, Expiry, Policy, Session, StoreError,
     Stored, Todo, Verb,
@@ -146,6 +149,30 @@ fn flushed_memory_is_swept_and_flushes_may_follow_each_other() {
     assert_eq!(cache.counts().stored, 60_000);
     assert_eq!(cache.counts().removed, 60_000);
     assert_eq!(cache.counts().bytes_stored, cache.counts().bytes_removed);
+}
+
+/// A housekeeper that is looking through a page when it is flushed finds in it what is stored after that.
+#[test]
+fn what_is_stored_after_a_flush_stays_whatever_the_sweep_is_at() {
+    let cache: Cache = Cache::new(config(16 * MIB)).unwrap();
+    let done = AtomicBool::new(false);
+    let lost = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut housekeeper = cache.housekeeper();
+            while !done.load(Ordering::Relaxed) {
+                housekeeper.step();
+            }
+        });
+        let mut session = cache.session();
+        let lost = (0..200_000).find(|_| {
+            cache.flush();
+            set(&mut session, 0, 10).unwrap();
+            !(0..20).all(|_| has(&mut session, 0, 10))
+        });
+        done.store(true, Ordering::Relaxed);
+        lost
+    });
+    assert_eq!(lost, None, "the flush in which it was lost");
 }
 
 #[test]
