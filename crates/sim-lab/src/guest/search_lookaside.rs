@@ -107,25 +107,39 @@ impl SearchLookaside {
         integer: u64,
         query: Key,
     ) -> Option<u32> {
+        let (line, at, record) = self.search(pen, integer, CODE_LOOKASIDE + 64, |pen, record| {
+            let equal = records.compare(pen, record, query);
+            pen.at(CODE_LOOKASIDE + 192).branch(&[WORD], !equal, CODE_LOOKASIDE + 80);
+            equal
+        })?;
+        self.count(pen, line, at);
+        Some(record)
+    }
+
+    /// Compares the tags of an integer's line in turn, by the code at `code`: the first slot with its tag that `is_it` accepts, with
+    /// its line and its record, whose target is in [`RECORD`].
+    fn search<P: Processor>(
+        &self,
+        pen: &mut Pen<'_, P>,
+        integer: u64,
+        code: u64,
+        mut is_it: impl FnMut(&mut Pen<'_, P>, u32) -> bool,
+    ) -> Option<(u64, usize, u32)> {
         let (line, address) = self.find_line(pen, integer);
         pen.compute(TAG, &[INTEGER]).compute(COUNT, &[]);
-        let slots = self.cache[line as usize];
-        for (at, slot) in slots.into_iter().enumerate() {
+        for (at, slot) in self.cache[line as usize].into_iter().enumerate() {
             let matches = slot.used && slot.tag == tag_of(integer);
-            pen.at(CODE_LOOKASIDE + 64).load(WORD, SLOT, address + 2 * at as u64, 2);
-            pen.branch(&[WORD, TAG], matches, CODE_LOOKASIDE + 128);
+            pen.at(code).load(WORD, SLOT, address + 2 * at as u64, 2);
+            pen.branch(&[WORD, TAG], matches, code + 64);
             if matches {
                 let pointer = address + POINTERS + 6 * at as u64;
-                pen.at(CODE_LOOKASIDE + 128).load(RECORD, SLOT, pointer, 6).compute(RECORD, &[RECORD]);
-                let equal = records.compare(pen, slot.record, query);
-                pen.at(CODE_LOOKASIDE + 192).branch(&[WORD], !equal, CODE_LOOKASIDE + 80);
-                if equal {
-                    self.count(pen, line, at, address + COUNTERS);
-                    return Some(slot.record);
+                pen.at(code + 64).load(RECORD, SLOT, pointer, 6).compute(RECORD, &[RECORD]);
+                if is_it(pen, slot.record) {
+                    return Some((line, at, slot.record));
                 }
             }
-            pen.at(CODE_LOOKASIDE + 80).compute(COUNT, &[COUNT]);
-            pen.branch(&[COUNT], at + 1 < WAYS, CODE_LOOKASIDE + 64);
+            pen.at(code + 16).compute(COUNT, &[COUNT]);
+            pen.branch(&[COUNT], at + 1 < WAYS, code);
         }
         None
     }
@@ -145,30 +159,18 @@ impl SearchLookaside {
 
     /// Of a batch: the first slot with the integer's tag, and its record, whose target is in [`RECORD`] then.
     pub(super) fn candidate<P: Processor>(&self, pen: &mut Pen<'_, P>, integer: u64) -> Option<(usize, u32)> {
-        let (line, address) = self.find_line(pen, integer);
-        pen.compute(TAG, &[INTEGER]).compute(COUNT, &[]);
-        for (at, slot) in self.cache[line as usize].into_iter().enumerate() {
-            let matches = slot.used && slot.tag == tag_of(integer);
-            pen.at(CODE_LOOKASIDE + 320).load(WORD, SLOT, address + 2 * at as u64, 2);
-            pen.branch(&[WORD, TAG], matches, CODE_LOOKASIDE + 384);
-            if matches {
-                let pointer = address + POINTERS + 6 * at as u64;
-                pen.at(CODE_LOOKASIDE + 384).load(RECORD, SLOT, pointer, 6).compute(RECORD, &[RECORD]);
-                return Some((at, slot.record));
-            }
-            pen.at(CODE_LOOKASIDE + 336).compute(COUNT, &[COUNT]);
-            pen.branch(&[COUNT], at + 1 < WAYS, CODE_LOOKASIDE + 320);
-        }
-        None
+        let (_, at, record) = self.search(pen, integer, CODE_LOOKASIDE + 320, |_, _| true)?;
+        Some((at, record))
     }
 
     /// Of a batch: the candidate in this slot was the record that was asked for.
     pub(super) fn count_hit<P: Processor>(&mut self, pen: &mut Pen<'_, P>, integer: u64, at: usize) {
-        let (line, address) = self.find_line(pen, integer);
-        self.count(pen, line, at, address + COUNTERS);
+        let (line, _) = self.find_line(pen, integer);
+        self.count(pen, line, at);
     }
 
-    fn count<P: Processor>(&mut self, pen: &mut Pen<'_, P>, line: u64, at: usize, counters: u64) {
+    fn count<P: Processor>(&mut self, pen: &mut Pen<'_, P>, line: u64, at: usize) {
+        let counters = self.cache_address + line * LINE + COUNTERS;
         let slots = &mut self.cache[line as usize];
         let full = slots[at].counter == u8::MAX;
         pen.load(OTHER, SLOT, counters + at as u64, 1).branch(&[OTHER], full, CODE_LOOKASIDE + 256);
