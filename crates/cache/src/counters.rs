@@ -12,7 +12,7 @@ atomics::counters! {
     misses,
     /// Of the misses, keys whose item had expired.
     expired,
-    /// Of the misses, keys whose item was flushed.
+    /// Of the misses, keys whose item was flushed and not yet swept away.
     flushed,
     /// Keys whose item the lookaside buffer knew.
     lookaside_hits,

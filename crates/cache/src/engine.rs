@@ -559,23 +559,34 @@ pub(crate) struct Indexed<'a> {
     generation: Generation,
 }
 
+impl<'a> Indexed<'a> {
+    /// The item at a location that is in the index, or was when the caller had pinned.
+    #[inline]
+    fn item(&self, location: Location) -> Item<'a> {
+        // SAFETY: the index asks for what it holds, under the lock of a bucket that the location is in, so that it cannot leave
+        // the index and be retired meanwhile; or, in a lookup, for what it found, and then the caller of the lookup is
+        // pinned. The lookaside buffer asks for what it found, for a caller who is pinned (see `front`).
+        unsafe { Item::at(self.arena, location) }
+    }
+
+    /// Whether the item there has this key, whichever generation it is of.
+    pub(crate) fn has_key(&self, location: Location, key: &[u8]) -> bool {
+        self.item(location).key() == key
+    }
+}
+
 impl Entries for Indexed<'_> {
     type Key = [u8];
 
     #[inline]
     fn holds(&self, location: Location, key: &[u8]) -> bool {
-        // SAFETY: the index calls this with what it holds, under the lock of a bucket that the location is in, so that it
-        // cannot leave the index and be retired meanwhile; or, in a lookup, with what it found, and then the caller of the
-        // lookup is pinned. The lookaside buffer calls this with what it found, for a caller who is pinned (see `front`).
-        let item = unsafe { Item::at(self.arena, location) };
+        let item = self.item(location);
         item.key() == key && item.generation() == self.generation
     }
 
     #[inline]
     fn hash(&self, location: Location) -> u64 {
-        // SAFETY: called under the lock of the bucket that the location is in.
-        let item = unsafe { Item::at(self.arena, location) };
-        XxHash3_64::oneshot_with_seed(self.hash_seed, item.key())
+        XxHash3_64::oneshot_with_seed(self.hash_seed, self.item(location).key())
     }
 
     #[inline]

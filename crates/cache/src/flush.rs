@@ -27,13 +27,13 @@ const MOST_UNSWEPT: u8 = 3;
 #[derive(Debug)]
 pub(crate) struct Flushes {
     current: AtomicU8,
+    /// Earlier generations of which items may be left: changed under the lock of `state`, looked at without it.
+    unswept: AtomicU8,
     state: Mutex<Pending>,
 }
 
 #[derive(Debug, Default)]
 struct Pending {
-    /// Earlier generations of which items may be left.
-    unswept: u8,
     /// The stamp of the last flush: operations pinned before it may have seen the generation before.
     last: Option<Epoch>,
     /// When a flush is due.
@@ -48,7 +48,7 @@ pub(crate) struct Sweep {
 
 impl Flushes {
     pub(crate) fn new() -> Self {
-        Flushes { current: AtomicU8::new(0), state: Mutex::default() }
+        Flushes { current: AtomicU8::new(0), unswept: AtomicU8::new(0), state: Mutex::default() }
     }
 
     /// The generation of items stored now. Who has pinned before may rely on its items not being swept away as older ones'.
@@ -63,10 +63,11 @@ impl Flushes {
     /// epoch after the change.
     pub(crate) fn flush(&self, stamp: impl FnOnce() -> Epoch) -> bool {
         let mut pending = self.state.lock();
-        if pending.unswept == MOST_UNSWEPT {
+        let unswept = self.unswept.load(Ordering::Relaxed);
+        if unswept == MOST_UNSWEPT {
             return false;
         }
-        pending.unswept += 1;
+        self.unswept.store(unswept + 1, Ordering::Relaxed);
         self.current.store(self.current.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         pending.last = Some(stamp());
         true
@@ -85,7 +86,7 @@ impl Flushes {
     /// What a sweep over all pages that begins now would clear away, if all that are pinned are pinned since `safe`.
     pub(crate) fn begin_sweep(&self, safe: Epoch) -> Option<Sweep> {
         let pending = self.state.lock();
-        let stamp = pending.last.filter(|_| pending.unswept > 0)?;
+        let stamp = pending.last.filter(|_| self.is_pending())?;
         (stamp < safe).then_some(Sweep { stamp })
     }
 
@@ -94,13 +95,14 @@ impl Flushes {
     pub(crate) fn end_sweep(&self, sweep: Sweep) {
         let mut pending = self.state.lock();
         if pending.last == Some(sweep.stamp) {
-            pending.unswept = 0;
+            self.unswept.store(0, Ordering::Relaxed);
             pending.last = None;
         }
     }
 
     /// Whether items of earlier generations may be left.
+    #[inline]
     pub(crate) fn is_pending(&self) -> bool {
-        self.state.lock().unswept > 0
+        self.unswept.load(Ordering::Relaxed) > 0
     }
 }

@@ -68,7 +68,7 @@ impl Moment {
     /// Whether an item that was found then is dead: it has expired, for what a lookup finds is of this generation.
     #[inline]
     pub(crate) fn is_dead(self, item: Item<'_>) -> bool {
-        item.generation() != self.generation || item.expiry().has_passed(self.now)
+        item.expiry().has_passed(self.now)
     }
 }
 
@@ -95,7 +95,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
             None => engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key)),
             Some((front, lookup)) => front.get(lookup, key, hash),
         };
-        self.settle(hash, found)
+        self.settle(key, hash, found)
     }
 
     /// Looks up the keys, their cache misses overlapping, and calls `each` with every key's number and item, in order, until
@@ -135,9 +135,9 @@ impl<'s, P: Policy> Pinned<'s, P> {
                 None => engine.table.get_many(&entries, keys, hashes, locations),
                 Some((front, lookup)) => front.get_many(lookup, keys, hashes, locations),
             }
-            for (i, (&hash, &at)) in hashes.iter().zip(&*locations).enumerate() {
+            for (i, ((key, &hash), &at)) in keys.iter().zip(&*hashes).zip(&*locations).enumerate() {
                 let number = group * GROUP + i;
-                if each(number, self.settle(hash, at)).is_break() {
+                if each(number, self.settle(key, hash, at)).is_break() {
                     return number + 1;
                 }
             }
@@ -186,16 +186,21 @@ impl<'s, P: Policy> Pinned<'s, P> {
     }
 
     #[inline]
-    fn settle(&self, hash: u64, found: Option<Location>) -> Option<Hit<'_, P>> {
+    fn settle(&self, key: &[u8], hash: u64, found: Option<Location>) -> Option<Hit<'_, P>> {
         let Session { engine, counters, .. } = self.session;
         let Some(at) = found else {
             counters.misses(1);
+            if engine.flushes.is_pending() {
+                self.bury_flushed(key, hash);
+            }
             return None;
         };
         // SAFETY: found in the index or before it while pinned, for as long as `self` is borrowed.
         let item = unsafe { Item::at(&engine.arena, at) };
         if self.moment.is_dead(item) {
-            self.bury(hash, item);
+            counters.misses(1);
+            counters.expired(1);
+            self.bury(hash, at);
             return None;
         }
         counters.hits(1);
@@ -207,17 +212,25 @@ impl<'s, P: Policy> Pinned<'s, P> {
         Some(Hit { item, hash, engine })
     }
 
-    /// An item was found dead: it goes at once.
+    /// Nothing of this generation was found while flushed items await their sweep: if the key's is one of them, it goes at once.
     #[cold]
-    fn bury(&self, hash: u64, item: Item<'_>) {
+    fn bury_flushed(&self, key: &[u8], hash: u64) {
         let Session { engine, counters, .. } = self.session;
-        counters.misses(1);
-        if item.expiry().has_passed(self.moment.now) {
-            counters.expired(1);
-        } else {
+        let entries = engine.entries(self.moment.generation);
+        let Some(at) = engine.table.get(hash, |at| entries.has_key(at, key)) else { return };
+        // SAFETY: found in the index while pinned.
+        let item = unsafe { Item::at(&engine.arena, at) };
+        // The current generation, not that of the pin, and looked at now: see `Judge`. What was stored meanwhile stays.
+        if item.generation() != engine.flushes.generation() && self.bury(hash, at) {
             counters.flushed(1);
         }
-        engine.remove(hash, item.location(), Departure::Reclaimed, counters);
+    }
+
+    /// An item was found dead: it goes, and whether it was this call that took it out is said.
+    #[cold]
+    fn bury(&self, hash: u64, at: Location) -> bool {
+        let Session { engine, counters, .. } = self.session;
+        engine.remove(hash, at, Departure::Reclaimed, counters)
     }
 }
 

@@ -151,6 +151,28 @@ fn flushed_memory_is_swept_and_flushes_may_follow_each_other() {
     assert_eq!(cache.counts().bytes_stored, cache.counts().bytes_removed);
 }
 
+#[test]
+fn a_flushed_item_that_is_asked_for_goes_at_once_and_is_counted() {
+    let cache: Cache = Cache::new(config(16 * MIB)).unwrap();
+    let mut session = cache.session();
+    for key in 0..1_000 {
+        set(&mut session, key, 100).unwrap();
+    }
+    cache.flush();
+    assert_eq!(cache.len(), 1_000, "nobody has swept");
+    for _ in 0..2 {
+        assert!((0..600).all(|key| !has(&mut session, key, 100)));
+    }
+    assert_eq!((cache.len(), cache.counts().flushed, cache.counts().misses), (400, 600, 1_200));
+    // Stored again, they are of the new generation; keys that never were do not count.
+    for key in 0..700 {
+        set(&mut session, key, 100).unwrap();
+    }
+    assert!((0..700).all(|key| has(&mut session, key, 100)));
+    assert!((2_000..2_100).all(|key| !has(&mut session, key, 100)));
+    assert_eq!((cache.len(), cache.counts().flushed, cache.counts().expired), (1_000, 600, 0));
+}
+
 /// A housekeeper that is looking through a page when it is flushed finds in it what is stored after that.
 #[test]
 fn what_is_stored_after_a_flush_stays_whatever_the_sweep_is_at() {
