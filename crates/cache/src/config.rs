@@ -20,7 +20,8 @@ pub enum Eviction {
 /// What can be chosen when a cache is made.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Bytes for items and index together.
+    /// Bytes for items and index together. Memory is given to items in pages of 64 KiB, each for one of some sixty sizes: a
+    /// limit of few megabytes holds little if the sizes are many, because pages wander between them.
     pub limit: usize,
     /// Bytes that one item, key and value and header, may take: at most half of the limit.
     pub largest_item: usize,

@@ -76,6 +76,8 @@ const ENOUGH: u64 = 100;
 struct Stress<'a> {
     cache: &'a Cache,
     histories: &'a [History],
+    /// By each writer.
+    changes: usize,
     lengths: fn(&mut Random) -> usize,
     hits: [AtomicU64; READERS],
 }
@@ -88,7 +90,7 @@ impl Stress<'_> {
         let mut changed = 0;
         // A machine with few cores may run the readers while nothing is stored, and the writers while nobody reads: then they
         // go on, up to a number of changes at which nothing found is the failure.
-        while changed < changes() || (!self.saw_enough() && changed < 1000 * changes()) {
+        while changed < self.changes || (!self.saw_enough() && changed < 1000 * self.changes) {
             changed += 1;
             // Half of the changes go to a few keys.
             let range = if random.below(2) == 0 { 64 } else { KEYS / WRITERS };
@@ -235,13 +237,13 @@ impl Stress<'_> {
     }
 }
 
-fn stress(limit: usize, lengths: fn(&mut Random) -> usize) {
+fn stress(limit: usize, changes: usize, lengths: fn(&mut Random) -> usize) {
     for lookaside in LOOKASIDES {
         let config = Config { largest_item: limit / 4, lookaside, ..Config::with_limit(limit) };
         let cache: Cache = Cache::new(config).unwrap();
         cache.set_time(1);
         let histories: Vec<History> = (0..KEYS).map(|_| History::default()).collect();
-        Stress { cache: &cache, histories: &histories, lengths, hits: Default::default() }.run();
+        Stress { cache: &cache, histories: &histories, changes, lengths, hits: Default::default() }.run();
     }
 }
 
@@ -254,20 +256,25 @@ fn caches() -> impl Iterator<Item = Cache> {
 
 #[test]
 fn small_values_in_a_cache_that_always_evicts() {
-    stress(1 << 20, |random| random.below(600));
+    stress(1 << 20, changes(), |random| [20, 200, 600][random.below(3)] + random.below(2));
+}
+
+/// There are fewer pages than sizes of chunks: each goes from one to the next all the time, with everything on it.
+#[test]
+fn small_values_of_more_sizes_than_there_are_pages() {
+    stress(1 << 20, changes() / 10, |random| random.below(600));
 }
 
 #[test]
 fn values_of_one_size_in_a_cache_that_holds_them_all() {
-    stress(8 << 20, |_| 32);
+    stress(8 << 20, changes(), |_| 32);
 }
 
 #[test]
 fn chained_values_among_small_ones() {
-    stress(
-        8 << 20,
-        |random| if random.below(20) == 0 { 8_000 + random.below(120_000) } else { random.below(300) },
-    );
+    stress(8 << 20, changes(), |random| {
+        if random.below(20) == 0 { 8_000 + random.below(120_000) } else { random.below(300) }
+    });
 }
 
 /// Increments by several threads: none is lost.
