@@ -20,8 +20,8 @@ pub enum Eviction {
 /// What can be chosen when a cache is made.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Bytes for items and index together. Memory is given to items in pages of 64 KiB, each for one of some sixty sizes: a
-    /// limit of few megabytes holds little if the sizes are many, because pages wander between them.
+    /// Bytes for items and index together. Memory is given to items in pages of 64 KiB, each for chunks of one size: with a
+    /// limit of less than about six megabytes there are fewer pages than sizes, and items of many sizes waste some of it.
     pub limit: usize,
     /// Bytes that one item, key and value and header, may take: at most half of the limit.
     pub largest_item: usize,

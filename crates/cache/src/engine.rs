@@ -11,6 +11,11 @@
 //!   7. empty a page of another class, and see 5
 //! ```
 //!
+//! A cache with fewer pages than sizes of chunks has no page for each of them. There a size without one uses chunks of the next
+//! larger size that has: step 7 would give up a page full of items for one. Rejected: fewer sizes in such a cache, which waste
+//! where all items are alike; the same in larger caches, where it would keep items of a new size in chunks up to
+//! twice as large for good.
+//!
 //! In a full cache step 1 is what happens: each allocation that leaves fewer chunks free or in limbo than the class's
 //! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 6 comes only after both reserves, for a
 //! reader whose thread has lost its core in the middle of a lookup.
@@ -232,7 +237,7 @@ impl<P: Policy> Engine<P> {
         }
         let class = self.sizes.class_for(outline.first_chunk()).ok_or(StoreError::TooLarge)?;
         let at = self.allocate(class, counters)?;
-        // SAFETY: just allocated, in a class for items of this size.
+        // SAFETY: just allocated, in a class for items of this size or of a larger one.
         Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
     }
 
@@ -256,7 +261,7 @@ impl<P: Policy> Engine<P> {
             let len = unfinished.missing().min(LARGEST_CHUNK - FURTHER_HEADER);
             let class = self.sizes.class_for(FURTHER_HEADER + len).expect("at most the largest chunk");
             let at = self.allocate(class, counters)?;
-            // SAFETY: just allocated, in a class for chunks of this size.
+            // SAFETY: just allocated, in a class for chunks of this size or of a larger one.
             unsafe { unfinished.extend(&self.arena, at, len) };
         }
     }
@@ -296,8 +301,23 @@ impl<P: Policy> Engine<P> {
         }
     }
 
-    fn allocate(&self, id: ClassId, counters: &Counters) -> Result<Location, StoreError> {
+    /// The class that gives chunks for one of this size: this, or in a cache with few pages another (see the module).
+    fn home_of(&self, id: ClassId) -> &Class<P> {
         let class = self.class(id);
+        if self.pages.len() >= self.classes.len() || !self.pool.is_exhausted() || class.lock().pages() > 0 {
+            return class;
+        }
+        let most = 2 * self.sizes.chunk_size(id);
+        let larger = self.classes().skip(usize::from(id.0) + 1);
+        larger
+            .take_while(|larger| self.sizes.chunk_size(larger.id()) <= most)
+            .find(|larger| larger.lock().pages() > 0)
+            .unwrap_or(class)
+    }
+
+    /// A chunk of this class or, where that has no page, of a larger one.
+    fn allocate(&self, id: ClassId, counters: &Counters) -> Result<Location, StoreError> {
+        let class = self.home_of(id);
         for _ in 0..ROUNDS {
             let mut state = class.lock();
             if let Some(at) = class.pop(&mut state, self.memory()) {
@@ -316,7 +336,7 @@ impl<P: Policy> Engine<P> {
                 break;
             }
             // The chunk that was wanted may be a further one of an item that is at home in another class.
-            if let Some(home) = self.evict_from(class, counters).filter(|home| home.id() != id) {
+            if let Some(home) = self.evict_from(class, counters).filter(|home| home.id() != class.id()) {
                 let state = home.lock();
                 self.recycle(home, state);
             }

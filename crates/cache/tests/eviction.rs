@@ -47,6 +47,21 @@ fn a_full_cache_holds_as_many_small_items_as_memory_allows() {
     assert_eq!(evicted as usize, 3_000_000 - found);
 }
 
+/// A megabyte has pages for fourteen sizes of chunks, and these are of more than fifty.
+#[test]
+fn a_small_cache_holds_items_of_more_sizes_than_it_has_pages_for() {
+    let cache: Cache = Cache::new(config(MIB)).unwrap();
+    let mut session = cache.session();
+    let mut housekeeper = cache.housekeeper();
+    let len = |key: u64| (key * 2_654_435_761 % 600) as usize;
+    for key in 0..50_000 {
+        assert!(matches!(set(&mut session, key, len(key)), Ok(Stored::Stored(_))), "set {key}");
+        housekeeper.step();
+    }
+    let found: usize = (0..50_000).filter(|&key| has(&mut session, key, len(key))).map(len).sum();
+    assert!(found > MIB / 4, "{found} bytes of values, {} items", cache.len());
+}
+
 #[test]
 fn what_is_used_stays_and_what_is_not_goes() {
     fn check<P: Policy>() {
