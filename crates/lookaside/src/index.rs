@@ -139,8 +139,8 @@ impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Scan<Q, K, V> for BTreeSet<Handle<K
     }
 }
 
-/// Whether nothing lies between these bounds; for some of which the standard library panics.
-fn is_empty_range<Q: Ord + ?Sized>(from: &Bound<&Q>, to: &Bound<&Q>) -> bool {
+/// Whether nothing lies between these bounds: for some such pairs the standard library's trees, and others, panic.
+pub fn is_empty_range<Q: Ord + ?Sized>(from: &Bound<&Q>, to: &Bound<&Q>) -> bool {
     match (from, to) {
         (Bound::Excluded(from), Bound::Excluded(to) | Bound::Included(to))
         | (Bound::Included(from), Bound::Excluded(to)) => from >= to,

@@ -2,7 +2,8 @@
 //! section 4.3.3).
 //!
 //! Lookups borrow the map, changes borrow it mutably: so there are no epochs to pin, no tickets to take and no stripes to
-//! lock, and a hit has no atomic read-modify-write; its loads and stores are those of a plain table. The map can be sent to
+//! lock, and a hit has no atomic read-modify-write; its loads and stores are those of a plain table. (Before STLT in software,
+//! whose counters share a word with what they count, a hit that raises one exchanges that word.) The map can be sent to
 //! another thread, but not shared.
 //!
 //! Entries whose last handle is gone lie in a graveyard until the next change, which by the borrow checker comes when

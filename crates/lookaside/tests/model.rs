@@ -28,6 +28,7 @@ enum Operation {
     Overwrite(Key),
     GetMany(Vec<Key>),
     Range(Bound<Key>, Bound<Key>, usize),
+    Hottest(usize),
     Resize(usize),
     Refresh,
     Monitor(bool),
@@ -48,6 +49,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         2 => key.clone().prop_map(Operation::Overwrite),
         3 => prop::collection::vec(key, 0..40).prop_map(Operation::GetMany),
         1 => (bound.clone(), bound, 0..20usize).prop_map(|(from, to, most)| Operation::Range(from, to, most)),
+        1 => (0..20usize).prop_map(Operation::Hottest),
         1 => prop_oneof![Just(0), Just(64), Just(128), 0..5000usize].prop_map(Operation::Resize),
         1 => Just(Operation::Refresh),
         1 => any::<bool>().prop_map(Operation::Monitor),
@@ -136,6 +138,7 @@ trait Face {
     fn overwrite(&mut self, key: Key, value: Value) -> Option<Value>;
     fn get_many(&self, keys: &[&Key]) -> Vec<Option<&Value>>;
     fn range(&self, from: Bound<Key>, to: Bound<Key>, most: usize) -> Vec<(Key, u64)>;
+    fn hottest(&self, most: usize) -> Vec<(Key, u64, u8)>;
     fn resize(&mut self, size: usize) -> bool;
     fn refresh(&mut self);
     fn monitor(&mut self, watching: bool);
@@ -161,6 +164,10 @@ fn first(most: usize, shown: &mut Vec<(Key, u64)>) -> impl FnMut(&Key, &Value) -
         shown.push((*key, **value));
         ControlFlow::Continue(())
     }
+}
+
+fn copied(hottest: Vec<(&Key, &Value, u8)>) -> Vec<(Key, u64, u8)> {
+    hottest.into_iter().map(|(&key, value, counter)| (key, **value, counter)).collect()
 }
 
 impl<I: Index, T: Table> Face for Shared<'_, I, T> {
@@ -196,6 +203,10 @@ impl<I: Index, T: Table> Face for Shared<'_, I, T> {
         let mut shown = Vec::new();
         self.reader.range(from.as_ref(), to.as_ref(), first(most, &mut shown));
         shown
+    }
+
+    fn hottest(&self, most: usize) -> Vec<(Key, u64, u8)> {
+        copied(self.reader.hottest(most))
     }
 
     fn resize(&mut self, size: usize) -> bool {
@@ -253,6 +264,10 @@ impl<I: Index, T: Table> Face for OwnedMap<Key, Value, I, Narrow, T> {
         let mut shown = Vec::new();
         self.range(from.as_ref(), to.as_ref(), first(most, &mut shown));
         shown
+    }
+
+    fn hottest(&self, most: usize) -> Vec<(Key, u64, u8)> {
+        copied(self.hottest(most))
     }
 
     fn resize(&mut self, size: usize) -> bool {
@@ -353,6 +368,13 @@ fn check(face: &mut impl Face, smallest: usize, operations: &[Operation]) -> Res
                         .collect()
                 };
                 prop_assert_eq!(face.range(from, to, most), expected);
+            }
+            &Operation::Hottest(most) => {
+                let hottest = face.hottest(most);
+                prop_assert!(hottest.len() <= most && hottest.is_sorted_by(|a, b| a.2 >= b.2));
+                for (key, value, _) in hottest {
+                    prop_assert_eq!(model.get(&key), Some(&value), "in the table and not in the map");
+                }
             }
             &Operation::Resize(size) => prop_assert_eq!(face.resize(size), size >= smallest),
             Operation::Refresh => face.refresh(),
@@ -462,4 +484,31 @@ proptest! {
 /// Fewer under the sanitizers, which set this.
 fn cases() -> u32 {
     if std::env::var_os("LOOKASIDE_STRESS_CHANGES").is_some() { 8 } else { 48 }
+}
+
+#[test]
+fn the_hottest_are_those_that_are_asked_for_most() {
+    let config = Config { counters: CounterPolicy::EveryHit, ..standard(1 << 16) };
+    let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
+    map.buffer().monitor(false);
+    let reader = map.pin();
+    let mut owned = OwnedMap::new(BTreeSet::new(), &config).unwrap();
+    owned.monitor(false);
+    for key in 0..100_u16 {
+        reader.insert(key, Box::new(u64::from(key)));
+        owned.insert(key, Box::new(u64::from(key)));
+    }
+    for key in 0..100 {
+        for _ in 0..key {
+            assert!(reader.get(&key).is_some() && owned.get(&key).is_some());
+        }
+    }
+    for mut hottest in [copied(reader.hottest(10)), copied(owned.hottest(10))] {
+        assert!(
+            hottest.iter().all(|&(key, value, counter)| value == u64::from(key) && counter > 80),
+            "{hottest:?}"
+        );
+        hottest.sort_unstable();
+        assert!(hottest.iter().map(|&(key, ..)| key).eq(90..100), "{hottest:?}");
+    }
 }

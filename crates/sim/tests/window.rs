@@ -163,6 +163,46 @@ fn a_prefetch_leaves_the_window_before_its_line_comes() {
     assert!(run(false) > rounds * 400, "{}", run(false));
 }
 
+/// Ten buffers take ten lines at a time, from loads and from prefetches alike: a prefetch is not done before one has taken
+/// its line, and the line comes no sooner than a load's would.
+#[test]
+fn prefetches_wait_for_miss_buffers() {
+    let mut profile = paper();
+    profile.memory.cycles_per_line = 1;
+    let run = |load: bool| {
+        let mut core = core(&profile);
+        measure(&mut core, |core| {
+            for n in 1..=1000 {
+                core.prefetch(&instruction(&[], &[], 0), DATA + n * 192);
+            }
+            if load {
+                core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(DATA + 1000 * 192, 8)], None);
+            }
+        })
+        .cycles
+    };
+    // The last ten are on their way when the last prefetch is done.
+    assert_about(run(false), 990 / 10 * 160, 400);
+    assert_about(run(true), 1000 / 10 * 160, 400);
+}
+
+/// A load of memory takes 160 cycles. Beside it, a prefetch fetches another line meanwhile; behind it, it cannot begin before.
+#[test]
+fn a_prefetch_waits_for_what_it_is_computed_from() {
+    let run = |from: u8| {
+        let mut core = core(&paper());
+        measure(&mut core, |core| {
+            core.execute(&instruction(&[], &[1], 0), &[MemoryAccess::load(DATA + 192, 8)], None);
+            core.prefetch(&instruction(&[from], &[], 0), DATA + 384);
+            core.execute(&instruction(&[1], &[2], 0), &[MemoryAccess::load(DATA + 384, 8)], None);
+            core.execute(&instruction(&[2], &[], 1), &[], None);
+        })
+        .cycles
+    };
+    assert_about(run(2), 160 + 22, 20);
+    assert_about(run(1), 2 * 160, 20);
+}
+
 #[test]
 fn two_loads_of_one_line_wait_for_one_fill() {
     let mut core = core(&paper());
@@ -595,6 +635,7 @@ fn a_registered_block_runs_like_its_instructions() {
 enum Step {
     Compute(u8, u8, u8),
     Load(u8, u8, u64),
+    Prefetch(u8, u64),
     Store(u8, u64),
     Branch(u8, bool),
     LoadVa(u64),
@@ -606,6 +647,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (0..16_u8, 0..16_u8, 0..5_u8).prop_map(|(from, to, latency)| Step::Compute(from, to, latency)),
         (0..16_u8, 0..16_u8, 0..1_u64 << 24).prop_map(|(from, to, at)| Step::Load(from, to, at)),
+        (0..16_u8, 0..1_u64 << 24).prop_map(|(from, at)| Step::Prefetch(from, at)),
         (0..16_u8, 0..1_u64 << 24).prop_map(|(from, at)| Step::Store(from, at)),
         (0..16_u8, any::<bool>()).prop_map(|(from, taken)| Step::Branch(from, taken)),
         (0..64_u64).prop_map(Step::LoadVa),
@@ -641,6 +683,9 @@ proptest! {
                     Step::Load(from, to, offset) => {
                         let one = Instruction { latency: 0, sources: reads(from), destinations: reads(to), ..at };
                         core.execute(&one, &[MemoryAccess::load(DATA + offset, 16)], None);
+                    }
+                    Step::Prefetch(from, offset) => {
+                        core.prefetch(&Instruction { latency: 0, sources: reads(from), ..at }, DATA + offset);
                     }
                     Step::Store(from, offset) => {
                         let one = Instruction { latency: 0, sources: reads(from), ..at };

@@ -131,5 +131,6 @@ mod tests {
         model::check::<RwLock<Tree<24>>>();
         model::check::<RwLock<Hashed<24>>>();
         model::check::<RwLock<Ordered<24>>>();
+        model::check_ranges::<RwLock<Ordered<24>>>();
     }
 }

@@ -126,6 +126,12 @@ mod tests {
     }
 
     #[test]
+    fn ordered_indexes_behind_a_map_have_ranges() {
+        model::check_ranges::<ordered::Tree<24>>();
+        model::check_ranges::<ordered::SkipList<24>>();
+    }
+
+    #[test]
     fn every_container_is_there_or_missing() {
         let missing: Vec<_> =
             missing().into_iter().map(|Missing { name, why }| format!("{name}: {why}")).collect();

@@ -6,11 +6,12 @@
 //! The skip list's `insert` of a key that is there takes the old entry out first, so that a reader may find neither. Behind a
 //! map an entry therefore holds a `HandleCell`, and a replacement exchanges the handle in it.
 
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use crossbeam_skiplist::SkipMap;
 use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};
-use lookaside::index::{Find, SharedDiscard, SharedStore};
+use lookaside::index::{Find, Scan, SharedDiscard, SharedStore, is_empty_range};
 use lookaside::{Found, Pin};
 use scc::{Guard, TreeIndex};
 
@@ -88,6 +89,26 @@ impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Tree<N> {
     }
 }
 
+impl<const N: usize> Scan<Key<N>, Key<N>, Value> for Tree<N> {
+    fn scan<'p>(
+        &self,
+        from: Bound<&Key<N>>,
+        to: Bound<&Key<N>>,
+        pin: &Pin<'p>,
+        visit: &mut dyn FnMut(Found<'p, Key<N>, Value>) -> ControlFlow<()>,
+    ) {
+        if is_empty_range(&from, &to) {
+            return;
+        }
+        let guard = Guard::new();
+        for (_, handle) in self.0.range::<Key<N>, _>((from, to), &guard) {
+            if handle.found(pin).is_some_and(|found| visit(found).is_break()) {
+                return;
+            }
+        }
+    }
+}
+
 /// crossbeam's skip list alone.
 pub(super) struct SkipListAlone<const N: usize>(SkipMap<Key<N>, Box<Value>>);
 
@@ -160,5 +181,24 @@ impl<const N: usize> SharedStore<Key<N>, Value> for SkipList<N> {
 impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for SkipList<N> {
     fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
         self.0.remove(key)?.value().take()
+    }
+}
+
+impl<const N: usize> Scan<Key<N>, Key<N>, Value> for SkipList<N> {
+    fn scan<'p>(
+        &self,
+        from: Bound<&Key<N>>,
+        to: Bound<&Key<N>>,
+        pin: &Pin<'p>,
+        visit: &mut dyn FnMut(Found<'p, Key<N>, Value>) -> ControlFlow<()>,
+    ) {
+        if is_empty_range(&from, &to) {
+            return;
+        }
+        for entry in self.0.range::<Key<N>, _>((from, to)) {
+            if entry.value().found(pin).is_some_and(|found| visit(found).is_break()) {
+                return;
+            }
+        }
     }
 }

@@ -8,11 +8,13 @@
 //!          for each key   compare, read
 //! ```
 //!
-//! Whatever a table in front does not answer so is looked up by itself afterwards, as if it had come alone. Between the
-//! rounds, integers and addresses lie on the stack, beside the keys.
+//! The rounds are the library's. Whatever a table in front does not answer so is looked up by itself afterwards, as if it had
+//! come alone: the library asks the index for all of them together, and need not hash again. Tags are searched and hits
+//! counted as in the SLB's paper, at each hit. Between the rounds, integers and addresses lie on the stack, beside the keys.
 //!
-//! The paper's programs look up one key at a time. A window of 128 instructions holds no second lookup; prefetches make
-//! room for sixteen, in software and in hardware, but the STU performs its `loadVA`s one after the other.
+//! The paper's programs look up one key at a time. A window of 128 instructions holds a lookup and a part of the next, as far as
+//! its branches are foreseen; prefetches make room for sixteen, in software and in hardware, where the STU begins a
+//! `loadVA` every few cycles.
 
 use super::CODE_PROGRAM;
 use super::processor::{Pen, Processor};
@@ -53,7 +55,10 @@ impl Program {
                 pen.at(CODE_BATCH + 288).branch(&[WORD], !equal, CODE_BATCH + 512);
                 equal
             });
+            // The next key's line.
+            pen.at(CODE_BATCH + 512).compute(QUERY, &[QUERY]);
             if !is_it {
+                pen.store(QUERY, QUERY, address + RECORD_AT, 8);
                 unanswered.push((number, record));
                 continue;
             }
@@ -94,8 +99,10 @@ impl Program {
                 let wanted = found == self.records.target(record);
                 let found = if wanted { Some(record) } else { self.records.at(found) };
                 candidates[number] = found.map(|record| Candidate { slot: 0, record });
+                pen.branch(&[RECORD], found.is_none(), CODE_BATCH + 192);
                 self.ask_for_record(pen, candidates[number]);
             }
+            pen.at(CODE_BATCH + 320).compute(QUERY, &[QUERY]);
             pen.branch(&[QUERY], number + 1 < batch.len(), CODE_PROGRAM);
         }
         integers
@@ -115,7 +122,11 @@ impl Program {
             pen.at(CODE_BATCH + 128).load(INTEGER, QUERY, address + INTEGER_AT, 8);
             candidates[number] =
                 lookaside.candidate(pen, integer).map(|(slot, record)| Candidate { slot, record });
+            if candidates[number].is_none() {
+                pen.at(CODE_BATCH + 160).compute(RECORD, &[]);
+            }
             self.ask_for_record(pen, candidates[number]);
+            pen.at(CODE_BATCH + 384).compute(QUERY, &[QUERY]);
             pen.branch(&[QUERY], number + 1 < integers.len(), CODE_BATCH + 128);
         }
     }

@@ -27,6 +27,8 @@ use crate::walker::WalkReads;
 pub(super) struct Timed {
     /// The physical address is known.
     pub(super) translated: Cycle,
+    /// Nothing more is to be had for asking: the first cache had the line, or a miss buffer took it.
+    pub(super) accepted: Cycle,
     /// The data is there.
     pub(super) done: Cycle,
 }
@@ -100,9 +102,9 @@ impl MemoryClock {
         }
         if access.level == Level::L1 {
             let done = translated + Cycle::from(access.cache_cycles);
-            return Timed { translated, done: self.lines.arrived(access.line(), done) };
+            return Timed { translated, accepted: translated, done: self.lines.arrived(access.line(), done) };
         }
-        let done = self.miss(access, now, translated);
+        let (accepted, done) = self.miss(access, now, translated);
         let written = machine.caches.memory().writes;
         for _ in self.written..written {
             self.dram.write(translated);
@@ -111,7 +113,7 @@ impl MemoryClock {
         if self.prefetches {
             self.fetch_ahead(machine, now, translated);
         }
-        Timed { translated, done }
+        Timed { translated, accepted, done }
     }
 
     /// When a translation that was asked for at `at` is known.
@@ -164,7 +166,8 @@ impl MemoryClock {
         self.walked_ahead.clear();
     }
 
-    fn miss(&mut self, access: &Access, now: Cycle, at: Cycle) -> Cycle {
+    /// When a miss buffer takes a line, and when the line comes.
+    fn miss(&mut self, access: &Access, now: Cycle, at: Cycle) -> (Cycle, Cycle) {
         let latency = Cycle::from(access.cache_cycles);
         let begins = self.misses.earliest(now, at, latency);
         let done = match access.level {
@@ -173,7 +176,7 @@ impl MemoryClock {
         };
         self.lines.expect(access.line(), now, done);
         self.misses.take(begins, done);
-        done
+        (begins, done)
     }
 
     fn fetch_ahead(&mut self, machine: &mut Machine, now: Cycle, at: Cycle) {

@@ -393,7 +393,8 @@ impl Core {
         self.step(instruction, accesses.iter().copied(), outcome);
     }
 
-    /// Runs a prefetch of the line of `address`.
+    /// Runs a prefetch of the line of `address`: it leaves the window when a miss buffer has taken the line, or the first
+    /// cache had it.
     pub fn prefetch(&mut self, instruction: &Instruction, address: u64) {
         self.fetch(instruction);
         let entered = self.enter(instruction.sources, false);
@@ -403,7 +404,11 @@ impl Core {
         if access.translated != TranslatedBy::FirstTlb {
             waited.translation = timed.translated - entered.start;
         }
-        self.leave(instruction.destinations, &entered, timed.translated, timed.translated, waited);
+        if timed.accepted > timed.translated {
+            waited.cache = timed.accepted - timed.translated;
+            waited.level = Some(access.level);
+        }
+        self.leave(instruction.destinations, &entered, timed.accepted, timed.accepted, waited);
     }
 
     #[inline]
