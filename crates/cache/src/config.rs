@@ -21,7 +21,7 @@ pub enum Eviction {
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Bytes for items and index together. Memory is given to items in pages of 64 KiB, each for chunks of one size: with a
-    /// limit of less than about six megabytes there are fewer pages than sizes, and items of many sizes waste some of it.
+    /// limit of less than about eight megabytes there are fewer pages than sizes, and items of many sizes waste some of it.
     pub limit: usize,
     /// Bytes that one item, key and value and header, may take: at most half of the limit.
     pub largest_item: usize,

@@ -17,8 +17,8 @@
 //! twice as large for good.
 //!
 //! In a full cache step 1 is what happens: each allocation that leaves fewer chunks free or in limbo than the class's
-//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 6 comes only after both reserves, for a
-//! reader whose thread has lost its core in the middle of a lookup.
+//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 6 comes only after both
+//! reserves, for a reader whose thread has lost its core in the middle of a lookup.
 //!
 //! Locks are taken one at a time: a class's, or the index's buckets', or the pool's. The hash of a victim's key is
 //! computed while its class is locked, which keeps the item where it is; the index is asked to remove exactly that

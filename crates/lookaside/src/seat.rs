@@ -11,8 +11,8 @@
 //! # Which hits warm their slot
 //!
 //! Decided by the number of the lookup, before the bucket is looked at; and then the slot of the hit that counted before is
-//! warmed, whose line has come meanwhile: a hit writes one line at most, but another bucket's than its own. A branch that depends on a line which is yet to come cannot be predicted, and a wrong
-//! guess holds up all lookups behind it.
+//! warmed, whose line has come meanwhile: a hit writes one line at most, but another bucket's than its own. A branch that
+//! depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -366,10 +366,9 @@ impl<'e> Experiment<'e> {
         let Some(made) = made.collect::<Option<Vec<Made<N>>>>() else { return Ok(None) };
         let mut parts = made.into_iter().collect::<Result<Vec<_>, _>>().map_err(ExperimentError::Machine)?;
         let contestant = if partitions == 1 { parts.remove(0) } else { Box::new(Partitioned(parts)) };
-        for thread in 0..partitions {
-            let own = (thread as u64..records as u64).step_by(partitions);
-            fill(&*contestant, thread, own);
-        }
+        self.in_each_partition(|thread| {
+            fill(&*contestant, thread, (thread as u64..records as u64).step_by(partitions));
+        })?;
         let grown = Resident::now().since(before);
         let name = configuration(entrant.name, form);
         self.session.record_pages(&name, grown.pages());
@@ -433,19 +432,33 @@ impl<'e> Experiment<'e> {
         for Standing { contestant, .. } in &mut *standing {
             contestant.resize(bytes).map_err(|error| ExperimentError::Machine(error.to_string()))?;
         }
+        // An index alone has nothing to warm but the processor's caches.
+        let with_tables = standing.iter().filter(|standing| standing.place.form != Form::Alone);
+        let warmed: Vec<&dyn Contestant<N>> = with_tables.map(|standing| &*standing.contestant).collect();
         self.drawn += 1;
+        if warmed.is_empty() {
+            return Ok(());
+        }
         let randoms: Vec<_> = Draws::generators(self.drawn).take(self.partitions()).collect();
-        for (thread, mut random) in randoms.into_iter().enumerate() {
+        self.in_each_partition(|thread| {
+            let mut random = randoms[thread].clone();
             let mut left = self.parameters.warm_up / self.partitions();
             while left > 0 {
                 let lookups: Lookups<N> = draws.lookups(thread, left.min(AT_ONCE), &mut random);
                 left -= lookups.keys.len();
-                // An index alone has nothing to warm but the processor's caches.
-                let warmed = standing.iter().filter(|standing| standing.place.form != Form::Alone);
-                warmed.for_each(|standing| {
-                    standing.contestant.get(thread, Call::Single, &lookups.keys, &[]);
-                });
+                for contestant in &warmed {
+                    contestant.get(thread, Call::Single, &lookups.keys, &[]);
+                }
             }
+        })
+    }
+
+    /// Does `work` for each partition, at the same time if there are several: on a thread that is pinned to a core, as those
+    /// that are measured are. What is not partitioned is filled and warmed where it was made.
+    fn in_each_partition(&self, work: impl Fn(usize) + Sync) -> Result<(), ExperimentError> {
+        match self.partitions() {
+            1 => work(0),
+            partitions => drop(in_parallel(partitions, work).map_err(core_error)?),
         }
         Ok(())
     }

@@ -101,11 +101,8 @@ impl<const N: usize> Scan<Key<N>, Key<N>, Value> for Tree<N> {
             return;
         }
         let guard = Guard::new();
-        for (_, handle) in self.0.range::<Key<N>, _>((from, to), &guard) {
-            if handle.found(pin).is_some_and(|found| visit(found).is_break()) {
-                return;
-            }
-        }
+        let range = self.0.range::<Key<N>, _>((from, to), &guard);
+        let _ = range.filter_map(|(_, handle)| handle.found(pin)).try_for_each(visit);
     }
 }
 
@@ -195,10 +192,7 @@ impl<const N: usize> Scan<Key<N>, Key<N>, Value> for SkipList<N> {
         if is_empty_range(&from, &to) {
             return;
         }
-        for entry in self.0.range::<Key<N>, _>((from, to)) {
-            if entry.value().found(pin).is_some_and(|found| visit(found).is_break()) {
-                return;
-            }
-        }
+        let range = self.0.range::<Key<N>, _>((from, to));
+        let _ = range.filter_map(|entry| entry.value().found(pin)).try_for_each(visit);
     }
 }

@@ -116,8 +116,8 @@ impl SearchLookaside {
         Some(record)
     }
 
-    /// Compares the tags of an integer's line in turn, by the code at `code`: the first slot with its tag that `is_it` accepts, with
-    /// its line and its record, whose target is in [`RECORD`].
+    /// Compares the tags of an integer's line in turn, by the code at `code`: the first slot with its tag that `is_it`
+    /// accepts, with its line and its record, whose target is in [`RECORD`].
     fn search<P: Processor>(
         &self,
         pen: &mut Pen<'_, P>,
