@@ -1,9 +1,9 @@
 //! Reorganising every so often.
 //!
 //! A thread looks at the access log now and then, asks whether what is hot lies more scattered than it need be, and if so
-//! moves it, in small steps, with rests between them for those who write. When it has gained nothing several times in a row, it ends.
-//! What a round has gained is looked at, too: places that do not fit the holes of sparse pages leave some of each, and
-//! what was moved into them may lie no denser than before ([`crate::mixed`]).
+//! moves it, in small steps, with rests between them for those who write. When it has gained nothing several times in a row,
+//! it ends. What a round has gained is looked at, too: places that do not fit the holes of sparse pages leave some of each,
+//! and what was moved into them may lie no denser than before ([`crate::mixed`]).
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
@@ -30,8 +30,8 @@ pub struct Schedule {
     /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`], and
     /// [`Tree::worth_moving`] for how lookups of others count.
     pub gain: f64,
-    /// Looks in a row that gain nothing, because nothing is to be gained, or was, or there is no room to move to, after which it
-    /// ends; never, if zero. A look at a log without samples does not count: nobody asks for anything.
+    /// Looks in a row that gain nothing, because nothing is to be gained, or was, or there is no room to move to, after
+    /// which it ends; never, if zero. A look at a log without samples does not count: nobody asks for anything.
     pub patience: u32,
     /// Nodes and leaves looked at in one step, after which the thread rests.
     pub step: usize,

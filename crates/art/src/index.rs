@@ -70,7 +70,8 @@ use crate::tree::{Range, Tree};
 /// Keys that are looked up at once.
 const GROUP: usize = 16;
 
-/// A key that a tree of `T` finds by its bytes: anything with bytes in a tree of `[u8]`, arrays and numbers in a tree of arrays.
+/// A key that a tree of `T` finds by its bytes: anything with bytes in a tree of `[u8]`, arrays and numbers in a tree of
+/// arrays.
 ///
 /// Keys that are equal have the same bytes and others have others; what a key is borrowed as has the same bytes as the
 /// key. Whoever breaks this has a map with wrong answers, and no worse. Ranges are in the order of the bytes.

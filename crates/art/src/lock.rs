@@ -57,8 +57,8 @@
 //! reads as zero. A reader of byte zero may so be led to a slot that is being assigned another byte at this very moment.
 //! It then descends in a subtree in which `k` cannot be, finds no leaf of `k` there, and says that `k` is absent: which it
 //! was when the bytes were loaded. Scans have no key to compare, and writers go on to change what they come to: below another
-//! byte a key must not be put. So these load the count first, then the bytes, and look at no slot that is not counted: that is why
-//! the count comes before the slot, and after the byte.
+//! byte a key must not be put. So these load the count first, then the bytes, and look at no slot that is not counted: that
+//! is why the count comes before the slot, and after the byte.
 //!
 //! # Memory
 //!
@@ -67,9 +67,10 @@
 //! one an acquire, so who sees a reference sees what it refers to.
 //!
 //! Nodes with room for many children have one more word, their *plot* ([`crate::space`]): where the next leaf below them is to
-//! lie; a Node256 has another, for the next Node4. It takes no part in any of this. No reader looks at it; writers do, before they take a node's lock, under the lock of
-//! the class of what lies there. A writer may so take a place in the plot of a node that is obsolete already: what the plot has left
-//! is given back when the node is, which is not before that writer has left.
+//! lie; a Node256 has another, for the next Node4. It takes no part in any of this. No reader looks at it; writers do,
+//! before they take a node's lock, under the lock of the class of what lies there. A writer may so take a place in the plot
+//! of a node that is obsolete already: what the plot has left is given back when the node is, which is not before that
+//! writer has left.
 //!
 //! # Rejected
 //!

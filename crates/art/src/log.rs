@@ -6,8 +6,9 @@
 //! every time. A lookup that is not sampled pays for one counter of its own thread.
 //!
 //! A ring that is full forgets its oldest sample. While its ring is being emptied, a session drops its sample rather than
-//! wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Reader::contains`], nor writes. What a session has not had counted when it ends goes to one more ring, that of all sessions that have ended: however
-//! many come and go, the log holds no more than a ring for each that is there, and one.
+//! wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Reader::contains`], nor writes. What
+//! a session has not had counted when it ends goes to one more ring, that of all sessions that have ended: however many come
+//! and go, the log holds no more than a ring for each that is there, and one.
 //!
 //! Rejected: *a count in each reader*, with a session or without, so that a lookup asks neither for the session nor for its
 //! count: lookups that are logged were no faster, and those that cannot be lost a fortieth; *whole visits instead
@@ -119,12 +120,13 @@ impl<K: Key + ?Sized> AccessLog<K> {
     }
 }
 
-/// The share of lookups that go to keys that were sampled `samples` times or more, estimated from all that were sampled: 0 to 1.
+/// The share of lookups that go to keys that were sampled `samples` times or more, estimated from all that were sampled: 0
+/// to 1.
 ///
-/// What was sampled seldom was sampled by chance: of keys asked for alike, of which a few were sampled once each, the next lookup
-/// is hardly of one of these. The estimate is that of Good and Turing (I. J. Good, Biometrika 1953): keys that were seen so
-/// many times are asked for as often as the samples are of keys seen once more than that. So it is the share
-/// of the samples that are of keys sampled more than `samples` times. 0 if nothing was sampled.
+/// What was sampled seldom was sampled by chance: of keys asked for alike, of which a few were sampled once each, the next
+/// lookup is hardly of one of these. The estimate is that of Good and Turing (I. J. Good, Biometrika 1953): keys that were
+/// seen so many times are asked for as often as the samples are of keys seen once more than that. So it is the share of the
+/// samples that are of keys sampled more than `samples` times. 0 if nothing was sampled.
 ///
 /// ```
 /// // One key is asked for in half of the lookups, and in the other half one of very many.

@@ -23,7 +23,8 @@ pub struct Memory {
     /// Bytes that were used once, or lie in pages that were filled by a reorganisation, and wait to be used again.
     pub free_bytes: usize,
     /// Bytes of pages that have been begun, for nodes and leaves together: all of the above but the heap, the ends of runs
-    /// that are not cut yet, what is left over where places do not fill a run, and a page that is never used at the beginning of each.
+    /// that are not cut yet, what is left over where places do not fill a run, and a page that is never used at the
+    /// beginning of each.
     pub begun_bytes: usize,
 }
 

@@ -4,8 +4,9 @@
 //! page leaves one by one: it is moved again, replaced, or removed. A page of which three quarters are free is *sparse*. It
 //! is filled again before a new one is begun, so what lies in pages of mixed use takes at most four times its own room,
 //! whichever way the hot set wanders; and pages so filled are dense enough to be worth it, unless what comes fits the
-//! holes badly, which whoever reorganises again and again has to look at ([`crate::background`]). An *empty* page may also become a
-//! run of one class ([`crate::space`]), and when a space has no other room left, classes take places in holes between others.
+//! holes badly, which whoever reorganises again and again has to look at ([`crate::background`]). An *empty* page may also
+//! become a run of one class ([`crate::space`]), and when a space has no other room left, classes take places in holes
+//! between others.
 //!
 //! A page has a bit for each unit in use. Pages that nobody is filling are listed by the eighths of them that are free, so the
 //! roomiest is found at once, and a place that is given back moves its page from list to list at most.
@@ -37,7 +38,8 @@ const PARTS: usize = 8;
 const SPARSE: usize = 6;
 /// Sparse pages that are begun for one place, which may fit none of their holes.
 const TRIES: usize = 4;
-/// Holes that are passed over for one place: a huge page may have tens of thousands that are too small, and others wait for the lock.
+/// Holes that are passed over for one place: a huge page may have tens of thousands that are too small, and others wait for
+/// the lock.
 const PASSED_OVER: usize = 1024;
 
 /// The pages of mixed use of one space.
@@ -154,8 +156,8 @@ impl MixedUse {
         };
     }
 
-    /// A place behind those that `filling` got last, or in the next page: one that has room again, or a `fresh` one, which comes
-    /// with what was passed over before it, for any other use.
+    /// A place behind those that `filling` got last, or in the next page: one that has room again, or a `fresh` one, which
+    /// comes with what was passed over before it, for any other use.
     pub(crate) fn place(
         &self,
         class: usize,
@@ -368,8 +370,8 @@ impl MixedPages {
         }
     }
 
-    /// So many bytes of the first hole that has them, if that is among the next so many. Holes that are passed over too often are
-    /// left as they are.
+    /// So many bytes of the first hole that has them, if that is among the next so many. Holes that are passed over too
+    /// often are left as they are.
     fn cut(&mut self, bytes: usize, left: &mut usize) -> Option<usize> {
         let mut at = self.open.iter().position(|hole| hole.len() >= bytes);
         while at.is_none() {

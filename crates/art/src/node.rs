@@ -137,8 +137,8 @@ pub(crate) struct Header {
 }
 
 /// Where the next leaf or Node4 below a node is to lie, so that those which are near each other in the tree are so in memory: a
-/// place in a few lines that are set aside for the node, or zero. See [`crate::space`], which alone looks at it, under the lock of
-/// their class.
+/// place in a few lines that are set aside for the node, or zero. See [`crate::space`], which alone looks at it, under the
+/// lock of their class.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Plot(pub(crate) AtomicU32);

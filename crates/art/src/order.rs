@@ -10,8 +10,9 @@
 //! Whether a slot is null, and how many are not, cannot be predicted, and a misprediction costs as much as a dozen
 //! instructions. So all the slots of a small node are sorted, and those that are null are left for [`keep`] to drop.
 //!
-//! Rejected: *a sorting network* over pairs of byte and child: eight instructions a comparison, ten for four children, sixty for
-//! sixteen; *making bits of the bytes of a Node16*, as of a Node48's: the way back from a bit to its slot is another search.
+//! Rejected: *a sorting network* over pairs of byte and child: eight instructions a comparison, ten for four children, sixty
+//! for sixteen; *making bits of the bytes of a Node16*, as of a Node48's: the way back from a bit to its slot is another
+//! search.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;

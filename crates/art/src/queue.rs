@@ -1,7 +1,8 @@
 //! What a scan has still to show: queues of what comes next, and a stack of the nodes behind it.
 //!
 //! Queues are arrays on the cursor, each as long as what a turn wants and one node more (see [`crate::scan`] for why turns, and
-//! why as many). Nothing asks for memory, and nothing is moved when the first is taken, but at most once a turn. The stack holds a path's nodes, in an array as well, and beyond that in a vector for paths that are very long.
+//! why as many). Nothing asks for memory, and nothing is moved when the first is taken, but at most once a turn. The stack
+//! holds a path's nodes, in an array as well, and beyond that in a vector for paths that are very long.
 //!
 //! Rejected: *a deque*: its bookkeeping is done for every entry that a scan shows.
 

@@ -46,7 +46,8 @@ const FREED_TOGETHER: usize = 256;
 /// Keys that are followed under one epoch when nothing is moved.
 const KEYS_PINNED: usize = 1024;
 
-/// Pages that any first-level TLB holds: Sandy Bridge's, that of the paper, holds 64 of 4 KiB and 32 of 2 MiB (seed 003, Table 1).
+/// Pages that any first-level TLB holds: Sandy Bridge's, that of the paper, holds 64 of 4 KiB and 32 of 2 MiB (seed 003,
+/// Table 1).
 const FEW_PAGES: usize = 32;
 
 /// Times that one path is tried again because others change it.
@@ -208,8 +209,8 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
         }
     }
 
-    /// [`Reorganization::step`], after which the thread sleeps for `rest` times as long as the step took, or only gives way if that
-    /// is nothing. Whoever writes beside it waits for lines that it has moved: with a rest of one, half as often.
+    /// [`Reorganization::step`], after which the thread sleeps for `rest` times as long as the step took, or only gives way
+    /// if that is nothing. Whoever writes beside it waits for lines that it has moved: with a rest of one, half as often.
     pub fn step_and_rest(&mut self, work: usize, rest: f64) -> ControlFlow<()> {
         let began = Instant::now();
         let goes_on = self.step(work);

@@ -19,9 +19,9 @@
 //!    ([`Cursor::far`]).
 //!
 //! All but a Node256 are small: they are opened at once, and their children put in order where they are to lie
-//! ([`crate::order`]). What is found out of turn, a large node below a small one, say, sends the queues back to the stack. On the
-//! way to the bound, what comes behind a small node is asked for before the small node is looked at, and what comes behind
-//! the first leaf before the leaf is compared.
+//! ([`crate::order`]). What is found out of turn, a large node below a small one, say, sends the queues back to the stack.
+//! On the way to the bound, what comes behind a small node is asked for before the small node is looked at, and what comes
+//! behind the first leaf before the leaf is compared.
 //!
 //! What is done for each entry is what costs. So leaves are taken over in runs, eight at a time; whether an item is a leaf or a
 //! node, which cannot be predicted, is a bit or a selection rather than a branch; bounds and nulls are asked about once for

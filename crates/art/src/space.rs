@@ -12,7 +12,8 @@
 //! Leaves of one size lie in *plots*: a node with room for many children sets a few lines aside, and the leaves below it take
 //! their places there, one after the other. Range scans, which visit neighbours, find several to a line and many to a page
 //! that way, whatever the order of insertion was; left to the class alone, neighbours are a line and a translation each. The
-//! Node4s below a Node256 lie in plots, too: among random keys, every other child of such a node is one. What a plot has left when its node goes is given to the class. While much has been given back, it is used up first.
+//! Node4s below a Node256 lie in plots, too: among random keys, every other child of such a node is one. What a plot has
+//! left when its node goes is given to the class. While much has been given back, it is used up first.
 //!
 //! Rejected: *a heap allocation each*: sixteen bytes of bookkeeping for a Node4 of thirty-two, and pages shared with
 //! everything else in the program; *chunks found through a table*: one more dependent load a level.

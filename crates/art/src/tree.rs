@@ -411,8 +411,8 @@ impl<K: Key + ?Sized, V> fmt::Debug for Range<'_, K, V> {
     }
 }
 
-/// Small enough for an interpreter that looks for undefined behaviour (`cargo miri test --lib`), which finds most of it in a few
-/// steps; `tests/` go further.
+/// Small enough for an interpreter that looks for undefined behaviour (`cargo miri test --lib`), which finds most of it in a
+/// few steps; `tests/` go further.
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -306,9 +306,9 @@ fn agrees_at_the_end(world: &World) {
     assert!(begun[5..].iter().all(|&bytes| bytes == begun[5]), "it grows with every round: {begun:?}");
 }
 
-/// Writers put entries in below a prefix and take them out, while others remove the prefix, and move what is there. Nothing that
-/// was there when a removal began is there when it has ended, nothing is counted twice or not at all, and what is beside
-/// the prefix stays.
+/// Writers put entries in below a prefix and take them out, while others remove the prefix, and move what is there. Nothing
+/// that was there when a removal began is there when it has ended, nothing is counted twice or not at all, and what is
+/// beside the prefix stays.
 #[test]
 fn a_prefix_is_removed_under_the_hands_of_its_writers() {
     const KEYS: usize = 512;

@@ -13,9 +13,9 @@
 //! on real traces than the other choice (see experiments/memc3-policies.toml) and is still a whole turn away, since new
 //! items take the places that the hand has just emptied.
 //!
-//! The hand looks at no more than [`MOST_LOOKS`] chunks, and makes no more than two turns a bit, before it takes the last evictable
-//! one it saw: when thousands of neighbours in a row have been used since the last turn, any of them will do, and nobody
-//! waits for a turn over millions.
+//! The hand looks at no more than [`MOST_LOOKS`] chunks, and makes no more than two turns a bit, before it takes the last
+//! evictable one it saw: when thousands of neighbours in a row have been used since the last turn, any of them will do, and
+//! nobody waits for a turn over millions.
 //!
 //! Rejected: a bitmap beside the slabs, which the hand scans faster but which costs every hit another cache line and a
 //! division.

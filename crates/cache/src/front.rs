@@ -24,11 +24,11 @@
 //! in the index still. An insert of an absent key takes nothing out, and takes no stripe. Growth and cuckoo paths move the
 //! index's entries and not the items: a location stays what it is.
 //!
-//! *An item found in the table may be read.* In the proof of [`crate::epoch`] the table is one more place that unlinking covers:
-//! the slot is cleared before `F_w` and loaded after `F_r`. If `F_w` comes first, the load sees it cleared, and nobody has
-//! put the location back, see above. If `F_r` comes first, the memory is not reused before the reader has left. Slots are
-//! changed by compare and swap with release and loaded with acquire, so the item is seen as it was published, through
-//! whoever emitted it.
+//! *An item found in the table may be read.* In the proof of [`crate::epoch`] the table is one more place that unlinking
+//! covers: the slot is cleared before `F_w` and loaded after `F_r`. If `F_w` comes first, the load sees it cleared, and
+//! nobody has put the location back, see above. If `F_r` comes first, the memory is not reused before the reader has left.
+//! Slots are changed by compare and swap with release and loaded with acquire, so the item is seen as it was published,
+//! through whoever emitted it.
 //!
 //! *It is validated as one from the index is*: whole key and generation by the same `Entries::holds`, the expiry by who
 //! settles the lookup. A touch changes the expiry in the item itself, which both ways read.

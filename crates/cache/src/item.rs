@@ -163,9 +163,9 @@ impl<'a> Item<'a> {
     ///
     /// # Safety
     /// The chunk must hold the first chunk of an item, written before, and nobody may write it, or the further chunks of
-    /// its chain, during `'a`: because the caller is pinned and found it in the index since, or in the lookaside buffer, or holds the lock of its class
-    /// (or of a bucket it is in, or of a further chunk's class) and saw it live, or is the one who writes it, or has taken it out of
-    /// the index itself and not yet retired it.
+    /// its chain, during `'a`: because the caller is pinned and found it in the index since, or in the lookaside buffer, or
+    /// holds the lock of its class (or of a bucket it is in, or of a further chunk's class) and saw it live, or is the one
+    /// who writes it, or has taken it out of the index itself and not yet retired it.
     #[inline]
     pub(crate) unsafe fn at(arena: &'a Arena, at: Location) -> Item<'a> {
         Item { arena, at, start: arena.start(at), mark: arena.mark(at), lifetime: PhantomData }

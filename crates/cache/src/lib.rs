@@ -30,8 +30,8 @@
 //! # Bounds
 //!
 //! What is resident for items and index stays within the limit, but for two huge pages (4 MiB) that may be touched only in
-//! part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists, and the lookaside
-//! buffer with its stripes, where there is one.
+//! part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists, and the
+//! lookaside buffer with its stripes, where there is one.
 
 #[cfg(not(loom))]
 mod arena;

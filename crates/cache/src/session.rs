@@ -212,7 +212,8 @@ impl<'s, P: Policy> Pinned<'s, P> {
         Some(Hit { item, hash, engine })
     }
 
-    /// Nothing of this generation was found while flushed items await their sweep: if the key's is one of them, it goes at once.
+    /// Nothing of this generation was found while flushed items await their sweep: if the key's is one of them, it goes at
+    /// once.
     #[cold]
     fn bury_flushed(&self, key: &[u8], hash: u64) {
         let Session { engine, counters, .. } = self.session;

@@ -403,9 +403,9 @@ impl<P> ClassState<P> {
 
 /// Says which of the items that are found live are dead, to those who take them out.
 ///
-/// An item of another generation than the current one is dead only if the current one is looked at *after* the item was found: who
-/// keeps an older one in mind, and loses its core or waits for a lock meanwhile, takes what was stored after a flush for
-/// what it has flushed. Found by the acquire of its mark, the item was finished by somebody who had seen its
+/// An item of another generation than the current one is dead only if the current one is looked at *after* the item was
+/// found: who keeps an older one in mind, and loses its core or waits for a lock meanwhile, takes what was stored after a
+/// flush for what it has flushed. Found by the acquire of its mark, the item was finished by somebody who had seen its
 /// generation; so what is loaded then is that one or a later one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judge<'a> {

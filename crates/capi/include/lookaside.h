@@ -128,8 +128,8 @@ typedef struct lookaside_options {
     // Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
     // zero.
     size_t struct_size;
-    // Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of more
-    // than a power of two it uses that.
+    // Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of
+    // more than a power of two it uses that.
     size_t size;
     // As in SLB_create(); may be NULL, for those who look up by `lookaside_inline.h` only: no entry then matches.
     matchfunc match;
@@ -267,9 +267,9 @@ void SLB_invalidate(struct SLB *b,
                     void *key);
 
 // Tells that the entry of a key is now another: changed, or moved. If the buffer has the old one, or had it when this
-// thread began the write (by lookaside_write_begin(), or by SLB_invalidate() under the lock), it now has the new one; otherwise
-// nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL `b` or
-// `key`: nothing.
+// thread began the write (by lookaside_write_begin(), or by SLB_invalidate() under the lock), it now has the new one;
+// otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL
+// `b` or `key`: nothing.
 //
 // With and without SLB_lock(): as SLB_invalidate(). The old entry, if it is another, is to be freed as said there.
 //
@@ -296,7 +296,8 @@ void SLB_lock(struct SLB *b,
 void SLB_unlock(struct SLB *b, void *key);
 
 // As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see lookaside_ticket_take().
-// On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good for nothing. `ticket` may be NULL.
+// On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good for nothing. `ticket` may be
+// NULL.
 //
 // # Safety
 // As SLB_get(). `ticket` is NULL or points to a ticket.

@@ -14,7 +14,8 @@ use crate::session::{self, Session};
 pub type lookaside_freefunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_void, context: *mut c_void)>;
 
 /// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see lookaside_ticket_take().
-/// On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good for nothing. `ticket` may be NULL.
+/// On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good for nothing. `ticket` may be
+/// NULL.
 ///
 /// # Safety
 /// As SLB_get(). `ticket` is NULL or points to a ticket.

@@ -96,9 +96,9 @@ pub unsafe extern "C" fn SLB_invalidate(b: *mut SLB, key: *mut c_void) {
 }
 
 /// Tells that the entry of a key is now another: changed, or moved. If the buffer has the old one, or had it when this
-/// thread began the write (by lookaside_write_begin(), or by SLB_invalidate() under the lock), it now has the new one; otherwise
-/// nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL `b` or
-/// `key`: nothing.
+/// thread began the write (by lookaside_write_begin(), or by SLB_invalidate() under the lock), it now has the new one;
+/// otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL
+/// `b` or `key`: nothing.
 ///
 /// With and without SLB_lock(): as SLB_invalidate(). The old entry, if it is another, is to be freed as said there.
 ///

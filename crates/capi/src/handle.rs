@@ -5,10 +5,10 @@
 //!
 //! # Who may touch the table
 //!
-//! The core wants an epoch pinned around every use of the table, since [`lookaside_resize`](crate::lookaside_resize) may replace
-//! it. A hit under the paper's lock shall not pay for that. So here a resize first takes all stripes: who holds a stripe needs
-//! no pin, who has pinned needs no stripe, and who is alone needs neither. Every function of the interface asks its caller
-//! for one of the three, and [`Handle::table`] rests on it.
+//! The core wants an epoch pinned around every use of the table, since [`lookaside_resize`](crate::lookaside_resize) may
+//! replace it. A hit under the paper's lock shall not pay for that. So here a resize first takes all stripes: who holds a
+//! stripe needs no pin, who has pinned needs no stripe, and who is alone needs neither. Every function of the interface asks
+//! its caller for one of the three, and [`Handle::table`] rests on it.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -115,7 +115,8 @@ impl Shared {
             // way have pinned, or hold stripes, which are all ours now.
             unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old))) };
         };
-        // SAFETY: whoever calls the interface has pinned this buffer's collector, or holds a stripe: see the head of this module.
+        // SAFETY: whoever calls the interface has pinned this buffer's collector, or holds a stripe: see the head of this
+        // module.
         unsafe { self.buffer.resize_exclusively(size, guard, publish) }
     }
 }

@@ -18,8 +18,8 @@
 //! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is zero is
 //!   empty.
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
-//! * A hit warms its slot, by lookaside_warm(), if its lookup's number, that is `phase - left`, times [`Seat::STEP`], is at most
-//!   `counted`; all in 32 bits. In a batch, of which all are taken from `left` at once, each adds its place.
+//! * A hit warms its slot, by lookaside_warm(), if its lookup's number, that is `phase - left`, times [`Seat::STEP`], is at
+//!   most `counted`; all in 32 bits. In a batch, of which all are taken from `left` at once, each adds its place.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 

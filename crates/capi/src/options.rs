@@ -48,8 +48,8 @@ pub struct lookaside_options {
     /// Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
     /// zero.
     pub struct_size: usize,
-    /// Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of more
-    /// than a power of two it uses that.
+    /// Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of
+    /// more than a power of two it uses that.
     pub size: usize,
     /// As in SLB_create(); may be NULL, for those who look up by `lookaside_inline.h` only: no entry then matches.
     pub r#match: matchfunc,

@@ -1,8 +1,8 @@
 //! What a thread keeps for a buffer, and how it finds it.
 //!
-//! The paper's functions name no thread. Yet counts, the numbers of lookups, the stripes that a thread holds and its pins are the
-//! thread's own. They lie in a session, found through a thread-local pointer to the one used last: a hit compares one
-//! number. That variable has no destructor, so using it registers nothing and works until the thread's very end; who has
+//! The paper's functions name no thread. Yet counts, the numbers of lookups, the stripes that a thread holds and its pins
+//! are the thread's own. They lie in a session, found through a thread-local pointer to the one used last: a hit compares
+//! one number. That variable has no destructor, so using it registers nothing and works until the thread's very end; who has
 //! several buffers finds the others in the list behind it.
 //!
 //! # Who frees what

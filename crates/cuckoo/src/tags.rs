@@ -6,9 +6,9 @@
 //! are compared together, into one set, and a lookup has one branch for it: which bucket it is that has the key is not for
 //! the branch predictor to guess.
 //!
-//! The set is a hint, and may have too much in it: whoever follows it loads the slot by itself, as the protocol of [`crate::version`] has it, and looks
-//! at the tag again. That a slot is not in the set means that it did not have the tag at the moment when it was compared,
-//! which lies within the call. No later load is made before the comparison's.
+//! The set is a hint, and may have too much in it: whoever follows it loads the slot by itself, as the protocol of
+//! [`crate::version`] has it, and looks at the tag again. That a slot is not in the set means that it did not have the tag
+//! at the moment when it was compared, which lies within the call. No later load is made before the comparison's.
 //!
 //! | file | for |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What an index has freed is the kernel's before the next one is built. Alone in its program, because it measures the program's
-//! memory.
+//! What an index has freed is the kernel's before the next one is built. Alone in its program, because it measures the
+//! program's memory.
 #![cfg(target_env = "gnu")]
 
 use lookaside_lab::measure::{Resident, release_freed_memory};

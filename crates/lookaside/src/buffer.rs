@@ -13,8 +13,8 @@
 //!
 //! # Which epoch
 //!
-//! Tables are replaced while they are used, and the old one goes when all guards have gone that were pinned then. Whoever brings
-//! guards of their own must bring them from one collector: that of [`Buffer::resize`] is the default one, that of
+//! Tables are replaced while they are used, and the old one goes when all guards have gone that were pinned then. Whoever
+//! brings guards of their own must bring them from one collector: that of [`Buffer::resize`] is the default one, that of
 //! [`Buffer::resize_exclusively`] is the caller's. Nobody can check that cheaply, so it is a promise.
 //!
 //! | module | who is at the buffer |
@@ -165,8 +165,8 @@ impl<T: Table> Buffer<T> {
     /// The table as this guard sees it: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
     ///
     /// # Safety
-    /// The guard is of the collector to which old tables are retired, the default one or that of whom this buffer is resized by; or
-    /// nobody resizes it while the table is used.
+    /// The guard is of the collector to which old tables are retired, the default one or that of whom this buffer is resized
+    /// by; or nobody resizes it while the table is used.
     #[inline]
     #[must_use]
     #[allow(unsafe_code)]
@@ -205,8 +205,8 @@ impl<T: Table> Buffer<T> {
     /// As [`Buffer::resize`].
     ///
     /// # Safety
-    /// All who use the table hold a stripe, or have pinned `guard`'s collector. So nobody visits the buffer, or makes it forget,
-    /// unless that is the default one.
+    /// All who use the table hold a stripe, or have pinned `guard`'s collector. So nobody visits the buffer, or makes it
+    /// forget, unless that is the default one.
     #[allow(unsafe_code)]
     pub unsafe fn resize_exclusively(
         &self,
@@ -239,8 +239,8 @@ impl<T: Table> Buffer<T> {
         Stripes::stripe_of(hash)
     }
 
-    /// Lets the monitor watch, or not: if not, the table is always used. A thread takes note when it refreshes its visit, or after
-    /// 1024 lookups at most.
+    /// Lets the monitor watch, or not: if not, the table is always used. A thread takes note when it refreshes its visit, or
+    /// after 1024 lookups at most.
     pub fn monitor(&self, watching: bool) {
         self.monitor.watch(watching);
     }

@@ -1,7 +1,7 @@
 //! Entries, and who may hold them.
 //!
-//! An entry is a key, its value and the hash it was made with, alone on the heap. Indexes store [`Handle`]s, which count; readers
-//! hold [`Found`]s, which do not: a [`Pin`] keeps what they see.
+//! An entry is a key, its value and the hash it was made with, alone on the heap. Indexes store [`Handle`]s, which count;
+//! readers hold [`Found`]s, which do not: a [`Pin`] keeps what they see.
 //!
 //! # When an entry is freed
 //!
@@ -16,10 +16,10 @@
 //! 4. free it.
 //!
 //! An emission goes under the entry's own hash, so step 2 looks where it would be. With an honest index, the table was cleared
-//! long before, and step 2 finds nothing. A map can see that: where an index gives an entry back to a write that has cleared the
-//! table of its hash, and this is the only handle, nobody can emit it once more. Tickets from before are void, and those taken
-//! after come before a search that cannot find it. So it is marked as forgotten, and steps 1 and 2 are left out, the second of
-//! which would be a cold line for every write.
+//! long before, and step 2 finds nothing. A map can see that: where an index gives an entry back to a write that has cleared
+//! the table of its hash, and this is the only handle, nobody can emit it once more. Tickets from before are void, and those
+//! taken after come before a search that cannot find it. So it is marked as forgotten, and steps 1 and 2 are left out, the
+//! second of which would be a cold line for every write.
 //!
 //! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which by
 //! the borrow checker is when no reader is left ([`crate::owned`]).
@@ -221,7 +221,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         let entry = self.entry();
         // Another map's or another hash's: that table may still have it. acquire pairs with the release in `drop`: what was
         // done through other handles, to a value with a lock in it, say, is done before it dies. The store below would
-        // otherwise come between that release and the last drop. If there is no handle but this, nobody else changes the number.
+        // otherwise come between that release and the last drop. If there is no handle but this, nobody else changes the
+        // number.
         if entry.hash == hash
             && std::ptr::addr_eq(Arc::as_ptr(&entry.reclaim), Arc::as_ptr(reclaim))
             && entry.handles.load(Ordering::Acquire) == 1

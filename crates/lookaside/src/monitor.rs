@@ -36,7 +36,8 @@ const SHORTEST: u32 = 16;
 const LONGEST: u32 = 8192;
 /// Trials that the verdict is the median of.
 const TRIALS: usize = 7;
-/// How much cheaper lookups must be with the table for it to be switched on again: 2 %. It is switched off for a quarter of that.
+/// How much cheaper lookups must be with the table for it to be switched on again: 2 %. It is switched off for a quarter of
+/// that.
 const MARGIN: f64 = 0.02;
 
 /// What all threads share.

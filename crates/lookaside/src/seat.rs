@@ -50,8 +50,8 @@ pub struct Seat {
 impl Seat {
     /// Lookups between two calls of [`Seat::turn`].
     pub const TURN: u32 = monitor::BLOCK;
-    /// A hit counts if its number, times this, is at most [`Table::counted`]. The golden ratio of 2^32: its multiples are spread
-    /// evenly, and with no period that a program's own could meet.
+    /// A hit counts if its number, times this, is at most [`Table::counted`]. The golden ratio of 2^32: its multiples are
+    /// spread evenly, and with no period that a program's own could meet.
     pub const STEP: u32 = 0x9e37_79b9;
 
     /// Whether the next [`Seat::TURN`] lookups are to ask the table: the monitor's decision. Tells the counts.

@@ -33,8 +33,8 @@ const ATTEMPTS: usize = 4;
 pub struct Slb {
     buckets: Lines<Bucket>,
     log: Option<LogTable>,
-    /// Slots in use. Emissions count what they fill, invalidations what they clear. In a line of its own: every hit reads what is
-    /// beside it.
+    /// Slots in use. Emissions count what they fill, invalidations what they clear. In a line of its own: every hit reads
+    /// what is beside it.
     filled: CachePadded<AtomicUsize>,
     config: Config,
     /// An emission is logged, or enters, if a random number is below this.

@@ -1,7 +1,7 @@
 //! STLT-SW: the Search Translation Lookaside Table, kept by software alone.
 //!
-//! Zhang and others' hardware table (HPCA 2021, sections III-C, III-E and IV-E) without its hardware: rows of 16 bytes in sets of
-//! one, two, four or eight, found by ordinary loads.
+//! Zhang and others' hardware table (HPCA 2021, sections III-C, III-E and IV-E) without its hardware: rows of 16 bytes in
+//! sets of one, two, four or eight, found by ordinary loads.
 //!
 //! ```text
 //!   row:   63        60 59            48 47                       0   63                     0
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! * A set is chosen by bits of the hash; the 12-bit sub-integer is compared with another part of it, its highest bits.
-//! * A hit raises the row's 4-bit counter with probability 2^-x, x being what it is; so it is full after about 2^15 hits, and stays so
-//!   (section III-E, which lets it overflow, and says 2^17).
+//! * A hit raises the row's 4-bit counter with probability 2^-x, x being what it is; so it is full after about 2^15 hits,
+//!   and stays so (section III-E, which lets it overflow, and says 2^17).
 //! * Every miss is inserted, over the row of the smallest counter. There is no log.
 //! * The second word is the page-table entry, which only the hardware can use; in software it is room that is lost. It stays,
 //!   so that what the table costs in cache lines is what the paper measured.

@@ -33,8 +33,8 @@
 //!   its epoch earlier still, so the entry outlives it.
 //!
 //! No user code runs while an emission holds a word. During a write, the index is changed under it: an index must not use its
-//! own map, nor write to another one behind the same buffer, or a write of the same stripe would wait for itself. Of indexes that
-//! share a buffer each has its part of the stripes only if there are more than four: 16 of them, with 256.
+//! own map, nor write to another one behind the same buffer, or a write of the same stripe would wait for itself. Of indexes
+//! that share a buffer each has its part of the stripes only if there are more than four: 16 of them, with 256.
 //!
 //! # Memory model
 //!

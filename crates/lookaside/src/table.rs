@@ -45,9 +45,9 @@ pub trait Parameters: Clone + Send + Sync + std::fmt::Debug + 'static {
 /// A table from hashes to pointers that forgets.
 ///
 /// # Safety
-/// Maps follow the pointers that a table gives. So `find` and `peek` answer only with pointers that were inserted with a hash of
-/// the same eight highest bits, which tell indexes apart; and when `clear` or `forget` has returned, a pointer inserted
-/// before is no longer given for such a hash.
+/// Maps follow the pointers that a table gives. So `find` and `peek` answer only with pointers that were inserted with a
+/// hash of the same eight highest bits, which tell indexes apart; and when `clear` or `forget` has returned, a pointer
+/// inserted before is no longer given for such a hash.
 #[allow(unsafe_code)]
 pub unsafe trait Table: Send + Sync + Sized + 'static {
     /// Its parameters.

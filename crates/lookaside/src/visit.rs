@@ -2,15 +2,15 @@
 //!
 //! # Emissions
 //!
-//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit are made
-//! together: they wait once. While it is pinned nothing that it found is freed, so it makes them before it ends or pins anew.
-//! And before it writes: its own write would void the tickets of its stripe, and a key that is read and written in turn would
-//! never be emitted.
+//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit are
+//! made together: they wait once. While it is pinned nothing that it found is freed, so it makes them before it ends or pins
+//! anew. And before it writes: its own write would void the tickets of its stripe, and a key that is read and written in
+//! turn would never be emitted.
 //!
 //! # Collection
 //!
-//! An epoch is left, or pinned anew, without looking for what could be freed, and the occasional look that pinning takes does not
-//! keep up with readers who write a lot. So a thread counts what it retires, and looks when that is much.
+//! An epoch is left, or pinned anew, without looking for what could be freed, and the occasional look that pinning takes
+//! does not keep up with readers who write a lot. So a thread counts what it retires, and looks when that is much.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -119,8 +119,8 @@ impl<'b, T: Table> Visit<'b, T> {
         self._collection.collect();
     }
 
-    /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]: the monitor's
-    /// decision. Counts them: those that ask as hits, of which the misses are taken off.
+    /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]: the
+    /// monitor's decision. Counts them: those that ask as hits, of which the misses are taken off.
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
@@ -163,8 +163,8 @@ impl<'b, T: Table> Visit<'b, T> {
     /// their way ([`Visit::prefetch`]).
     ///
     /// `fetch` asks for the lines of an entry that may be an answer. `hit` is shown the number of a lookup and a pointer that
-    /// may be its answer: it says whether it is, and then keeps it. `search` is to ask the index, with tickets taken there, for the lookups
-    /// of these numbers; it is called at most twice: first while entries are on their way.
+    /// may be its answer: it says whether it is, and then keeps it. `search` is to ask the index, with tickets taken there,
+    /// for the lookups of these numbers; it is called at most twice: first while entries are on their way.
     ///
     /// # Panics
     /// If there are more than [`Visit::GROUP`].
@@ -192,8 +192,8 @@ impl<'b, T: Table> Visit<'b, T> {
         self.seat.emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
     }
 
-    /// As [`Visit::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each emission takes
-    /// words by atomic exchanges, and each of those waits for every load before it: together they wait once.
+    /// As [`Visit::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each emission
+    /// takes words by atomic exchanges, and each of those waits for every load before it: together they wait once.
     #[inline]
     pub fn emit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
         let waiting = self.waiting.get();

@@ -4,13 +4,14 @@
 //! caches (seed 003, section 4, Table 2; on a virtual machine every step of the walk is itself translated). So
 //! page size is a choice here, not an accident of the allocator: 4 KiB, transparent 2 MiB, hugetlb 2 MiB or
 //! hugetlb 1 GiB. A machine that cannot give the kind that was asked for gives the next smaller one, and the
-//! [`Region`] says which it was, as the kernel reports it, not as we assumed it.
+//! [`Region`] says which it was, as the kernel reports it or its settings have it, not as we assumed it.
 //!
 //! | module | idea |
 //! |---|---|
 //! | `kind` | the four kinds of page and the order in which they fall back |
 //! | `region` | mapping, guarding, releasing: the only module that talks to the kernel about memory |
 //! | `smaps` | reading back what the kernel really gave |
+//! | `transparent` | whether the kernel's settings grant transparent huge pages |
 //! | `array` | a region seen as a slice of words that zero bytes are valid for |
 //! | `budget` | one limit that an index and its entries share |
 //! | `prefetch` | the one instruction that every batched lookup is made of |
@@ -32,6 +33,7 @@ mod kind;
 mod prefetch;
 mod region;
 mod smaps;
+mod transparent;
 
 pub use array::{Array, Zeroed};
 pub use budget::Budget;

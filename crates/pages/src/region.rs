@@ -21,6 +21,7 @@ use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
 use crate::PageKind;
 use crate::smaps::{self, Census};
+use crate::transparent;
 
 /// Address space on x86-64 and aarch64 ends here for a user; a larger request is a mistake, not a wish.
 const LARGEST: usize = 1 << 46;
@@ -177,12 +178,10 @@ impl Region {
             PageKind::Base => Some(Advice::LinuxNoHugepage),
             PageKind::Huge2M | PageKind::Huge1G => None,
         };
-        if let Some(advice) = advice {
-            // A kernel built without transparent huge pages refuses the advice; what counts is read back below.
-            // SAFETY: the advice concerns our own fresh mapping and changes none of its contents.
-            let _ = unsafe { mm::madvise(at, len, advice) };
-        }
-        region.obtained = region.read_back(kind);
+        // A kernel built without transparent huge pages refuses the advice.
+        // SAFETY: the advice concerns our own fresh mapping and changes none of its contents.
+        let advised = advice.is_some_and(|advice| unsafe { mm::madvise(at, len, advice) }.is_ok());
+        region.obtained = region.read_back(kind, advised);
         Ok(region)
     }
 
@@ -199,8 +198,22 @@ impl Region {
         Layout::from_size_align(len, PageKind::Base.size()).expect("a length within any address space")
     }
 
+    /// The kind that a mapping made as `kind` has; whether the kernel took the advice that goes with it.
+    fn read_back(&self, kind: PageKind, advised: bool) -> PageKind {
+        let granted = match kind {
+            PageKind::Base => return kind,
+            PageKind::Transparent if advised => transparent::are_granted(),
+            PageKind::Transparent | PageKind::Huge2M | PageKind::Huge1G => None,
+        };
+        match granted {
+            Some(true) => kind,
+            Some(false) => PageKind::Base,
+            None => self.reported(kind),
+        }
+    }
+
     /// The kind the kernel reports for a mapping made as `kind`.
-    fn read_back(&self, kind: PageKind) -> PageKind {
+    fn reported(&self, kind: PageKind) -> PageKind {
         let Some(census) = self.census() else {
             // No smaps to ask: believe hugetlb, which is refused at once where there is none, and nothing else.
             return if kind == PageKind::Transparent { PageKind::Base } else { kind };
@@ -234,7 +247,8 @@ impl Region {
         self.asked
     }
 
-    /// The kind of page that was obtained, as the kernel reported it.
+    /// The kind of page that was obtained: as the kernel reported it, or, of transparent pages, by its settings when the
+    /// region was mapped.
     ///
     /// [`PageKind::Transparent`] means that the kernel will assemble huge pages here where it finds them;
     /// [`census`](Region::census) tells how many it found.
@@ -299,5 +313,20 @@ impl fmt::Debug for Region {
             .field("asked", &self.asked)
             .field("obtained", &self.obtained)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no kernel to ask")]
+    fn the_kernels_settings_say_what_it_reports() {
+        // The mapping that was advised to have huge pages, before another is made in its place where it gets none.
+        let kind = PageKind::Transparent;
+        let region = Region::try_map(4 << 20, kind, kind, Promise::Backed).unwrap();
+        assert_eq!(region.obtained, region.reported(kind));
+        assert_eq!(region.read_back(kind, false), region.reported(kind));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Our tables ask the kernel for huge pages. The foreign ones call the allocator, which by default does not; a comparison
 //! of engines would then be one of page sizes, which on a virtual machine is a factor of two. The GNU C library asks for
-//! transparent huge pages too where `glibc.malloc.hugetlb=1` is set when the program starts. Where one heap holds the entries of
-//! all that is compared, as with a table in front of an index and without, it stays as programs have it.
+//! transparent huge pages too where `glibc.malloc.hugetlb=1` is set when the program starts. Where one heap holds the
+//! entries of all that is compared, as with a table in front of an index and without, it stays as programs have it.
 //!
 //! Either setting lets it give every large allocation back to the kernel when it is freed, so that the memory of one engine is
 //! not counted as the next one's.

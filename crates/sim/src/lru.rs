@@ -5,9 +5,9 @@
 //! fill needs no search for one.
 //!
 //! Of each key a byte is kept besides, its tag; those of eight ways are one word, in which all ways with the wanted tag
-//! are found at once (Mycroft's trick, for bytes; the layout is that of Google's Swiss tables, a word for a vector). Only they are
-//! compared. So a key that is absent, which is what a simulation of large tables asks for most, seldom touches a key at
-//! all, and the tags of a third-level cache fit into the first of the host. Before its tags, a set's way used last is
+//! are found at once (Mycroft's trick, for bytes; the layout is that of Google's Swiss tables, a word for a vector). Only
+//! they are compared. So a key that is absent, which is what a simulation of large tables asks for most, seldom touches a
+//! key at all, and the tags of a third-level cache fit into the first of the host. Before its tags, a set's way used last is
 //! asked: most hits of a program are there, and then the order stays as it is, too. Of a program under QEMU without a clock
 //! that makes a third more instructions a second.
 //!

@@ -1,5 +1,5 @@
-//! What loadVA, insertSTLT and the kernel's scan of the table cost, where the cycles can be worked out by hand: the STLT paper's
-//! section III-D and Table III.
+//! What loadVA, insertSTLT and the kernel's scan of the table cost, where the cycles can be worked out by hand: the STLT
+//! paper's section III-D and Table III.
 
 mod by_hand;
 

@@ -19,7 +19,8 @@ use crate::lab::print;
 // How runs are made.
 #[derive(clap::Args)]
 pub(crate) struct Making {
-    /// Run them small, once: shows that they work, and the signs of what the paper says; the numbers mean little and are kept only where --out says
+    /// Run them small, once: shows that they work, and the signs of what the paper says; the numbers mean little and are
+    /// kept only where --out says
     #[arg(long)]
     quick: bool,
     /// Who runs the programs: in-process or qemu

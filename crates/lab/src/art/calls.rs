@@ -1,8 +1,8 @@
 //! Kind `art-calls`: one tree, asked in several ways: one key at a time, in batches of several sizes, with its accesses logged.
 //!
-//! All ways take turns, part by part, with keys of their own, drawn before the clock starts; a ratio is of one run, to one key at a
-//! time by a reader that logs nothing. What is logged is counted after each part, untimed: it must be what the sampling
-//! rate says.
+//! All ways take turns, part by part, with keys of their own, drawn before the clock starts; a ratio is of one run, to one
+//! key at a time by a reader that logs nothing. What is logged is counted after each part, untimed: it must be what the
+//! sampling rate says.
 
 use std::time::Duration;
 

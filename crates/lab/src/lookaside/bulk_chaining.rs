@@ -1,7 +1,7 @@
 //! MICA's hash table: bulk chaining, seven words a line.
 //!
-//! Lim, Han, Andersen and Kaminsky, "MICA", NSDI 2014, section 4.3; as the SLB paper measures it (sections 4.3.2 and 4.3.3): "each
-//! bucket is a linked list, in which each node contains seven pointers that fills an entire cache line".
+//! Lim, Han, Andersen and Kaminsky, "MICA", NSDI 2014, section 4.3; as the SLB paper measures it (sections 4.3.2 and 4.3.3):
+//! "each bucket is a linked list, in which each node contains seven pointers that fills an entire cache line".
 //!
 //! ```text
 //!   bucket:  7 x | tag 16 | address 48 |   | next 32 | version 32 |
@@ -123,7 +123,8 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
             if before & 1 == 0 {
                 let found = self.search(hash, key);
                 if SHARED {
-                    // pairs with the release fence in `make_odd`: whoever has read a word of a later writer sees its odd version.
+                    // pairs with the release fence in `make_odd`: whoever has read a word of a later writer sees its odd
+                    // version.
                     fence(Ordering::Acquire);
                 }
                 if !SHARED || bucket.link.load(Ordering::Relaxed) as u32 == before as u32 {

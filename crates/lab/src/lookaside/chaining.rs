@@ -257,7 +257,8 @@ impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
     }
 }
 
-// SAFETY: a node is freed, and its record with it, after all have left who were pinned when it was unlinked; and with the table.
+// SAFETY: a node is freed, and its record with it, after all have left who were pinned when it was unlinked; and with the
+// table.
 unsafe impl<const N: usize> Records<N> for Chaining<N, Record<N>> {
     #[inline(always)]
     fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N>> {

@@ -4,8 +4,8 @@
 //! of the records are asked for, and how large the table is), the tables are emptied and warmed with the same draws, and all
 //! take turns, run by run: each is asked for records drawn anew, and never for those that warmed it. A ratio is of one
 //! turn. Where not everything fits the memory at once (`together = false`), one form after the other is made and measured.
-//! Where indexes are to be compared with each other (`side_by_side = true`), all of them take turns: a machine that others share
-//! changes its speed from minute to minute.
+//! Where indexes are to be compared with each other (`side_by_side = true`), all of them take turns: a machine that others
+//! share changes its speed from minute to minute.
 //!
 //! Alone is the index as its users have it: its natural map with its usual hash, called directly, one key at a time. What a
 //! ratio says is what putting a table in front is worth, batches included.
@@ -454,7 +454,8 @@ impl<'e> Experiment<'e> {
     }
 
     /// Does `work` for each partition, at the same time if there are several: on a thread that is pinned to a core, as those
-    /// that are measured are. What is not partitioned is filled and warmed where it was made.
+    /// that are measured are. Its records then lie where the allocator serves such threads. What is not partitioned is filled
+    /// and warmed where it was made.
     fn in_each_partition(&self, work: impl Fn(usize) + Sync) -> Result<(), ExperimentError> {
         match self.partitions() {
             1 => work(0),

@@ -1,16 +1,18 @@
-//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table of either kind, each must be a map.
+//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table of either kind, or a [`lookaside::OwnedMap`], each
+//! must be a map.
 //!
 //! The table has two lines for a hundred keys, so entries come and go all the time, and the index answers as often as the
 //! table does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
-use lookaside::index::{Find, Scan, SharedDiscard, SharedStore};
-use lookaside::{Config, Map, Parameters, Random, StltConfig, Table};
+use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
+use lookaside::{Config, Map, OwnedMap, Parameters, Random, Reader, StltConfig, Table};
 
-use super::contestant::Make;
-use super::record::{Key, Value};
+use super::contestant::{BATCH, Call, Contestant, Entrant, Front, Made, Make, Request};
+use super::record::{Key, Tally, Value};
 
 /// Keys that are written.
 const KEYS: u32 = 100;
@@ -43,47 +45,231 @@ where
         + SharedStore<Key<24>, Value>
         + SharedDiscard<Key<24>, Key<24>, Value>,
 {
-    let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
-    let map = Map::new(index, config).expect("two lines are a table");
+    let map = Map::new(made::<I>(), config).expect("two lines are a table");
     map.buffer().monitor(false);
+    walk(&mut Shared { map: &map, reader: map.pin() });
+    let counts = map.buffer().counts();
+    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
+}
+
+/// As [`check`], behind a map of one owner.
+///
+/// # Panics
+/// Where the two differ.
+pub fn check_owned<I>()
+where
+    I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
+{
+    check_owned_behind::<I, _>(&Config::with_size(128), 1000);
+    check_owned_behind::<I, _>(&Config::paper(128), 10);
+    check_owned_behind::<I, _>(&StltConfig::with_size(128), 1000);
+}
+
+fn check_owned_behind<I, P: Parameters>(config: &P, evictions: u64)
+where
+    P::Table: Table<Config = P>,
+    I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
+{
+    let mut map = OwnedMap::new(made::<I>(), config).expect("two lines are a table");
+    map.monitor(false);
+    walk(&mut map);
+    let counts = map.counts();
+    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
+}
+
+fn made<I: Make>() -> I {
+    I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"))
+}
+
+/// What a map of either kind does, with values that are compared and forgotten.
+trait Mapped {
+    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value>;
+    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value>;
+    fn remove(&mut self, key: &Key<24>) -> Option<Value>;
+    fn get(&mut self, key: &Key<24>) -> Option<Value>;
+    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>>;
+    fn len(&self) -> usize;
+    /// Lets go of what was removed.
+    fn refresh(&mut self);
+}
+
+/// A map that threads share, and this thread's visit to it.
+struct Shared<'m, I, S, T: Table> {
+    map: &'m Map<Key<24>, Value, I, S, T>,
+    reader: Reader<'m, Key<24>, Value, I, S, T>,
+}
+
+impl<I, S, T> Mapped for Shared<'_, I, S, T>
+where
+    T: Table,
+    S: BuildHasher,
+    I: Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> + SharedDiscard<Key<24>, Key<24>, Value>,
+{
+    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
+        self.reader.insert(key, value).as_deref().cloned()
+    }
+
+    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value> {
+        self.reader.replace(key, value).ok().as_deref().cloned()
+    }
+
+    fn remove(&mut self, key: &Key<24>) -> Option<Value> {
+        self.reader.remove(key).as_deref().cloned()
+    }
+
+    fn get(&mut self, key: &Key<24>) -> Option<Value> {
+        self.reader.get(key).cloned()
+    }
+
+    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>> {
+        let mut values = vec![None; keys.len()];
+        self.reader.get_many(keys, &mut values);
+        values.into_iter().map(Option::<&Value>::cloned).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    fn refresh(&mut self) {
+        self.reader.refresh();
+    }
+}
+
+impl<I, S, T> Mapped for OwnedMap<Key<24>, Value, I, S, T>
+where
+    T: Table,
+    S: BuildHasher,
+    I: Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
+{
+    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
+        OwnedMap::insert(self, key, value).as_deref().cloned()
+    }
+
+    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value> {
+        OwnedMap::replace(self, key, value).ok().as_deref().cloned()
+    }
+
+    fn remove(&mut self, key: &Key<24>) -> Option<Value> {
+        OwnedMap::remove(self, key).as_deref().cloned()
+    }
+
+    fn get(&mut self, key: &Key<24>) -> Option<Value> {
+        OwnedMap::get(self, key).cloned()
+    }
+
+    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>> {
+        let mut values = vec![None; keys.len()];
+        OwnedMap::get_many(self, keys, &mut values);
+        values.into_iter().map(Option::<&Value>::cloned).collect()
+    }
+
+    fn len(&self) -> usize {
+        OwnedMap::len(self)
+    }
+
+    // Its dead are freed by whoever changes it next.
+    fn refresh(&mut self) {}
+}
+
+/// Takes random steps with a map and with a plain one.
+fn walk(map: &mut dyn Mapped) {
     let mut model = BTreeMap::new();
     let random = Random::new(3);
     let key = || Key::of(u64::from(random.below(KEYS)));
-    let mut reader = map.pin();
     for step in 0..STEPS {
         let (key_now, value) = (key(), Value::of(u64::from(step)));
         match random.below(10) {
             0 => {
-                let old = reader.insert(key_now, value.clone()).map(|old| old.clone());
+                let old = map.insert(key_now, value.clone());
                 assert_eq!(old, model.insert(key_now, value), "insert, step {step}");
             }
             1 => {
-                let replaced = reader.replace(key_now, value.clone()).ok().map(|old| old.clone());
+                let replaced = map.replace(key_now, value.clone());
                 assert_eq!(replaced, model.get(&key_now).cloned(), "replace, step {step}");
                 model.entry(key_now).and_modify(|old| *old = value);
             }
-            2 => {
-                let old = reader.remove(&key_now).map(|old| old.clone());
-                assert_eq!(old, model.remove(&key_now), "remove, step {step}");
-            }
+            2 => assert_eq!(map.remove(&key_now), model.remove(&key_now), "remove, step {step}"),
             3 | 4 => {
                 let keys: Vec<_> = (0..random.below(40)).map(|_| key()).collect();
+                let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
                 let asked: Vec<_> = keys.iter().collect();
-                let mut values = vec![None; keys.len()];
-                reader.get_many(&asked, &mut values);
-                let expected: Vec<_> = keys.iter().map(|key| model.get(key)).collect();
-                assert_eq!(values, expected, "get_many, step {step}");
+                assert_eq!(map.get_many(&asked), expected, "get_many, step {step}");
             }
-            _ => assert_eq!(reader.get(&key_now), model.get(&key_now), "get, step {step}"),
+            _ => assert_eq!(map.get(&key_now), model.get(&key_now).cloned(), "get, step {step}"),
         }
         if step % 64 == 0 {
             assert_eq!(map.len(), model.len(), "step {step}");
-            reader.refresh();
+            map.refresh();
         }
     }
-    drop(reader);
-    let counts = map.buffer().counts();
-    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
+}
+
+/// Checks each form of an entrant against a plain map: alone, and behind the tables that it can be put behind, watched by the
+/// monitor or not. An owner's STLT is left out, which not every entrant has.
+///
+/// # Panics
+/// Where they differ, or a table that nobody switches off answers next to nothing.
+pub fn check_entrant<const N: usize>(entrant: &Entrant<N>) {
+    let check = |form: &str, made: Made<N>| {
+        let name = format!("{}, {form}", entrant.name);
+        let contestant = made.unwrap_or_else(|reason| panic!("{name}: {reason}"));
+        check_requests(&name, &*contestant);
+        contestant.counts().map_or(0, |counts| counts.hits)
+    };
+    check("alone", (entrant.alone)(KEYS as usize));
+    let (slb, stlt) = (Front::Slb(Config::with_size(128)), Front::Stlt(StltConfig::with_size(128)));
+    for (form, make, front) in [
+        ("SLB", entrant.shared, &slb),
+        ("SLB, owner-only", entrant.sole, &slb),
+        ("SLB, by calls", entrant.called, &slb),
+        ("STLT-SW", entrant.shared, &stlt),
+    ] {
+        let Some(make) = make else { continue };
+        let hits = check(form, make(KEYS as usize, front, false));
+        assert!(hits > u64::from(STEPS) / 40, "{}, {form}: {hits} hits", entrant.name);
+        check(&format!("{form}, with the monitor"), make(KEYS as usize, front, true));
+    }
+}
+
+/// Writes and lookups mixed, and lookups alone, a few at a time: each by itself, or in batches. No key stands twice among those
+/// that are mixed in batches, because there a lookup may be carried out after a write that follows it. What is found is
+/// compared by number and sum.
+fn check_requests<const N: usize>(name: &str, contestant: &dyn Contestant<N>) {
+    let mut model = BTreeMap::new();
+    let random = Random::new(7);
+    let key = || u64::from(random.below(KEYS));
+    let mut found = 0;
+    for round in 0..STEPS / 20 {
+        let call = if random.below(2) == 0 { Call::Single } else { Call::Batch };
+        let most = 2 * BATCH as u32;
+        let (mut seen, mut requests, mut expected) = (BTreeSet::new(), Vec::new(), Tally::default());
+        for step in 0..random.below(most) {
+            let (number, record, set) = (key(), u64::from(round * most + step), random.below(3) == 0);
+            if !seen.insert(number) && call == Call::Batch {
+                continue;
+            }
+            if set {
+                model.insert(number, record);
+            } else {
+                expected.count(model.get(&number).map(|&record| Value::expected(record)));
+            }
+            requests.push(Request { key: Key::of(number), record, set });
+        }
+        let answer = contestant.perform(0, call, &[], &requests).tally;
+        assert_eq!(answer, expected, "{name}, round {round}, {call:?}, writes and lookups");
+        found += expected.found;
+        let asked: Vec<_> = (0..random.below(most)).map(|_| key()).collect();
+        let mut expected = Tally::default();
+        asked
+            .iter()
+            .for_each(|number| expected.count(model.get(number).map(|&record| Value::expected(record))));
+        let keys: Vec<_> = asked.into_iter().map(Key::of).collect();
+        let answer = contestant.get(0, call, &[], &keys).tally;
+        assert_eq!(answer, expected, "{name}, round {round}, {call:?}, lookups");
+        found += expected.found;
+    }
+    assert!(found > u64::from(STEPS) / 10, "{name}: next to nothing was found");
 }
 
 /// Checks the ranges of an ordered index behind a map, and that they end where they are told to.
@@ -98,8 +284,7 @@ where
         + SharedDiscard<Key<24>, Key<24>, Value>
         + Scan<Key<24>, Key<24>, Value>,
 {
-    let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
-    let map = Map::new(index, &Config::with_size(128)).expect("two lines are a table");
+    let map = Map::new(made::<I>(), &Config::with_size(128)).expect("two lines are a table");
     let mut model = BTreeMap::new();
     let random = Random::new(5);
     let key = || Key::of(u64::from(random.below(KEYS)));

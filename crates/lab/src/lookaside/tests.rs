@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lookaside::{Handle, OwnedMap};
+use lookaside::Handle;
 
 use super::beside::{Beside, Record};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
@@ -131,24 +131,15 @@ fn records_with_a_buffer_beside_them_are_never_stale() {
 }
 
 #[test]
-fn the_partitioned_table_behind_its_owner_is_a_map() {
-    let index = BulkChaining::<24, Handled, false, FOUR_LINES>::make(300).unwrap();
-    let mut map = OwnedMap::new(index, &lookaside::Config::with_size(256)).unwrap();
-    for round in 0..3 {
-        for record in 0..300 {
-            let old = map.insert(Key::of(record), Value::of(record + round));
-            assert_eq!(old.map(|old| old.clone()), (round > 0).then(|| Value::of(record + round - 1)));
-        }
-        for record in 0..400 {
-            let expected = (record < 300).then(|| Value::of(record + round));
-            assert_eq!(map.get(&Key::of(record)).cloned(), expected);
-        }
-    }
-    for record in (0..300).step_by(2) {
-        assert!(map.remove(&Key::of(record)).is_some());
-        assert_eq!(map.get(&Key::of(record)), None);
-    }
-    assert_eq!(map.len(), 150);
+fn the_partitioned_tables_behind_their_owner_are_maps() {
+    model::check_owned::<BulkChaining<24, Handled, false, FOUR_LINES>>();
+    model::check_owned::<BulkChaining<24, Handled, false, TWO_LINES>>();
+    model::check_owned::<BulkChaining<24, Handled, false, ONE_LINE>>();
+}
+
+#[test]
+fn our_contestants_answer_requests() {
+    own_entrants::<24>().iter().for_each(model::check_entrant);
 }
 
 #[test]

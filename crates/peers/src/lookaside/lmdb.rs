@@ -61,8 +61,8 @@ impl File {
         let size = (records * (bytes + 32) * 3 + (64 << 20)).next_multiple_of(1 << 20);
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(size).max_readers(1024);
-        // SAFETY: nobody else has this file, which was made just now, in a folder that nobody knows of; what is lost in a crash is
-        // lost with the folder.
+        // SAFETY: nobody else has this file, which was made just now, in a folder that nobody knows of; what is lost in a
+        // crash is lost with the folder.
         let env = unsafe {
             options.flags(EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP | EnvFlags::NO_READ_AHEAD);
             options.open(folder.path())?

@@ -125,6 +125,14 @@ mod tests {
         model::check::<lmdb::Lmdb<24>>();
     }
 
+    /// The C++ containers among them. Those of the laboratory are tested in the laboratory.
+    #[test]
+    fn every_contestant_answers_requests() {
+        let ours: Vec<_> = own_entrants::<24>().iter().map(|entrant| entrant.name).collect();
+        let foreign = entrants::<24>().into_iter().filter(|entrant| !ours.contains(&entrant.name));
+        foreign.for_each(|entrant| model::check_entrant(&entrant));
+    }
+
     #[test]
     fn ordered_indexes_behind_a_map_have_ranges() {
         model::check_ranges::<ordered::Tree<24>>();

@@ -8,9 +8,9 @@
 //! | `art-reorganised` | the same, its hottest paths moved together after the load |
 //! | `cache` | the cache, with room for everything: its values are in it, and read there |
 //!
-//! Variants are `alone`, `stlt` and `stlt-va`; of the cache, whose items may move, `alone` and `slb`, the lookaside buffer before
-//! its own index. Requests and phases are those of `crates/sim-qemu/guests/driver.hpp`; so are
-//! keys, of 24 bytes, and values, of 64. It ends with 0 if every GET found its record.
+//! Variants are `alone`, `stlt` and `stlt-va`; of the cache, whose items may move, `alone` and `slb`, the lookaside buffer
+//! before its own index. Requests and phases are those of `crates/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and
+//! values, of 64. It ends with 0 if every GET found its record.
 
 use std::process::ExitCode;
 

@@ -245,8 +245,8 @@ impl Program {
 
     /// Brings the table in front to the state after so many requests, and the requests to the next one, without
     /// executing anything: nothing else of the machine changes but its page table. The hits and misses are those of
-    /// the requests; [`Machine::replay_load_va`] says what is skipped. Batches are replayed key by key: of a key that comes twice
-    /// in one and is not in the table, the second lookup finds it.
+    /// the requests; [`Machine::replay_load_va`] says what is skipped. Batches are replayed key by key: of a key that comes
+    /// twice in one and is not in the table, the second lookup finds it.
     ///
     /// Requests are drawn some way ahead, so that the lines of the table that they need are on their way together.
     pub fn replay(&mut self, machine: &mut Machine, requests: u64) {

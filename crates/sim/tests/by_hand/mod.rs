@@ -20,7 +20,7 @@ pub(crate) fn paper() -> Profile {
     profile
 }
 
-/// At the one address of code.
+/// An instruction at [`CODE`], where all are that a test does not place itself.
 pub(crate) fn instruction(sources: &[u8], destinations: &[u8], latency: u8) -> Instruction {
     Instruction {
         address: CODE,
