@@ -483,7 +483,7 @@ proptest! {
 
 /// Fewer under the sanitizers, which set this.
 fn cases() -> u32 {
-    if std::env::var_os("LOOKASIDE_STRESS_CHANGES").is_some() { 8 } else { 48 }
+    if std::env::var_os("LOOKASIDE_STRESS_CHANGES").is_some() { 32 } else { 192 }
 }
 
 #[test]

