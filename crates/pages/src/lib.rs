@@ -9,7 +9,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `kind` | the four kinds of page and the order in which they fall back |
-//! | `region` | mapping, guarding, releasing: the only module that talks to the kernel about memory |
+//! | `region` | mapping, guarding, releasing: the only module that asks the kernel for memory |
 //! | `smaps` | reading back what the kernel really gave |
 //! | `transparent` | whether the kernel's settings grant transparent huge pages |
 //! | `array` | a region seen as a slice of words that zero bytes are valid for |

@@ -1,5 +1,5 @@
-//! Every program with every table in front, at the size that is given: `cargo run --release -p lookaside-sim-lab --example
-//! signs -- 100000`.
+//! Every program with every table in front, at the size that is given:
+//! `cargo run --release -p lookaside-sim-lab --example signs -- 100000`.
 #![allow(clippy::print_stdout)]
 
 use sim::{Profile, Window};
