@@ -22,7 +22,9 @@
 //!
 //! Locks are taken one at a time: a class's, or the index's buckets', or the pool's. The hash of a victim's key is
 //! computed while its class is locked, which keeps the item where it is; the index is asked to remove exactly that
-//! location afterwards, and if the item has gone meanwhile, it is not there.
+//! location afterwards. If the item has gone meanwhile, the location is not there, or it is another item's by now: so
+//! whoever finds an item on a page, and not in the index, has it looked at again while its buckets are locked
+//! ([`Engine::remove_if_still`]).
 
 #![allow(unsafe_code)]
 
@@ -438,21 +440,54 @@ impl<P: Policy> Engine<P> {
         let mut state = class.lock();
         let victim = class.victim(&mut state, self.memory(), judge)?;
         let (at, hash, dead) = (victim.location(), self.hash(victim.key()), judge.is_dead(victim));
+        // While the class is locked: once the item is retired, others may empty its page, and it may be nobody's.
+        let home = self.class_of(at);
         drop(state);
         let why = if dead { Departure::Reclaimed } else { Departure::Evicted };
-        self.remove(hash, at, why, counters).then(|| self.class_of(at))
+        self.remove_if_still(hash, at, why, counters).then_some(home)
     }
 
-    /// Takes exactly this item out of the index and retires it; false if it is not there.
+    /// Takes exactly this item out of the index and retires it; false if it is not there. The caller found it in the index
+    /// and has been pinned since: no other item can have come to its location.
     pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
+        self.remove_where(hash, |found| found == at, why, counters)
+    }
+
+    /// As [`remove`](Engine::remove), for a caller who found the item on its page: false also if another one has come to
+    /// its location since, unless that has the same hash and is as dead as the first was.
+    pub(crate) fn remove_if_still(
+        &self,
+        hash: u64,
+        at: Location,
+        why: Departure,
+        counters: &Counters,
+    ) -> bool {
+        let is_still = |found| {
+            if found != at {
+                return false;
+            }
+            // SAFETY: in the index, which cannot lose it while the buckets are locked: it is not reused before that.
+            let item = unsafe { Item::at(&self.arena, at) };
+            self.hash(item.key()) == hash && (why != Departure::Reclaimed || self.judge().is_dead(item))
+        };
+        self.remove_where(hash, is_still, why, counters)
+    }
+
+    fn remove_where(
+        &self,
+        hash: u64,
+        is_it: impl FnMut(Location) -> bool,
+        why: Departure,
+        counters: &Counters,
+    ) -> bool {
         let change = self.change(hash);
-        let removed = self.table.remove_exact(hash, at);
+        let removed = self.table.remove(hash, is_it);
         drop(change);
-        if removed {
+        if let Some(at) = removed {
             // SAFETY: removed by us, just now.
             unsafe { self.retire(at, why, counters) };
         }
-        removed
+        removed.is_some()
     }
 
     /// Puts `new` into the place of `old` in the index; false if `old` is not there. It is the caller's to retire then.
@@ -552,7 +587,7 @@ impl<P: Policy> Engine<P> {
         };
         drop(state);
         for (hash, at) in victims {
-            self.remove(hash, at, Departure::Evicted, counters);
+            self.remove_if_still(hash, at, Departure::Evicted, counters);
         }
         self.give_page(class, returned);
         self.recycle_fully(class);

@@ -11,8 +11,6 @@
 //! Work comes in steps of bounded length, so a caller may do one between other things; a server gives it a thread that
 //! sleeps most of the time.
 
-#![allow(unsafe_code)]
-
 use std::sync::Arc;
 
 use atomics::Counting;
@@ -22,7 +20,6 @@ use crate::cache::Cache;
 use crate::config::Eviction;
 use crate::counters::Counters;
 use crate::engine::{Departure, Engine};
-use crate::epoch::Participant;
 use crate::flush::Sweep;
 use crate::item::Expiry;
 use crate::policy::Policy;
@@ -52,7 +49,6 @@ pub enum Todo {
 pub struct Housekeeper<P: Policy = crate::Clock> {
     engine: Arc<Engine<P>>,
     counters: Counting<Counters>,
-    participant: Participant,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
     steps: u32,
@@ -67,7 +63,6 @@ impl<P: Policy> Cache<P> {
         let engine = self.engine().clone();
         Housekeeper {
             counters: engine.registry.join(),
-            participant: Participant::join(&engine.epochs),
             evicted_before: vec![0; engine.classes().count()],
             next_page: 0,
             sweep: None,
@@ -125,7 +120,7 @@ impl<P: Policy> Housekeeper<P> {
         let Some((sweep, from)) = self.sweep else { return true };
         let to = (from + PAGES_A_STEP).min(self.engine.pool.touched());
         for page in from..to {
-            self.clear_page(page);
+            self.engine.clear_page(page, &self.counters);
         }
         if to < self.engine.pool.touched() {
             self.sweep = Some((sweep, to));
@@ -146,7 +141,7 @@ impl<P: Policy> Housekeeper<P> {
             }
             self.next_page = if self.next_page + 1 < touched { self.next_page + 1 } else { 0 };
             if self.engine.page(self.next_page).earliest_expiry() <= now {
-                self.clear_page(self.next_page);
+                self.engine.clear_page(self.next_page, &self.counters);
                 cleared += 1;
             }
         }
@@ -191,17 +186,8 @@ impl<P: Policy> Housekeeper<P> {
     }
 }
 
-impl<P: Policy> Housekeeper<P> {
-    fn clear_page(&self, page: PageNumber) {
-        self.participant.pin();
-        self.engine.clear_page(page, &self.counters);
-        self.participant.offline();
-    }
-}
-
 impl<P: Policy> Engine<P> {
-    /// Removes the dead items of a page, and notes when the next one expires. The caller is pinned, so that no location it
-    /// finds here is another item's when it comes to removing it.
+    /// Removes the dead items of a page, and notes when the next one expires.
     pub(crate) fn clear_page(&self, number: PageNumber, counters: &Counters) {
         let page = self.page(number);
         let Some(class) = page.owner().map(|id| self.class(id)) else { return };
@@ -223,14 +209,17 @@ impl<P: Policy> Engine<P> {
         }
         drop(state);
         for (hash, at) in dead {
-            self.remove(hash, at, Departure::Reclaimed, counters);
+            self.remove_if_still(hash, at, Departure::Reclaimed, counters);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cache, Config, Entry, Verb};
+    use cuckoo::Location;
+
+    use crate::engine::Departure;
+    use crate::{Cache, Config, Entry, Session, Verb};
 
     /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after it.
     #[test]
@@ -245,5 +234,36 @@ mod tests {
         let after = pinned.peek(b"after").expect("it is there");
         assert!(!judge.is_dead(after.item));
         assert!(pinned.peek(b"before").is_none());
+    }
+
+    /// Deletes what lies at a location and stores under `key` what comes there next.
+    fn reuse(session: &mut Session, cache: &Cache, old: &[u8], at: Location, key: &[u8]) {
+        assert!(session.delete(old));
+        let engine = cache.engine();
+        engine.recycle_fully(engine.class_of(at));
+        session.store(Verb::Set, Entry::new(key), b"later").expect("room");
+        assert_eq!(session.pin().peek(key).expect("it is there").item.location(), at);
+    }
+
+    /// Who finds an item on its page, dead or the victim, is held up, and then finds another one in its place.
+    #[test]
+    fn an_item_is_not_removed_for_one_that_was_there_before() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let (engine, mut session) = (cache.engine(), cache.session());
+        session.store(Verb::Set, Entry::new(b"aa"), b"first").expect("room");
+        let (hash, at) =
+            (engine.hash(b"aa"), session.pin().peek(b"aa").expect("it is there").item.location());
+
+        reuse(&mut session, &cache, b"aa", at, b"aa");
+        assert!(!engine.remove_if_still(hash, at, Departure::Reclaimed, &session.counters));
+        assert!(session.pin().peek(b"aa").is_some());
+
+        // Another key in the same bucket, with the same tag: as if it had the hash of the first.
+        reuse(&mut session, &cache, b"aa", at, b"bb");
+        let entries = engine.entries(engine.flushes.generation());
+        assert!(engine.table.remove_exact(engine.hash(b"bb"), at));
+        engine.table.upsert(&entries, b"bb", hash, at).expect("room");
+        assert!(!engine.remove_if_still(hash, at, Departure::Evicted, &session.counters));
+        assert_eq!(engine.table.get(hash, |found| found == at), Some(at));
     }
 }
