@@ -7,6 +7,9 @@
 // first `load` are performed without simulation, only to fill the table; the next `functional` to warm the caches; then,
 // for each window, `detailed` to fill the pipeline and `window` that are measured. Whoever wrote the file knows the
 // distribution; a guest only looks up.
+//
+// The keys of GROUP requests are made ahead of them, as a server finds a buffer full of requests. Made one at a time, a key
+// takes more of the core's window than its lookup by way of a table, and keeps the next lookup out of it.
 #ifndef DRIVER_HPP
 #define DRIVER_HPP
 
@@ -14,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -103,7 +107,10 @@ struct Requests {
     }
 };
 
-/// Performs the requests on an engine: `bool get(number)` says whether the record was there, `set()` inserts the next one,
+/// Requests whose keys are made at once: they stay in the first-level cache.
+constexpr std::uint64_t GROUP = 64;
+
+/// Performs the requests on an engine: `bool get(key)` says whether the record was there, `set()` inserts the next one,
 /// `tally` is its fast path's. 0 if every GET found its record.
 template <class Engine>
 class Driver {
@@ -134,13 +141,20 @@ public:
 
 private:
     [[gnu::noinline]] void perform(std::uint64_t count) {
-        for (std::uint64_t end = next + count; next < end; next++) {
-            std::uint32_t request = requests.words[next];
-            if (__builtin_expect(request >> 31, 0)) {
-                engine.set();
-            } else if (!engine.get(request)) {
-                lost++;
+        constexpr std::uint32_t SET = std::uint32_t{1} << 31;
+        Key keys[GROUP];
+        for (std::uint64_t end = next + count; next < end;) {
+            std::uint64_t group = std::min(GROUP, end - next);
+            const std::uint32_t *words = requests.words + next;
+            for (std::uint64_t i = 0; i < group; i++) keys[i] = Key::of(words[i] & ~SET);
+            for (std::uint64_t i = 0; i < group; i++) {
+                if (__builtin_expect((words[i] & SET) != 0, 0)) {
+                    engine.set();
+                } else if (!engine.get(keys[i])) {
+                    lost++;
+                }
             }
+            next += group;
         }
     }
 

@@ -14,8 +14,7 @@ public:
 
     void set() { index.insert(Record::make(records++, value)); }
 
-    bool get(std::uint32_t number) {
-        const Key key = Key::of(number);
+    bool get(const Key &key) {
         Record *record = path.lookup(key, hash, tally, [&] { return index.find(key); });
         if (!record) return false;
         answer(record->value(), value);

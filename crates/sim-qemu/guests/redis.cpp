@@ -128,8 +128,7 @@ struct Engine {
         add(database, make(reinterpret_cast<const char *>(&key), sizeof key), make(content.data(), value));
     }
 
-    bool get(std::uint32_t number) {
-        Key key = Key::of(number);
+    bool get(const Key &key) {
         std::memcpy(wanted->pointer, &key, sizeof key);
         Object *found = look(database, wanted, 0);
         if (!found) return false;
