@@ -117,7 +117,7 @@ impl<P: Policy> Cache<P> {
     /// Every slab class that has pages or had, with its number.
     #[must_use]
     pub fn classes(&self) -> Vec<(usize, ClassReport)> {
-        let reports = self.engine.classes().map(|class| class.report());
+        let reports = self.engine.classes().map(|class| class.report(self.engine.memory()));
         reports
             .enumerate()
             .filter(|(_, report)| report.pages > 0 || report.evicted + report.reclaimed > 0)

@@ -322,8 +322,7 @@ impl<P: Policy> Engine<P> {
         let class = self.home_of(id);
         for _ in 0..ROUNDS {
             let mut state = class.lock();
-            if let Some(at) = class.pop(&mut state, self.memory()) {
-                class.entered(&mut state, self.memory(), at);
+            if let Some(at) = self.take_chunk(class, &mut state) {
                 let short = state.available() < self.reserve_of(class, &state);
                 drop(state);
                 if short && self.pool.is_exhausted() && self.config.eviction == Eviction::ByPolicy {
@@ -331,8 +330,11 @@ impl<P: Policy> Engine<P> {
                 }
                 return Ok(at);
             }
-            if self.recycle(class, state) || self.adopt(class, Need::Ordinary) {
+            if self.recycle(class, state) {
                 continue;
+            }
+            if let Some(at) = self.take_from_new_page(class, Need::Ordinary) {
+                return Ok(at);
             }
             if self.config.eviction == Eviction::Never {
                 break;
@@ -343,26 +345,49 @@ impl<P: Policy> Engine<P> {
                 self.recycle(home, state);
             }
         }
-        let mut found = self.adopt(class, Need::Urgent);
-        let readers_left = found || self.wait_for_readers();
-        if !found && readers_left {
-            found = self.recycle(class, class.lock());
-        }
-        if self.config.eviction == Eviction::ByPolicy && readers_left {
-            for _ in 0..MOST_PAGES_EMPTIED {
-                if found {
-                    break;
-                }
-                self.empty_a_page(counters);
-                found = self.adopt(class, Need::Urgent);
+        self.allocate_urgently(class, counters).ok_or_else(|| {
+            class.lock().tallies.out_of_memory += 1;
+            StoreError::OutOfMemory
+        })
+    }
+
+    /// Steps 5 to 7.
+    #[cold]
+    fn allocate_urgently(&self, class: &Class<P>, counters: &Counters) -> Option<Location> {
+        for emptied in 0..=MOST_PAGES_EMPTIED {
+            if let Some(at) = self.take_from_new_page(class, Need::Urgent) {
+                return Some(at);
             }
+            if !self.wait_for_readers() {
+                return None;
+            }
+            // Now all is safe that is in limbo: of this class, and on pages that others have given up.
+            self.classes().for_each(|class| self.recycle_fully(class));
+            let at = self.take_chunk(class, &mut class.lock());
+            if let Some(at) = at.or_else(|| self.take_from_new_page(class, Need::Urgent)) {
+                return Some(at);
+            }
+            if emptied == MOST_PAGES_EMPTIED || self.config.eviction == Eviction::Never {
+                break;
+            }
+            self.empty_a_page(counters);
         }
+        None
+    }
+
+    /// A free chunk of a class.
+    fn take_chunk(&self, class: &Class<P>, state: &mut ClassState<P>) -> Option<Location> {
+        let at = class.pop(state, self.memory())?;
+        class.entered(state, self.memory(), at);
+        Some(at)
+    }
+
+    /// A chunk of a page that was nobody's: the first, before anybody else sees that there are some.
+    fn take_from_new_page(&self, class: &Class<P>, need: Need) -> Option<Location> {
+        let page = self.pool.take(&self.arena, class.per_page(), need)?;
         let mut state = class.lock();
-        let at = if found { class.pop(&mut state, self.memory()) } else { None };
-        if at.is_none() {
-            state.tallies.out_of_memory += 1;
-        }
-        at.ok_or(StoreError::OutOfMemory)
+        class.adopt(&mut state, self.memory(), page);
+        self.take_chunk(class, &mut state)
     }
 
     /// Waits until those have left who were pinned when it was called, and says whether they have.
@@ -387,16 +412,6 @@ impl<P: Policy> Engine<P> {
 
     fn reserve_of(&self, class: &Class<P>, state: &ClassState<P>) -> usize {
         (state.pages() * class.per_page() / 32).clamp(1, LARGEST_RESERVE)
-    }
-
-    fn adopt(&self, class: &Class<P>, need: Need) -> bool {
-        match self.pool.take(&self.arena, class.per_page(), need) {
-            Some(page) => {
-                class.adopt(&mut class.lock(), self.memory(), page);
-                true
-            }
-            None => false,
-        }
     }
 
     /// Frees what is safe in the limbo of a class, and says whether the class has free chunks now.
@@ -490,10 +505,17 @@ impl<P: Policy> Engine<P> {
         removed.is_some()
     }
 
-    /// Puts `new` into the place of `old` in the index; false if `old` is not there. It is the caller's to retire then.
-    pub(crate) fn replace(&self, hash: u64, old: Location, new: Location) -> bool {
+    /// Puts `new` into the place of `old` in the index; false if `old` is not there, or `still` says no, which is asked while
+    /// its buckets are locked. It is the caller's to retire then.
+    pub(crate) fn replace_if(
+        &self,
+        hash: u64,
+        old: Location,
+        new: Location,
+        still: impl FnOnce() -> bool,
+    ) -> bool {
         let change = self.change(hash);
-        let replaced = self.table.replace(hash, old, new);
+        let replaced = self.table.replace_if(hash, old, new, still);
         if let Some(change) = change.filter(|_| replaced) {
             change.put(new);
         }
@@ -575,22 +597,35 @@ impl<P: Policy> Engine<P> {
     /// Takes the oldest page out of a class and evicts what is on it. Its chunks come back as they become safe, which is at
     /// once if nobody is reading.
     pub(crate) fn drain_page(&self, class: &Class<P>, counters: &Counters) {
-        let mut state = class.lock();
-        let Some((page, returned)) = class.drain(&mut state, self.memory()) else { return };
-        // Under the same lock: once it is let go, others may empty the page, and it may be another class's.
-        let victims: Vec<(u64, Location)> = match returned {
-            Returned::ToItsPage => class
-                .items_of(&state, self.memory(), page)
-                .map(|item| (self.hash(item.key()), item.location()))
-                .collect(),
-            Returned::Emptied(_) => Vec::new(),
-        };
+        let drained = class.drain(&mut class.lock(), self.memory());
+        if let Some((_, returned)) = drained {
+            self.give_page(class, returned);
+            self.evict_draining(class, counters);
+        }
+    }
+
+    /// Evicts what is on the pages that a class is giving up: also what was being written when they were drained, and has
+    /// come into the index since.
+    pub(crate) fn evict_draining(&self, class: &Class<P>, counters: &Counters) {
+        let state = class.lock();
+        // All of it while the class is locked, which keeps the pages its own and the items where they are.
+        let pages = state.draining().iter();
+        let victims: Vec<_> = pages
+            .flat_map(|&page| class.items_of(&state, self.memory(), page))
+            .map(|item| (self.hash(item.key()), item.location(), self.class_of(item.location()).id()))
+            .collect();
         drop(state);
-        for (hash, at) in victims {
+        // An item of which only a further chunk is here goes into the limbo of another class.
+        let mut homes: Vec<ClassId> = victims.iter().map(|&(_, _, home)| home).collect();
+        homes.push(class.id());
+        homes.sort_unstable();
+        homes.dedup();
+        for (hash, at, _) in victims {
             self.remove_if_still(hash, at, Departure::Evicted, counters);
         }
-        self.give_page(class, returned);
-        self.recycle_fully(class);
+        for home in homes {
+            self.recycle_fully(self.class(home));
+        }
     }
 
     /// Frees all that is safe in the limbo of a class.

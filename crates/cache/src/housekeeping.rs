@@ -20,6 +20,7 @@ use crate::cache::Cache;
 use crate::config::Eviction;
 use crate::counters::Counters;
 use crate::engine::{Departure, Engine};
+use crate::epoch::Epoch;
 use crate::flush::Sweep;
 use crate::item::Expiry;
 use crate::policy::Policy;
@@ -51,6 +52,8 @@ pub struct Housekeeper<P: Policy = crate::Clock> {
     counters: Counting<Counters>,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
+    /// What the epoch must reach before another page is emptied.
+    emptying: Option<Epoch>,
     steps: u32,
     /// Evictions of each class at the last look.
     evicted_before: Vec<u64>,
@@ -66,6 +69,7 @@ impl<P: Policy> Cache<P> {
             evicted_before: vec![0; engine.classes().count()],
             next_page: 0,
             sweep: None,
+            emptying: None,
             steps: 0,
             engine,
         }
@@ -83,12 +87,7 @@ impl<P: Policy> Housekeeper<P> {
         if !sweeping {
             self.expire_some();
         }
-        // What was drained, or given up by a reader that stayed long, comes back.
-        for class in self.engine.classes() {
-            if class.lock().limbo_len() > LIMBO_LEFT_ALONE {
-                self.engine.recycle_fully(class);
-            }
-        }
+        self.recycle();
         let mut short = false;
         if self.engine.config.eviction == Eviction::ByPolicy {
             short = self.restore_reserve();
@@ -147,13 +146,41 @@ impl<P: Policy> Housekeeper<P> {
         }
     }
 
+    /// What was drained, or given up by a reader that stayed long, comes back.
+    fn recycle(&self) {
+        let mut left_alone = LIMBO_LEFT_ALONE;
+        for class in self.engine.classes() {
+            if !class.lock().draining().is_empty() {
+                self.engine.evict_draining(class, &self.counters);
+                // Its last chunks may be those of items that wait in any class.
+                left_alone = 0;
+            }
+        }
+        for class in self.engine.classes() {
+            if class.lock().limbo_len() > left_alone {
+                self.engine.recycle_fully(class);
+            }
+        }
+    }
+
     /// Empties pages until the reserve is there again; true while it is not.
     fn restore_reserve(&mut self) -> bool {
         if !self.engine.pool.is_below_reserve() {
             return false;
         }
-        self.engine.empty_a_page(&self.counters);
+        if self.has_emptied() {
+            self.engine.empty_a_page(&self.counters);
+            self.emptying = Some(self.engine.epochs.advance());
+        }
         self.engine.pool.is_below_reserve()
+    }
+
+    /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no page
+    /// comes back, and more of them would be emptied for nothing, in the end all.
+    fn has_emptied(&mut self) -> bool {
+        let safe = self.engine.epochs.safe_before();
+        self.emptying.take_if(|present| *present <= safe);
+        self.emptying.is_none()
     }
 
     /// Moves a page from the class whose items live longest to the one whose items are evicted soonest.
@@ -179,9 +206,11 @@ impl<P: Policy> Housekeeper<P> {
         if let Some((class, &(least, _))) = relaxed
             && neediest >= FEWEST_EVICTIONS * 1000
             && neediest > least * IMBALANCE
+            && self.has_emptied()
         {
             let class: &Class<P> = self.engine.classes().nth(class).expect("one of those just looked at");
             self.engine.drain_page(class, &self.counters);
+            self.emptying = Some(self.engine.epochs.advance());
         }
     }
 }
@@ -218,8 +247,12 @@ impl<P: Policy> Engine<P> {
 mod tests {
     use cuckoo::Location;
 
+    use crate::arena::PAGE;
     use crate::engine::Departure;
-    use crate::{Cache, Config, Entry, Session, Verb};
+    use crate::pool::Need;
+    use crate::size_classes::LARGEST_CHUNK;
+    use crate::slab::Class;
+    use crate::{Cache, Config, Entry, Session, Todo, Verb};
 
     /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after it.
     #[test]
@@ -265,5 +298,94 @@ mod tests {
         engine.table.upsert(&entries, b"bb", hash, at).expect("room");
         assert!(!engine.remove_if_still(hash, at, Departure::Evicted, &session.counters));
         assert_eq!(engine.table.get(hash, |found| found == at), Some(at));
+    }
+
+    /// A full cache, of items of 4 KiB.
+    fn full(limit: usize) -> (Cache, Session) {
+        let cache: Cache = Cache::new(Config::with_limit(limit)).expect("a cache");
+        let mut session = cache.session();
+        for key in 0..limit / 4000 {
+            session.store(Verb::Set, Entry::new(&key.to_be_bytes()), &[1; 4000]).expect("room");
+        }
+        (cache, session)
+    }
+
+    #[test]
+    fn one_slow_reader_does_not_make_the_reserve_cost_the_cache() {
+        let (cache, _) = full(16 << 20);
+        let engine = cache.engine();
+        let mut housekeeper = cache.housekeeper();
+        while housekeeper.step() == Todo::More {}
+        while engine.pool.take(&engine.arena, 1, Need::Urgent).is_some() {}
+        let before = cache.len();
+
+        let mut reader = cache.session();
+        let pinned = reader.pin();
+        for _ in 0..1000 {
+            assert_eq!(housekeeper.step(), Todo::More);
+        }
+        let evicted = before - cache.len();
+        assert!((1..=PAGE / 4096).contains(&evicted), "{evicted} evicted: more than what one page holds");
+
+        drop(pinned);
+        while housekeeper.step() == Todo::More {}
+        assert!(!engine.pool.is_below_reserve());
+        assert!(cache.len() > before / 2, "{} of {before} left", cache.len());
+    }
+
+    #[test]
+    fn what_was_being_written_to_a_page_that_is_given_up_does_not_keep_it() {
+        // A value in one chunk, and one whose further chunks are of another class than its first.
+        for len in [4000, LARGEST_CHUNK + 100] {
+            let (cache, mut session) = full(16 << 20);
+            let mut housekeeper = cache.housekeeper();
+            let mut reservation = session.reserve(Verb::Set, Entry::new(b"new"), len).expect("room");
+            session.fill(&mut reservation, &vec![1; len]).expect("room");
+            let is_drained =
+                |class: &Class<_>| class.lock().pages() == 0 && class.lock().draining().is_empty();
+            for class in cache.engine().classes() {
+                while class.lock().pages() > 0 {
+                    cache.engine().drain_page(class, &session.counters);
+                }
+            }
+            assert_eq!(cache.len(), 0);
+            assert!(!cache.engine().classes().all(is_drained), "what is being written stays");
+
+            session.commit(reservation).expect("its room is kept");
+            assert_eq!(session.pin().peek(b"new").expect("it is stored").to_vec(), vec![1; len]);
+            housekeeper.step();
+            assert!(
+                cache.engine().classes().all(is_drained),
+                "{len} bytes: a page is in no ring and not free"
+            );
+            assert!(session.pin().peek(b"new").is_none());
+        }
+    }
+
+    #[test]
+    fn chunks_of_a_page_that_is_given_up_come_back_whoever_else_keeps_quiet() {
+        let (cache, mut session) = full(16 << 20);
+        session.store(Verb::Set, Entry::new(b"chained"), &vec![1; LARGEST_CHUNK + 100]).expect("room");
+        let engine = cache.engine();
+        let at = session
+            .pin()
+            .peek(b"chained")
+            .expect("it is there")
+            .item
+            .further()
+            .next()
+            .expect("chained")
+            .location();
+        let class = engine.class_of(at);
+        let mut housekeeper = cache.housekeeper();
+
+        // A reader is in the way when the page is drained, and nothing is asked of the cache afterwards.
+        let mut reader = cache.session();
+        let pinned = reader.pin();
+        engine.drain_page(class, &session.counters);
+        assert_eq!(class.lock().draining().len(), 1);
+        drop(pinned);
+        housekeeper.step();
+        assert!(class.lock().draining().is_empty());
     }
 }

@@ -103,6 +103,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) flags: u32,
     pub(crate) expiry: Expiry,
+    /// Whether it has room for another expiry although it has none.
+    pub(crate) expiry_to_come: bool,
     pub(crate) value_len: usize,
 }
 
@@ -118,12 +120,16 @@ impl Outline<'_> {
 
     fn has_expiry(&self) -> bool {
         // A chained item always has the field, so that a touch never copies a large value.
-        self.expiry != Expiry::Never || self.is_chained()
+        self.has_expiry_if_unchained() || self.is_chained()
+    }
+
+    fn has_expiry_if_unchained(&self) -> bool {
+        self.expiry != Expiry::Never || self.expiry_to_come
     }
 
     fn unchained_size(&self) -> usize {
         let optional =
-            if self.has_flags() { 4 } else { 0 } + if self.expiry == Expiry::Never { 0 } else { 4 };
+            if self.has_flags() { 4 } else { 0 } + if self.has_expiry_if_unchained() { 4 } else { 0 };
         HEADER + optional + self.key.len() + self.value_len
     }
 
@@ -258,15 +264,9 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Changes the expiry in place from `old` to `new`, unless somebody else has changed it; false if the item has no room
-    /// for one.
-    pub(crate) fn exchange_expiry(self, old: Expiry, new: Expiry) -> bool {
-        let cell = self.expiry_cell();
-        if let Some(cell) = cell {
-            // Failing is as good: a newer expiry is there. Relaxed: as in `expiry`.
-            let _ = cell.compare_exchange(old.to_word(), new.to_word(), Ordering::Relaxed, Ordering::Relaxed);
-        }
-        cell.is_some() || new == Expiry::Never
+    /// Whether the expiry can be changed in place.
+    pub(crate) fn has_expiry_field(self) -> bool {
+        self.mark.has_expiry()
     }
 
     #[inline]

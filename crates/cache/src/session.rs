@@ -231,7 +231,8 @@ impl<'s, P: Policy> Pinned<'s, P> {
     #[cold]
     fn bury(&self, hash: u64, at: Location) -> bool {
         let Session { engine, counters, .. } = self.session;
-        engine.remove(hash, at, Departure::Reclaimed, counters)
+        // It may have been touched since.
+        engine.remove_if_still(hash, at, Departure::Reclaimed, counters)
     }
 }
 

@@ -3,6 +3,8 @@
 //! Each class has a lock that every allocation and every return of a chunk takes, and nothing else does: lookups never. A
 //! free chunk is on the list of its page, linked through the chunk itself, so a page all of whose chunks come back can be
 //! taken out of its class and given to another: memory does not stay with the class that happened to want it first.
+//! Until its last chunk is back, the page is on its class's list of those being drained: what was being written when it
+//! was taken out of the ring comes into the index later, where no hand passes by, and is evicted then.
 //!
 //! The unsafe code here is of one kind: reading the item of a live chunk under the lock of the chunk's class, which its
 //! reuse would need.
@@ -130,6 +132,8 @@ pub(crate) struct Class<P> {
 pub(crate) struct ClassState<P> {
     /// The ring of the hand; a page that is being drained is not in it.
     ring: Vec<PageNumber>,
+    /// The pages that are being drained.
+    draining: Vec<PageNumber>,
     /// Pages with free or fresh chunks; those without are dropped from it when they are met.
     open: Vec<PageNumber>,
     /// Free chunks on pages of the ring, fresh ones included.
@@ -156,11 +160,11 @@ pub struct ClassReport {
     pub chunk_size: usize,
     /// Chunks in a page.
     pub chunks_per_page: usize,
-    /// Pages of the class.
+    /// Pages of the class, those included that are being given up.
     pub pages: usize,
     /// Chunks that hold an item, are being written, or wait in limbo.
     pub used_chunks: usize,
-    /// Chunks that are free.
+    /// Chunks that are free to be used.
     pub free_chunks: usize,
     /// Chunks that wait in limbo; they are among the used.
     pub limbo_chunks: usize,
@@ -188,6 +192,7 @@ impl<P: Policy> Class<P> {
     pub(crate) fn new(id: ClassId, chunk_size: usize) -> Self {
         let state = ClassState {
             ring: Vec::new(),
+            draining: Vec::new(),
             open: Vec::new(),
             free: 0,
             limbo: VecDeque::new(),
@@ -267,7 +272,7 @@ impl<P: Policy> Class<P> {
         page.free_head.store(self.chunk_number(offset), Ordering::Relaxed);
         let free = Page::bump(&page.free, 1) as usize;
         if page.draining.load(Ordering::Relaxed) {
-            return self.returned(page, number, free);
+            return self.returned(state, page, number, free);
         }
         state.free += 1;
         if !page.listed.swap(true, Ordering::Relaxed) {
@@ -350,12 +355,14 @@ impl<P: Policy> Class<P> {
         page.draining.store(true, Ordering::Relaxed);
         let free = page.free.load(Ordering::Relaxed) as usize;
         state.free -= free + (self.per_page - page.fresh());
-        Some((number, self.returned(page, number, free)))
+        state.draining.push(number);
+        Some((number, self.returned(state, page, number, free)))
     }
 
     /// What became of a page that is being drained and has so many free chunks.
-    fn returned(&self, page: &Page, number: PageNumber, free: usize) -> Returned {
+    fn returned(&self, state: &mut ClassState<P>, page: &Page, number: PageNumber, free: usize) -> Returned {
         if free == page.fresh() {
+            state.draining.retain(|&draining| draining != number);
             page.leave();
             Returned::Emptied(number)
         } else {
@@ -363,13 +370,18 @@ impl<P: Policy> Class<P> {
         }
     }
 
-    pub(crate) fn report(&self) -> ClassReport {
+    pub(crate) fn report(&self, memory: Memory<'_>) -> ClassReport {
         let state = self.lock();
+        let used = |&draining: &PageNumber| {
+            let page = &memory.pages[draining as usize];
+            page.fresh() - page.free.load(Ordering::Relaxed) as usize
+        };
+        let leaving: usize = state.draining.iter().map(used).sum();
         ClassReport {
             chunk_size: self.chunk_size,
             chunks_per_page: self.per_page,
-            pages: state.ring.len(),
-            used_chunks: state.ring.len() * self.per_page - state.free,
+            pages: state.ring.len() + state.draining.len(),
+            used_chunks: state.ring.len() * self.per_page - state.free + leaving,
             free_chunks: state.free,
             limbo_chunks: state.limbo.len(),
             evicted: state.tallies.evicted,
@@ -385,6 +397,11 @@ impl<P> ClassState<P> {
     /// Pages in the ring.
     pub(crate) fn pages(&self) -> usize {
         self.ring.len()
+    }
+
+    /// Pages that are being drained: each leaves the list when its last chunk comes back.
+    pub(crate) fn draining(&self) -> &[PageNumber] {
+        &self.draining
     }
 
     /// Chunks that are free or will be once they are safe.

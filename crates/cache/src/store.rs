@@ -81,7 +81,7 @@ impl<'a> Entry<'a> {
     }
 
     fn outline(&self, value_len: usize) -> Outline<'a> {
-        Outline { key: self.key, flags: self.flags, expiry: self.expiry, value_len }
+        Outline { key: self.key, flags: self.flags, expiry: self.expiry, expiry_to_come: false, value_len }
     }
 }
 
@@ -222,12 +222,13 @@ impl<P: Policy> Session<P> {
         let pinned = self.pin();
         loop {
             let Some(hit) = pinned.find(key, hash) else { return false };
-            let dead = pinned.moment().is_dead(hit.item);
+            let dead = pinned.engine().judge().is_dead(hit.item);
             let why = if dead { Departure::Reclaimed } else { Departure::Asked };
-            if pinned.engine().remove(hash, hit.item.location(), why, pinned.counters()) {
+            if pinned.engine().remove_if_still(hash, hit.item.location(), why, pinned.counters()) {
                 return !dead;
             }
-            // It has gone meanwhile, or another one made from it has taken its place, which is to go too: look again.
+            // It has gone meanwhile, or was dead and has been touched, or another one made from it has taken its place, which
+            // is to go too: look again.
         }
     }
 
@@ -246,11 +247,12 @@ impl<P: Policy> Session<P> {
                 break;
             }
             let at = hit.item.location();
-            engine.note_expiry(at, expiry);
             // An item made from this one at the same time carries over the old expiry or the new one. Putting the location
             // in its own place takes the lock that the other one's goes through: if it succeeds, the other one comes
             // later and sees the new expiry; if not, the other one is there, and gets it too.
             if engine.table.replace(hash, at, at) {
+                // Noted after it was changed: see `Page::expires_at`.
+                engine.note_expiry(at, expiry);
                 return Ok(true);
             }
             touched = true;
@@ -308,10 +310,17 @@ impl<P: Policy> Session<P> {
                 break Ok(Updated::Declined(reason));
             }
             let old_stamp = hit.item.stamp();
+            let outline = Outline {
+                key,
+                flags: hit.flags(),
+                expiry: new_expiry.unwrap_or(hit.expiry()),
+                // What can be touched in place can be while its copy is made, which is to have room for it.
+                expiry_to_come: hit.item.has_expiry_field(),
+                value_len: scratch.len(),
+            };
             let carries = new_expiry.is_none();
-            let entry = Entry { key, flags: hit.flags(), expiry: new_expiry.unwrap_or(hit.expiry()) };
             drop(pinned);
-            match self.replace_if_unchanged(entry, hash, &scratch, old_stamp, identity, carries) {
+            match self.replace_if_unchanged(&outline, hash, &scratch, old_stamp, identity, carries) {
                 Ok(Some(number)) => break Ok(Updated::Updated(number)),
                 Ok(None) => {}
                 Err(error) => break Err(error),
@@ -323,49 +332,44 @@ impl<P: Policy> Session<P> {
         outcome
     }
 
-    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more. If it carries over the
-    /// old one's expiry, it gets what a touch has made of that meanwhile.
+    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more, or can be touched in
+    /// place and the new one cannot. If it carries over the old one's expiry, that is what a touch has made of it meanwhile.
     fn replace_if_unchanged(
         &mut self,
-        entry: Entry<'_>,
+        outline: &Outline<'_>,
         hash: u64,
         value: &[u8],
         old_stamp: u32,
         identity: Identity,
         carries_expiry: bool,
     ) -> Result<Option<u64>, StoreError> {
-        let mut unfinished = self.engine.begin(&entry.outline(value.len()), &self.counters)?;
+        let mut unfinished = self.engine.begin(outline, &self.counters)?;
         if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
             self.engine.discard(&unfinished);
             return Err(error);
         }
         let pinned = self.pin();
         let engine = pinned.engine();
-        let old = pinned
-            .find_alive(entry.key, hash)
-            .filter(|hit| hit.item.stamp() == old_stamp)
-            .map(|hit| hit.item.location());
         let stamp = if identity == Identity::Kept { old_stamp } else { engine.stamps.next(hash) };
         unfinished.finish(&engine.arena, stamp, pinned.moment().generation);
         let at = unfinished.first();
+        // SAFETY: ours, finished, and not retired before this thread leaves its pin.
+        let new = unsafe { Item::at(&engine.arena, at) };
+        let old = pinned
+            .find_alive(outline.key, hash)
+            .filter(|hit| hit.item.stamp() == old_stamp)
+            .filter(|hit| new.has_expiry_field() || !hit.item.has_expiry_field())
+            .map(|hit| hit.item);
+        let carry = |old: Item<'_>| {
+            // While the buckets are locked: a touch of the old item is seen, or finds that the new one is there.
+            !carries_expiry || new.set_expiry(old.expiry())
+        };
         // Pinned since it was found, so its location has not been reused for another item of this key.
-        match old.filter(|&old| engine.replace(hash, old, at)) {
+        match old.filter(|&old| engine.replace_if(hash, old.location(), at, || carry(old))) {
             Some(old) => {
                 engine.published(at, pinned.counters());
-                // SAFETY: ours to retire, which comes next.
-                let touched = unsafe { Item::at(&engine.arena, old) }.expiry();
                 // SAFETY: replaced by us.
-                unsafe { engine.retire(old, Departure::Asked, pinned.counters()) };
-                if carries_expiry && touched != entry.expiry {
-                    // SAFETY: published and pinned since.
-                    let new = unsafe { Item::at(&engine.arena, at) };
-                    engine.note_expiry(at, touched);
-                    if !new.exchange_expiry(entry.expiry, touched) {
-                        drop(pinned);
-                        let again = Entry { expiry: touched, ..entry };
-                        self.replace_if_unchanged(again, hash, value, stamp, Identity::Kept, false)?;
-                    }
-                }
+                unsafe { engine.retire(old.location(), Departure::Asked, pinned.counters()) };
                 Ok(Some(Stamps::number(stamp, hash)))
             }
             None => {
@@ -431,7 +435,7 @@ impl<P: Policy> Pinned<'_, P> {
                 }));
             }
             let found = self.find(key, hash);
-            let alive = found.filter(|hit| !self.moment().is_dead(hit.item));
+            let alive = found.filter(|hit| !engine.judge().is_dead(hit.item));
             let replaces = match (verb, alive) {
                 (Verb::Add, None) => found,
                 (Verb::Replace, Some(hit)) => Some(hit),
@@ -440,10 +444,12 @@ impl<P: Policy> Pinned<'_, P> {
                 (Verb::CompareAndSwap(_), None) => return Ok(Published::Refused(Stored::NotFound)),
                 _ => return Ok(Published::Refused(Stored::NotStored)),
             };
-            match replaces.map(|hit| hit.item.location()) {
+            // A dead item may be touched before it is replaced.
+            let still = |hit: Hit<'_, P>| alive.is_some() || engine.judge().is_dead(hit.item);
+            match replaces {
                 // Pinned since it was found: if this location is there, it is this item.
-                Some(old) if engine.replace(hash, old, at) => {
-                    return Ok(Published::InPlaceOf(Some(old)));
+                Some(hit) if engine.replace_if(hash, hit.item.location(), at, || still(hit)) => {
+                    return Ok(Published::InPlaceOf(Some(hit.item.location())));
                 }
                 Some(_) => {}
                 None => match self.with_room(hash, || engine.table.insert(&entries, key, hash, at))? {

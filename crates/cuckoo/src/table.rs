@@ -272,14 +272,22 @@ impl<L: Layout> Table<L> {
     ///
     /// Both must stand for the same key. A concurrent reader finds the one or the other, never neither.
     pub fn replace(&self, hash: u64, old: Location, new: Location) -> bool {
+        self.replace_if(hash, old, new, || true)
+    }
+
+    /// As [`replace`](Table::replace), if `old` is there and `still` says so.
+    ///
+    /// `still` runs while the key's buckets are locked, so that nobody replaces or removes `old` meanwhile: it must not use
+    /// the table.
+    pub fn replace_if(&self, hash: u64, old: Location, new: Location, still: impl FnOnce() -> bool) -> bool {
         let tag = Tag::of(hash, L::TAG_BITS);
         let locked = self.lock_candidates(hash, tag, None);
         match self.find_locked(&locked, tag, |word| word.location() == old) {
-            Some((cell, word)) => {
+            Some((cell, word)) if still() => {
                 cell.store(Word::new(tag, word.next(), new));
                 true
             }
-            None => false,
+            _ => false,
         }
     }
 
