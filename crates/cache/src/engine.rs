@@ -361,7 +361,7 @@ impl<P: Policy> Engine<P> {
             if !self.wait_for_readers() {
                 return None;
             }
-            // Now all is safe that is in limbo: of this class, and on pages that others have given up.
+            // Now all is safe that was in limbo: of this class, and on pages that others have given up.
             self.classes().for_each(|class| self.recycle_fully(class));
             let at = self.take_chunk(class, &mut class.lock());
             if let Some(at) = at.or_else(|| self.take_from_new_page(class, Need::Urgent)) {
@@ -415,17 +415,25 @@ impl<P: Policy> Engine<P> {
     }
 
     /// Frees what is safe in the limbo of a class, and says whether the class has free chunks now.
-    pub(crate) fn recycle(&self, class: &Class<P>, mut state: MutexGuard<'_, ClassState<P>>) -> bool {
+    pub(crate) fn recycle(&self, class: &Class<P>, state: MutexGuard<'_, ClassState<P>>) -> bool {
         if state.limbo_len() == 0 {
             return state.free() > 0;
         }
+        self.recycle_some(class, state);
+        class.lock().free() > 0
+    }
+
+    /// Frees up to [`RECYCLED_AT_ONCE`] of what is safe in the limbo of a class, and says how many it has looked at.
+    fn recycle_some(&self, class: &Class<P>, mut state: MutexGuard<'_, ClassState<P>>) -> usize {
         // What was stamped until now becomes safe as soon as those pinned now have left.
         self.epochs.advance();
         let safe = self.epochs.safe_before();
         let mut chained = Vec::new();
         let mut emptied = Vec::new();
-        for _ in 0..RECYCLED_AT_ONCE {
+        let mut popped = 0;
+        while popped < RECYCLED_AT_ONCE {
             let Some((at, stamp)) = class.pop_limbo(&mut state, safe) else { break };
+            popped += 1;
             // SAFETY: taken out of the index by whoever retired it, and safe: nobody reads it but us.
             let item = unsafe { Item::at(&self.arena, at) };
             if !item.is_chained() {
@@ -446,7 +454,7 @@ impl<P: Policy> Engine<P> {
             // SAFETY: as above, and nobody keeps it.
             unsafe { self.dismantle(at) };
         }
-        class.lock().free() > 0
+        popped
     }
 
     /// Evicts one item that has a chunk of this class, if there is one; says in the limbo of which class it is.
@@ -628,14 +636,14 @@ impl<P: Policy> Engine<P> {
         }
     }
 
-    /// Frees all that is safe in the limbo of a class.
+    /// Frees all that is in the limbo of a class now, as far as it is safe and nobody keeps it.
     pub(crate) fn recycle_fully(&self, class: &Class<P>) {
-        loop {
-            let state = class.lock();
-            let before = state.limbo_len();
-            self.recycle(class, state);
-            if class.lock().limbo_len() >= before {
-                return;
+        // Counted beforehand: what is kept comes back to the end of the list.
+        let mut left = class.lock().limbo_len();
+        while left > 0 {
+            match self.recycle_some(class, class.lock()) {
+                0 => return,
+                popped => left = left.saturating_sub(popped),
             }
         }
     }

@@ -353,7 +353,7 @@ impl<P: Policy> Session<P> {
         let stamp = if identity == Identity::Kept { old_stamp } else { engine.stamps.next(hash) };
         unfinished.finish(&engine.arena, stamp, pinned.moment().generation);
         let at = unfinished.first();
-        // SAFETY: ours, finished, and not retired before this thread leaves its pin.
+        // SAFETY: ours until it is published, and last looked at just before.
         let new = unsafe { Item::at(&engine.arena, at) };
         let old = pinned
             .find_alive(outline.key, hash)
@@ -435,7 +435,9 @@ impl<P: Policy> Pinned<'_, P> {
                 }));
             }
             let found = self.find(key, hash);
-            let alive = found.filter(|hit| !engine.judge().is_dead(hit.item));
+            // By its expiry alone: what was flushed since this thread's pin is alive for it, as what it stores is.
+            let has_expired = |hit: &Hit<'_, P>| hit.item.expiry().has_passed(engine.now());
+            let alive = found.filter(|hit| !has_expired(hit));
             let replaces = match (verb, alive) {
                 (Verb::Add, None) => found,
                 (Verb::Replace, Some(hit)) => Some(hit),
@@ -445,7 +447,7 @@ impl<P: Policy> Pinned<'_, P> {
                 _ => return Ok(Published::Refused(Stored::NotStored)),
             };
             // A dead item may be touched before it is replaced.
-            let still = |hit: Hit<'_, P>| alive.is_some() || engine.judge().is_dead(hit.item);
+            let still = |hit: Hit<'_, P>| alive.is_some() || has_expired(&hit);
             match replaces {
                 // Pinned since it was found: if this location is there, it is this item.
                 Some(hit) if engine.replace_if(hash, hit.item.location(), at, || still(hit)) => {
@@ -535,5 +537,61 @@ impl<P: Policy> Drop for Reservation<P> {
         if let Some(unfinished) = &self.unfinished {
             self.engine.discard(unfinished);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Config};
+
+    #[test]
+    fn an_add_that_a_flush_overtakes_does_not_replace_what_it_found_alive() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let (engine, mut session, other) = (cache.engine(), cache.session(), cache.session());
+        let entry = Entry::new(b"key");
+        session.store(Verb::Set, entry, b"old").expect("room");
+        let mut unfinished = engine.begin(&entry.outline(3), &other.counters).expect("room");
+        engine.append(&mut unfinished, b"new", &other.counters).expect("room");
+
+        let hash = engine.hash(b"key");
+        let pinned = session.pin();
+        cache.flush();
+        unfinished.finish(&engine.arena, engine.stamps.next(hash), pinned.moment().generation);
+        let published = pinned.publish(Verb::Add, b"key", hash, unfinished.first());
+        assert!(matches!(published, Ok(Published::Refused(Stored::NotStored))));
+        engine.discard(&unfinished);
+    }
+
+    #[test]
+    fn a_copy_of_what_can_be_touched_in_place_can_be_too() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let mut session = cache.session();
+        let can_be_touched =
+            |session: &mut Session| session.pin().peek(b"key").expect("it is there").item.has_expiry_field();
+        session.store(Verb::Set, Entry::new(b"key"), b"1").expect("room");
+        session.store(Verb::Append, Entry::new(b"key"), b"2").expect("room");
+        assert!(!can_be_touched(&mut session), "four bytes for nothing");
+        assert_eq!(session.touch(b"key", Expiry::At(9)), Ok(true));
+        assert_eq!(session.touch(b"key", Expiry::Never), Ok(true));
+        session.store(Verb::Append, Entry::new(b"key"), b"3").expect("room");
+        assert!(can_be_touched(&mut session));
+        assert_eq!(session.pin().get(b"key").expect("it is there").to_vec(), b"123");
+        assert_eq!(session.pin().get(b"key").expect("it is there").expiry(), Expiry::Never);
+    }
+
+    /// A copy that cannot be touched does not take the place of an item that has become one that can.
+    #[test]
+    fn a_copy_without_room_for_an_expiry_is_made_again() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let (engine, mut session) = (cache.engine(), cache.session());
+        session.store(Verb::Set, Entry::new(b"key"), b"1").expect("room");
+        let stamp = session.pin().peek(b"key").expect("it is there").item.stamp();
+        assert_eq!(session.touch(b"key", Expiry::At(9)), Ok(true));
+        let outline = Entry::new(b"key").outline(1);
+        let outcome =
+            session.replace_if_unchanged(&outline, engine.hash(b"key"), b"2", stamp, Identity::New, true);
+        assert!(matches!(outcome, Ok(None)));
+        assert_eq!(session.pin().get(b"key").expect("it is there").expiry(), Expiry::At(9));
     }
 }

@@ -116,6 +116,8 @@ fn check<L: Layout>(table: &Table<L>, spread: u32, operations: &[Operation]) -> 
             Operation::Replace(key) => {
                 if let Some(held) = model.get_mut(&key) {
                     let new = ledger.add(key);
+                    prop_assert!(!table.replace_if(ledger.hash_of(key), *held, new, || false));
+                    prop_assert_eq!(get(key), Some(*held));
                     prop_assert!(table.replace(ledger.hash_of(key), *held, new));
                     *held = new;
                 }
