@@ -100,10 +100,19 @@ impl<P: Policy> Housekeeper<P> {
 
     /// Flushes now, after the sweep of earlier flushes if too many of them are unswept.
     pub(crate) fn flush(&mut self) {
-        while !self.engine.flushes.flush(|| self.engine.epochs.stamp()) {
-            self.sweep_some();
+        while !self.try_flush() {
             std::thread::yield_now();
         }
+    }
+
+    /// As [`Cache::flush`], unless too many earlier flushes await their sweep: then a part of that is done, and `false`.
+    /// It is for those who must not be kept waiting, and come back. A flush that is still to come stays.
+    pub fn try_flush(&mut self) -> bool {
+        let flushed = self.engine.flushes.flush(|| self.engine.epochs.stamp());
+        if !flushed {
+            self.sweep_some();
+        }
+        flushed
     }
 
     /// Goes on with, or begins, a sweep of flushed items; false if there is nothing to sweep.

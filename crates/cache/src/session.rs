@@ -33,6 +33,8 @@ pub struct Session<P: Policy = crate::Clock> {
     seat: Option<Seat>,
     /// Values that are made from other values.
     pub(crate) scratch: Vec<u8>,
+    /// Bytes of them.
+    pub(crate) copied: u64,
 }
 
 impl<P: Policy> Session<P> {
@@ -43,7 +45,14 @@ impl<P: Policy> Session<P> {
             seat: engine.front.as_ref().map(Front::seat),
             engine,
             scratch: Vec::new(),
+            copied: 0,
         }
+    }
+
+    /// Bytes of the values that were made from other values so far: what updates have cost beyond their number.
+    #[must_use]
+    pub fn copied(&self) -> u64 {
+        self.copied
     }
 
     /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to use

@@ -320,6 +320,7 @@ impl<P: Policy> Session<P> {
             };
             let carries = new_expiry.is_none();
             drop(pinned);
+            self.copied += scratch.len() as u64;
             match self.replace_if_unchanged(&outline, hash, &scratch, old_stamp, identity, carries) {
                 Ok(Some(number)) => break Ok(Updated::Updated(number)),
                 Ok(None) => {}

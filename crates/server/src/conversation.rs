@@ -33,6 +33,11 @@ const MOST_BUFFERED: usize = 16 << 10;
 pub(crate) const MOST_LEFT: usize = MOST_BUFFERED;
 /// Keys looked up together.
 const GATHERED: usize = 64;
+/// What the requests of the binary protocol, which is not spoken here, begin with, and no other does: their values are not
+/// to be taken for commands.
+const BINARY_REQUEST: u8 = 0x80;
+/// Bytes copied to change values, by `append` and the like, that count as much as a request does.
+const COPIED_FOR_A_REQUEST: u64 = 4096;
 
 /// What the conversation needs to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +149,10 @@ impl Conversation {
     pub(crate) fn serve(&mut self, data: &[u8], executor: &mut Executor, output: &mut Output) -> Served {
         let mut at = 0;
         let mut turn = executor.requests_per_turn();
+        let mut copied = executor.copied();
         let needs = loop {
+            let copied_before = std::mem::replace(&mut copied, executor.copied());
+            turn = turn.saturating_sub(((copied - copied_before) / COPIED_FOR_A_REQUEST) as usize);
             if output.is_full() {
                 break Needs::Room;
             }
@@ -194,6 +202,9 @@ impl Conversation {
         output: &mut Output,
     ) -> Result<usize, (usize, Needs)> {
         let rest = &data[at..];
+        if rest.starts_with(&[BINARY_REQUEST]) {
+            return Err((0, Needs::Abort));
+        }
         if rest.starts_with(b"get") {
             match self.run_of_gets(data, at, turn, executor, output) {
                 Ok(0) => {}
@@ -231,6 +242,7 @@ impl Conversation {
                     }
                     request => match executor.execute(&request, output) {
                         After::GoOn => Ok(line.len()),
+                        After::Later => Err((0, Needs::Turn)),
                         After::Close => Err((line.len(), Needs::Close)),
                     },
                 }

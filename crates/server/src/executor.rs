@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atomics::Counting;
-use cache::{Entry, Expiry, Hit, Reservation, Session, StoreError, Stored, Updated, Verb};
+use cache::{Entry, Expiry, Hit, Housekeeper, Reservation, Session, StoreError, Stored, Updated, Verb};
 use protocol::{ErrorReply, Operation, Request, StoreRequest, reply};
 
 use crate::metrics::Metrics;
@@ -23,12 +23,16 @@ pub(crate) struct Executor {
     metrics: Counting<Metrics>,
     /// For the new value of an `incr` or `decr`.
     number: Vec<u8>,
+    /// Sweeps for a flush that has to wait: while one does.
+    sweeper: Option<Housekeeper>,
 }
 
 /// Whether the connection goes on after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     GoOn,
+    /// Not yet: it is to be asked for again, after others had their turn.
+    Later,
     /// What waits is to be sent, then the connection is closed.
     Close,
 }
@@ -39,6 +43,7 @@ impl Executor {
             session: shared.cache.session(),
             metrics: shared.metrics.join(),
             number: Vec::new(),
+            sweeper: None,
             shared,
         }
     }
@@ -49,6 +54,22 @@ impl Executor {
 
     pub(crate) fn requests_per_turn(&self) -> usize {
         self.shared.settings.requests_per_turn
+    }
+
+    /// Bytes of values that were copied to be changed, so far.
+    pub(crate) fn copied(&self) -> u64 {
+        self.session.copied()
+    }
+
+    /// Flushes, or does a part of what must be done before.
+    fn flush(&mut self) -> bool {
+        let shared = &self.shared;
+        shared.cache.flush_at(None);
+        let flushed = self.sweeper.get_or_insert_with(|| shared.cache.housekeeper()).try_flush();
+        if flushed {
+            self.sweeper = None;
+        }
+        flushed
     }
 
     /// Looks up keys and writes the values found; `each` writes what comes after a key's. Stops when the output is full, and
@@ -215,12 +236,19 @@ impl Executor {
                 }
             }
             Request::FlushAll { delay, noreply } => {
-                self.metrics.flushes(1);
-                match protocol::flush(delay, self.now(), self.shared.started) {
+                let now = self.now();
+                match protocol::flush(delay, now, self.shared.started) {
                     protocol::Flush::Nothing => self.shared.cache.flush_at(None),
-                    protocol::Flush::Now => self.shared.cache.flush(),
-                    protocol::Flush::At(second) => self.shared.cache.flush_at(Some(to_second(second))),
+                    protocol::Flush::At(second) if second > now => {
+                        self.shared.cache.flush_at(Some(to_second(second)));
+                    }
+                    protocol::Flush::Now | protocol::Flush::At(_) => {
+                        if !self.flush() {
+                            return After::Later;
+                        }
+                    }
                 }
+                self.metrics.flushes(1);
                 answer(output, noreply, reply::OK);
             }
             Request::Stats(topic) => self.shared.write_stats(topic, output.bytes()),

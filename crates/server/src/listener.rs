@@ -97,6 +97,8 @@ fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
+    // Connections inherit it: whose client has vanished without a word ends some day.
+    socket.set_keepalive(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
@@ -114,8 +116,13 @@ fn bind_unix(unix: &UnixSocket, backlog: u32) -> io::Result<UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.bind(&socket2::SockAddr::unix(&unix.path)?)?;
-    fs::set_permissions(&unix.path, fs::Permissions::from_mode(unix.mode))?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    let ready = fs::set_permissions(&unix.path, fs::Permissions::from_mode(unix.mode))
+        .and_then(|()| socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX)));
+    if let Err(error) = ready {
+        // Nothing is left behind by a server that does not start.
+        let _ = fs::remove_file(&unix.path);
+        return Err(error);
+    }
     Ok(UnixListener::from_std(socket.into()))
 }
 
@@ -166,7 +173,7 @@ pub(crate) fn accept(
             waiting[event.token().0] = true;
         }
         for (socket, waiting) in sockets.listening.iter().zip(&mut waiting) {
-            while *waiting {
+            while *waiting && !shared.is_stopping() {
                 match accept_one(socket) {
                     Ok(stream) => deal(shared, stream, inboxes, &mut next),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => *waiting = false,

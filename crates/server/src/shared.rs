@@ -1,8 +1,8 @@
 //! What all threads of a server share: the cache, the settings, and the counts that few writes go to.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use atomics::Registry;
 use cache::Cache;
@@ -61,7 +61,11 @@ impl Shared {
     }
 }
 
-/// Seconds since the beginning of 1970.
+/// Seconds since the beginning of 1970, as the machine's clock was when this was first asked for and steadily from then on:
+/// a clock that is set meanwhile neither kills items nor keeps them.
 pub(crate) fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    static FIRST: OnceLock<(Duration, Instant)> = OnceLock::new();
+    let (then, since) = FIRST
+        .get_or_init(|| (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now()));
+    (*then + since.elapsed()).as_secs()
 }

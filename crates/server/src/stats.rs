@@ -114,7 +114,8 @@ impl Shared {
         }
         stat("unexpected_napi_ids", &0);
         stat("round_robin_fallback", &0);
-        stat("bytes", &all.bytes_stored.wrapping_sub(all.bytes_removed));
+        // What one thread has stored another may have removed and counted first.
+        stat("bytes", &all.bytes_stored.saturating_sub(all.bytes_removed));
         stat("curr_items", &self.cache.len());
         stat("total_items", &counts.stored);
         stat("slab_global_page_pool", &memory.pages_free);

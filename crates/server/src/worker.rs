@@ -323,9 +323,9 @@ fn send(stream: &mut Stream, output: &mut Output, executor: &Executor) -> io::Re
 
 /// Keeps what is left of the received bytes, in no more memory than it needs.
 fn keep(left: &mut Vec<u8>, rest: &[u8]) {
-    if rest.is_empty() {
-        // Given back: most connections have nothing left most of the time.
-        *left = Vec::new();
+    // Given back: most connections have nothing left most of the time.
+    if left.capacity() > 2 * rest.len() {
+        *left = rest.to_vec();
     } else {
         left.clear();
         left.extend_from_slice(rest);

@@ -35,6 +35,7 @@ const OTHERS: &[&str] = &[
     "lru_crawler",
     "watch",
     "mg",
+    "ms",
     "mn",
     "GET",
     "sets",

@@ -18,12 +18,8 @@ pub(crate) enum Outcome {
 use Outcome::{Closed, Refused, Request};
 
 /// What stands behind the key of a delete, but for the `noreply` at the end.
-fn surplus_of_delete<'a>(tokens: &[(usize, &'a [u8])], ends_in_noreply: bool) -> Vec<&'a [u8]> {
-    let mut surplus: Vec<_> = tokens.iter().skip(2).map(|(_, token)| *token).collect();
-    if ends_in_noreply {
-        surplus.pop();
-    }
-    surplus
+fn surplus_of_delete<'a>(tokens: &[(usize, &'a [u8])]) -> Vec<&'a [u8]> {
+    tokens.iter().skip(2).map(|(_, token)| *token).collect()
 }
 
 /// All tokens with their offsets, without a limit.
@@ -181,7 +177,7 @@ pub(crate) fn parse(line: &[u8]) -> Outcome {
         }
         b"delete" if count < 2 => bad(false, 0),
         b"incr" | b"decr" | b"touch" if count < 3 => bad(false, 0),
-        b"delete" if !matches!(surplus_of_delete(&tokens, ends_in_noreply)[..], [] | [b"0"]) => {
+        b"delete" if !ends_in_noreply && !matches!(surplus_of_delete(&tokens)[..], [] | [b"0"]) => {
             refuse(ErrorReply::DeleteUsage)
         }
         b"delete" | b"incr" | b"decr" | b"touch" if token(1).len() > 250 => bad(ends_in_noreply, 0),
@@ -196,6 +192,10 @@ pub(crate) fn parse(line: &[u8]) -> Outcome {
                 canonical(vec![name.to_vec(), token(1).to_vec(), number(exptime)], ends_in_noreply)
             }
             None => refuse(ErrorReply::InvalidExptime),
+        },
+        b"ms" => match strict_i32(token(2)).filter(|length| (0..=2_147_483_645).contains(length)) {
+            Some(length) => Refused(Some(ErrorReply::Error), length as usize + 2),
+            None => Closed,
         },
         b"stats" if count == 1 => canonical(vec![b"stats".to_vec()], false),
         b"stats" => {

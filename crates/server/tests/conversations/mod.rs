@@ -113,11 +113,16 @@ const EXCHANGES: &[(&str, &str)] = &[
     ("set a 0 0 1\r\nx\r\ndelete a 0\r\n", "STORED\r\nDELETED\r\n"),
     ("set a 0 0 1\r\nx\r\ndelete a 0 noreply\r\nget a\r\n", "STORED\r\nEND\r\n"),
     (
-        "set a 0 0 1\r\nx\r\ndelete a 10\r\ndelete a 10 noreply\r\nget a\r\n",
+        "set a 0 0 1\r\nx\r\ndelete a 10\r\nget a\r\ndelete a 10 noreply\r\nget a\r\n",
         "STORED\r\nCLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n\
-         VALUE a 0 1\r\nx\r\nEND\r\n",
+         VALUE a 0 1\r\nx\r\nEND\r\nEND\r\n",
     ),
     ("set a 0 -1 1\r\nx\r\ndelete a\r\n", "STORED\r\nNOT_FOUND\r\n"),
+    // ms, which is not served: its data is not taken for a command
+    (
+        "set a 0 0 1\r\nx\r\nms k 11\r\nflush_all\r\n\r\nget a\r\n",
+        "STORED\r\nERROR\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
+    ),
     ("delete\r\n", "CLIENT_ERROR bad command line format\r\n"),
     // incr, decr
     ("incr a 1\r\ndecr a 1\r\nincr a 1 noreply\r\n", "NOT_FOUND\r\nNOT_FOUND\r\n"),
@@ -446,6 +451,14 @@ fn computed() -> Vec<(Vec<u8>, Vec<u8>, End)> {
         all.push((format!("get a\r\n{line}").into(), b"END\r\n".into(), Closed));
     }
     all.push((vec![b' '; 3000], Vec::new(), Closed));
+    // The binary protocol's SET, whose value would be a command here.
+    let mut binary = b"\x80\x01\x00\x01\x08\x00\x00\x00\x00\x00\x00\x15".to_vec();
+    binary.extend([0; 20]);
+    binary.extend(b"k\nflush_all\r\n");
+    all.push((binary, Vec::new(), Closed));
+    // More flushes than may await their sweep: the next ones are late, and nobody else waits for them.
+    let flushes = b"set a 0 0 1\r\nx\r\nflush_all\r\nget a\r\n".repeat(20);
+    all.push((flushes, b"STORED\r\nOK\r\nEND\r\n".repeat(20), Open));
     all
 }
 

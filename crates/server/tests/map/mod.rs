@@ -234,10 +234,10 @@ impl Map {
         new.to_string()
     }
 
-    /// At once, or when a clock that has come so far goes on by the rest of a second.
+    /// At once, or when a clock that has come so far goes on by the rest of a second; a delay of one second has none left.
     pub(crate) fn flush(&mut self, delay: Option<u32>) {
         match delay {
-            None | Some(0) => {
+            None | Some(0 | 1) => {
                 self.flush_at = None;
                 self.items.clear();
             }
