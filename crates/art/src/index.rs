@@ -27,7 +27,7 @@
 //!     ControlFlow::Continue(())
 //! });
 //! assert_eq!(cities, [("rome".to_string(), 753), ("romulus".to_string(), 771)]);
-//! // The tree itself, for all that only a tree can do.
+//! // The tree itself, for all that only a tree can do. Remove by the map: the table has not heard of what the tree forgets.
 //! let tree = map.index().pin();
 //! assert_eq!(tree.prefix(b"rom").rev().map(|(_, entry)| *entry.value()).collect::<Vec<_>>(), [771, 753]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -29,7 +29,9 @@
  *    The index must itself be safe to search while it is written, and whatever a search can still reach must not be freed
  *    but by retirement. Retire only after the write has ended.
  *
- * Locks and tickets may be mixed on one buffer, if whoever removes entries retires them.
+ * Locks and tickets may be mixed on one buffer, if whoever removes entries retires them, and whoever searches the index has
+ * pinned, under a lock as well. Telling of a key without its lock takes that lock meanwhile: who has that of one key and
+ * tells of another can wait for ever for one who does the same the other way round.
  *
  * An entry's key never changes while the buffer may have the entry. Callbacks call no function of the same buffer. A C++
  * exception that leaves a callback ends the process. Small memory that a thread needs for itself is asked for at its first
@@ -102,8 +104,9 @@ typedef uint64_t (*hashfunc)(void *opaque);
 typedef uint64_t lookaside_ticket;
 
 // Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer, in
-// lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), SLB_destroy(), or as a
-// thread ends. It must not call functions of the same buffer.
+// lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), lookaside_resize(),
+// SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for a lock that somebody has
+// who calls one.
 typedef void (*lookaside_freefunc)(void *entry, void *context);
 
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
@@ -271,7 +274,9 @@ void SLB_invalidate(struct SLB *b,
 // otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL
 // `b` or `key`: nothing.
 //
-// With and without SLB_lock(): as SLB_invalidate(). The old entry, if it is another, is to be freed as said there.
+// With and without SLB_lock(): as SLB_invalidate(). Without, nobody else may write the same key from before the index is
+// changed until this returns, or an entry could come back that has gone already: lookaside_write_begin() sees to that. The
+// old entry, if it is another, is to be freed as said there.
 //
 // # Safety
 // `key` is a key, and `entry` an entry, for the callbacks of `b`; `entry` is what the index has.
@@ -345,7 +350,7 @@ void lookaside_write_begin(struct SLB *b,
 
 // Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one was
 // there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old entry.
-// NULL `b` or `key`, or no write of this thread: nothing.
+// NULL `b` or `key`, or no lock of this thread on the key: nothing.
 //
 // # Safety
 // As SLB_update().
@@ -472,7 +477,8 @@ struct SLB *lookaside_share(struct SLB *b,
 // NULL, if this thread holds a lock of the buffer, if `size` is less than 64 or absurd, or without memory:
 // lookaside_last_error() says why, and the old one stays.
 //
-// Waits until each lock has been free once. So it must not be called under a lock that others take after SLB_lock().
+// Takes each lock once, and has them all for a moment. So it must not be called under a lock that others take after
+// SLB_lock(), nor while a thread has the locks of two keys. May free what was retired.
 //
 // # Safety
 // `b` is NULL, or a buffer.

@@ -103,7 +103,8 @@ public:
 
     explicit operator bool() const noexcept { return raw_ != nullptr; }
 
-    /// What the functions of lookaside.h take. Their keys are pointers to hashes here: pass none of your own.
+    /// What the functions of lookaside.h take. Their keys are pointers to hashes here: pass none of your own; and entries
+    /// that are emitted without a key do not enter.
     typename Form::Raw* raw() const noexcept { return raw_.get(); }
 
     /// The entry of a key, or null.
@@ -140,7 +141,8 @@ public:
     /// Forgets the entry of a key.
     void invalidate(const Key& key) { Form::invalidate(raw(), raw_hash(key)); }
 
-    /// The entry of a key is now another.
+    /// The entry of a key is now another. Nobody else may write the same key from before the index is changed until this
+    /// returns: see SLB_update().
     void update(const Key& key, Entry* entry) { Form::update(raw(), raw_hash(key), pointer(entry)); }
 
     /// Replaces the table by an empty one of so many bytes; false if that cannot be.
@@ -270,7 +272,7 @@ public:
         void* entry_ = nullptr;
     };
 
-    /// A thread's pin: what is found under it stays until it goes.
+    /// A thread's pin: what is found under it stays until it goes. Its buffer must not be moved before.
     class Pin {
     public:
         Pin(const Pin&) = delete;

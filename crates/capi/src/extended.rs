@@ -9,8 +9,9 @@ use crate::layout::lookaside_session;
 use crate::session::{self, Session};
 
 /// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer, in
-/// lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), SLB_destroy(), or as a
-/// thread ends. It must not call functions of the same buffer.
+/// lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), lookaside_resize(),
+/// SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for a lock that somebody has
+/// who calls one.
 pub type lookaside_freefunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_void, context: *mut c_void)>;
 
 /// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see lookaside_ticket_take().
@@ -87,7 +88,7 @@ pub unsafe extern "C" fn lookaside_emit_key(
     {
         // SAFETY: the caller's promise.
         let ticket = unsafe { ticket.as_ref() }.copied();
-        handle.emit_hashed(session::of(handle), || handle.hash_of_key(key), entry, ticket);
+        handle.emit_hashed(session::of(handle), || Some(handle.hash_of_key(key)), entry, ticket);
     }
 }
 
@@ -113,7 +114,7 @@ pub unsafe extern "C" fn lookaside_write_begin(b: *mut SLB, key: *mut c_void) {
 
 /// Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one was
 /// there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old entry.
-/// NULL `b` or `key`, or no write of this thread: nothing.
+/// NULL `b` or `key`, or no lock of this thread on the key: nothing.
 ///
 /// # Safety
 /// As SLB_update().
@@ -213,14 +214,19 @@ extern "C" fn call_free(
 /// `b` is NULL, or a buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_reclaim(b: *mut SLB) {
-    /// An entry waits for two steps of the epoch; the third frees it.
-    const STEPS: usize = 3;
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
-        for _ in 0..STEPS {
-            if let Some(guard) = session::of(handle).guard() {
-                guard.flush();
-            }
+        collect(session::of(handle));
+    }
+}
+
+/// Frees what this thread has retired, if nobody is pinned.
+pub(crate) fn collect(session: &Session) {
+    /// An entry waits for two steps of the epoch; the third frees it.
+    const STEPS: usize = 3;
+    for _ in 0..STEPS {
+        if let Some(guard) = session.guard() {
+            guard.flush();
         }
     }
 }

@@ -100,7 +100,9 @@ pub unsafe extern "C" fn SLB_invalidate(b: *mut SLB, key: *mut c_void) {
 /// otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL
 /// `b` or `key`: nothing.
 ///
-/// With and without SLB_lock(): as SLB_invalidate(). The old entry, if it is another, is to be freed as said there.
+/// With and without SLB_lock(): as SLB_invalidate(). Without, nobody else may write the same key from before the index is
+/// changed until this returns, or an entry could come back that has gone already: lookaside_write_begin() sees to that. The
+/// old entry, if it is another, is to be freed as said there.
 ///
 /// # Safety
 /// `key` is a key, and `entry` an entry, for the callbacks of `b`; `entry` is what the index has.

@@ -56,7 +56,8 @@ const GROUP: usize = 16;
 pub(crate) struct Callbacks {
     pub(crate) matches: Match,
     pub(crate) key_hash: Hash,
-    pub(crate) entry_hash: Hash,
+    /// Of those who emit by keys alone: none.
+    pub(crate) entry_hash: Option<Hash>,
 }
 
 /// What handles share.
@@ -187,10 +188,11 @@ impl Handle {
         self.prefix.hash(unsafe { (self.callbacks.key_hash)(key) })
     }
 
+    /// Where there is none, no write would find what were emitted: it must not be.
     #[inline(always)]
-    pub(crate) fn hash_of_entry(&self, entry: *mut c_void) -> u64 {
+    pub(crate) fn hash_of_entry(&self, entry: *mut c_void) -> Option<u64> {
         // SAFETY: as above, for entries.
-        self.prefix.hash(unsafe { (self.callbacks.entry_hash)(entry) })
+        self.callbacks.entry_hash.map(|hash| self.prefix.hash(unsafe { hash(entry) }))
     }
 
     /// Whether the next so many lookups are to ask the table.
@@ -373,7 +375,7 @@ impl Handle {
     pub(crate) fn emit_hashed(
         &self,
         session: &Session,
-        hash: impl FnOnce() -> u64,
+        hash: impl FnOnce() -> Option<u64>,
         entry: *mut c_void,
         ticket: Option<lookaside_ticket>,
     ) {
@@ -381,7 +383,7 @@ impl Handle {
         if session.face.uses_table.get() == 0 {
             return;
         }
-        let hash = hash();
+        let Some(hash) = hash() else { return };
         let (shared, table) = (&self.shared, self.table());
         if ticket.is_none() && session.holds(Buffer::<EitherTable>::stripe_of(hash)) {
             session.seat.emit_held(table, hash, pointer);

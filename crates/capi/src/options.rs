@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use lookaside::{Admission, Config, CounterPolicy, PageKind, StltConfig, Ways};
 
+use crate::extended::collect;
 use crate::handle::{Callbacks, Handle, SLB, Shared, hashfunc, matchfunc};
 use crate::layout::check_layout;
 use crate::session;
@@ -273,7 +274,7 @@ fn callbacks(matches: matchfunc, key_hash: hashfunc, entry_hash: hashfunc) -> Ca
     Callbacks {
         matches: matches.unwrap_or(matches_nothing),
         key_hash: key_hash.unwrap_or(one_hash),
-        entry_hash: entry_hash.unwrap_or(one_hash),
+        entry_hash,
     }
 }
 
@@ -313,6 +314,20 @@ pub(crate) fn create(options: &lookaside_options) -> *mut SLB {
     made(|| options.handle()).map_or(null_mut(), Handle::into_raw)
 }
 
+/// Writes what fits into `bytes` bytes, and zeroes behind it, for a caller who knows more fields than this library.
+///
+/// # Safety
+/// `to` points to `bytes` bytes; `T` is made of plain fields.
+pub(crate) unsafe fn write_known<T: Copy>(what: &T, to: *mut T, bytes: usize) {
+    let known = bytes.min(size_of::<T>());
+    let to = to.cast::<u8>();
+    // SAFETY: the caller's promise; plain fields, byte by byte.
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const *what).cast::<u8>(), to, known);
+        to.add(known).write_bytes(0, bytes - known);
+    }
+}
+
 /// Writes what fits, and how much that is.
 ///
 /// # Safety
@@ -320,9 +335,8 @@ pub(crate) fn create(options: &lookaside_options) -> *mut SLB {
 unsafe fn fill(options: *mut lookaside_options, bytes: usize, with: lookaside_options) {
     if !options.is_null() {
         let with = lookaside_options { struct_size: bytes, ..with };
-        let bytes = bytes.min(size_of::<lookaside_options>());
-        // SAFETY: the caller's promise; plain fields, byte by byte.
-        unsafe { std::ptr::copy_nonoverlapping((&raw const with).cast::<u8>(), options.cast::<u8>(), bytes) };
+        // SAFETY: the caller's promise.
+        unsafe { write_known(&with, options, bytes) };
     }
 }
 
@@ -396,7 +410,8 @@ pub unsafe extern "C" fn lookaside_share(
 /// NULL, if this thread holds a lock of the buffer, if `size` is less than 64 or absurd, or without memory:
 /// lookaside_last_error() says why, and the old one stays.
 ///
-/// Waits until each lock has been free once. So it must not be called under a lock that others take after SLB_lock().
+/// Takes each lock once, and has them all for a moment. So it must not be called under a lock that others take after
+/// SLB_lock(), nor while a thread has the locks of two keys. May free what was retired.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.
@@ -413,7 +428,11 @@ pub unsafe extern "C" fn lookaside_resize(b: *mut SLB, size: usize) -> bool {
             return Err("this thread holds a lock of the buffer: unlock before resizing".to_string());
         }
         let guard = session.guard().expect("a session among others has epochs");
-        handle.shared.resize(size, &guard).map_err(|error| error.to_string())
+        handle.shared.resize(size, &guard).map_err(|error| error.to_string())?;
+        drop(guard);
+        // The old table is not to wait for as many retirements as a thread collects: it may be large.
+        collect(session);
+        Ok(())
     })
     .is_some()
 }

@@ -130,15 +130,16 @@ pub unsafe extern "C" fn lookaside_owned_emit_key(
     if let Some(Owner { handle, session }) = unsafe { owner(o) }
         && !key.is_null()
     {
-        emit(handle, session, entry, || handle.hash_of_key(key));
+        emit(handle, session, entry, || Some(handle.hash_of_key(key)));
     }
 }
 
-fn emit(handle: &Handle, session: &Session, entry: *mut c_void, hash: impl FnOnce() -> u64) {
+fn emit(handle: &Handle, session: &Session, entry: *mut c_void, hash: impl FnOnce() -> Option<u64>) {
     if let Some(pointer) = Pointer::new(entry.expose_provenance() as u64)
         && session.face.uses_table.get() != 0
+        && let Some(hash) = hash()
     {
-        session.seat.emit_held(handle.table(), hash(), pointer);
+        session.seat.emit_held(handle.table(), hash, pointer);
     }
 }
 

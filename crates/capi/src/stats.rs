@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use lookaside::Table;
 
 use crate::handle::{Handle, SLB, address};
+use crate::options::write_known;
 use crate::session::{self, Session};
 
 /// What has happened, as far as the threads have told: each tells every 1024 lookups, when it ends, and here.
@@ -80,9 +81,8 @@ pub(crate) unsafe fn write_counts(
         capacity: table.capacity() as u64,
         bytes: table.bytes() as u64,
     };
-    let bytes = bytes.min(size_of::<lookaside_counts>());
-    // SAFETY: the caller's promise; numbers, byte by byte.
-    unsafe { std::ptr::copy_nonoverlapping((&raw const all).cast::<u8>(), counts.cast::<u8>(), bytes) };
+    // SAFETY: the caller's promise.
+    unsafe { write_known(&all, counts, bytes) };
 }
 
 /// What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end. Needs
@@ -190,7 +190,6 @@ pub(crate) unsafe fn write_verdict(handle: &Handle, verdict: *mut lookaside_verd
         watching: found.watching,
         on: found.on,
     };
-    let bytes = bytes.min(size_of::<lookaside_verdict>());
-    // SAFETY: the caller's promise; numbers, byte by byte.
-    unsafe { std::ptr::copy_nonoverlapping((&raw const all).cast::<u8>(), verdict.cast::<u8>(), bytes) };
+    // SAFETY: the caller's promise.
+    unsafe { write_known(&all, verdict, bytes) };
 }

@@ -38,7 +38,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -250,8 +250,23 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
         unsafe fn free<K, V>(address: usize) {
             let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
+            // Each part by itself: where the destructors of a key and of its value both panic, neither does while the other
+            // one's panic unwinds, which would end the process.
             // SAFETY: made by `Handle::new` from a box of this type; the caller promises that it is the last to know of it.
-            drop(unsafe { Box::from_raw(entry) });
+            let outcomes = unsafe {
+                [
+                    catch_unwind(AssertUnwindSafe(|| (&raw mut (*entry).key).drop_in_place())),
+                    catch_unwind(AssertUnwindSafe(|| (&raw mut (*entry).value).drop_in_place())),
+                    catch_unwind(AssertUnwindSafe(|| (&raw mut (*entry).reclaim).drop_in_place())),
+                ]
+            };
+            // SAFETY: that box; its parts, of which no other has a destructor, are dropped.
+            drop(unsafe { Box::from_raw(entry.cast::<ManuallyDrop<Entry<K, V>>>()) });
+            let mut panics = outcomes.into_iter().filter_map(Result::err);
+            if let Some(first) = panics.next() {
+                panics.for_each(std::mem::forget);
+                resume_unwind(first);
+            }
         }
         // release pairs with the fence below, and with the load in `forgotten`: what other handles did to the entry is done
         // before it dies.

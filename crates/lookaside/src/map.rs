@@ -132,7 +132,12 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
         &self.buffer
     }
 
-    /// The index.
+    /// The index, to be looked at, and for what only it can do: reorganise itself, say.
+    ///
+    /// A key whose entry is taken out or replaced here, behind the map's back, may still be found in the table, with its
+    /// old value, until it is [forgotten](Reader::forget). And what an index lets go of under a lock of its own is dropped
+    /// under that lock, if no [`Reader`] of this thread is alive meanwhile: destructors that use the map then wait for it
+    /// for ever.
     #[must_use]
     pub fn index(&self) -> &I {
         &self.index
@@ -449,6 +454,11 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         self.gave_back(old.as_ref(), hash, &write);
         drop(write);
         old.map(Removed)
+    }
+
+    /// Makes the table forget a key: to be called after the index's entry of it was changed otherwise than by the map.
+    pub fn forget<Q: Hash + ?Sized>(&self, key: &Q) {
+        drop(self.visit.write(self.hash(key)));
     }
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.

@@ -80,12 +80,14 @@ impl Monitor {
 
     /// Begins or ends watching. Who ends it leaves the table on.
     pub(crate) fn watch(&self, watching: bool) {
-        // All relaxed: decisions, which threads follow at their next block.
+        // Under the lock, so that no trial that ends now has the last word. All relaxed: decisions, which threads follow at
+        // their next block.
+        let mut gains = self.gains.lock();
         self.watching.store(watching, Ordering::Relaxed);
         if !watching {
             self.off.store(false, Ordering::Relaxed);
         }
-        self.gains.lock().clear();
+        gains.clear();
     }
 
     pub(crate) fn is_watching(&self) -> bool {
@@ -104,8 +106,11 @@ impl Monitor {
 
     /// Records a trial, and says whether it agrees with the verdict as it now is.
     fn record(&self, gain: f64) -> bool {
-        self.made.fetch_add(1, Ordering::Relaxed);
         let mut gains = self.gains.lock();
+        if !self.is_watching() {
+            return false;
+        }
+        self.made.fetch_add(1, Ordering::Relaxed);
         if gains.len() == TRIALS {
             gains.remove(0);
         }
@@ -157,6 +162,8 @@ pub(crate) struct Watch {
     asked: Cell<u64>,
     passed_by: Cell<u64>,
     phase: Cell<Phase>,
+    /// Whether the table was on when the trial began.
+    tried: Cell<bool>,
     interval: Cell<u32>,
     began: Cell<Option<Instant>>,
     /// Nanoseconds of the blocks before and in the middle.
@@ -175,6 +182,7 @@ impl Watch {
             asked: Cell::new(0),
             passed_by: Cell::new(0),
             phase: Cell::new(Phase::Decided),
+            tried: Cell::new(true),
             interval: Cell::new(SHORTEST),
             began: Cell::new(None),
             costs: Cell::new([0; 2]),
@@ -193,7 +201,7 @@ impl Watch {
         filled: &Cell<u64>,
         capacity: impl Fn() -> usize,
     ) -> bool {
-        let (left, lookups) = (self.left.get(), lookups as i32);
+        let (left, lookups) = (self.left.get(), lookups.min(BLOCK) as i32);
         if left - lookups >= 0 {
             self.left.set(left - lookups);
             return true;
@@ -280,13 +288,17 @@ impl Watch {
                 }
             }
             Phase::Warming => self.begin(Phase::Before, on, 1),
+            // Another thread's trial has switched meanwhile: this one's blocks are not what they are taken for.
+            Phase::Before | Phase::Other | Phase::After if on != self.tried.get() => {
+                self.filled.set(filled);
+                self.begin(Phase::Decided, on, SHORTEST);
+            }
             Phase::Before => {
                 self.costs.set([passed, 0]);
                 self.begin(Phase::Other, !on, 1);
             }
             Phase::Other => {
                 self.costs.set([self.costs.get()[0], passed]);
-                // If the verdict changed meanwhile the trial compares like with like, and says "no difference": harmless.
                 self.begin(Phase::After, on, 1);
             }
             Phase::After => {
@@ -303,6 +315,9 @@ impl Watch {
     }
 
     fn begin(&self, phase: Phase, uses_table: bool, blocks: u32) {
+        if phase == Phase::Before {
+            self.tried.set(uses_table);
+        }
         self.phase.set(phase);
         let lookups = (BLOCK * blocks) as i32;
         let first = if uses_table { lookups } else { BLOCK as i32 };
@@ -378,6 +393,34 @@ mod tests {
         let verdict = monitor.verdict();
         assert!(verdict.on && verdict.switches == 0 && verdict.gain > Some(2.0), "{verdict:?}");
         assert!((4..20).contains(&verdict.trials), "{verdict:?}");
+    }
+
+    /// Another thread switches while this one compares: blocks with the table are taken for blocks without, or the other way.
+    #[test]
+    fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
+        for interrupted in [Phase::Before, Phase::Other, Phase::After] {
+            let (monitor, watch) = (Monitor::new(true), Watch::new());
+            let cost = |with| if with { 300 } else { 100 };
+            while watch.phase.get() != interrupted {
+                run(&monitor, &watch, 1, cost);
+            }
+            monitor.off.store(true, Ordering::Relaxed);
+            while watch.phase.get() != Phase::Decided {
+                run(&monitor, &watch, 1, cost);
+            }
+            assert_eq!(monitor.verdict().trials, 0, "{interrupted:?}: {:?}", monitor.gains.lock());
+        }
+    }
+
+    /// Whose trial ends as the watching does has no last word.
+    #[test]
+    fn nothing_is_switched_off_where_nobody_watches() {
+        let monitor = Monitor::new(true);
+        monitor.watch(false);
+        for _ in 0..TRIALS {
+            assert!(!monitor.record(0.1));
+        }
+        assert!(monitor.verdict().on && monitor.verdict().trials == 0);
     }
 
     #[test]

@@ -74,7 +74,8 @@ impl Counts {
 /// One more.
 #[inline(always)]
 pub(crate) fn count(cell: &Cell<u64>) {
-    cell.set(cell.get() + 1);
+    // Hits that are counted beforehand may be below zero until they are told: see `Seat::uses_table`.
+    cell.set(cell.get().wrapping_add(1));
 }
 
 impl Tally {

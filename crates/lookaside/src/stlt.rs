@@ -157,8 +157,8 @@ impl Stlt {
     }
 
     fn all(&self) -> impl Iterator<Item = Row> {
-        // Statistics.
-        (0..self.rows).map(|row| Row(self.cell(row).load(Ordering::Relaxed)))
+        // pairs with the release in `exchange`, as in `set`: the hottest are shown as entries.
+        (0..self.rows).map(|row| Row(self.cell(row).load(Ordering::Acquire)))
     }
 }
 

@@ -14,6 +14,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::{Ordering, fence};
 
 use crossbeam_epoch::Guard;
 
@@ -79,7 +80,7 @@ impl Drop for Collection {
 /// To be called for each entry that is retired to the default collector.
 pub(crate) fn retired() {
     // Past the thread's destructors others collect.
-    let _ = RETIRED.try_with(|retired| retired.set(retired.get() + 1));
+    let _ = RETIRED.try_with(|retired| retired.set(retired.get().saturating_add(1)));
 }
 
 impl<'b, T: Table> Visit<'b, T> {
@@ -115,12 +116,16 @@ impl<'b, T: Table> Visit<'b, T> {
     pub fn refresh(&mut self) {
         self.emit_waiting();
         self.guard.repin();
+        // As `pin` has it and `repin` does not: what is found from here on was not loaded before the epoch was taken. Pairs
+        // with the fence by which crossbeam-epoch stamps what is retired.
+        fence(Ordering::SeqCst);
         self.seat.tell(self.buffer);
         self._collection.collect();
     }
 
     /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]: the
-    /// monitor's decision. Counts them: those that ask as hits, of which the misses are taken off.
+    /// monitor's decision. Counts them: those that ask as hits, of which the misses are taken off. 1024 at most: more count
+    /// as so many.
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {

@@ -5,7 +5,9 @@
 mod ledger;
 mod random;
 
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use ledger::{Ledger, Record, one_line, quiet};
@@ -33,6 +35,60 @@ fn values_that_panic_when_dropped_harm_nobody() {
     drop((map, owned));
     drop(removed);
     ledger.settle();
+}
+
+/// Its destructor panics, always.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Fragile(u64);
+
+static BROKEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Borrow<u64> for Fragile {
+    fn borrow(&self) -> &u64 {
+        &self.0
+    }
+}
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        BROKEN.fetch_add(1, Relaxed);
+        panic!("dropped");
+    }
+}
+
+/// Two panics at once would end the process.
+#[test]
+fn a_key_and_a_value_that_both_panic_when_dropped_harm_nobody() {
+    quiet();
+    let map = Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
+    for number in 0..100 {
+        assert!(map.insert(Fragile(number), Fragile(number)).is_none());
+        assert_eq!(map.pin().get(&number).map(|value| value.0), Some(number));
+    }
+    for number in 0..100 {
+        assert!(map.remove(&number).is_some());
+    }
+    drop(map);
+    for _ in 0..1000 {
+        crossbeam_epoch::pin().flush();
+        if BROKEN.load(Relaxed) == 200 {
+            return;
+        }
+    }
+    panic!("{} of 200 dropped", BROKEN.load(Relaxed));
+}
+
+/// Whoever takes entries out of the index itself tells the table.
+#[test]
+fn what_the_index_has_lost_behind_the_maps_back_can_be_forgotten() {
+    let map = Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
+    map.insert("rome".to_string(), 753);
+    let reader = map.pin();
+    assert_eq!(reader.get("rome"), Some(&753));
+    assert_eq!(reader.get("rome"), Some(&753), "and is in the table now");
+    map.index().write().clear();
+    reader.forget("rome");
+    assert_eq!(reader.get("rome"), None);
 }
 
 type Ring = Map<u64, Again, RwLock<BTreeSet<Handle<u64, Again>>>>;

@@ -152,7 +152,9 @@ static void nothing(void) {
         lookaside_options known;
         unsigned char newer[8];
     } later = {options, {0}};
-    later.known.struct_size = sizeof later;
+    memset(&later, 0xff, sizeof later);
+    lookaside_default_options(&later.known, sizeof later);
+    later.known.size = SIZE;
     for (size_t i = 0; i <= sizeof later.newer; i++) {
         if (i > 0) later.newer[i - 1] = 1;
         SLB *made = lookaside_create(&later.known);
@@ -240,6 +242,15 @@ static void addresses(void) {
     SLB_emit(b, &records[7]);
     SLB_update(b, &key, far_away); /* The old one is forgotten, and that is all. */
     CHECK(SLB_get(b, &key) == NULL && lookaside_occupancy(b) == 0);
+    SLB_destroy(b);
+    /* What nobody can find the hash of: no write would find it either. */
+    options.entryhash = NULL;
+    b = lookaside_create(&options);
+    SLB_emit(b, &records[7]);
+    lookaside_emit_ticket(b, &records[7], lookaside_ticket_take(b, &key));
+    CHECK(lookaside_occupancy(b) == 0);
+    lookaside_emit_key(b, &key, &records[7], NULL);
+    CHECK(SLB_get(b, &key) == &records[7]);
     SLB_destroy(b);
 }
 
@@ -363,6 +374,12 @@ static void sharing_and_resizing(uint32_t of) {
     lookaside_get_counts(b, &counts, sizeof counts);
     CHECK(counts.hits == 4 && counts.misses == 1 && counts.emissions == 2 && counts.admissions == 2);
     CHECK(counts.capacity == capacity && counts.bytes == (lines ? 5 * SIZE : SIZE));
+    struct {
+        lookaside_counts known;
+        uint64_t newer;
+    } later = {.newer = 1};
+    lookaside_get_counts(b, &later.known, sizeof later);
+    CHECK(later.known.bytes == counts.bytes && later.newer == 0);
     memset(&counts, 0xff, sizeof counts);
     lookaside_get_counts(b, &counts, 8); /* An older caller, who knows the first field only. */
     CHECK(counts.hits == 4 && counts.misses == UINT64_MAX);
