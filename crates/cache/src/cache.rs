@@ -86,6 +86,9 @@ impl<P: Policy> Cache<P> {
     }
 
     /// Makes everything stored so far invisible, at once. Its memory is swept by housekeeping.
+    ///
+    /// The fourth flush that comes before the first one is swept waits for the sweep, and that for all who were pinned:
+    /// who flushes must not be. [`Housekeeper::try_flush`](crate::Housekeeper::try_flush) does not wait.
     pub fn flush(&self) {
         self.engine.flushes.schedule(None);
         self.housekeeper().flush();

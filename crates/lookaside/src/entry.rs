@@ -38,7 +38,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -70,16 +70,20 @@ impl Dead {
     /// Nobody can reach it, and nobody frees it twice.
     pub(crate) unsafe fn free(self) {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
-        let free = || unsafe { (self.free)(self.address) };
-        // Nobody sees what a panic left half done: the entry is gone.
-        let mut outcome = catch_unwind(AssertUnwindSafe(free));
-        // What it panicked with has a destructor, which might panic, too; and so on, though not for ever.
-        for _ in 0..8 {
-            let Err(payload) = outcome else { return };
-            outcome = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-        }
-        std::mem::forget(outcome);
+        unsafe { (self.free)(self.address) };
     }
+}
+
+/// Runs a destructor, and lets nobody hear of its panics.
+fn quietly(destructor: impl FnOnce()) {
+    // Nobody sees what a panic left half done: it is gone.
+    let mut outcome = catch_unwind(AssertUnwindSafe(destructor));
+    // What it panicked with has a destructor, which might panic, too; and so on, though not for ever.
+    for _ in 0..8 {
+        let Err(payload) = outcome else { return };
+        outcome = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+    }
+    std::mem::forget(outcome);
 }
 
 /// Among the number of handles: no table has the entry, and nobody can emit it any more.
@@ -250,23 +254,15 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
         unsafe fn free<K, V>(address: usize) {
             let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
-            // Each part by itself: where the destructors of a key and of its value both panic, neither does while the other
-            // one's panic unwinds, which would end the process.
+            // Each part by itself: were the destructors of a key and of its value to panic at once, the process would end.
             // SAFETY: made by `Handle::new` from a box of this type; the caller promises that it is the last to know of it.
-            let outcomes = unsafe {
-                [
-                    catch_unwind(AssertUnwindSafe(|| (&raw mut (*entry).key).drop_in_place())),
-                    catch_unwind(AssertUnwindSafe(|| (&raw mut (*entry).value).drop_in_place())),
-                    catch_unwind(AssertUnwindSafe(|| (&raw mut (*entry).reclaim).drop_in_place())),
-                ]
-            };
+            unsafe {
+                quietly(|| (&raw mut (*entry).key).drop_in_place());
+                quietly(|| (&raw mut (*entry).value).drop_in_place());
+                quietly(|| (&raw mut (*entry).reclaim).drop_in_place());
+            }
             // SAFETY: that box; its parts, of which no other has a destructor, are dropped.
             drop(unsafe { Box::from_raw(entry.cast::<ManuallyDrop<Entry<K, V>>>()) });
-            let mut panics = outcomes.into_iter().filter_map(Result::err);
-            if let Some(first) = panics.next() {
-                panics.for_each(std::mem::forget);
-                resume_unwind(first);
-            }
         }
         // release pairs with the fence below, and with the load in `forgotten`: what other handles did to the entry is done
         // before it dies.

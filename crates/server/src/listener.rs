@@ -227,7 +227,7 @@ fn deal(shared: &Shared, mut stream: Stream, inboxes: &[Inbox], next: &mut usize
             warn!(%error, "a worker could not be woken");
         }
     } else {
-        // The worker has stopped: so does the server.
+        // The worker has ended, and the server does: see `server::Duty`.
         shared.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use cache::{Cache, CreateError, Todo};
 use mio::{Poll, Waker};
-use tracing::info;
+use tracing::{error, info};
 
 use crate::listener::{self, Inbox, Sockets};
 use crate::settings::Settings;
@@ -141,7 +141,11 @@ impl Server {
         let shared = self.shared.clone();
         self.spawn("listener".into(), move || listener::accept(&shared, sockets, poll, &inboxes))?;
         let shared = self.shared.clone();
-        let housekeeping = move || keep_house(&shared);
+        let duty = Duty { shared: shared.clone(), thread: "housekeeper".into() };
+        let housekeeping = move || {
+            let _duty = duty;
+            keep_house(&shared);
+        };
         self.housekeeper = Some(thread::Builder::new().name("housekeeper".into()).spawn(housekeeping)?);
         Ok(())
     }
@@ -158,8 +162,25 @@ impl Server {
         name: String,
         run: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> io::Result<()> {
+        let duty = Duty { shared: self.shared.clone(), thread: name.clone() };
+        let run = move || {
+            let _duty = duty;
+            run()
+        };
         self.threads.push(thread::Builder::new().name(name).spawn(run)?);
         Ok(())
+    }
+
+    /// Has `tell` called if a thread of the server ends before it was told to: then the server is to be stopped, which says
+    /// why. Nobody is served any more until it is. Only the first who asks is told, perhaps more than once.
+    pub fn when_broken(&self, tell: impl Fn() + Send + Sync + 'static) {
+        // It may be set already: see above.
+        let _ = self.shared.when_broken.set(Box::new(tell));
+        if self.shared.is_stopping()
+            && let Some(tell) = self.shared.when_broken.get()
+        {
+            tell();
+        }
     }
 
     /// The TCP addresses it listens on, with the ports that were chosen.
@@ -200,6 +221,24 @@ impl Drop for Server {
     }
 }
 
+/// What a thread has for as long as it lives: where one is missing, clients would be accepted whom nobody serves, or items
+/// would never expire. Better no server at all.
+struct Duty {
+    shared: Arc<Shared>,
+    thread: String,
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        if !self.shared.stop.swap(true, Ordering::Relaxed) {
+            error!(thread = self.thread, "ended before its time: the server stops");
+            if let Some(tell) = self.shared.when_broken.get() {
+                tell();
+            }
+        }
+    }
+}
+
 fn second() -> u32 {
     u32::try_from(unix_time()).unwrap_or(u32::MAX)
 }
@@ -213,5 +252,22 @@ fn keep_house(shared: &Shared) {
             Todo::Rest => thread::park_timeout(REST),
             Todo::More => thread::yield_now(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_ends_before_its_time_ends_the_server() {
+        let settings = Settings { tcp: vec![([127, 0, 0, 1], 0).into()], ..Settings::default() };
+        let mut server = Server::start(settings).expect("a free port");
+        let (told, heard) = crossbeam_channel::unbounded();
+        server.when_broken(move || told.send(()).expect("somebody listens"));
+        server.spawn("short-lived".into(), || Err(io::Error::other("on purpose"))).expect("a thread");
+        heard.recv_timeout(Duration::from_secs(60)).expect("somebody is told");
+        let outcome = server.stop().map_err(|error| error.to_string());
+        assert_eq!(outcome, Err("on purpose".to_string()));
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Shared {
     /// Unix time of the start, in seconds.
     pub(crate) started: u64,
     pub(crate) stop: AtomicBool,
+    /// Who is to hear of it if a thread ends before its time.
+    pub(crate) when_broken: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Connections open now. Changed when one comes or goes, never on a request.
     pub(crate) connections: AtomicUsize,
     pub(crate) connections_in_all: AtomicU64,
@@ -37,6 +39,7 @@ impl Shared {
             cache,
             metrics: Arc::default(),
             stop: AtomicBool::new(false),
+            when_broken: OnceLock::new(),
             connections: AtomicUsize::new(0),
             connections_in_all: AtomicU64::new(0),
             connections_rejected: AtomicU64::new(0),

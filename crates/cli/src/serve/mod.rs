@@ -48,6 +48,8 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
         pidfile.write()?;
     }
     let server = prepared.start()?;
+    let handle = ending.handle();
+    server.when_broken(move || handle.close());
     ending.wait();
     server.stop()?;
     Ok(())

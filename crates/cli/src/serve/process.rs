@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{Uid, User, chdir, chown, daemon, initgroups, setgid, setuid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 
 /// File descriptors beside those of connections: the standard ones, each thread's epoll and waker, sockets to listen on.
 const DESCRIPTORS_ASIDE: u64 = 64;
@@ -116,8 +116,12 @@ impl Ending {
         Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map(Ending).map_err(ProcessError::Signals)
     }
 
-    /// Blocks until one comes.
+    /// Blocks until one comes, or the handle is closed.
     pub(super) fn wait(&mut self) {
         self.0.forever().find(|&signal| signal != SIGHUP);
+    }
+
+    pub(super) fn handle(&self) -> Handle {
+        self.0.handle()
     }
 }
