@@ -206,6 +206,8 @@ typedef struct lookaside_verdict {
     bool watching;
     // Whether lookups use the table.
     bool on;
+    // Zeroes, for what newer libraries may say.
+    uint8_t reserved[6];
 } lookaside_verdict;
 
 #ifdef __cplusplus

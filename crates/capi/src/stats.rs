@@ -50,6 +50,8 @@ pub struct lookaside_verdict {
     pub watching: bool,
     /// Whether lookups use the table.
     pub on: bool,
+    /// Zeroes, for what newer libraries may say.
+    pub reserved: [u8; 6],
 }
 
 /// Writes what fits.
@@ -189,6 +191,7 @@ pub(crate) unsafe fn write_verdict(handle: &Handle, verdict: *mut lookaside_verd
         switches: found.switches,
         watching: found.watching,
         on: found.on,
+        reserved: [0; 6],
     };
     // SAFETY: the caller's promise.
     unsafe { write_known(&all, verdict, bytes) };

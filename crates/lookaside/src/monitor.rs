@@ -264,6 +264,7 @@ impl Watch {
     fn start_block(&self, monitor: &Monitor, filled: u64, capacity: usize) {
         let on = !monitor.off.load(Ordering::Relaxed);
         if !monitor.watching.load(Ordering::Relaxed) {
+            self.interval.set(SHORTEST);
             self.begin(Phase::Decided, true, SHORTEST);
             return;
         }
@@ -291,6 +292,7 @@ impl Watch {
             // Another thread's trial has switched meanwhile: this one's blocks are not what they are taken for.
             Phase::Before | Phase::Other | Phase::After if on != self.tried.get() => {
                 self.filled.set(filled);
+                self.interval.set(SHORTEST);
                 self.begin(Phase::Decided, on, SHORTEST);
             }
             Phase::Before => {

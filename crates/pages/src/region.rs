@@ -5,6 +5,11 @@
 //! (3) keeps the kernel from merging the region with a neighbour, so that `/proc/self/smaps` speaks of it alone and
 //! what was obtained can be read back.
 //!
+//! The usable part is made so by changing its protection, never by mapping it anew in its place: a kernel that refuses such
+//! a mapping may have taken away what was there before, and another thread's mapping may be in the gap when the reservation
+//! is released. Pages of a hugetlb pool cannot be had that way. They lie where the kernel puts them, with margins only where
+//! the addresses beside them are free.
+//!
 //! Rejected: asking the allocator for aligned memory and advising it. It gives no guard, and the mapping's entry in
 //! smaps is shared with whatever lies beside it.
 
@@ -17,7 +22,7 @@ use std::ops::Range;
 use std::ptr::{self, NonNull};
 
 use rustix::io::Errno;
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::PageKind;
 use crate::smaps::{self, Census};
@@ -25,6 +30,8 @@ use crate::transparent;
 
 /// Address space on x86-64 and aarch64 ends here for a user; a larger request is a mistake, not a wish.
 const LARGEST: usize = 1 << 46;
+/// Bytes on each side of a region that nobody may touch.
+const MARGIN: usize = PageKind::Base.size();
 
 /// Why a region could not be mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,41 +145,12 @@ impl Region {
         if cfg!(miri) {
             return Ok(Self::from_allocator(len, asked));
         }
-        let margin = PageKind::Base.size();
-        let reserved = len + page + 2 * margin;
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nobody's memory.
-        let base = unsafe {
-            mm::mmap_anonymous(
-                ptr::null_mut(),
-                reserved,
-                ProtFlags::empty(),
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )
-        }?;
-        let reservation = base as usize..base as usize + reserved;
-        let start = (reservation.start + margin).next_multiple_of(page);
-        // From here on the reservation is released on every way out, by Region's drop.
-        let mut region = Region {
-            start: NonNull::new(ptr::with_exposed_provenance_mut(start))
-                .expect("mmap gave a non-null address"),
-            len,
-            reservation,
-            asked,
-            obtained: kind,
+        let mut region = match kind {
+            PageKind::Base | PageKind::Transparent => Self::in_reservation(len, asked, kind, promise)?,
+            PageKind::Huge2M => Self::from_pool(len, asked, kind, MapFlags::HUGE_2MB)?,
+            PageKind::Huge1G => Self::from_pool(len, asked, kind, MapFlags::HUGE_1GB)?,
         };
-        base.expose_provenance();
-        let mut flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        match kind {
-            PageKind::Huge2M => flags |= MapFlags::HUGETLB | MapFlags::HUGE_2MB,
-            PageKind::Huge1G => flags |= MapFlags::HUGETLB | MapFlags::HUGE_1GB,
-            PageKind::Base | PageKind::Transparent if promise == Promise::AddressesOnly => {
-                flags |= MapFlags::NORESERVE
-            }
-            PageKind::Base | PageKind::Transparent => {}
-        }
         let at: *mut c_void = region.start.as_ptr().cast();
-        // SAFETY: `start..start + len` lies inside our own reservation, which nobody else has a pointer into.
-        unsafe { mm::mmap_anonymous(at, len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         let advice = match kind {
             PageKind::Transparent => Some(Advice::LinuxHugepage),
             PageKind::Base => Some(Advice::LinuxNoHugepage),
@@ -182,6 +160,76 @@ impl Region {
         // SAFETY: the advice concerns our own fresh mapping and changes none of its contents.
         let advised = advice.is_some_and(|advice| unsafe { mm::madvise(at, len, advice) }.is_ok());
         region.obtained = region.read_back(kind, advised);
+        Ok(region)
+    }
+
+    /// Reserves addresses with room for margins, and makes those within usable.
+    fn in_reservation(
+        len: usize,
+        asked: PageKind,
+        kind: PageKind,
+        promise: Promise,
+    ) -> Result<Region, Errno> {
+        let page = kind.size();
+        let reserved = len + page + 2 * MARGIN;
+        let mut flags = MapFlags::PRIVATE;
+        if promise == Promise::AddressesOnly {
+            flags |= MapFlags::NORESERVE;
+        }
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nobody's memory.
+        let base = unsafe { mm::mmap_anonymous(ptr::null_mut(), reserved, ProtFlags::empty(), flags) }?;
+        let start = (base.expose_provenance() + MARGIN).next_multiple_of(page);
+        // From here on the reservation is released on every way out, by Region's drop.
+        let region = Region {
+            start: NonNull::new(ptr::with_exposed_provenance_mut(start))
+                .expect("mmap gave a non-null address"),
+            len,
+            reservation: base as usize..base as usize + reserved,
+            asked,
+            obtained: kind,
+        };
+        // Here the kernel promises the pages, or refuses to.
+        // SAFETY: `start..start + len` lies inside our own reservation, which nobody else has a pointer into.
+        unsafe {
+            mm::mprotect(region.start.as_ptr().cast(), len, MprotectFlags::READ | MprotectFlags::WRITE)
+        }?;
+        Ok(region)
+    }
+
+    /// Maps pages of a hugetlb pool, where the kernel likes, and margins beside them, unless somebody is there already.
+    fn from_pool(len: usize, asked: PageKind, kind: PageKind, size: MapFlags) -> Result<Region, Errno> {
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | size;
+        // SAFETY: as in `in_reservation`.
+        let base =
+            unsafe { mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
+        let start = base.expose_provenance();
+        let mut region = Region {
+            start: NonNull::new(base.cast()).expect("mmap gave a non-null address"),
+            len,
+            reservation: start..start + len,
+            asked,
+            obtained: kind,
+        };
+        let margin_at = |address: usize| {
+            let at = ptr::with_exposed_provenance_mut(address);
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
+            // SAFETY: at addresses that nobody has: in the place of another mapping the kernel does not make this one.
+            let made = unsafe { mm::mmap_anonymous(at, MARGIN, ProtFlags::empty(), flags) };
+            // One who does not know the flag takes the address for a wish.
+            made.is_ok_and(|margin| {
+                if margin != at {
+                    // SAFETY: made just now, for us alone.
+                    let _ = unsafe { mm::munmap(margin, MARGIN) };
+                }
+                margin == at
+            })
+        };
+        if margin_at(start - MARGIN) {
+            region.reservation.start -= MARGIN;
+        }
+        if margin_at(start + len) {
+            region.reservation.end += MARGIN;
+        }
         Ok(region)
     }
 

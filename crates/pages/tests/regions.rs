@@ -133,3 +133,23 @@ fn a_region_stands_between_inaccessible_margins() {
     assert!(mapping_of(start - 1).unwrap().contains("---p"));
     assert!(mapping_of(start + region.len()).unwrap().contains("---p"));
 }
+
+/// A kernel that has no such pages refuses after it has taken away what was mapped there: the gap must be nobody's concern.
+#[test]
+fn a_kind_that_is_refused_takes_nothing_from_other_threads() {
+    const ROUNDS: usize = 2_000;
+    std::thread::scope(|scope| {
+        for kind in [PageKind::Huge2M, PageKind::Huge1G] {
+            scope.spawn(move || (0..ROUNDS).for_each(|_| drop(Region::map(1 << 20, kind).unwrap())));
+        }
+        for size in [1, 1 << 20, 3 << 20] {
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    let region = Region::map(size, PageKind::Base).unwrap();
+                    touch(&region);
+                    assert!((0..region.len()).step_by(4096).all(|offset| byte(&region, offset) == 1));
+                }
+            });
+        }
+    });
+}

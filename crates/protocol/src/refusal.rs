@@ -4,7 +4,7 @@
 //! client said `noreply` on a line that was good enough for it to be noticed. The *data block*: if the line was that
 //! of a storage command and the length on it was good, the data is on its way and has to be thrown away; if the length
 //! was bad, nobody knows how long the data is, and its lines will be taken for requests. And the *connection*: it stays
-//! open except for something that looks like HTTP.
+//! open except for something that looks like HTTP, and for a meta command's data of a length that nobody knows.
 
 use crate::reply::ErrorReply;
 use std::error::Error;

@@ -23,6 +23,8 @@ pub(crate) struct Executor {
     metrics: Counting<Metrics>,
     /// For the new value of an `incr` or `decr`.
     number: Vec<u8>,
+    /// Bytes of values in several pieces that were copied to be read as numbers.
+    read_in_copy: u64,
     /// Sweeps for a flush that has to wait: while one does.
     sweeper: Option<Housekeeper>,
 }
@@ -43,6 +45,7 @@ impl Executor {
             session: shared.cache.session(),
             metrics: shared.metrics.join(),
             number: Vec::new(),
+            read_in_copy: 0,
             sweeper: None,
             shared,
         }
@@ -58,7 +61,7 @@ impl Executor {
 
     /// Bytes of values that were copied to be changed, so far.
     pub(crate) fn copied(&self) -> u64 {
-        self.session.copied()
+        self.session.copied() + self.read_in_copy
     }
 
     /// Flushes, or does a part of what must be done before.
@@ -273,13 +276,14 @@ impl Executor {
         noreply: bool,
         output: &mut Output,
     ) {
-        let mut result = 0;
+        let (mut result, mut read_in_copy) = (0, 0);
         let outcome = self.session.update(key, |hit, new| {
             let copied;
             let value = match hit.contiguous() {
                 Some(value) => value,
                 None => {
                     copied = hit.to_vec();
+                    read_in_copy += copied.len() as u64;
                     &copied
                 }
             };
@@ -289,6 +293,7 @@ impl Executor {
             sum.fill(new);
             Ok::<(), protocol::NotNumeric>(())
         });
+        self.read_in_copy += read_in_copy;
         match (operation, &outcome) {
             (Operation::Increment, Ok(Updated::Updated(_))) => self.metrics.increment_hits(1),
             (Operation::Increment, Ok(Updated::NotFound)) => self.metrics.increment_misses(1),

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -172,10 +172,12 @@ impl Server {
     }
 
     /// Has `tell` called if a thread of the server ends before it was told to: then the server is to be stopped, which says
-    /// why. Nobody is served any more until it is. Only the first who asks is told, perhaps more than once.
+    /// why. Its threads end with the next event that they have. Only the first who asks is told, perhaps more than once.
     pub fn when_broken(&self, tell: impl Fn() + Send + Sync + 'static) {
         // It may be set already: see above.
         let _ = self.shared.when_broken.set(Box::new(tell));
+        // Pairs with the fence of `Duty`: one of the two sees what the other has written.
+        fence(Ordering::SeqCst);
         if self.shared.is_stopping()
             && let Some(tell) = self.shared.when_broken.get()
         {
@@ -232,6 +234,8 @@ impl Drop for Duty {
     fn drop(&mut self) {
         if !self.shared.stop.swap(true, Ordering::Relaxed) {
             error!(thread = self.thread, "ended before its time: the server stops");
+            // Pairs with the fence of `when_broken`.
+            fence(Ordering::SeqCst);
             if let Some(tell) = self.shared.when_broken.get() {
                 tell();
             }

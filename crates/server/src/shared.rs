@@ -49,7 +49,7 @@ impl Shared {
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        // Relaxed: whoever sets it wakes everybody afterwards, through the kernel.
+        // Relaxed: whoever stops the server wakes everybody afterwards, through the kernel.
         self.stop.load(Ordering::Relaxed)
     }
 

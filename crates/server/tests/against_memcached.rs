@@ -106,6 +106,12 @@ fn shown(bytes: &[u8]) -> String {
     format!("{} sum {sum:x}", shorten(bytes))
 }
 
+/// Whether it begins as the requests of the binary protocol do, which end a connection to ours wherever they stand, and to
+/// memcached nowhere.
+fn is_binary(line: &[u8]) -> bool {
+    line.starts_with(b"\x80")
+}
+
 /// What a server makes of bytes: the lines that it takes for requests, and whether it closes the connection.
 fn requests(mut bytes: &[u8]) -> (Vec<&[u8]>, End) {
     let mut lines = Vec::new();
@@ -188,6 +194,7 @@ impl Pair {
     /// Why a sequence that goes on with these bytes cannot be compared.
     fn obstacle(&self, foresight: &Model, bytes: &[u8]) -> Option<&'static str> {
         requests(bytes).0.into_iter().find_map(|line| match parse(line) {
+            _ if is_binary(line) => Some("what is binary"),
             Ok(Request::CacheMemlimit { .. }) => Some("how much memory there is"),
             Ok(request) if foresight.is_about_now(&request) => Some("what the time is"),
             Ok(Request::Store(store)) if store.length > 3_000_000 => Some("a very large value"),
@@ -204,7 +211,9 @@ fn the_conversations() {
     for conversation in conversations::all() {
         let lines_of = |sent: &[u8]| requests(sent).0.into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
         let concerned = conversation.exchanges.iter().any(|(sent, _)| {
-            lines_of(sent).iter().any(|line| difference(pair.memcached.version, line).is_some())
+            lines_of(sent)
+                .iter()
+                .any(|line| is_binary(line) || difference(pair.memcached.version, line).is_some())
         });
         // The question that ends an answer would become a part of an unfinished line.
         let unfinished = conversation.exchanges.iter().any(|(sent, _)| !sent.ends_with(b"\n"));
