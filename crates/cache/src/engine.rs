@@ -606,7 +606,7 @@ impl<P: Policy> Engine<P> {
     /// once if nobody is reading.
     pub(crate) fn drain_page(&self, class: &Class<P>, counters: &Counters) {
         let drained = class.drain(&mut class.lock(), self.memory());
-        if let Some((_, returned)) = drained {
+        if let Some(returned) = drained {
             self.give_page(class, returned);
             self.evict_draining(class, counters);
         }

@@ -341,11 +341,7 @@ impl<P: Policy> Class<P> {
 
     /// Takes a page out of the ring to be emptied: its free chunks are not given out any more, its items are for the caller
     /// to evict. `Emptied` at once if nothing of it is in use.
-    pub(crate) fn drain(
-        &self,
-        state: &mut ClassState<P>,
-        memory: Memory<'_>,
-    ) -> Option<(PageNumber, Returned)> {
+    pub(crate) fn drain(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Returned> {
         // From the front: the pages that have been here longest.
         let number = *state.ring.first()?;
         state.ring.remove(0);
@@ -356,7 +352,7 @@ impl<P: Policy> Class<P> {
         let free = page.free.load(Ordering::Relaxed) as usize;
         state.free -= free + (self.per_page - page.fresh());
         state.draining.push(number);
-        Some((number, self.returned(state, page, number, free)))
+        Some(self.returned(state, page, number, free))
     }
 
     /// What became of a page that is being drained and has so many free chunks.

@@ -222,9 +222,14 @@ impl<P: Policy> Session<P> {
         let pinned = self.pin();
         loop {
             let Some(hit) = pinned.find(key, hash) else { return false };
-            let dead = pinned.engine().judge().is_dead(hit.item);
-            let why = if dead { Departure::Reclaimed } else { Departure::Asked };
-            if pinned.engine().remove_if_still(hash, hit.item.location(), why, pinned.counters()) {
+            let (engine, counters, at) = (pinned.engine(), pinned.counters(), hit.item.location());
+            let dead = engine.judge().is_dead(hit.item);
+            let removed = if dead {
+                engine.remove_if_still(hash, at, Departure::Reclaimed, counters)
+            } else {
+                engine.remove(hash, at, Departure::Asked, counters)
+            };
+            if removed {
                 return !dead;
             }
             // It has gone meanwhile, or was dead and has been touched, or another one made from it has taken its place, which

@@ -42,7 +42,8 @@
 //!
 //! # To come
 //! The meta commands (`mg`, `ms`, ...) have their place beside the classic ones in `parse`; until they are served they
-//! are unknown commands, but that the data of `ms` is thrown away. The binary protocol is another parser altogether, picked by a connection's first byte.
+//! are unknown commands, but that the data of `ms` is thrown away. The binary protocol is another parser altogether, picked
+//! by a connection's first byte.
 #![forbid(unsafe_code)]
 
 mod arithmetic;
