@@ -116,6 +116,40 @@ fn a_sweep_goes_on_where_it_was_and_a_figure_shows_it() {
 }
 
 #[test]
+fn configurations_of_a_file_are_kept_until_one_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("kept");
+    let list = folder.path().join("list.json");
+    let of = |further: &[&str]| -> Value {
+        let run: Value = serde_json::from_str(&run(&[further, &["--json"]].concat())).expect("JSON");
+        run["configuration"].clone()
+    };
+    let (alone, stlt) = (of(&["--variant", "alone"]), of(&["--container", "redis"]));
+    let mut impossible = stlt.clone();
+    impossible["variant"] = "stlt-batches".into();
+    let text = serde_json::to_string(&[&alone, &stlt, &impossible, &stlt]).expect("JSON");
+    std::fs::write(&list, text).expect("written");
+    let (list, store) = (list.to_str().expect("text"), store.to_str().expect("text"));
+    let (succeeded, said, complained) =
+        output(&mut lookaside(&["run", "--configurations", list, "--store", store]));
+    assert!(!succeeded && complained.contains("no batches"), "{complained}");
+    let kept: Vec<Value> = said
+        .lines()
+        .map(|path| serde_json::from_str(&std::fs::read_to_string(path).expect("it is kept")).expect("JSON"))
+        .collect();
+    assert_eq!(kept.iter().map(|run| &run["configuration"]).collect::<Vec<_>>(), [&alone, &stlt]);
+    // Of another version, nothing is run.
+    std::fs::write(
+        list,
+        serde_json::to_string(&[&alone]).expect("JSON").replace("\"model\":", "\"model\":1"),
+    )
+    .expect("written");
+    let (succeeded, said, complained) =
+        output(&mut lookaside(&["run", "--configurations", list, "--store", store]));
+    assert!(!succeeded && said.is_empty() && complained.contains("version"), "{complained}");
+}
+
+#[test]
 fn table_i_needs_no_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().display().to_string();

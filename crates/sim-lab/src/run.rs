@@ -15,7 +15,7 @@ use sim::stlt::TableError;
 use sim::{Core, FORMAT, Machine, Measurement, MeasurementError, ProfileError, Since, Window};
 
 use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths};
-use crate::guest::{GuestError, Hash, Program, Shape};
+use crate::guest::{GuestError, Hash, Program, Shape, Variant};
 use crate::qemu::{Qemu, QemuError};
 
 /// Bytes of an STLT's row.
@@ -31,7 +31,7 @@ pub struct Run {
     pub programs: Option<String>,
     /// What was measured.
     pub measurement: Measurement,
-    /// How long it took, in seconds.
+    /// How long it took, in seconds; without what it had in common with others that were made beside it.
     pub seconds: f64,
 }
 
@@ -74,7 +74,10 @@ pub enum RunError {
 pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
     let started = Instant::now();
     let (programs, measurement) = match configuration.guest {
-        Guest::InProcess => (None, in_process(configuration)?),
+        Guest::InProcess => {
+            let (program, machine) = load(configuration)?;
+            (None, measure(configuration, program, machine))
+        }
         Guest::Qemu => {
             let qemu = Qemu::find()?;
             let programs = qemu.identity(configuration.container)?;
@@ -85,14 +88,54 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
     Ok(Run { configuration: configuration.clone(), programs, measurement, seconds })
 }
 
+/// Runs several configurations one after another, each with the result that [`run`] gives, and hands each to `finished`
+/// at once. What neighbours [have in common](Configuration::shares_load_with), their records and the requests of their
+/// warm-up, is made once, which takes as long as much of a run does. It takes the memory of one more guest, and four bytes for each
+/// of those requests.
+///
+/// # Errors
+/// If one of them cannot be run, or `finished` fails: those behind it are not run then.
+pub fn run_all(
+    configurations: &[Configuration],
+    mut finished: impl FnMut(Run) -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    for alike in configurations.chunk_by(Configuration::shares_load_with) {
+        let [first, _, ..] = alike else {
+            alike.iter().try_for_each(|alone| finished(run(alone)?))?;
+            continue;
+        };
+        let mut loaded = Program::new(Shape { variant: Variant::Alone, slb_bytes: 0, ..shape(first) })?;
+        loaded.draw_ahead(first.lengths.replayed());
+        for configuration in alike {
+            let started = Instant::now();
+            let Shape { variant, hash, slb_bytes, .. } = shape(configuration);
+            let done = match loaded.looked_up_by(variant, hash, slb_bytes) {
+                Some(program) => Run {
+                    configuration: configuration.clone(),
+                    programs: None,
+                    measurement: measure(configuration, program, machine(configuration)?),
+                    seconds: started.elapsed().as_secs_f64(),
+                },
+                None => run(configuration)?,
+            };
+            finished(done)?;
+        }
+    }
+    Ok(())
+}
+
 /// The loaded guest of a configuration, and its machine with the table in place.
 ///
 /// # Errors
 /// If either cannot be made.
 pub fn load(configuration: &Configuration) -> Result<(Program, Machine), RunError> {
+    Ok((Program::new(shape(configuration))?, machine(configuration)?))
+}
+
+fn shape(configuration: &Configuration) -> Shape {
     let (table, lengths) = (configuration.table, configuration.lengths);
     let windows = u64::from(lengths.windows) * lengths.window;
-    let program = Program::new(Shape {
+    Shape {
         requests: lengths.warm_up + lengths.settle + windows,
         container: configuration.container,
         variant: configuration.variant,
@@ -102,12 +145,15 @@ pub fn load(configuration: &Configuration) -> Result<(Program, Machine), RunErro
         hash: table.map_or(Hash::Xxh3, |table| table.hash),
         slb_bytes: table.map_or(0, |table| table.bytes),
         seed: configuration.seed,
-    })?;
+    }
+}
+
+fn machine(configuration: &Configuration) -> Result<Machine, RunError> {
     let mut machine = Machine::new(&configuration.machine)?;
-    if let (Some(variant), Some(table)) = (configuration.variant.stlt(), table) {
+    if let (Some(variant), Some(table)) = (configuration.variant.stlt(), configuration.table) {
         machine.stlt_alloc(table.bytes / ROW, table.ways, variant)?;
     }
-    Ok((program, machine))
+    Ok(machine)
 }
 
 /// Performs a run's warm-up.
@@ -116,8 +162,7 @@ pub fn warm_up(program: &mut Program, machine: &mut Machine, lengths: Lengths) {
     program.run(machine, lengths.warm_up - lengths.replayed());
 }
 
-fn in_process(configuration: &Configuration) -> Result<Measurement, RunError> {
-    let (mut program, mut machine) = load(configuration)?;
+fn measure(configuration: &Configuration, mut program: Program, mut machine: Machine) -> Measurement {
     let lengths = configuration.lengths;
     warm_up(&mut program, &mut machine, lengths);
     let mut core = Core::with_machine(machine);
@@ -135,12 +180,12 @@ fn in_process(configuration: &Configuration) -> Result<Measurement, RunError> {
             memory: core.machine().statistics().since(&before.1),
         });
     }
-    Ok(Measurement {
+    Measurement {
         format: FORMAT,
         machine: configuration.machine.name.clone(),
         guest: configuration.container.name().into(),
         variant: configuration.variant.name().into(),
         seed: configuration.seed,
         windows,
-    })
+    }
 }

@@ -1,13 +1,13 @@
 //! `lookaside sim run`: one configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::experiment::FOLDER as EXPERIMENTS;
 use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
-use sim_lab::run::{Run, run as simulate};
+use sim_lab::run::{self, Run, run as simulate};
 use sim_lab::store::Store;
 use sim_lab::study;
 
@@ -71,9 +71,9 @@ pub(crate) struct Asked {
 pub(crate) struct Arguments {
     #[command(flatten)]
     asked: Asked,
-    /// Run the configuration in this file (JSON) instead; nothing is printed
+    /// Run the configurations in this file (a list, JSON) instead; printed is, of each one that is finished, where it is kept
     #[arg(long, value_name = "FILE", requires = "store")]
-    configuration: Option<PathBuf>,
+    configurations: Option<PathBuf>,
     /// Keep the run in this folder, and do not run it again if it is there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
@@ -111,19 +111,10 @@ impl Asked {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let store = arguments.store.as_deref().map(Store::open).transpose()?;
-    let configuration = match &arguments.configuration {
-        None => arguments.asked.configuration()?,
-        Some(path) => {
-            let text =
-                std::fs::read_to_string(path).map_err(|why| error(format!("{}: {why}", path.display())))?;
-            let configuration: Configuration =
-                serde_json::from_str(&text).map_err(|why| error(format!("{}: {why}", path.display())))?;
-            if !configuration.is_current() {
-                return Err(error("the configuration is of another version of the simulator"));
-            }
-            configuration
-        }
-    };
+    if let (Some(path), Some(store)) = (&arguments.configurations, &store) {
+        return run_all(path, store);
+    }
+    let configuration = arguments.asked.configuration()?;
     let finished = match store.as_ref().and_then(|store| store.get(&configuration)) {
         Some(kept) => kept,
         None => {
@@ -134,13 +125,25 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             run
         }
     };
-    if arguments.configuration.is_none() {
-        if arguments.json {
-            print(format_args!("{}\n", serde_json::to_string_pretty(&finished)?));
-        } else {
-            show(&finished);
-        }
+    if arguments.json {
+        print(format_args!("{}\n", serde_json::to_string_pretty(&finished)?));
+    } else {
+        show(&finished);
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_all(path: &Path, store: &Store) -> Outcome {
+    let wrong = |why: &dyn std::fmt::Display| error(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|why| wrong(&why))?;
+    let configurations: Vec<Configuration> = serde_json::from_str(&text).map_err(|why| wrong(&why))?;
+    if !configurations.iter().all(Configuration::is_current) {
+        return Err(wrong(&"it is of another version of the simulator"));
+    }
+    run::run_all(&configurations, |run| {
+        print(format_args!("{}\n", store.put(&run)?.display()));
+        Ok(())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

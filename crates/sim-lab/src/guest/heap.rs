@@ -90,9 +90,15 @@ impl Heap {
         address
     }
 
+    /// Whether an object of so many bytes gets pages of its own.
+    #[must_use]
+    pub const fn is_large(bytes: u64) -> bool {
+        bytes >= LARGE
+    }
+
     /// The address of an object that may be large: a table.
     pub fn allocate_table(&mut self, bytes: u64) -> u64 {
-        if bytes < LARGE {
+        if !Heap::is_large(bytes) {
             return self.allocate(bytes).address();
         }
         let address = self.next_large;

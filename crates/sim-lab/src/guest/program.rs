@@ -16,7 +16,8 @@
 //!
 //! The paper warms up with 80 million requests. Of those that are far from what is measured, only the table in front
 //! remembers anything: so they are replayed on it alone ([`Program::replay`]), the last million or so is executed
-//! without a clock, and the table is the same as if all were.
+//! without a clock, and the table is the same as if all were. Whoever looks the same keys up in several ways loads the
+//! records and draws the warm-up once ([`Program::looked_up_by`]).
 //!
 //! What happens to a table in use is asked for from outside: it is not used for a while ([`Program::use_table`]), an
 //! attacker's keys collide ([`Program::collide`]), records move ([`Program::rewrite`]).
@@ -167,6 +168,26 @@ impl Program {
             uses_table: true,
             flood: None,
         })
+    }
+
+    /// The same records and requests, looked up in another way: as [`Program::new`] would have made it of a shape with
+    /// these three. Of a program that has executed nothing; nothing if there is no such program, or if its own or the
+    /// other's SLB is so small that it would lie among the records.
+    #[must_use]
+    pub fn looked_up_by(&self, variant: Variant, hash: Hash, slb_bytes: u64) -> Option<Program> {
+        let shape = Shape { variant, hash, slb_bytes, ..self.shape };
+        let lies_apart = !variant.is_slb() || SearchLookaside::lies_apart(slb_bytes);
+        if self.lookaside.is_some() || !lies_apart || self.server.is_some() && variant.in_batches() {
+            return None;
+        }
+        let mut other = Program { shape, ..self.clone() };
+        other.lookaside = variant.is_slb().then(|| SearchLookaside::new(other.records.heap(), slb_bytes));
+        Some(other)
+    }
+
+    /// Draws so many of the requests now. Clones, and whoever looks up in another way, share what was drawn.
+    pub fn draw_ahead(&mut self, requests: u64) {
+        self.requests.draw_ahead(requests);
     }
 
     /// What it is.
