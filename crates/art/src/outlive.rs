@@ -40,8 +40,10 @@ use crossbeam_utils::CachePadded;
 
 /// Lines that the count is spread over.
 const LINES: usize = if cfg!(loom) { 2 } else { 16 };
-/// Added to a line when it is closed: more than can ever be out.
-const CLOSED: u64 = 1 << 40;
+/// Added to a line when it is closed: more than a line can ever be away from zero. A ticket is given back on the line of
+/// whoever happens to collect, so that one line may rise, and another fall, for as long as the owner lives: only their sum is
+/// what is out.
+const CLOSED: u64 = 1 << 62;
 /// What the rest begins with: more than can ever be given back.
 const MANY: u64 = 1 << 50;
 
@@ -73,21 +75,28 @@ impl Count {
         unsafe {
             // release pairs with the acquire in `close`.
             let before = (*count).lines[line].fetch_sub(1, Ordering::Release);
-            // Below zero is far above.
+            // Below zero is above all of these.
             let is_closed = (CLOSED / 2..CLOSED * 2).contains(&before);
             // release pairs with the acquire of whoever comes after, up to the last.
             is_closed && (*count).rest.fetch_sub(1, Ordering::AcqRel) == 1
         }
     }
 
-    /// The owner goes; whether everything is back already.
-    pub(crate) fn close(&self) -> bool {
-        // acquire pairs with the release in `give_back`.
-        let close = |sum: u64, line: &CachePadded<AtomicU64>| {
-            sum.wrapping_add(line.fetch_add(CLOSED, Ordering::AcqRel))
-        };
-        let change = self.lines.iter().fold(0, close).wrapping_sub(MANY);
-        self.rest.fetch_add(change, Ordering::AcqRel).wrapping_add(change) == 0
+    /// The owner goes; whether everything is back already. If not, whoever brings the last may free the count at once, before
+    /// this has returned: given by its address, as in [`give_back`](Count::give_back).
+    ///
+    /// # Safety
+    /// The count is there, and this is called once.
+    pub(crate) unsafe fn close(count: *const Count) -> bool {
+        // SAFETY: nobody frees the count before the last step, which says who does.
+        unsafe {
+            // acquire pairs with the release in `give_back`.
+            let close = |sum: u64, line: usize| {
+                sum.wrapping_add((*count).lines[line].fetch_add(CLOSED, Ordering::AcqRel))
+            };
+            let change = (0..LINES).fold(0, close).wrapping_sub(MANY);
+            (*count).rest.fetch_add(change, Ordering::AcqRel).wrapping_add(change) == 0
+        }
     }
 }
 
@@ -155,7 +164,7 @@ impl<T> Drop for Owner<T> {
     fn drop(&mut self) {
         // SAFETY: the property is there as long as the owner is; whoever is last drops it, once.
         unsafe {
-            if self.0.as_ref().count.close() {
+            if Count::close(&raw const (*self.0.as_ptr()).count) {
                 drop(Box::from_raw(self.0.as_ptr()));
             }
         }

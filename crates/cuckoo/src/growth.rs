@@ -32,7 +32,9 @@ pub const SPLITS_WHEN_LOADED: usize = 2;
 /// Buckets that one attempt of an insert splits at most because it found no free slot.
 pub const SPLITS_WHEN_FULL: usize = 8;
 /// Most slots in a bucket of any layout.
-const MOST_SLOTS: usize = 16;
+const MOST_SLOTS: usize = 8;
+/// Where less than one slot in so many is used, no split makes room: hashes are equal, and stay together.
+const SPARSE: usize = 16;
 /// Memory is taken from the budget in pieces of this many bytes.
 #[cfg(not(loom))]
 const PIECE: usize = 64 << 10;
@@ -100,6 +102,9 @@ impl<L: Layout> Table<L> {
     /// Splits buckets because an insert found no free slot; false if there is no hope in trying again.
     pub(crate) fn make_room<E: Entries + ?Sized>(&self, entries: &E, work: &mut Work) -> bool {
         let Growth::Linear(linear) = &self.config.growth else { return false };
+        if self.len() < self.slots() / SPARSE {
+            return false;
+        }
         let before = self.buckets();
         let splitter = Splitter::become_one(&self.splitting);
         if self.buckets() > before {

@@ -136,7 +136,11 @@ impl<L: Layout> Table<L> {
     /// the table.
     ///
     /// # Errors
-    /// [`TooFull`]: the table is as it was, but for entries moved to their other bucket.
+    /// [`TooFull`]: the table is as it was, but for entries moved to their other bucket, and buckets split.
+    ///
+    /// # Panics
+    /// If `entries` does. The table is sound then, but it is unknown whether the location is in it: it grows, and calls
+    /// [`Entries::hash`], after the location was put in. Remove the key before its entry is freed.
     pub fn insert<E: Entries + ?Sized>(
         &self,
         entries: &E,
@@ -155,6 +159,9 @@ impl<L: Layout> Table<L> {
     ///
     /// # Errors
     /// [`TooFull`], as [`Table::insert`]; never for a key that is there.
+    ///
+    /// # Panics
+    /// As [`Table::insert`].
     pub fn upsert<E: Entries + ?Sized>(
         &self,
         entries: &E,

@@ -88,11 +88,18 @@ impl SlotCell {
     }
 }
 
-/// Buckets of `S` slots that hold their own version word.
+/// A number of slots, if buckets can have so many: a set of slots is a byte for each of a key's two buckets. Another one
+/// does not compile.
+const fn slots(of_a_bucket: usize) -> usize {
+    assert!(of_a_bucket >= 1 && of_a_bucket <= 8, "a bucket has 1 to 8 slots");
+    of_a_bucket
+}
+
+/// Buckets of `S` slots, 1 to 8, that hold their own version word.
 #[derive(Debug)]
 pub struct Inline<const S: usize>;
 
-/// Buckets of `S` slots and nothing else, with tags of `T` bits; version words are striped beside them.
+/// Buckets of `S` slots, 1 to 8, and nothing else, with tags of `T` bits, 1 to 14; version words are striped beside them.
 #[derive(Debug)]
 pub struct Striped<const S: usize, const T: u32>;
 
@@ -194,7 +201,7 @@ impl<const S: usize, const T: u32> sealed::Sealed for Striped<S, T> {
 
 impl<const S: usize> Layout for Inline<S> {
     const NAME: &'static str = if S == 7 { "seven-way" } else { "inline" };
-    const SLOTS: usize = S;
+    const SLOTS: usize = slots(S);
     const TAG_BITS: u32 = 14;
     const BUCKET_BYTES: usize = 8 * (S + 1);
 }
@@ -205,7 +212,10 @@ impl<const S: usize, const T: u32> Layout for Striped<S, T> {
         (8, 14) => "eight-way",
         _ => "striped",
     };
-    const SLOTS: usize = S;
-    const TAG_BITS: u32 = T;
+    const SLOTS: usize = slots(S);
+    const TAG_BITS: u32 = {
+        assert!(T >= 1 && T <= 14, "a tag has 1 to 14 bits");
+        T
+    };
     const BUCKET_BYTES: usize = 8 * S;
 }

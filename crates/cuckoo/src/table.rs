@@ -41,8 +41,9 @@ const MOST_LOCKS: usize = 3;
 ///
 /// The table calls these with locations that were given to it and not yet removed, or, in [`Table::get`] and
 /// [`Table::get_many`], removed while the call was going on; the owner must keep such entries readable until lookups that
-/// began before the removal have ended. An implementation that answers wrongly makes the table answer wrongly, and
-/// nothing worse.
+/// began before the removal have ended. [`prefetch`](Entries::prefetch) alone may come for a location that was removed before:
+/// it must not read the entry. All of them may be called while buckets are locked: they must not use the table. An
+/// implementation that answers wrongly makes the table answer wrongly, and nothing worse.
 pub trait Entries {
     /// The key that entries are found by.
     type Key: ?Sized;
@@ -53,7 +54,7 @@ pub trait Entries {
     /// The hash that the entry at `location` was inserted with. Called only when a bucket splits.
     fn hash(&self, location: Location) -> u64;
 
-    /// Asks for the cache line that [`holds`](Entries::holds) and [`hash`](Entries::hash) will read.
+    /// Asks for the cache line that [`holds`](Entries::holds) and [`hash`](Entries::hash) will read. The entry may be gone.
     fn prefetch(&self, location: Location) {
         let _ = location;
     }
@@ -393,8 +394,8 @@ impl<L: Layout> Table<L> {
 
     #[inline]
     pub(crate) fn counter(&self, hash: u64) -> &AtomicUsize {
-        // Bits that decide neither the tag nor, in most tables, the bucket.
-        &self.counters[(hash >> 44) as usize % COUNTERS]
+        // By all bits (Fibonacci hashing): each counter is taken for a fair sample, whichever of them a weak hash leaves alone.
+        &self.counters[(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as usize % COUNTERS]
     }
 
     #[inline]

@@ -246,12 +246,59 @@ impl Entries for Liar {
 #[test]
 fn a_lying_hash_gives_wrong_answers_and_nothing_worse() {
     let table: Table = Table::with_buckets(1, &growing(1 << 12)).unwrap();
-    for key in 0..5_000u64 {
-        let _ = table.insert(&Liar, &key, hash(key), Location::new(key).unwrap());
+    let accepted: Vec<_> = (0..5_000u64)
+        .filter(|&key| {
+            let inserted = table.insert(&Liar, &key, hash(key), Location::new(key).unwrap());
+            matches!(inserted, Ok(Insertion::Inserted(_)))
+        })
+        .collect();
+    // It may not find them where they went; it has lost none, and none is there twice.
+    let mut there: Vec<_> = table.locations().map(Location::get).collect();
+    there.sort_unstable();
+    assert_eq!(there, accepted);
+    assert_eq!(table.len(), accepted.len());
+}
+
+#[test]
+fn equal_hashes_do_not_grow_a_table_that_is_nearly_empty() {
+    struct Equal;
+    impl Entries for Equal {
+        type Key = u64;
+        fn holds(&self, location: Location, key: &u64) -> bool {
+            location.get() == *key
+        }
+        fn hash(&self, _: Location) -> u64 {
+            hash(1)
+        }
     }
-    let wrong = (0..5_000u64).filter(|&key| {
-        let found = table.get(hash(key), |at| at.get() == key);
-        found.is_some_and(|at| at.get() != key)
-    });
-    assert_eq!(wrong.count(), 0);
+    let table: Table = Table::with_buckets(1, &growing(1 << 20)).unwrap();
+    let taken = (0..20_000u64)
+        .filter(|&key| table.insert(&Equal, &key, hash(1), Location::new(key).unwrap()).is_ok())
+        .count();
+    assert!((7..=14).contains(&taken), "{taken} of two buckets");
+    assert!(table.buckets() <= 64, "{} buckets for {taken} entries", table.buckets());
+}
+
+#[test]
+fn a_weak_hash_grows_a_table_as_a_good_one_does() {
+    struct Weak;
+    // Without the four bits that one counter of sixteen could be chosen by.
+    fn weak(key: u64) -> u64 {
+        hash(key) & !(0xf << 44)
+    }
+    impl Entries for Weak {
+        type Key = u64;
+        fn holds(&self, location: Location, key: &u64) -> bool {
+            location.get() == *key
+        }
+        fn hash(&self, location: Location) -> u64 {
+            weak(location.get())
+        }
+    }
+    const KEYS: u64 = 400_000;
+    let table: Table = Table::with_buckets(1, &growing(1 << 20)).unwrap();
+    for key in 0..KEYS {
+        table.insert(&Weak, &key, weak(key), Location::new(key).unwrap()).unwrap();
+    }
+    assert!(table.buckets() * 7 < 2 * KEYS as usize, "{} buckets", table.buckets());
 }

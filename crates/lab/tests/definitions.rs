@@ -75,13 +75,19 @@ fn quick_results_are_written_and_reported() {
 /// The committed results are of experiments that exist, measured what these promise, and are of full size.
 #[test]
 fn committed_results_fit_their_definitions() {
-    let catalogue = catalogue();
-    for definition in catalogue.definitions() {
-        let newest = Results::newest(&catalogue.results_folder(), &definition.name).unwrap();
+    let own = catalogue();
+    let peers = Catalogue::read(&own.folder().join("peers")).unwrap();
+    let simulated = Catalogue::read(&own.folder().join("sim")).unwrap();
+    let mut compared = 0;
+    for definition in [&own, &peers, &simulated].into_iter().flat_map(Catalogue::definitions) {
+        let newest = Results::newest(&own.results_folder(), &definition.name).unwrap();
         let Some(results) = newest else { continue };
         assert_eq!((results.scale, results.provenance.build.as_str()), (Scale::Full, "release"));
+        assert_eq!(results.differences(definition), [""; 0], "{}", definition.name);
         Report::of(definition, &results).unwrap();
+        compared += 1;
     }
+    assert!(compared >= 60, "{compared} experiments have results");
 }
 
 #[test]

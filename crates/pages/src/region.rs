@@ -30,8 +30,10 @@ use crate::transparent;
 
 /// Address space on x86-64 and aarch64 ends here for a user; a larger request is a mistake, not a wish.
 const LARGEST: usize = 1 << 46;
-/// Bytes on each side of a region that nobody may touch.
-const MARGIN: usize = PageKind::Base.size();
+/// Bytes on each side of a region that nobody may touch: a page, as large as this kernel's smallest.
+fn margin() -> usize {
+    rustix::param::page_size().max(PageKind::Base.size())
+}
 
 /// Why a region could not be mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,15 +172,16 @@ impl Region {
         kind: PageKind,
         promise: Promise,
     ) -> Result<Region, Errno> {
-        let page = kind.size();
-        let reserved = len + page + 2 * MARGIN;
+        let margin = margin();
+        let page = kind.size().max(margin);
+        let reserved = len.next_multiple_of(margin) + page + 2 * margin;
         let mut flags = MapFlags::PRIVATE;
         if promise == Promise::AddressesOnly {
             flags |= MapFlags::NORESERVE;
         }
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nobody's memory.
         let base = unsafe { mm::mmap_anonymous(ptr::null_mut(), reserved, ProtFlags::empty(), flags) }?;
-        let start = (base.expose_provenance() + MARGIN).next_multiple_of(page);
+        let start = (base.expose_provenance() + margin).next_multiple_of(page);
         // From here on the reservation is released on every way out, by Region's drop.
         let region = Region {
             start: NonNull::new(ptr::with_exposed_provenance_mut(start))
@@ -198,6 +201,7 @@ impl Region {
 
     /// Maps pages of a hugetlb pool, where the kernel likes, and margins beside them, unless somebody is there already.
     fn from_pool(len: usize, asked: PageKind, kind: PageKind, size: MapFlags) -> Result<Region, Errno> {
+        let beside = margin();
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | size;
         // SAFETY: as in `in_reservation`.
         let base =
@@ -214,21 +218,21 @@ impl Region {
             let at = ptr::with_exposed_provenance_mut(address);
             let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
             // SAFETY: at addresses that nobody has: in the place of another mapping the kernel does not make this one.
-            let made = unsafe { mm::mmap_anonymous(at, MARGIN, ProtFlags::empty(), flags) };
+            let made = unsafe { mm::mmap_anonymous(at, beside, ProtFlags::empty(), flags) };
             // One who does not know the flag takes the address for a wish.
             made.is_ok_and(|margin| {
                 if margin != at {
                     // SAFETY: made just now, for us alone.
-                    let _ = unsafe { mm::munmap(margin, MARGIN) };
+                    let _ = unsafe { mm::munmap(margin, beside) };
                 }
                 margin == at
             })
         };
-        if margin_at(start - MARGIN) {
-            region.reservation.start -= MARGIN;
+        if margin_at(start - beside) {
+            region.reservation.start -= beside;
         }
         if margin_at(start + len) {
-            region.reservation.end += MARGIN;
+            region.reservation.end += beside;
         }
         Ok(region)
     }

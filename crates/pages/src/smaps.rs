@@ -32,8 +32,10 @@ pub(crate) fn read(start: usize) -> Option<Census> {
 
 fn parse(smaps: impl BufRead, start: usize) -> Option<Census> {
     let mut census: Option<Census> = None;
-    for line in smaps.lines() {
+    // The name of another's mapped file may be no text.
+    for line in smaps.split(b'\n') {
         let line = line.ok()?;
+        let line = String::from_utf8_lossy(&line);
         let mut words = line.split_ascii_whitespace();
         let head = words.next()?;
         if let Some(name) = head.strip_suffix(':') {

@@ -111,9 +111,11 @@ fn run(
     json: bool,
 ) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
-    let definitions = names.iter().map(|name| {
-        let beside = catalogue.folder().join("peers").join(name).with_extension("toml");
-        catalogue.get(&if beside.is_file() { beside.to_string_lossy() } else { name.into() })
+    let own = Catalogue::read(&catalogue.folder().join("peers"))?;
+    // What is compared with foreign indexes is this program's; what is not may be the laboratory's.
+    let definitions = names.iter().map(|name| match catalogue.definition(name) {
+        Some(definition) => Ok(definition.clone()),
+        None => own.get(name),
     });
     let definitions = definitions.collect::<Result<Vec<_>, _>>()?;
     let out = out.or_else(|| (scale == Scale::Full).then(|| catalogue.results_folder()));

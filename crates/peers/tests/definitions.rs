@@ -31,6 +31,10 @@ fn every_definition_measures_what_it_promises() {
         let said = report.to_string().contains("libcuckoo-dev is not installed");
         assert_eq!(said, with_libcuckoo && !installed, "{}", definition.name);
         let missing = lookaside_peers::lookaside::missing();
+        // A machine with one core measures nothing of two threads, and says so.
+        if lab::measure::cores().unwrap().len() < 2 {
+            continue;
+        }
         for expectation in &definition.expectations {
             let verdict = expectation.judge(&results.rows);
             let configuration = &expectation.quantity.configuration;

@@ -93,14 +93,29 @@ unsafe fn call([what, first, second, third, fourth]: [u64; 5]) {
     }
 }
 
-/// One of the system calls that may be refused; false also without a simulator.
-pub(crate) fn request(arguments: [u64; 5]) -> bool {
+/// What a system call came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Done,
+    Refused,
+    /// The simulated core runs another thread.
+    Elsewhere,
+    /// There is no simulator.
+    Nobody,
+}
+
+/// One of the system calls that may be refused.
+pub(crate) fn request(arguments: [u64; 5]) -> Answer {
     if !is_simulated() {
-        return false;
+        return Answer::Nobody;
     }
     // SAFETY: `open` has mapped the page.
     unsafe { call(arguments) };
-    word(2).load(Ordering::Relaxed) == 0
+    match word(4).load(Ordering::Relaxed) {
+        0 => Answer::Done,
+        2 => Answer::Elsewhere,
+        _ => Answer::Refused,
+    }
 }
 
 /// The phase changes. A window that ends so comprised `operations`, of which the table answered `hits` with the right

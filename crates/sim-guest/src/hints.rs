@@ -2,13 +2,13 @@
 //!
 //! Why what the hardware answers is a reference that can be trusted: a process has one table, `STLTalloc` empties it and
 //! refuses a second, only [`Hints`] makes one and it frees it when it goes; so every address in it was a `&'r R` of
-//! this very `Hints`, and `'r` is still alive. The plugin answers nothing else; and on a processor without it the table in
+//! this very `Hints`, and `'r` is still alive. The plugin answers nothing else (what calls come to has another word); and on a processor without it the table in
 //! software is this `Hints`' own.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::hardware::{self, Variant};
+use crate::hardware::{self, Answer, Variant};
 use crate::software::{Impossible, Software};
 
 /// There is one table in a process.
@@ -32,6 +32,9 @@ pub enum Refused {
     /// The page that carries operands cannot be had.
     #[error("the page at 0x53540000 is taken: operands of the STLT's instructions go through it")]
     Mailbox,
+    /// The simulated core runs the first thread.
+    #[error("the simulated core runs the program's first thread: make the Hints there")]
+    Thread,
     /// There is no memory for the table in software.
     #[error("no memory for {rows} rows of 16 bytes")]
     Memory {
@@ -54,7 +57,8 @@ impl<'r, R> Hints<'r, R> {
     /// An empty table of `rows` rows, `ways` to a set: the simulated processor's, or else one in software.
     ///
     /// # Errors
-    /// If there is one already, the shape is impossible, the page at the fixed address is taken, or memory is short.
+    /// If there is one already, the shape is impossible, the page at the fixed address is taken, memory is short, or this is
+    /// not the thread that the simulated core runs.
     pub fn new(rows: u64, ways: u32, variant: Variant) -> Result<Hints<'r, R>, Refused> {
         if TAKEN.swap(true, Ordering::Acquire) {
             return Err(Refused::Exists);
@@ -66,10 +70,12 @@ impl<'r, R> Hints<'r, R> {
                 Impossible::Shape => Refused::Shape { rows, ways },
                 Impossible::Memory => Refused::Memory { rows },
             })
-        } else if hardware::request([1, rows, ways.into(), variant as u64, 0]) {
-            Ok(None)
         } else {
-            Err(Refused::Shape { rows, ways })
+            match hardware::request([1, rows, ways.into(), variant as u64, 0]) {
+                Answer::Done => Ok(None),
+                Answer::Elsewhere => Err(Refused::Thread),
+                Answer::Refused | Answer::Nobody => Err(Refused::Shape { rows, ways }),
+            }
         };
         if software.is_err() {
             TAKEN.store(false, Ordering::Release);

@@ -133,6 +133,10 @@ impl Metric {
             Metric::Slowdown => ("slowdown", "%", percent(ours / theirs - 1.0)),
             Metric::Saved => ("time that the other does not need", "%", percent(1.0 - theirs / ours)),
             Metric::TableMisses => {
+                // Who has no table, or one that does not say, has none to miss.
+                if run.measurement.windows.iter().all(|window| window.table_miss_rate().is_none()) {
+                    return Vec::new();
+                }
                 ("table misses", "%", percent(mean(run, |window| window.table_miss_rate().unwrap_or(0.0))))
             }
             Metric::FirstTlbMisses => {

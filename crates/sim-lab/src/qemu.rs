@@ -180,8 +180,10 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
     if let Some(table) = configuration.table {
         run.rows = table.bytes / 16;
         run.ways = table.ways.into();
-        run.slb_bytes = table.bytes / SLB_PARTS;
-        run.slb_paper = true;
+        // A cache has this project's table in front, which is one; the paper's are two.
+        let is_cache = configuration.container == Container::Cache;
+        run.slb_bytes = if is_cache { table.bytes } else { table.bytes / SLB_PARTS };
+        run.slb_paper = !is_cache;
         run.hash = match table.hash {
             Hash::Xxh3 => FastHash::Xxh3,
             Hash::Xxh64 => FastHash::Xxh64,

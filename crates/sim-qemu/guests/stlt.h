@@ -77,17 +77,17 @@ static inline bool stlt_open(void) {
 /* STLTalloc, STLTresize, STLTfree: whether it was done. Rows are a power of two, ways 1, 2, 4 or 8. */
 static inline bool stlt_alloc(uint64_t rows, uint64_t ways, enum stlt_variant variant) {
     stlt_call_(1, rows, ways, (uint64_t)variant, 0);
-    return stlt_word_(2) == 0;
+    return stlt_word_(4) == 0;
 }
 
 static inline bool stlt_resize(uint64_t rows) {
     stlt_call_(2, rows, 0, 0, 0);
-    return stlt_word_(2) == 0;
+    return stlt_word_(4) == 0;
 }
 
 static inline bool stlt_free(void) {
     stlt_call_(3, 0, 0, 0, 0);
-    return stlt_word_(2) == 0;
+    return stlt_word_(4) == 0;
 }
 
 /* The phase changes. If a window of the measurement ends so: it comprised so many operations, of which the

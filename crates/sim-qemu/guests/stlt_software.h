@@ -35,6 +35,7 @@ struct stlt_software {
 /* False without memory, or if the shape is impossible. */
 static inline bool stlt_software_open(struct stlt_software *table, uint64_t rows, unsigned ways) {
     if (ways == 0 || ways > 8 || (ways & (ways - 1)) || rows < ways || (rows & (rows - 1))) return false;
+    if (rows > SIZE_MAX / sizeof(struct stlt_row)) return false;
     void *memory;
     if (posix_memalign(&memory, 4096, rows * sizeof(struct stlt_row)) != 0) return false;
     memset(memory, 0, rows * sizeof(struct stlt_row));

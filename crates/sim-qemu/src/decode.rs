@@ -190,7 +190,7 @@ fn latency(decoded: &Decoded) -> u8 {
     if only_moves(decoded) {
         return 0;
     }
-    if decoded.has_lock_prefix() || (decoded.mnemonic() == M::Xchg && decoded.op1_kind() == OpKind::Memory) {
+    if decoded.has_lock_prefix() || (decoded.mnemonic() == M::Xchg && decoded.op0_kind() == OpKind::Memory) {
         return 20;
     }
     match decoded.mnemonic() {
@@ -271,12 +271,15 @@ mod tests {
 
     #[test]
     fn slow_instructions_are_slow() {
-        // div rcx, imul rax, rdx, add rax, rdx, lock add [rdi], eax, mov eax, edx, mov [rdi], eax
+        // div rcx, imul rax, rdx, add rax, rdx, lock add [rdi], eax, xchg [rdi], rax, xchg rcx, rax, mov eax, edx,
+        // mov [rdi], eax
         for (bytes, expected) in [
             (&[0x48, 0xf7, 0xf1][..], 40),
             (&[0x48, 0x0f, 0xaf, 0xc2], 3),
             (&[0x48, 0x01, 0xd0], 1),
             (&[0xf0, 0x01, 0x07], 20),
+            (&[0x48, 0x87, 0x07], 20),
+            (&[0x48, 0x87, 0xc1], 1),
             (&[0x89, 0xd0], 1),
             (&[0x89, 0x07], 0),
         ] {

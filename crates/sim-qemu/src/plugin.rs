@@ -347,11 +347,16 @@ extern "C" fn called(
         }
         _ => {}
     }
-    let Some(request) = request.filter(|_| processor == FIRST) else {
+    if processor != FIRST {
         tell(&format!(
-            "the guest asks for what does not exist, or not on its first thread: {first}, {second}"
+            "the guest asks on another thread than its first, which is simulated: {first}, {second}"
         ));
-        plugin.write(protocol::RESULT, 1);
+        plugin.write(protocol::ANSWER, protocol::ELSEWHERE);
+        return;
+    }
+    let Some(request) = request else {
+        tell(&format!("the guest asks for what does not exist: {first}, {second}"));
+        plugin.write(protocol::ANSWER, protocol::REFUSED);
         return;
     };
     // SAFETY: the first processor's thread.
@@ -363,7 +368,7 @@ extern "C" fn called(
     if let Err(error) = &answer {
         tell(&error.to_string());
     }
-    plugin.write(protocol::RESULT, answer.is_err().into());
+    plugin.write(protocol::ANSWER, if answer.is_err() { protocol::REFUSED } else { 0 });
     let watching = simulation.phase() != Phase::Load;
     if plugin.watching.swap(watching, Ordering::Relaxed) != watching {
         // SAFETY: `id` is ours.

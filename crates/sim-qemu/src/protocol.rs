@@ -15,15 +15,16 @@
 //!
 //! System calls, all of them the number [`CALL`], which no kernel has:
 //!
-//! | first argument | further arguments | answer at mailbox + 16 |
+//! | first argument | further arguments | answer at mailbox + 32 |
 //! |---|---|---|
 //! | 0, is anyone there | the mailbox's address | |
-//! | 1, `STLTalloc` | rows, ways, variant (0 full, 1 virtual addresses only) | 0, or 1 if refused |
+//! | 1, `STLTalloc` | rows, ways, variant (0 full, 1 virtual addresses only) | 0, 1 if refused, or 2: not on the first thread |
 //! | 2, `STLTresize` | rows | the same |
 //! | 3, `STLTfree` | | the same |
 //! | 4, the phase changes | the new phase; and operations, fast hits, fast misses of a window that ends | |
 //!
-//! To "is anyone there", [`PRESENT`] is written to mailbox + 24. The kernel's answer, `ENOSYS`, is never looked at.
+//! To "is anyone there", [`PRESENT`] is written to mailbox + 24. The kernel's answer, `ENOSYS`, is never looked at. A call's
+//! answer has a word of its own: another thread's call, which is refused, must not be taken for what `loadVA` has found.
 
 use iced_x86::{Instruction as Decoded, OpKind, Register};
 use sim::stlt::Variant;
@@ -32,11 +33,16 @@ use sim::stlt::Variant;
 pub const MAILBOX: u64 = 0x5354_0000;
 /// Its bytes.
 pub const MAILBOX_BYTES: u64 = 4096;
-/// The words of it: the integer, the address, the result, and who is there.
+/// The words of it: the integer, the address, the result, who is there, and what a system call came to.
 pub(crate) const INTEGER: u64 = 0;
 pub(crate) const ADDRESS: u64 = 8;
 pub(crate) const RESULT: u64 = 16;
 pub(crate) const WHO: u64 = 24;
+pub(crate) const ANSWER: u64 = 32;
+/// What a system call comes to.
+pub(crate) const REFUSED: u64 = 1;
+/// The same, because the simulated core runs another thread.
+pub(crate) const ELSEWHERE: u64 = 2;
 /// "A simulator is there."
 pub const PRESENT: u64 = u64::from_le_bytes(*b"STLT SIM");
 /// The number of the system call.

@@ -336,7 +336,7 @@ fn misses_of_the_caches_are_those_of_cachegrind() {
     machine.caches.l2 = None;
     machine.caches.inclusion = Inclusion::Neither;
     machine.paging.pages = PageSize::Giant;
-    machine.paging.frames = Frames::Identity;
+    machine.paging.frames = Frames::Identity {};
     assert_eq!((machine.caches.l1d.kib, machine.caches.l1d.ways), (32, 8));
     assert_eq!(machine.caches.l3.map(|shape| (shape.kib, shape.ways)), Some((2048, 8)));
     let profile = folder.path().join("oracle.toml");

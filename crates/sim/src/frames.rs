@@ -23,9 +23,9 @@ use crate::page::PageSize;
 #[serde(tag = "order", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Frames {
     /// Physical address = virtual address.
-    Identity,
+    Identity {},
     /// In the order of first touch.
-    Sequential,
+    Sequential {},
     /// By a permutation.
     Random {
         /// Another seed, another layout.
@@ -60,7 +60,7 @@ impl FrameAllocator {
 
     /// A frame of `size` for the page of `address`.
     pub(crate) fn page(&mut self, address: u64, size: PageSize) -> u64 {
-        if self.order == Frames::Identity {
+        if matches!(self.order, Frames::Identity {}) {
             return self.base + size.base(address);
         }
         let (base, bits) = REGIONS[size as usize];
@@ -69,14 +69,14 @@ impl FrameAllocator {
         let number = number & ((1 << bits) - 1);
         let number = match self.order {
             Frames::Random { seed } => permute(number, bits, seed ^ size as u64),
-            Frames::Identity | Frames::Sequential => number,
+            Frames::Identity {} | Frames::Sequential {} => number,
         };
         self.base + base + number * size.bytes()
     }
 
     /// A small frame for a page table.
     pub(crate) fn table(&mut self) -> u64 {
-        if self.order == Frames::Identity {
+        if matches!(self.order, Frames::Identity {}) {
             self.next_table += 1;
             return self.base + IDENTITY_TABLES + (self.next_table - 1) * PageSize::Small.bytes();
         }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn frames_of_two_pages_never_overlap() {
-        for order in [Frames::Sequential, Frames::Random { seed: 3 }] {
+        for order in [Frames::Sequential {}, Frames::Random { seed: 3 }] {
             let mut frames = FrameAllocator::new(order, 0);
             let mut taken: Vec<(u64, u64)> = (0..300)
                 .map(|n| PageSize::ALL[n % 3])
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn identity_is_identity() {
-        let mut frames = FrameAllocator::new(Frames::Identity, 0);
+        let mut frames = FrameAllocator::new(Frames::Identity {}, 0);
         assert_eq!(frames.page(0x7fff_1234_5678, PageSize::Small), 0x7fff_1234_5000);
         assert!(frames.table() >= IDENTITY_TABLES);
     }

@@ -244,7 +244,7 @@ mod tests {
     fn a_walk_reads_one_entry_per_level_down_to_its_leaf() {
         for levels in [4, 5] {
             for size in PageSize::ALL {
-                let mut table = PageTable::new(levels, size, Frames::Sequential, 0);
+                let mut table = PageTable::new(levels, size, Frames::Sequential {}, 0);
                 assert_eq!(table.path(0x1234_5678).addresses().len(), 1, "an empty root ends the walk");
                 let leaf = table.map(0x1234_5678);
                 assert_eq!(leaf.size(), size);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn ranges_choose_the_size_and_fall_back() {
-        let mut table = PageTable::new(4, PageSize::Small, Frames::Sequential, 0);
+        let mut table = PageTable::new(4, PageSize::Small, Frames::Sequential {}, 0);
         table.map(0x20_0000);
         table.use_pages(0x20_0000..0x80_0000, PageSize::Large);
         assert_eq!(table.map(0x20_1000).size(), PageSize::Small, "a table of small pages is there");
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn unmapping_takes_what_the_range_touches() {
-        let mut table = PageTable::new(4, PageSize::Small, Frames::Sequential, 0);
+        let mut table = PageTable::new(4, PageSize::Small, Frames::Sequential {}, 0);
         table.use_pages(0x4000_0000..0x8000_0000, PageSize::Large);
         for address in [0x1000, 0x2000, 0x3000, 0x4000_0000, 0x4020_0000] {
             table.map(address);

@@ -193,7 +193,12 @@ fn divides(field: &str, entries: u64, ways: u32) -> Result<(), ProfileError> {
 fn change(table: &mut toml::Table, changes: &toml::Table) {
     for (name, value) in changes {
         match (table.get_mut(name), value) {
-            (Some(toml::Value::Table(inner)), toml::Value::Table(changes)) => change(inner, changes),
+            // Another order of frames has other fields.
+            (Some(toml::Value::Table(inner)), toml::Value::Table(changes))
+                if changes.get("order").is_none_or(|order| inner.get("order") == Some(order)) =>
+            {
+                change(inner, changes);
+            }
             _ => {
                 table.insert(name.clone(), value.clone());
             }
@@ -340,6 +345,13 @@ impl Profile {
         in_range("stlt.path_bytes", stlt.path_bytes.into(), 16..=128, "16 to 128")?;
         in_range("stlt.stb", stlt.stb.into(), 0..=1024, "0 to 1024")?;
         in_range("stlt.ipb", stlt.ipb.into(), 1..=1024, "1 to 1024")?;
+        for (field, cycles) in [
+            ("stlt.load_cycles", stlt.load_cycles),
+            ("stlt.insert_cycles", stlt.insert_cycles),
+            ("stlt.stb_latency", stlt.stb_latency),
+        ] {
+            in_range(field, cycles.into(), 0..=100_000, "0 to 100000 cycles")?;
+        }
         in_range("stlt.insertion_buffer", stlt.insertion_buffer.into(), 1..=1024, "1 to 1024")
     }
 
@@ -592,6 +604,12 @@ mod tests {
         assert_eq!(none, Profile::stlt_paper());
         assert!(matches!(changed("[core]\nwindows = 8"), Err(ProfileError::Syntax(_))));
         assert!(matches!(changed("[core]\nwindow = 0"), Err(ProfileError::Range { .. })));
+        let frames =
+            |text: &str| changed(&format!("[paging]\nframes = {text}")).map(|machine| machine.paging.frames);
+        assert_eq!(frames("{ order = 'identity' }"), Ok(Frames::Identity {}));
+        assert_eq!(frames("{ seed = 5 }"), Ok(Frames::Random { seed: 5 }));
+        assert!(matches!(frames("{ order = 'sequential', sead = 7 }"), Err(ProfileError::Syntax(_))));
+        assert!(matches!(changed("[stlt]\nload_cycles = 4294967295"), Err(ProfileError::Range { .. })));
         assert!(matches!(changed("paging = 4"), Err(ProfileError::Syntax(_))));
     }
 

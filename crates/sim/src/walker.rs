@@ -171,7 +171,7 @@ impl Walker {
             structure_caches: StructureCaches::new(&nested.structure_caches),
         });
         // Behind a host, the guest's frames are only numbers that the host scatters.
-        let frames = if host.is_some() { Frames::Sequential } else { paging.frames };
+        let frames = if host.is_some() { Frames::Sequential {} } else { paging.frames };
         Walker {
             table: PageTable::new(paging.levels, paging.pages, frames, process),
             structure_caches: StructureCaches::new(&paging.structure_caches),
@@ -245,7 +245,7 @@ mod tests {
         Paging {
             levels: 4,
             pages: PageSize::Small,
-            frames: Frames::Sequential,
+            frames: Frames::Sequential {},
             structure_caches: StructureCacheShape::default(),
             nested: None,
         }

@@ -9,7 +9,7 @@ const PAGE: u64 = 4096;
 /// The STLT paper's machine, with frames that can be told in advance and a third level that leaves the others alone.
 fn paper() -> Profile {
     let mut profile = Profile::stlt_paper();
-    profile.paging.frames = Frames::Sequential;
+    profile.paging.frames = Frames::Sequential {};
     profile.caches.inclusion = Inclusion::Neither;
     profile
 }

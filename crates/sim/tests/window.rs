@@ -189,6 +189,32 @@ fn bytes_come_from_the_store_that_has_them() {
 }
 
 #[test]
+fn a_load_of_what_two_stores_have_waits_for_the_later_one_and_for_what_none_has() {
+    // Two words, the first of which is known late; then both at once, and something that needs them.
+    let mut core = core(&paper());
+    let counted = measure(&mut core, |core| {
+        for _ in 0..100 {
+            core.execute(&instruction(&[3], &[1], 200), &[], None);
+            core.execute(&instruction(&[1], &[], 0), &[MemoryAccess::store(DATA, 8)], None);
+            core.execute(&instruction(&[], &[], 0), &[MemoryAccess::store(DATA + 8, 8)], None);
+            core.execute(&instruction(&[], &[3], 0), &[MemoryAccess::load(DATA, 16)], None);
+        }
+    });
+    assert_about(counted.cycles, 100 * (200 + 4), 600);
+    assert_eq!(counted.forwarded, 100, "of one load each");
+    // The second word of a line that is far away; then both: the first word comes with the line.
+    let counted = measure(&mut core, |core| {
+        for n in 1..=100 {
+            let line = DATA + n * 64 * 7;
+            core.execute(&instruction(&[3], &[], 0), &[MemoryAccess::store(line + 8, 8)], None);
+            core.execute(&instruction(&[3], &[3], 0), &[MemoryAccess::load(line, 16)], None);
+        }
+    });
+    assert!(counted.cycles >= 100 * 160, "{} cycles", counted.cycles);
+    assert!(counted.stack.memory >= 100 * 150, "{:?}", counted.stack);
+}
+
+#[test]
 fn stores_do_not_hold_up_until_their_buffer_is_full() {
     let mut profile = paper();
     profile.memory.cycles_per_line = 1;

@@ -37,14 +37,26 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
+/// A name that is none stands beside all that there are.
+fn with_further(error: ExperimentError, names: &[String]) -> ExperimentError {
+    match error {
+        ExperimentError::Unknown { name, mut known } => {
+            known.extend_from_slice(names);
+            ExperimentError::Unknown { name, known }
+        }
+        other => other,
+    }
+}
+
 fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
     let folder = arguments.results.clone().unwrap_or_else(|| catalogue.results_folder());
     let others = below(catalogue.folder())?;
+    let names: Vec<_> = others.iter().map(|other| other.name.clone()).collect();
     let definitions = match &arguments.experiment {
         Some(name) => vec![match others.into_iter().find(|other| other.name == *name) {
             Some(other) => other,
-            None => catalogue.get(name)?,
+            None => catalogue.get(name).map_err(|error| with_further(error, &names))?,
         }],
         None => catalogue.definitions().iter().cloned().chain(others).collect(),
     };

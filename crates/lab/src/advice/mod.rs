@@ -400,7 +400,7 @@ fn judge(offers: &[Offer], at: usize, alone: f64) -> Verdict {
         .iter()
         .enumerate()
         .map(|(place, offer)| (place, gain(offer)))
-        .filter(|(_, gain)| gain * AS_GOOD >= best)
+        .filter(|&(_, gain)| gain >= WORTHWHILE && gain * AS_GOOD >= best)
         .min_by(|(one, one_gain), (other, other_gain)| {
             let bytes = offers[*one].bytes.cmp(&offers[*other].bytes);
             bytes.then(other_gain.total_cmp(one_gain))

@@ -162,7 +162,7 @@ fn through<T: Table>(
                 match visit.find(hash, |pointer| entries.at(pointer)[0] == hash) {
                     Some(pointer) => {
                         hits += 1;
-                        black_box(entries.at(pointer).last());
+                        black_box(entries.at(pointer).last().copied());
                     }
                     None => {
                         let ticket = visit.ticket(hash);

@@ -116,6 +116,13 @@ impl KeyTrace {
         progress: &ProgressBar,
     ) -> Result<KeyTrace, AdviceError> {
         let path = find(name)?;
+        // Its format is recognised by its beginning, and then it is read from there.
+        let is_file = std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        if !is_file {
+            let reason =
+                "it is no file: a trace is read twice from its beginning, so keep it in a file first";
+            return Err(AdviceError::File(path, reason.into()));
+        }
         progress.set_message("reading the trace");
         if let Some(column) = column {
             return read_column(path, column, most, progress);
@@ -188,6 +195,9 @@ fn read_lines(path: PathBuf, most: usize, progress: &ProgressBar) -> Result<KeyT
         }
         if row[0].is_empty() {
             return Err(malformed("the key is empty".into()));
+        }
+        if row[0].contains(&b'\n') {
+            return Err(malformed("a quotation mark begins the key, and none ends it in its line".into()));
         }
         numbering.add(&row[0], CacheOperation::Get)?;
         tell(progress, numbering.requests.len());

@@ -247,6 +247,15 @@ impl Load {
         bar.set_length(operations);
         bar.set_position(0);
         let scripts = self.draw(hands, operations);
+        let drawn: u64 = scripts.iter().map(Script::operations).sum();
+        // What lasts for a time begins again; so many operations would be fewer.
+        if matches!(until, Until::Sent) && drawn < operations {
+            return Err(DriveError::Settings(format!(
+                "{operations} operations are more than {} MiB of requests, of which {drawn} are as many: ask for at most \
+                 these, or for a time (--duration)",
+                SCRIPTS >> 20
+            )));
+        }
         bar.set_message(name);
         let in_batch = (self.depth * self.keys_per_get) as f64;
         let pace = self.rate.map_or(Pace::Closed, |rate| {

@@ -106,9 +106,11 @@ impl RecordedTrace {
                 trace.keys.push(text.into_boxed_slice());
                 u32::try_from(trace.keys.len() - 1).expect("a trace in memory has fewer keys")
             });
-            trace.requests.extend((0..record.count).map(|_| Request { key, kind }));
+            // One row may stand for billions.
+            let wanted = most.saturating_sub(trace.requests.len());
+            let count = wanted.min(record.count as usize);
+            trace.requests.extend(std::iter::repeat_n(Request { key, kind }, count));
             if trace.requests.len() >= most {
-                trace.requests.truncate(most);
                 break;
             }
         }

@@ -48,6 +48,12 @@ impl Catalogue {
         Ok(Catalogue { folder: folder.to_owned(), definitions })
     }
 
+    /// The definition of this name, if there is one.
+    #[must_use]
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        self.definitions.iter().find(|definition| definition.name == name)
+    }
+
     /// The folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -71,7 +77,7 @@ impl Catalogue {
     /// # Errors
     /// [`ExperimentError::Unknown`], or as [`Definition::read`] for a path.
     pub fn get(&self, name_or_path: &str) -> Result<Definition, ExperimentError> {
-        if let Some(definition) = self.definitions.iter().find(|definition| definition.name == name_or_path) {
+        if let Some(definition) = self.definition(name_or_path) {
             return Ok(definition.clone());
         }
         let path = Path::new(name_or_path);

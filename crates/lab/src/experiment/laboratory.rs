@@ -107,6 +107,18 @@ impl Default for Laboratory {
     }
 }
 
+impl Results {
+    /// What the definition promises and these do not have, or the other way round.
+    #[must_use]
+    pub fn differences(&self, definition: &Definition) -> Vec<String> {
+        let skipped = self.skipped.iter().filter_map(|skipped| {
+            let (configuration, reason) = skipped.split_once(": ")?;
+            Some(Skip { configuration: configuration.into(), reason: reason.into() })
+        });
+        definition.rows.differences(&self.rows, &skipped.collect::<Vec<_>>())
+    }
+}
+
 impl Promise {
     /// What was promised and not measured, or measured and not promised. Each configuration and each metric must occur;
     /// which metric of which configuration is the kind's affair. What was skipped, and said so, need not occur.

@@ -16,29 +16,39 @@ use std::hash::BuildHasher;
 use crossbeam_epoch::Guard;
 use lookaside::{Buffer, CreateError, Pointer, RandomState, Table, Visit};
 
-use super::contestant::{BATCH, Make};
+use super::contestant::BATCH;
 use super::record::{Key, Value};
 
 const _: () = assert!(BATCH <= Visit::<'_, lookaside::Slb>::GROUP);
 
 /// A record that an index keeps.
-pub(super) type Record<const N: usize> = (Key<N>, Value);
+pub(crate) type Record<const N: usize, V = Value> = (Key<N>, V);
 
 /// An index that keeps its own records.
 ///
 /// # Safety
 /// A record stays where it is, and readable, until all have left who were pinned, by crossbeam-epoch's default collector, when
 /// it was replaced; and for as long as the index.
-pub(super) unsafe trait Records<const N: usize>: Make + Send + Sync {
+pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
+    /// What belongs to a key.
+    type Value: Send + Sync;
+
     /// The record of a key.
-    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N>>;
+    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N, Self::Value>>;
 
     /// Puts a record in, in the place of the one of an equal key.
-    fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N>;
+    fn put_record<'g>(
+        &'g self,
+        record: Record<N, Self::Value>,
+        guard: &'g Guard,
+    ) -> &'g Record<N, Self::Value>;
+
+    /// Takes the record of a key out.
+    fn discard_record(&self, key: &Key<N>);
 }
 
 /// An index and the buffer beside it.
-pub(super) struct Beside<const N: usize, I, T: Table> {
+pub(crate) struct Beside<const N: usize, I, T: Table> {
     // Before the index: no pointer outlives its record.
     buffer: Buffer<T>,
     hasher: RandomState,
@@ -50,17 +60,17 @@ impl<const N: usize, I, T: Table> Beside<N, I, T> {
     ///
     /// # Errors
     /// As [`Buffer::new`].
-    pub(super) fn new(index: I, config: &T::Config) -> Result<Self, CreateError> {
+    pub(crate) fn new(index: I, config: &T::Config) -> Result<Self, CreateError> {
         Ok(Beside { buffer: Buffer::new(config)?, hasher: RandomState::default(), index })
     }
 
     /// A reader for this thread.
-    pub(super) fn pin(&self) -> Session<'_, N, I, T> {
+    pub(crate) fn pin(&self) -> Session<'_, N, I, T> {
         Session { beside: self, visit: self.buffer.visit() }
     }
 
     /// The buffer.
-    pub(super) fn buffer(&self) -> &Buffer<T> {
+    pub(crate) fn buffer(&self) -> &Buffer<T> {
         &self.buffer
     }
 
@@ -71,7 +81,7 @@ impl<const N: usize, I, T: Table> Beside<N, I, T> {
 }
 
 /// A thread at both, pinned.
-pub(super) struct Session<'b, const N: usize, I, T: Table> {
+pub(crate) struct Session<'b, const N: usize, I, T: Table> {
     beside: &'b Beside<N, I, T>,
     visit: Visit<'b, T>,
 }
@@ -84,8 +94,8 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
 
     /// The record behind a pointer that the table gave.
     #[inline(always)]
-    fn at(&self, pointer: Pointer) -> &Record<N> {
-        let record = std::ptr::with_exposed_provenance::<Record<N>>(pointer.address() as usize);
+    fn at(&self, pointer: Pointer) -> &Record<N, I::Value> {
+        let record = std::ptr::with_exposed_provenance::<Record<N, I::Value>>(pointer.address() as usize);
         // SAFETY: only `search` and `insert` give the table pointers: of records, found or put in by someone pinned. It was
         // read in the table by this visit, which was pinned before: see the head of this module.
         unsafe { &*record }
@@ -97,12 +107,12 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
         let record = std::ptr::with_exposed_provenance::<u8>(pointer.address() as usize);
         pages::prefetch(record);
         pages::prefetch(record.wrapping_add(64));
-        pages::prefetch(record.wrapping_add(size_of::<Record<N>>() - 1));
+        pages::prefetch(record.wrapping_add(size_of::<Record<N, I::Value>>() - 1));
     }
 
     /// Asks the index, and offers what it gives to the table.
     #[inline]
-    fn search(&self, hash: u64, key: &Key<N>) -> Option<&Record<N>> {
+    fn search(&self, hash: u64, key: &Key<N>) -> Option<&Record<N, I::Value>> {
         let ticket = self.visit.ticket(hash);
         let record = self.beside.index.record(key, self.visit.guard())?;
         if let Some(pointer) = Pointer::new(std::ptr::from_ref(record).expose_provenance() as u64) {
@@ -113,7 +123,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
 
     /// The value of a key.
     #[inline(always)]
-    pub(super) fn get(&self, key: &Key<N>) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &Key<N>) -> Option<&I::Value> {
         if self.visit.uses_table(1) {
             self.get_by_table(key)
         } else {
@@ -122,7 +132,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     }
 
     #[inline]
-    fn get_by_table(&self, key: &Key<N>) -> Option<&Value> {
+    fn get_by_table(&self, key: &Key<N>) -> Option<&I::Value> {
         let hash = self.hash(key);
         match self.visit.find_on_account(hash, |pointer| self.at(pointer).0 == *key) {
             Some(pointer) => Some(&self.at(pointer).1),
@@ -132,7 +142,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
 
     /// The values of up to [`BATCH`] keys: `values[i]` becomes that of `keys[i]`.
     #[inline]
-    pub(super) fn get_many<'s>(&'s self, keys: &[&Key<N>], values: &mut [Option<&'s Value>]) {
+    pub(super) fn get_many<'s>(&'s self, keys: &[&Key<N>], values: &mut [Option<&'s I::Value>]) {
         if !self.visit.uses_table(keys.len() as u32) {
             for (key, value) in keys.iter().zip(values) {
                 *value = self.beside.index.record(key, self.visit.guard()).map(|record| &record.1);
@@ -162,7 +172,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     }
 
     /// Puts a record in, in the place of the one of an equal key.
-    pub(super) fn insert(&self, key: Key<N>, value: Value) {
+    pub(crate) fn insert(&self, key: Key<N>, value: I::Value) {
         let hash = self.hash(&key);
         self.visit.prefetch(hash);
         let write = self.visit.write(hash);
@@ -172,8 +182,16 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
         }
     }
 
+    /// Takes the record of a key out.
+    pub(crate) fn remove(&self, key: &Key<N>) {
+        let hash = self.hash(key);
+        // Until this is dropped, nobody emits the record that goes.
+        let _write = self.visit.write(hash);
+        self.beside.index.discard_record(key);
+    }
+
     /// Lets go of what was replaced meanwhile; tells the counts.
-    pub(super) fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         self.visit.refresh();
     }
 }

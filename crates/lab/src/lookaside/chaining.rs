@@ -43,7 +43,7 @@ impl<const N: usize> Keyed<N> for Handle<Key<N>, Value> {
     }
 }
 
-impl<const N: usize> Keyed<N> for Record<N> {
+impl<const N: usize, V: Send + Sync + 'static> Keyed<N> for Record<N, V> {
     #[inline(always)]
     fn key(&self) -> &Key<N> {
         &self.0
@@ -259,14 +259,20 @@ impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
 
 // SAFETY: a node is freed, and its record with it, after all have left who were pinned when it was unlinked; and with the
 // table.
-unsafe impl<const N: usize> Records<N> for Chaining<N, Record<N>> {
+unsafe impl<const N: usize, V: Send + Sync + 'static> Records<N> for Chaining<N, Record<N, V>> {
+    type Value = V;
+
     #[inline(always)]
-    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N>> {
+    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N, V>> {
         self.get(key, guard)
     }
 
-    fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N> {
+    fn put_record<'g>(&'g self, record: Record<N, V>, guard: &'g Guard) -> &'g Record<N, V> {
         self.exchange(record, guard, let_go).0
+    }
+
+    fn discard_record(&self, key: &Key<N>) {
+        self.discard(key);
     }
 }
 

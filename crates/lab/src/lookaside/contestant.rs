@@ -402,7 +402,9 @@ impl<const N: usize, I, T: Table> WithOwnRecords<N, I, T> {
     }
 }
 
-impl<const N: usize, I: Records<N>, T: Table> Contestant<N> for WithOwnRecords<N, I, T> {
+impl<const N: usize, I: Make + Records<N, Value = Value>, T: Table> Contestant<N>
+    for WithOwnRecords<N, I, T>
+{
     pinned_for_each_call!();
 }
 
@@ -594,7 +596,7 @@ where
 ///
 /// # Errors
 /// As [`Make::make`] and [`Beside::new`].
-pub(super) fn with_own_records<const N: usize, I: Records<N> + 'static>(
+pub(super) fn with_own_records<const N: usize, I: Make + Records<N, Value = Value> + 'static>(
     records: usize,
     front: &Front,
     monitor: bool,

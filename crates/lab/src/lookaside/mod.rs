@@ -23,7 +23,7 @@
 //!
 //! Foreign indexes are in `crates/peers`, which brings its own entrants to [`lookups::run_with`].
 
-mod beside;
+pub(crate) mod beside;
 mod bulk_chaining;
 pub(crate) mod chaining;
 mod contestant;

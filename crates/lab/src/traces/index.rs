@@ -1,26 +1,27 @@
-//! The indexes that traces are replayed on: alone, and behind a map with a table.
+//! The indexes that traces are replayed on: alone, and with a table in front.
 //!
 //! | name | index |
 //! |---|---|
 //! | `chaining` | the paper's concurrent chaining hash table, as large as its records need |
 //! | `hash-set-under-lock` | the standard library's `HashSet` under one read-write lock |
 //!
-//! Here keys have one size and values have many, so that values are slices on the heap: alone and behind a map alike.
+//! Here keys have one size and values have many, so that values are slices on the heap: alone and with a table alike. The
+//! chaining table keeps its own records, and the table in front has pointers to them; the set is behind a map.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crossbeam_epoch::Guard;
 use lookaside::index::{Find, SharedDiscard, SharedStore};
-use lookaside::{Config, Counts, CreateError, Found, Handle, Map, Pin, RwLock};
+use lookaside::{Config, Counts, CreateError, Map, RwLock, Slb};
 use serde::Deserialize;
 
 use super::requests::{Operation, Request};
 use crate::experiment::ExperimentError;
-use crate::lookaside::chaining::{Chaining, Keyed};
+use crate::lookaside::beside::{Beside, Record};
+use crate::lookaside::chaining::Chaining;
 use crate::measure::Stopwatch;
 
 /// A key.
@@ -72,9 +73,9 @@ pub(super) fn players(
     let monitored = config.clone();
     Ok(match index {
         IndexName::Chaining => vec![
-            ("alone", Box::new(move || Ok(Box::new(AloneOn(Chaining::<24, Entry>::new(records))) as _))),
-            ("SLB", Box::new(move || Behind::player(Chained::new(records), &config, false))),
-            ("SLB with monitor", Box::new(move || Behind::player(Chained::new(records), &monitored, true))),
+            ("alone", Box::new(move || Ok(Box::new(AloneOn(Chained::new(records))) as _))),
+            ("SLB", Box::new(move || Fronted::player(records, &config, false))),
+            ("SLB with monitor", Box::new(move || Fronted::player(records, &monitored, true))),
         ],
         IndexName::HashSetUnderLock => vec![
             ("alone", Box::new(|| Ok(Box::new(AloneOn(RwLock::new(HashSet::<Entry>::new()))) as _))),
@@ -102,17 +103,13 @@ fn is_right(request: &Request, value: &[u8]) -> bool {
             .is_none_or(|ends| ends == (&(request.record as u8), &(request.record as u8)))
 }
 
-/// A record of an index alone.
+/// The chaining table, of its own records.
+type Chained = Chaining<24, Record<24, Value>>;
+
+/// A record of the set alone.
 struct Entry {
     key: Key,
     value: Value,
-}
-
-impl Keyed<24> for Entry {
-    #[inline(always)]
-    fn key(&self) -> &Key {
-        &self.key
-    }
 }
 
 impl PartialEq for Entry {
@@ -138,18 +135,18 @@ impl Borrow<Key> for Entry {
 /// An index alone. What is found is shown, for it may not outlive a lock.
 trait Alone: Sync {
     fn look(&self, key: &Key, guard: &Guard, see: impl FnOnce(&[u8]) -> bool) -> Option<bool>;
-    fn set(&self, entry: Entry);
+    fn set(&self, key: Key, value: Value);
     fn delete(&self, key: &Key);
 }
 
-impl Alone for Chaining<24, Entry> {
+impl Alone for Chained {
     #[inline(always)]
     fn look(&self, key: &Key, guard: &Guard, see: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
-        self.get(key, guard).map(|entry| see(&entry.value))
+        self.get(key, guard).map(|record| see(&record.1))
     }
 
-    fn set(&self, entry: Entry) {
-        self.put(entry);
+    fn set(&self, key: Key, value: Value) {
+        self.put((key, value));
     }
 
     fn delete(&self, key: &Key) {
@@ -163,8 +160,8 @@ impl Alone for RwLock<HashSet<Entry>> {
         self.read().get(key).map(|entry| see(&entry.value))
     }
 
-    fn set(&self, entry: Entry) {
-        self.write().replace(entry);
+    fn set(&self, key: Key, value: Value) {
+        self.write().replace(Entry { key, value });
     }
 
     fn delete(&self, key: &Key) {
@@ -179,7 +176,7 @@ impl<A: Alone> Player for AloneOn<A> {
         let mut guard = crossbeam_epoch::pin();
         let mut wrong = 0;
         let watch = Stopwatch::start();
-        let set = |request: &Request| self.0.set(Entry { key: request.key, value: value_of(request) });
+        let set = |request: &Request| self.0.set(request.key, value_of(request));
         for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
             if at % REFRESH == 0 {
                 guard.repin();
@@ -205,50 +202,53 @@ impl<A: Alone> Player for AloneOn<A> {
     }
 }
 
-impl Keyed<24> for Handle<Key, Value> {
-    #[inline(always)]
-    fn key(&self) -> &Key {
-        Handle::key(self)
+/// Carries out a thread's share of the requests, by what it has pinned.
+macro_rules! play {
+    ($pinned:ident, $requests:ident, $thread:ident, $threads:ident) => {{
+        let mut wrong = 0;
+        let watch = Stopwatch::start();
+        for (at, request) in $requests.iter().skip($thread).step_by($threads).enumerate() {
+            if at % REFRESH == 0 {
+                $pinned.refresh();
+            }
+            match request.operation {
+                Operation::Get => match $pinned.get(&request.key) {
+                    Some(value) => wrong += u64::from(!is_right(request, value)),
+                    None => _ = $pinned.insert(request.key, value_of(request)),
+                },
+                Operation::Set => _ = $pinned.insert(request.key, value_of(request)),
+                Operation::Delete => _ = $pinned.remove(&request.key),
+            }
+        }
+        Outcome { time: watch.elapsed(), wrong }
+    }};
+}
+/// The chaining table with a table in front.
+struct Fronted {
+    beside: Beside<24, Chained, Slb>,
+    size: usize,
+}
+
+impl Fronted {
+    fn player(records: usize, config: &Config, monitored: bool) -> Result<Box<dyn Player>, CreateError> {
+        let beside = Beside::new(Chained::new(records), config)?;
+        beside.buffer().monitor(monitored);
+        Ok(Box::new(Fronted { beside, size: config.size }))
     }
 }
 
-/// The chaining table of handles.
-struct Chained {
-    table: Chaining<24, Handle<Key, Value>>,
-    len: AtomicUsize,
-}
-
-impl Chained {
-    fn new(records: usize) -> Chained {
-        Chained { table: Chaining::new(records), len: AtomicUsize::new(0) }
-    }
-}
-
-impl Find<Key, Key, Value> for Chained {
-    #[inline]
-    fn find<'p>(&self, key: &Key, pin: &Pin<'p>) -> Option<Found<'p, Key, Value>> {
-        pin.with_epoch(|guard| self.table.get(key, guard)?.found(pin))
-    }
-}
-
-impl SharedStore<Key, Value> for Chained {
-    fn replace(&self, handle: Handle<Key, Value>) -> Option<Handle<Key, Value>> {
-        let old = self.table.replace(handle);
-        // A statistic.
-        self.len.fetch_add(usize::from(old.is_none()), Ordering::Relaxed);
-        old
+impl Player for Fronted {
+    fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
+        let mut session = self.beside.pin();
+        play!(session, requests, thread, threads)
     }
 
-    fn len(&self) -> usize {
-        self.len.load(Ordering::Relaxed)
+    fn empty_table(&self) -> Result<(), CreateError> {
+        self.beside.buffer().resize(self.size)
     }
-}
 
-impl SharedDiscard<Key, Key, Value> for Chained {
-    fn remove(&self, key: &Key) -> Option<Handle<Key, Value>> {
-        let old = self.table.remove(key);
-        self.len.fetch_sub(usize::from(old.is_some()), Ordering::Relaxed);
-        old
+    fn counts(&self) -> Option<Counts> {
+        Some(self.beside.buffer().counts())
     }
 }
 
@@ -275,22 +275,7 @@ where
 {
     fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
         let mut reader = self.map.pin();
-        let mut wrong = 0;
-        let watch = Stopwatch::start();
-        for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
-            if at % REFRESH == 0 {
-                reader.refresh();
-            }
-            match request.operation {
-                Operation::Get => match reader.get(&request.key) {
-                    Some(value) => wrong += u64::from(!is_right(request, value)),
-                    None => drop(reader.insert(request.key, value_of(request))),
-                },
-                Operation::Set => drop(reader.insert(request.key, value_of(request))),
-                Operation::Delete => drop(reader.remove(&request.key)),
-            }
-        }
-        Outcome { time: watch.elapsed(), wrong }
+        play!(reader, requests, thread, threads)
     }
 
     fn empty_table(&self) -> Result<(), CreateError> {

@@ -158,6 +158,24 @@ impl Index for Items<'_> {
     }
 }
 
+/// All that can be said; what only concerns programs with other tables in front is not looked at.
+const NAMES: [&str; 14] = [
+    "index",
+    "variant",
+    "records",
+    "value",
+    "rows",
+    "ways",
+    "slb",
+    "slb-options",
+    "hash",
+    "load",
+    "functional",
+    "detailed",
+    "window",
+    "windows",
+];
+
 struct Options {
     requests: Vec<u32>,
     names: Vec<(String, String)>,
@@ -175,7 +193,12 @@ impl Options {
                 let pair = argument.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
                 pair.ok_or_else(|| format!("{argument} is not name=value"))
             })
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<Vec<_>, String>>()?;
+        for (name, value) in &names {
+            if !NAMES.contains(&name.as_str()) {
+                return Err(format!("{name}={value}: there is no such option, but {}", NAMES.join(", ")));
+            }
+        }
         Ok(Options { requests, names })
     }
 
@@ -282,6 +305,9 @@ fn guest() -> Result<(), String> {
     let is_cache = options.text("index") == Some("cache");
     let variant = match options.text("variant") {
         Some("alone") | None => None,
+        Some("slb") if is_cache && options.text("slb-options") == Some("paper") => {
+            return Err("slb-options=paper: a cache has this project's table, not the paper's".into());
+        }
         Some("slb") if is_cache => None,
         Some(other) if is_cache => return Err(format!("variant={other}: a cache has alone and slb")),
         Some("stlt") => Some(Variant::Full),

@@ -16,6 +16,8 @@ const LARGE: u64 = 128 << 10;
 const RUN: u64 = 64 << 10;
 /// Addresses are multiples of this.
 const GRAIN: u64 = 16;
+/// Bytes of small objects: their places are numbered in four bytes.
+pub(super) const BYTES: u64 = GRAIN << 32;
 
 /// How objects are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

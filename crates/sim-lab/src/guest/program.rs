@@ -70,6 +70,12 @@ pub enum GuestError {
     /// A value that would not be one.
     #[error("values of {0} bytes: give them from 8 to 4096")]
     ValueBytes(u64),
+    /// Records that do not fit its heap.
+    #[error("records of {} GiB: a guest in this process has a heap of 64 GiB, so give it fewer or smaller ones", bytes >> 30)]
+    Heap {
+        /// What they would take.
+        bytes: u64,
+    },
     /// It answers requests as they come.
     #[error("a server's requests come one at a time: {0} is looked up in no batches")]
     Batches(&'static str),
@@ -133,6 +139,11 @@ impl Program {
         }
         if !(8..=4096).contains(&shape.value_bytes) {
             return Err(GuestError::ValueBytes(shape.value_bytes));
+        }
+        // A record and the index's nodes for it take less than this beyond its value.
+        let bytes = u64::from(shape.keys) * (shape.value_bytes + 256);
+        if bytes > super::heap::BYTES {
+            return Err(GuestError::Heap { bytes });
         }
         let is_server = shape.container == Container::Redis;
         if is_server && shape.variant.in_batches() {

@@ -176,7 +176,7 @@ fn a_replayed_table_is_a_simulated_one() {
     // One program executes its requests, the other has them replayed. Frames are those of identity, because who
     // touches a page first is another with each.
     let mut profile = Profile::stlt_paper();
-    profile.paging.frames = sim::Frames::Identity;
+    profile.paging.frames = sim::Frames::Identity {};
     for variant in [Variant::Slb, Variant::StltSw, Variant::StltVa, Variant::Stlt] {
         for (container, distribution) in [
             (Container::UnorderedMap, Distribution::Uniform),

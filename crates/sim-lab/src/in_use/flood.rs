@@ -101,7 +101,10 @@ impl Counted {
     }
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
+pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
+    if parameters.records == 0 {
+        return Err("an attacker has records: 'records' is 0");
+    }
     let mut jobs: Vec<Job> = Vec::new();
     for share in std::iter::once(0).chain(parameters.shares) {
         for attack in &parameters.attacks {
@@ -121,7 +124,7 @@ pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
             jobs.push(Box::new(move |bench, seed| compare(bench, flooded, shape, &name, seed)));
         }
     }
-    jobs
+    Ok(jobs)
 }
 
 fn compare(

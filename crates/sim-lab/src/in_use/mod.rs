@@ -83,11 +83,11 @@ fn maker(kind: &str) -> Option<Maker> {
 
 fn jobs<P: DeserializeOwned>(
     mut table: toml::Table,
-    of: impl Fn(P) -> Vec<Job>,
+    of: impl Fn(P) -> Result<Vec<Job>, &'static str>,
 ) -> Result<(Setting, Vec<Job>), toml::de::Error> {
     let missing = || serde::de::Error::missing_field("setting");
     let setting = table.remove("setting").ok_or_else(missing)?.try_into()?;
-    Ok((setting, of(table.try_into()?)))
+    Ok((setting, of(table.try_into()?).map_err(serde::de::Error::custom)?))
 }
 
 /// What is common to all kinds.
@@ -169,6 +169,11 @@ pub(crate) fn record(
     session: &mut Session,
 ) -> Result<(), StudyError> {
     let experiment = || definition.name.clone();
+    if options.guest != Guest::InProcess {
+        let reason =
+            "what is done to a table in use is done to programs in this process: leave out --guest".into();
+        return Err(StudyError::Parameters { experiment: experiment(), reason });
+    }
     let wrong = |reason: toml::de::Error| StudyError::Parameters {
         experiment: experiment(),
         reason: reason.to_string(),

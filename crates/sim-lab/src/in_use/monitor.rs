@@ -72,10 +72,21 @@ struct Counted {
     switches: u64,
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
+pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
     let Parameters { container, period, trial, trial_settle, requests, workloads } = parameters;
     let shape = MonitorShape { period, trial, settle: trial_settle };
-    workloads
+    if trial_settle >= trial {
+        return Err("nothing of a trial would be counted: 'trial_settle' is as long as 'trial'");
+    }
+    if workloads
+        .iter()
+        .any(|workload| workload.then.is_some() != workload.every.is_some() || workload.every == Some(0))
+    {
+        return Err(
+            "'then' says what is asked for in turn, 'every' how many requests a turn has: give both, or none",
+        );
+    }
+    let jobs = workloads
         .into_iter()
         .map(|workload| -> Job {
             Box::new(move |bench, seed| {
@@ -101,7 +112,8 @@ pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
                 Ok(samples)
             })
         })
-        .collect()
+        .collect();
+    Ok(jobs)
 }
 
 fn run(

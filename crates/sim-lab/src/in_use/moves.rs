@@ -65,10 +65,15 @@ impl Moving {
     }
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
+pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
     let Parameters { container, tables, requests, records, pages } = parameters;
     let records = records.into_iter().map(Moving::Records);
     let all: Vec<Moving> = records.chain(pages.into_iter().map(Moving::Pages)).collect();
+    if container == Container::Redis && all.iter().any(|moving| matches!(moving, Moving::Records(_))) {
+        return Err(
+            "records of a server are several objects, which do not move together: 'records' is for containers",
+        );
+    }
     let mut jobs: Vec<Job> = Vec::new();
     for TableSize { name, bytes } in tables {
         for &moving in &all {
@@ -91,7 +96,7 @@ pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
             }));
         }
     }
-    jobs
+    Ok(jobs)
 }
 
 struct Counted {

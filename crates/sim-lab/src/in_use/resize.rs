@@ -70,7 +70,7 @@ const BLOCKS: u32 = 100;
 /// Requests, of the keys, after which nobody waits any longer.
 const LONGEST: u32 = 32;
 
-pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
+pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
     let Parameters { containers, table_bytes, to, after, window } = parameters;
     let mut jobs: Vec<Job> = Vec::new();
     for &container in &containers {
@@ -81,7 +81,7 @@ pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
             }));
         }
     }
-    jobs
+    Ok(jobs)
 }
 
 /// Misses of the table, of so many requests, in percent.

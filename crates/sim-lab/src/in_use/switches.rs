@@ -66,12 +66,12 @@ impl Counted {
     }
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
+pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
     let Parameters { container, table_bytes, slices, switches, withdrawn } = parameters;
     let array = withdrawn.into_iter().map(|withdrawn| (Way::Array, withdrawn));
     let ways: Vec<(Way, u32)> = array.chain([(Way::Update, 0)]).collect();
     // One job a slice, and all ways in it: each is compared with the first.
-    slices
+    let jobs = slices
         .into_iter()
         .map(|slice| -> Job {
             let ways = ways.clone();
@@ -104,7 +104,8 @@ pub(super) fn jobs(parameters: Parameters) -> Vec<Job> {
                 Ok(samples)
             })
         })
-        .collect()
+        .collect();
+    Ok(jobs)
 }
 
 /// Takes pages of records away from a program: as if the kernel had moved them elsewhere.

@@ -61,7 +61,8 @@ impl Core {
     fn wait_for_kernel(&mut self) -> u64 {
         let cycles = self.machine.take_kernel_cycles();
         if cycles > 0 {
-            self.front_end = (self.front_end.0.max(self.retire.0) + cycles, Late::Kernel);
+            self.kernel_until = self.front_end.0.max(self.retire.0) + cycles;
+            self.front_end = (self.kernel_until, Late::Kernel);
         }
         cycles
     }
@@ -102,6 +103,27 @@ mod tests {
         assert_eq!(core.machine_mut().load_va(1 << 12).address, 0);
         assert_eq!(core.machine().statistics().memory.reads, before.memory.reads + 1, "cleared in memory");
         assert_eq!(core.stlt_resize(3), Err(TableError::Rows { rows: 3, ways: 4 }));
+    }
+
+    #[test]
+    fn what_the_kernel_does_is_the_table_s_and_the_line_after_it_is_not() {
+        let mut core = core();
+        for integer in 1..=9 {
+            let record = insert(&mut core, integer);
+            core.unmap(record..record + 1);
+        }
+        let mut other = core.machine().new_process(1);
+        core.switch_to(&mut other);
+        let instruction = crate::Instruction { address: 0x40_0000, length: 4, ..Default::default() };
+        core.execute(&instruction, &[], None);
+        let before = core.statistics();
+        let cycles = core.switch_to(&mut other);
+        // The TLBs are empty: this instruction's line is asked for anew, when the kernel is done.
+        core.execute(&instruction, &[], None);
+        let stack = core.statistics().stack;
+        assert!(cycles > 100, "{cycles}");
+        assert_eq!(stack.stlt - before.stack.stlt, cycles);
+        assert!(stack.fetch > before.stack.fetch, "{stack:?}");
     }
 
     #[test]

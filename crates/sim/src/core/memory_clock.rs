@@ -181,7 +181,8 @@ impl MemoryClock {
 
     fn fetch_ahead(&mut self, machine: &mut Machine, now: Cycle, at: Cycle) {
         machine.take_prefetched(&mut self.prefetched);
-        while let Some(line) = self.prefetched.pop() {
+        // In the order in which they were asked for: the nearest is needed first.
+        for line in self.prefetched.drain(..) {
             let arrival = self.dram.read(at + self.level[Level::L3 as usize]);
             self.lines.expect(line, now, arrival);
         }

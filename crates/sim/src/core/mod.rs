@@ -265,6 +265,8 @@ pub struct Core {
     next: usize,
     /// The front end delivers from then on, and why not before.
     front_end: (Cycle, Late),
+    /// When the kernel was last done with what it does for the table.
+    kernel_until: Cycle,
     registers: [Cycle; 64],
     /// When each of the last stores was written.
     stores: Vec<Cycle>,
@@ -291,13 +293,15 @@ impl Core {
         Ok(Core::with_machine(Machine::new(profile)?))
     }
 
-    /// A core in front of a machine that is warm already.
+    /// A core in front of a machine that is warm already. What that did before took no time ([`Core::resume`]).
     #[must_use]
-    pub fn with_machine(machine: Machine) -> Core {
+    pub fn with_machine(mut machine: Machine) -> Core {
+        let mut clock = MemoryClock::new(machine.profile());
+        clock.forget_untimed(&mut machine);
         let profile = machine.profile();
         let core = profile.core;
         Core {
-            clock: MemoryClock::new(profile),
+            clock,
             predictor: Predictor::new(core.predictor_bits),
             width: core.width,
             penalty: core.mispredict_penalty.into(),
@@ -308,6 +312,7 @@ impl Core {
             window: vec![0; core.window as usize],
             next: 0,
             front_end: (0, Late::Fetch),
+            kernel_until: 0,
             registers: [0; 64],
             stores: vec![0; core.stores as usize],
             next_store: 0,
@@ -528,7 +533,11 @@ impl Core {
             rest -= paid;
         };
         match entered.late {
-            Some(Late::Fetch) => pay(&mut stack.fetch, entered.dispatch.saturating_sub(before)),
+            Some(Late::Fetch) => {
+                // The kernel's part of it, and then the line that nobody could ask for before.
+                pay(&mut stack.stlt, self.kernel_until.min(entered.dispatch).saturating_sub(before));
+                pay(&mut stack.fetch, entered.dispatch.saturating_sub(before.max(self.kernel_until)));
+            }
             Some(Late::Branch) => pay(&mut stack.branch, entered.dispatch.saturating_sub(before)),
             Some(Late::Kernel) => pay(&mut stack.stlt, entered.dispatch.saturating_sub(before)),
             None => {}
@@ -566,6 +575,7 @@ impl Core {
     #[inline]
     fn load(&mut self, access: &MemoryAccess, entered: &Entered, waited: &mut Waited) -> Timed {
         let (first, last) = Core::lines(access);
+        let before = waited.cache;
         let begun = self.machine.access(access.address, AccessKind::Load);
         let mut timed = self.time_load(begun, entered, waited);
         for line in first + 1..=last {
@@ -575,14 +585,22 @@ impl Core {
         }
         let granules =
             access.address >> 3..=access.address.saturating_add(u64::from(access.bytes.max(1)) - 1) >> 3;
+        let (mut forwarded, mut latest, mut all) = (false, 0, true);
         for granule in granules {
             let forward = self.forwards[granule as usize % FORWARDS];
             if forward.granule == granule && forward.until > timed.translated {
-                self.counts.forwarded += 1;
-                let done = timed.translated.max(forward.data) + self.l1;
-                // The line may be on its way; the bytes are not.
-                timed.done = if first == last { done } else { timed.done.max(done) };
-                waited.cache = 0;
+                forwarded = true;
+                latest = latest.max(timed.translated.max(forward.data) + self.l1);
+            } else {
+                all = false;
+            }
+        }
+        if forwarded {
+            self.counts.forwarded += 1;
+            // The line may be on its way; bytes that stores have are not.
+            timed.done = if all { latest } else { timed.done.max(latest) };
+            if all {
+                waited.cache = before;
             }
         }
         timed

@@ -116,7 +116,7 @@ mod tests {
         ] {
             let mut profile = Profile::stlt_paper();
             // Then a page's frame does not depend on who touches it when.
-            profile.paging.frames = Frames::Identity;
+            profile.paging.frames = Frames::Identity {};
             profile.stlt.ipb = 4;
             let mut machines = [(); 2].map(|()| {
                 let mut machine = Machine::new(&profile).expect("a legal profile");

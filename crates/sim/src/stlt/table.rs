@@ -63,6 +63,12 @@ pub enum TableError {
         /// Of a set.
         ways: u32,
     },
+    /// There is no memory for it.
+    #[error("{rows} rows of 16 bytes: there is no memory to simulate them")]
+    Memory {
+        /// Asked for.
+        rows: u64,
+    },
     /// A process has one already.
     #[error("the process has an STLT already: resize or free it")]
     Exists,
@@ -158,8 +164,10 @@ impl Table {
         if !rows.is_power_of_two() || rows < u64::from(ways) || rows > 1 << 40 {
             return Err(TableError::Rows { rows, ways });
         }
-        let rows = vec![Row::FREE; rows as usize];
-        Ok(Table { rows, ways: ways as usize, variant, base, random: mix(seed) | 1 })
+        let mut memory = Vec::new();
+        memory.try_reserve_exact(rows as usize).map_err(|_| TableError::Memory { rows })?;
+        memory.resize(rows as usize, Row::FREE);
+        Ok(Table { rows: memory, ways: ways as usize, variant, base, random: mix(seed) | 1 })
     }
 
     /// Rows.

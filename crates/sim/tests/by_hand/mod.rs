@@ -14,7 +14,7 @@ pub(crate) const DATA: u64 = 0x40_0000_0000;
 /// One page for everything, frames that can be told in advance, and a third level that leaves the others alone.
 pub(crate) fn paper() -> Profile {
     let mut profile = Profile::stlt_paper();
-    profile.paging.frames = Frames::Sequential;
+    profile.paging.frames = Frames::Sequential {};
     profile.paging.pages = PageSize::Giant;
     profile.caches.inclusion = Inclusion::Neither;
     profile
