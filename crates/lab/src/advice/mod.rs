@@ -240,6 +240,11 @@ impl Advice {
     pub fn on(trace: &KeyTrace, question: &Question, progress: &ProgressBar) -> Result<Advice, AdviceError> {
         check(question)?;
         let counted_from = (trace.requests.len() as f64 * question.warm_up) as usize;
+        if !trace.requests[counted_from..].iter().any(|request| request.kind.is_lookup()) {
+            let reason =
+                "no lookup comes behind the share that warms up: give a smaller one, or a longer trace";
+            return Err(AdviceError::Question(reason.into()));
+        }
         let sizes =
             if question.sizes.is_empty() { suitable_sizes(trace.keys()) } else { question.sizes.clone() };
         let plays = question.indexes.len() + sizes.len() * question.tables.len();
@@ -429,6 +434,37 @@ mod tests {
             index_costs: vec![100_000.0, 0.001],
             indexes: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_trace_of_which_no_lookup_is_counted_gets_no_advice() {
+        let mut trace = trace(0..100);
+        trace.requests.iter_mut().skip(20).for_each(|request| request.kind = Kind::Write);
+        let refused = Advice::on(&trace, &question(), &ProgressBar::hidden()).unwrap_err();
+        assert!(refused.to_string().contains("no lookup"), "{refused}");
+    }
+
+    #[test]
+    fn a_smaller_table_is_not_advised_where_it_is_not_worth_it() {
+        let offer = |bytes, with: f64| Offer {
+            table: Kept::Slb,
+            size: bytes,
+            bytes,
+            entries: 1,
+            hit_ratio: 0.5,
+            ideal_hit_ratio: 0.5,
+            nanoseconds: 1.0,
+            break_even: None,
+            with: vec![with],
+        };
+        // Gains of 1.03 and 1.06: the smaller one is nearly as good, and too little.
+        let offers = [offer(1, 100.0 / 1.03), offer(2, 100.0 / 1.06)];
+        assert!(matches!(judge(&offers, 0, 100.0), Verdict::Use { offer: 1, .. }));
+        // Of 1.10 and 1.12 the smaller one will do; of 1.01 and 1.02 none.
+        let offers = [offer(1, 100.0 / 1.10), offer(2, 100.0 / 1.12)];
+        assert!(matches!(judge(&offers, 0, 100.0), Verdict::Use { offer: 0, .. }));
+        let offers = [offer(1, 100.0 / 1.01), offer(2, 100.0 / 1.02)];
+        assert!(matches!(judge(&offers, 0, 100.0), Verdict::LeaveOut { .. }));
     }
 
     #[test]

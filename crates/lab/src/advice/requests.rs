@@ -274,12 +274,16 @@ mod tests {
             ("id,time\nx,1\n,2\n", Some("id"), "column 'id' is empty"),
             ("id,time\nx,1\n", Some("key"), "it has id, time"),
             ("a\n\"\"\n", None, "the key is empty"),
+            ("a\n\"b\nc\n\"d\n", None, "line 2"),
             ("", None, "no lookups"),
             ("id\n", Some("id"), "no lookups"),
         ] {
             let error = read(text, column).unwrap_err().to_string();
             assert!(error.contains(reason), "{text:?}: {error}");
         }
+        // What cannot be read twice is not read at all.
+        let pipe = KeyTrace::read("/dev/null", None, 9, &ProgressBar::hidden()).unwrap_err();
+        assert!(pipe.to_string().contains("it is no file"), "{pipe}");
         let absent = KeyTrace::read("no-such-trace", None, 9, &ProgressBar::hidden()).unwrap_err();
         assert!(absent.to_string().contains("no-such-trace"), "{absent}");
     }

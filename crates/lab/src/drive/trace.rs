@@ -213,6 +213,16 @@ mod tests {
     }
 
     #[test]
+    fn a_row_that_stands_for_billions_is_cut_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kv.csv");
+        let header = "op_time,key,key_size,op,op_count,size,cache_hits,ttl";
+        fs::write(&path, format!("{header}\n1,a1,2,GET,4294967295,10,1,0\n2,b2,2,GET,1,10,1,0\n")).unwrap();
+        let trace = RecordedTrace::read(path.to_str().unwrap(), 3).unwrap();
+        assert_eq!((trace.requests(), trace.working_set(&Items::fixed(1, 1)).keys), (3, 1));
+    }
+
+    #[test]
     fn a_trace_is_read_from_a_path_and_cut_where_asked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("few.trace");
