@@ -100,7 +100,9 @@ fn keys_that_were_sampled_by_chance_stay_where_they_are() {
         let lie = tree.assess(&keys);
         assert!(lie.gain() > 3.0, "by their pages alone they were worth it: {lie:?}");
         let share = share_of_lookups(&frequencies, 1);
-        let expected = if worth { 0.4..0.6 } else { 0.0..0.1 };
+        // Of 6250 samples those of keys that were sampled once say nothing (Good and Turing): of the half that goes to 2000 keys a
+        // fifth, of the other half nearly all. That is 0.41, give or take 0.01 for other draws of the sampler; and 0.06 of all keys.
+        let expected = if worth { 0.35..0.47 } else { 0.03..0.1 };
         assert!(expected.contains(&share), "{share} of lookups go to what was sampled");
         let schedule = Schedule { samples: 1, ..Schedule::default() };
         assert_eq!(tree.worth_moving(frequencies, &schedule), if worth { keys } else { Vec::new() });
