@@ -10,9 +10,6 @@ use lookaside_cuckoo::{
 };
 use pages::{Budget, MapError, fault};
 
-/// Entry i is key i.
-struct Numbers;
-
 fn hash(key: u64) -> u64 {
     let mixed = (key + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -20,7 +17,13 @@ fn hash(key: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-impl Entries for Numbers {
+/// Entry i is key i, and has this hash.
+struct Hashed(fn(u64) -> u64);
+
+/// With its own.
+const NUMBERS: Hashed = Hashed(hash);
+
+impl Entries for Hashed {
     type Key = u64;
 
     fn holds(&self, location: Location, key: &u64) -> bool {
@@ -28,12 +31,12 @@ impl Entries for Numbers {
     }
 
     fn hash(&self, location: Location) -> u64 {
-        hash(location.get())
+        self.0(location.get())
     }
 }
 
 fn insert<L: Layout>(table: &Table<L>, key: u64) -> Result<Work, TooFull> {
-    match table.insert(&Numbers, &key, hash(key), Location::new(key).unwrap())? {
+    match table.insert(&NUMBERS, &key, hash(key), Location::new(key).unwrap())? {
         Insertion::Inserted(work) => Ok(work),
         Insertion::Occupied(_) => panic!("key {key} is new"),
     }
@@ -229,26 +232,13 @@ fn a_panic_in_a_comparison_or_hash_leaves_the_table_as_it_was_and_usable() {
 }
 
 /// An owner whose hash lies loses entries; nothing else happens.
-struct Liar;
-
-impl Entries for Liar {
-    type Key = u64;
-
-    fn holds(&self, location: Location, key: &u64) -> bool {
-        location.get() == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        hash(location.get() * 31 + 7)
-    }
-}
-
 #[test]
 fn a_lying_hash_gives_wrong_answers_and_nothing_worse() {
+    let liar = Hashed(|key| hash(key * 31 + 7));
     let table: Table = Table::with_buckets(1, &growing(1 << 12)).unwrap();
     let accepted: Vec<_> = (0..5_000u64)
         .filter(|&key| {
-            let inserted = table.insert(&Liar, &key, hash(key), Location::new(key).unwrap());
+            let inserted = table.insert(&liar, &key, hash(key), Location::new(key).unwrap());
             matches!(inserted, Ok(Insertion::Inserted(_)))
         })
         .collect();
@@ -261,19 +251,10 @@ fn a_lying_hash_gives_wrong_answers_and_nothing_worse() {
 
 #[test]
 fn equal_hashes_do_not_grow_a_table_that_is_nearly_empty() {
-    struct Equal;
-    impl Entries for Equal {
-        type Key = u64;
-        fn holds(&self, location: Location, key: &u64) -> bool {
-            location.get() == *key
-        }
-        fn hash(&self, _: Location) -> u64 {
-            hash(1)
-        }
-    }
+    let equal = Hashed(|_| hash(1));
     let table: Table = Table::with_buckets(1, &growing(1 << 20)).unwrap();
     let taken = (0..20_000u64)
-        .filter(|&key| table.insert(&Equal, &key, hash(1), Location::new(key).unwrap()).is_ok())
+        .filter(|&key| table.insert(&equal, &key, hash(1), Location::new(key).unwrap()).is_ok())
         .count();
     assert!((7..=14).contains(&taken), "{taken} of two buckets");
     assert!(table.buckets() <= 64, "{} buckets for {taken} entries", table.buckets());
@@ -281,24 +262,14 @@ fn equal_hashes_do_not_grow_a_table_that_is_nearly_empty() {
 
 #[test]
 fn a_weak_hash_grows_a_table_as_a_good_one_does() {
-    struct Weak;
     // Without the four bits that one counter of sixteen could be chosen by.
     fn weak(key: u64) -> u64 {
         hash(key) & !(0xf << 44)
     }
-    impl Entries for Weak {
-        type Key = u64;
-        fn holds(&self, location: Location, key: &u64) -> bool {
-            location.get() == *key
-        }
-        fn hash(&self, location: Location) -> u64 {
-            weak(location.get())
-        }
-    }
     const KEYS: u64 = 400_000;
     let table: Table = Table::with_buckets(1, &growing(1 << 20)).unwrap();
     for key in 0..KEYS {
-        table.insert(&Weak, &key, weak(key), Location::new(key).unwrap()).unwrap();
+        table.insert(&Hashed(weak), &key, weak(key), Location::new(key).unwrap()).unwrap();
     }
     assert!(table.buckets() * 7 < 2 * KEYS as usize, "{} buckets", table.buckets());
 }

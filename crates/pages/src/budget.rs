@@ -1,7 +1,8 @@
 //! One limit on bytes, shared by parts that grow at each other's expense: an index and the entries it finds.
 //!
 //! Whoever wants memory takes it from the budget first and touches it afterwards, so what is resident never exceeds
-//! what was taken, but for what the kernel adds where it gives larger pages than were touched. The counter is written when a page changes hands, never on a lookup.
+//! what was taken, but for what the kernel adds where it gives larger pages than were touched. The counter is written
+//! when a page changes hands, never on a lookup.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,9 +1,9 @@
 //! A table from integers to borrowed records.
 //!
-//! Why what the hardware answers is a reference that can be trusted: a process has one table, `STLTalloc` empties it and
-//! refuses a second, only [`Hints`] makes one and it frees it when it goes; so every address in it was a `&'r R` of
-//! this very `Hints`, and `'r` is still alive. The plugin answers nothing else (what calls come to has another word); and on a processor without it the table in
-//! software is this `Hints`' own.
+//! Why what the hardware answers is a reference that can be trusted: a process has one table, `STLTalloc` empties it
+//! and refuses a second, only [`Hints`] makes one and it frees it when it goes; so every address in it was a `&'r R`
+//! of this very `Hints`, and `'r` is still alive. The plugin answers nothing else (what calls come to has another
+//! word); and on a processor without it the table in software is this `Hints`' own.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -88,10 +88,10 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
     Ok(Run { configuration: configuration.clone(), programs, measurement, seconds })
 }
 
-/// Runs several configurations one after another, each with the result that [`run`] gives, and hands each to `finished`
-/// at once. What neighbours [have in common](Configuration::shares_load_with), their records and the requests of their
-/// warm-up, is made once, which takes as long as much of a run does. It takes the memory of one more guest, and four bytes for each
-/// of those requests.
+/// Runs several configurations one after another, each with the result that [`run`] gives, and hands each to
+/// `finished` at once. What neighbours [have in common](Configuration::shares_load_with), their records and the
+/// requests of their warm-up, is made once, which takes as long as much of a run does. It takes the memory of one
+/// more guest, and four bytes for each of those requests.
 ///
 /// # Errors
 /// If one of them cannot be run, or `finished` fails: those behind it are not run then.

@@ -436,6 +436,21 @@ mod tests {
         }
     }
 
+    /// A table of so many bytes, with which a lookup takes so long.
+    fn offer(bytes: usize, with: f64) -> Offer {
+        Offer {
+            table: Kept::Slb,
+            size: bytes,
+            bytes,
+            entries: 1,
+            hit_ratio: 0.5,
+            ideal_hit_ratio: 0.5,
+            nanoseconds: 1.0,
+            break_even: None,
+            with: vec![with],
+        }
+    }
+
     #[test]
     fn a_trace_of_which_no_lookup_is_counted_gets_no_advice() {
         let mut trace = trace(0..100);
@@ -446,17 +461,6 @@ mod tests {
 
     #[test]
     fn a_smaller_table_is_not_advised_where_it_is_not_worth_it() {
-        let offer = |bytes, with: f64| Offer {
-            table: Kept::Slb,
-            size: bytes,
-            bytes,
-            entries: 1,
-            hit_ratio: 0.5,
-            ideal_hit_ratio: 0.5,
-            nanoseconds: 1.0,
-            break_even: None,
-            with: vec![with],
-        };
         // Gains of 1.03 and 1.06: the smaller one is nearly as good, and too little.
         let offers = [offer(1, 100.0 / 1.03), offer(2, 100.0 / 1.06)];
         assert!(matches!(judge(&offers, 0, 100.0), Verdict::Use { offer: 1, .. }));
@@ -521,17 +525,6 @@ mod tests {
 
     #[test]
     fn the_smallest_of_those_that_are_about_as_good_is_advised() {
-        let offer = |bytes, with| Offer {
-            table: Kept::Slb,
-            size: bytes,
-            bytes,
-            entries: 1,
-            hit_ratio: 0.5,
-            ideal_hit_ratio: 0.5,
-            nanoseconds: 1.0,
-            break_even: None,
-            with: vec![with],
-        };
         let offers = [offer(400, 50.0), offer(100, 51.0), offer(10, 60.0)];
         assert_eq!(judge(&offers, 0, 100.0), Verdict::Use { offer: 1, gain: 100.0 / 51.0 });
         assert_eq!(judge(&offers, 0, 51.0), Verdict::LeaveOut { gain: 51.0 / 50.0 });

@@ -28,7 +28,7 @@ pub const BATCH: usize = 16;
 const REFRESH: usize = 1024;
 
 /// How lookups are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
     /// One key at a time.
     Single,

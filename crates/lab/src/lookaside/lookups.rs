@@ -1,26 +1,26 @@
 //! Kind `slb-lookups`: indexes alone and with a table in front, asked for the same records.
 //!
-//! For each index, it alone and its forms with a table are made and filled, one beside the other. Then, at each point (how many
-//! of the records are asked for, and how large the table is), the tables are emptied and warmed with the same draws, and all
-//! take turns, run by run: each is asked for records drawn anew, and never for those that warmed it. A table goes on
-//! learning from them, all tables as much: of ten million keys it answers a percent more in the fifth run than in the
-//! first. A ratio is of one turn. Where not everything fits the memory at once (`together = false`), one form after the other is made and measured.
-//! Where indexes are to be compared with each other (`side_by_side = true`), all of them take turns: a machine that others
-//! share changes its speed from minute to minute.
+//! For each index, it alone and its forms with a table are made and filled, one beside the other. Then, at each point
+//! (how many of the records are asked for, and how large the table is), the tables are emptied and warmed with the
+//! same draws, and all take turns, run by run: each is asked for records drawn anew, and never for those that warmed
+//! it. A table goes on learning from them, all tables as much: of ten million keys it answers a percent or two more
+//! in the fifth run than in the first. A ratio is of one turn. Where not everything fits the memory at once
+//! (`together = false`), one form after the other is made and measured. Where indexes are to be compared with each
+//! other (`side_by_side = true`), all of them take turns: a machine that others share changes its speed from minute
+//! to minute.
 //!
 //! Alone is the index as its users have it: its natural map with its usual hash, called directly, one key at a time. What a
 //! ratio says is what putting a table in front is worth, batches included.
 
-use std::collections::BTreeMap;
-
-use lookaside::{Config, CounterPolicy, StltConfig, Ways};
 use serde::Deserialize;
 
-use super::contestant::{Answer, Call, Contestant, Entrant, Front, Made, Partitioned, fill};
+use super::contestant::{Answer, Call, Contestant, Entrant, Made, Partitioned, fill};
 use super::draws::{Draws, Lookups, Mixed};
 use super::entrants::own_entrants;
+use super::form::{Form, configuration};
 use super::machine_limit::Regions;
-use super::record::{Key, Tally};
+use super::rates::{MACHINE, Mix, Part, Rates, Runner};
+use super::record::Tally;
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::{CoreError, Resident, cores, in_parallel, name_threads, release_freed_memory, turns};
 
@@ -31,14 +31,14 @@ pub struct Parameters {
     /// The indexes, by name.
     indexes: Vec<String>,
     /// What is measured of each.
-    forms: Vec<Form>,
+    pub(super) forms: Vec<Form>,
     /// Records in each index.
     records: usize,
     /// Bytes of a key: 8 or 24. Values are of 64.
     #[serde(default = "long_keys")]
     key_bytes: usize,
     /// What is asked for, of which tables.
-    points: Vec<Point>,
+    pub(super) points: Vec<Point>,
     /// Draws that warm the tables at each point.
     warm_up: usize,
     /// Requests of one thread in one timed part; a tenth as many go before, untimed.
@@ -47,10 +47,10 @@ pub struct Parameters {
     threads: Vec<usize>,
     /// Writes in a hundred requests: each share is measured.
     #[serde(default = "only_lookups")]
-    sets: Vec<u32>,
+    pub(super) sets: Vec<u32>,
     /// The same, of writes that change a value in its place: no entry comes or goes. One key at a time.
     #[serde(default)]
-    renewals: Vec<u32>,
+    pub(super) renewals: Vec<u32>,
     /// All records alike, instead of Zipfian.
     #[serde(default)]
     uniform: bool,
@@ -85,95 +85,11 @@ fn yes() -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Point {
     /// In words.
-    name: String,
+    pub(super) name: String,
     /// How many of the records are asked for.
     range: u64,
     /// Bytes of the table.
     bytes: usize,
-}
-
-/// An index alone, or how a table stands in front of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Form {
-    /// Alone.
-    Alone,
-    /// The default SLB.
-    Slb,
-    /// The same, its monitor watching.
-    SlbMonitored,
-    /// The paper's SLB, to the letter.
-    SlbPaper,
-    /// The default SLB with the paper's counters.
-    SlbEveryHit,
-    /// The default SLB, asked by calls where an index in another language could inline it.
-    SlbCall,
-    /// The owner-only form.
-    SlbOwner,
-    /// STLT-SW with four ways.
-    Stlt,
-    /// STLT-SW with one way.
-    StltOneWay,
-    /// STLT-SW with two ways.
-    StltTwoWays,
-    /// STLT-SW with eight ways.
-    StltEightWays,
-    /// STLT-SW, the owner-only form.
-    StltOwner,
-}
-
-impl Form {
-    fn name(self) -> &'static str {
-        match self {
-            Form::Alone => "alone",
-            Form::Slb => "SLB",
-            Form::SlbMonitored => "SLB with monitor",
-            Form::SlbPaper => "SLB as published",
-            Form::SlbEveryHit => "SLB, every hit counted",
-            Form::SlbCall => "SLB, by calls",
-            Form::SlbOwner => "SLB, owner-only",
-            Form::Stlt => "STLT-SW",
-            Form::StltOneWay => "STLT-SW, one way",
-            Form::StltTwoWays => "STLT-SW, two ways",
-            Form::StltEightWays => "STLT-SW, eight ways",
-            Form::StltOwner => "STLT-SW, owner-only",
-        }
-    }
-
-    fn front(self, bytes: usize) -> Front {
-        let stlt = |ways| Front::Stlt(StltConfig { ways, ..StltConfig::with_size(bytes) });
-        match self {
-            Form::Alone | Form::Slb | Form::SlbMonitored | Form::SlbCall | Form::SlbOwner => {
-                Front::Slb(Config::with_size(bytes))
-            }
-            Form::SlbPaper => Front::Slb(Config::paper(bytes)),
-            Form::SlbEveryHit => {
-                Front::Slb(Config { counters: CounterPolicy::EveryHit, ..Config::with_size(bytes) })
-            }
-            Form::Stlt | Form::StltOwner => stlt(Ways::Four),
-            Form::StltOneWay => stlt(Ways::One),
-            Form::StltTwoWays => stlt(Ways::Two),
-            Form::StltEightWays => stlt(Ways::Eight),
-        }
-    }
-
-    /// Makes one for these records, if the index has it.
-    pub(crate) fn make<const N: usize>(
-        self,
-        entrant: &Entrant<N>,
-        records: usize,
-        bytes: usize,
-    ) -> Option<Made<N>> {
-        let monitor = self == Form::SlbMonitored;
-        match self {
-            Form::Alone => Some((entrant.alone)(records)),
-            Form::SlbOwner | Form::StltOwner => {
-                entrant.sole.map(|make| make(records, &self.front(bytes), monitor))
-            }
-            Form::SlbCall => entrant.called.map(|make| make(records, &self.front(bytes), monitor)),
-            _ => entrant.shared.map(|make| make(records, &self.front(bytes), monitor)),
-        }
-    }
 }
 
 /// The kind, with the indexes of this crate.
@@ -210,43 +126,6 @@ pub fn run_with(
     }
 }
 
-/// What is timed at a point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
-    point: usize,
-    threads: usize,
-    mix: Mix,
-    run: usize,
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Mix {
-    Lookups,
-    /// So many writes in a hundred requests.
-    Sets(u32),
-    /// So many changes of a value in its place.
-    Renewals(u32),
-}
-
-impl Mix {
-    /// All that a definition asks for.
-    fn all(parameters: &Parameters) -> Vec<Mix> {
-        let sets = parameters.sets.iter().map(|&sets| if sets == 0 { Mix::Lookups } else { Mix::Sets(sets) });
-        sets.chain(parameters.renewals.iter().map(|&share| Mix::Renewals(share))).collect()
-    }
-
-    fn writes(self) -> u32 {
-        match self {
-            Mix::Lookups => 0,
-            Mix::Sets(share) | Mix::Renewals(share) => share,
-        }
-    }
-}
-
-/// Requests a second, by place (or [`MACHINE_PLACES`]), whether in batches, and part.
-type Rates = BTreeMap<(usize, bool, Part), f64>;
-
 /// A form of an index. Places are numbered index by index, and in each in the order of the definition's forms.
 #[derive(Clone, Copy)]
 struct Place<'e, const N: usize> {
@@ -280,11 +159,6 @@ struct Experiment<'e> {
 const WARM_UP: usize = 10;
 /// Keys drawn at once while warming up.
 const AT_ONCE: usize = 1 << 20;
-/// The names of the loops that nothing is faster than.
-const MACHINE_PLACES: [usize; 2] = [usize::MAX - 1, usize::MAX];
-/// As above.
-const MACHINE: [&str; 2] = ["the machine, lines all alike", "the machine, lines as popular as records"];
-
 impl<'e> Experiment<'e> {
     fn new(parameters: &'e Parameters, session: &'e mut Session) -> Result<Self, ExperimentError> {
         let available = cores().map_err(core_error)?.len();
@@ -352,11 +226,12 @@ impl<'e> Experiment<'e> {
         };
         let groups = places.chunks(together);
         self.session.announce(groups.len() * (1 + parameters.points.len() * (1 + self.session.runs())));
-        let mut rates = Rates::new();
+        let mut rates = Rates::default();
         for group in groups {
             self.measure_group(group, &mut rates)?;
             for last in group.iter().filter(|place| place.number % forms == forms - 1) {
-                self.record(last.entrant.name, last.number + 1 - forms, &rates);
+                let first = last.number + 1 - forms;
+                rates.record(last.entrant.name, first, parameters, self.session);
             }
         }
         Ok(())
@@ -497,41 +372,31 @@ impl<'e> Experiment<'e> {
         };
         let (calls, unable): (Vec<_>, Vec<_>) = calls.partition(able);
         if part.mix == Mix::Lookups {
-            for (_, call, contestant) in unable {
-                self.ask_untimed(contestant, call, draws, part.threads)?;
+            for (place, call, contestant) in unable {
+                self.ask_untimed(place, contestant, call, draws, part)?;
             }
         }
         for turn in turns(calls.len(), part.run) {
             let (&Place { number, entrant, form }, call, contestant) = calls[turn];
             let name = configuration(entrant.name, form);
             let before = contestant.counts();
-            let answers = self.ask(contestant, call, draws, part)?;
-            let mut rate = 0.0;
-            for (answer, expected, requests) in answers {
-                if answer.tally != expected {
-                    return Err(ExperimentError::WrongAnswer {
-                        what: name,
-                        found: format!("{:?} instead of {expected:?}", answer.tally),
-                    });
-                }
-                rate += requests as f64 / answer.time.as_secs_f64().max(1e-9);
-            }
-            rates.insert((number, call == Call::Batch, part), rate);
+            let rate = self.ask(&name, contestant, call, draws, part)?;
+            rates.insert(Runner::Place(number), call, part, rate);
             if let (Some(before), Some(after), Call::Single, Mix::Lookups) =
                 (before, contestant.counts(), call, part.mix)
             {
                 let asked = (after.hits + after.misses) - (before.hits + before.misses);
                 if asked > 0 {
                     let ratio = (after.hits - before.hits) as f64 / asked as f64;
-                    let point = self.point(part);
+                    let point = part.name(self.parameters);
                     self.session.record(&name, &point, "hit ratio", "%", 100.0 * ratio);
                 }
             }
             if form == Form::SlbMonitored
                 && let Some(verdict) = contestant.verdict()
             {
-                let metric = metric("table on", call == Call::Batch, part.mix);
-                let point = self.point(part);
+                let metric = part.mix.metric("table on", call);
+                let point = part.name(self.parameters);
                 self.session.record(&name, &point, metric, "", f64::from(u8::from(verdict.on)));
             }
         }
@@ -542,73 +407,77 @@ impl<'e> Experiment<'e> {
     /// others are by several: all have met as many draws when they are compared.
     fn ask_untimed<const N: usize>(
         &mut self,
+        place: &Place<'_, N>,
         contestant: &dyn Contestant<N>,
         call: Call,
         draws: &Draws,
-        threads: usize,
+        part: Part,
     ) -> Result<(), ExperimentError> {
         if contestant.counts().is_some() {
-            let alone = Part { point: 0, threads: 1, mix: Mix::Lookups, run: 0 };
-            for _ in 0..threads {
-                self.ask(contestant, call, draws, alone)?;
+            let name = configuration(place.entrant.name, place.form);
+            for _ in 0..part.threads {
+                self.ask(&name, contestant, call, draws, Part { threads: 1, ..part })?;
             }
         }
         Ok(())
     }
 
-    /// Asks one contestant with draws of its own: each thread's answer, what it must be, and how much was asked.
+    /// Asks one contestant, called so, with draws of its own: the requests a second of all threads.
     fn ask<const N: usize>(
         &mut self,
+        name: &str,
         contestant: &dyn Contestant<N>,
         call: Call,
         draws: &Draws,
         part: Part,
-    ) -> Result<Vec<(Answer, Tally, usize)>, ExperimentError> {
+    ) -> Result<f64, ExperimentError> {
         self.drawn += 1;
         let operations = self.parameters.operations;
         let untimed = (operations / WARM_UP).max(1);
-        let mut randoms: Vec<_> = Draws::generators(self.drawn).take(part.threads).collect();
-        if part.mix == Mix::Lookups {
-            let mut draw = |requests| -> Vec<Lookups<N>> {
-                let randoms = randoms.iter_mut().enumerate();
-                randoms.map(|(thread, random)| draws.lookups(thread, requests, random)).collect()
-            };
-            let (before, timed) = (draw(untimed), draw(operations));
+        let randoms = Draws::generators(self.drawn).take(part.threads).enumerate();
+        let (answers, expected): (Vec<Option<Answer>>, Vec<Tally>) = if part.mix == Mix::Lookups {
+            let drawn: Vec<(Lookups<N>, Lookups<N>)> = randoms
+                .map(|(thread, mut random)| {
+                    let mut draw = |lookups| draws.lookups(thread, lookups, &mut random);
+                    (draw(untimed), draw(operations))
+                })
+                .collect();
             let ask = |thread: usize| {
-                let keys: (&[Key<N>], &[Key<N>]) = (&before[thread].keys, &timed[thread].keys);
-                contestant.get(thread, call, keys.0, keys.1)
+                let (before, timed) = &drawn[thread];
+                Some(contestant.get(thread, call, &before.keys, &timed.keys))
             };
             let answers = in_parallel(part.threads, ask).map_err(core_error)?;
-            Ok(answers
-                .into_iter()
-                .zip(&timed)
-                .map(|(answer, timed)| (answer, timed.expected, operations))
-                .collect())
+            (answers, drawn.iter().map(|(_, timed)| timed.expected).collect())
         } else {
-            let mut draw = |requests| -> Vec<Mixed<N>> {
-                let randoms = randoms.iter_mut().enumerate();
-                randoms
-                    .map(|(thread, random)| draws.requests(thread, requests, part.mix.writes(), random))
-                    .collect()
-            };
-            let (before, timed) = (draw(untimed), draw(operations));
+            let writes = part.mix.writes();
+            let drawn: Vec<(Mixed<N>, Mixed<N>)> = randoms
+                .map(|(thread, mut random)| {
+                    let mut draw = |requests| draws.requests(thread, requests, writes, &mut random);
+                    (draw(untimed), draw(operations))
+                })
+                .collect();
             let ask = |thread: usize| {
-                let (before, timed) = (&before[thread].requests, &timed[thread].requests);
+                let (before, timed) = &drawn[thread];
                 match part.mix {
-                    Mix::Renewals(_) => contestant.renew(thread, before, timed),
-                    _ => Some(contestant.perform(thread, call, before, timed)),
+                    Mix::Renewals(_) => contestant.renew(thread, &before.requests, &timed.requests),
+                    _ => Some(contestant.perform(thread, call, &before.requests, &timed.requests)),
                 }
             };
             let answers = in_parallel(part.threads, ask).map_err(core_error)?;
-            let answers = answers.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| {
+            (answers, drawn.iter().map(|(_, timed)| timed.expected).collect())
+        };
+        let mut rate = 0.0;
+        for (answer, expected) in answers.into_iter().zip(expected) {
+            let answer = answer.ok_or_else(|| {
                 ExperimentError::Machine("values cannot be changed in place in one of these forms".into())
             })?;
-            Ok(answers
-                .into_iter()
-                .zip(&timed)
-                .map(|(answer, timed)| (answer, timed.expected, operations))
-                .collect())
+            if answer.tally != expected {
+                let found = format!("{:?} instead of {expected:?}", answer.tally);
+                return Err(ExperimentError::WrongAnswer { what: name.into(), found });
+            }
+            rate += operations as f64 / answer.time.as_secs_f64().max(1e-9);
         }
+        Ok(rate)
     }
 
     /// Regions of the sizes of a point's, and what is read of them.
@@ -628,7 +497,7 @@ impl<'e> Experiment<'e> {
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
         let operations = self.parameters.operations;
-        for ((name, number), draws) in MACHINE.iter().zip(MACHINE_PLACES).zip(&machine.draws) {
+        for (at, (name, draws)) in MACHINE.iter().zip(&machine.draws).enumerate() {
             self.drawn += 1;
             let records: Vec<Vec<u32>> = Draws::generators(self.drawn)
                 .take(part.threads)
@@ -637,73 +506,12 @@ impl<'e> Experiment<'e> {
             let times = in_parallel(part.threads, |thread| machine.regions.read(&records[thread]))
                 .map_err(core_error)?;
             let rate: f64 = times.iter().map(|time| operations as f64 / time.as_secs_f64().max(1e-9)).sum();
-            rates.insert((number, true, part), rate);
-            let point = self.point(part);
-            self.session.record(name, &point, metric("lookups", true, Mix::Lookups), "M/s", rate / 1e6);
+            rates.insert(Runner::Machine(at), Call::Batch, part, rate);
+            let metric = part.mix.metric("lookups", Call::Batch);
+            self.session.record(name, &part.name(self.parameters), metric, "M/s", rate / 1e6);
         }
         Ok(())
     }
-
-    fn point(&self, part: Part) -> String {
-        format!("{}, {}", self.parameters.points[part.point].name, name_threads(part.threads))
-    }
-
-    /// Records what was measured of an index, whose places begin at `first`, and what it is beside the index alone in the same
-    /// run.
-    fn record(&mut self, index: &str, first: usize, rates: &Rates) {
-        let forms = &self.parameters.forms;
-        let alone = forms.iter().position(|&form| form == Form::Alone).map(|alone| first + alone);
-        let own = |number: usize| (first..first + forms.len()).contains(&number);
-        for (&(number, batch, part), &rate) in rates.iter().filter(|((number, ..), _)| own(*number)) {
-            let (name, point) = (configuration(index, forms[number - first]), self.point(part));
-            let of = |what| metric(what, batch, part.mix);
-            self.session.record(&name, &point, of("lookups"), "M/s", rate / 1e6);
-            let beside = |number: Option<usize>, batch, mix| {
-                rates.get(&(number?, batch, Part { mix, ..part })).copied()
-            };
-            if Some(number) != alone
-                && let Some(times) = beside(alone, false, part.mix).map(|alone| rate / alone)
-            {
-                self.session.record(&name, &point, of("times alone"), "x", times);
-                // What the mix must reach: the gain of lookups alone, less 15 %.
-                if part.mix != Mix::Lookups
-                    && let (Some(with), Some(without)) =
-                        (beside(Some(number), batch, Mix::Lookups), beside(alone, false, Mix::Lookups))
-                {
-                    let asked = 1.0 + 0.85 * (with / without - 1.0);
-                    self.session.record(
-                        &name,
-                        &point,
-                        of("times alone, of 85 % of the gain"),
-                        "x",
-                        times / asked,
-                    );
-                }
-            }
-            for (machine, place) in MACHINE.iter().zip(MACHINE_PLACES) {
-                if let Some(limit) =
-                    beside(Some(place), true, Mix::Lookups).filter(|_| batch && part.mix == Mix::Lookups)
-                {
-                    self.session.record(&name, &point, format!("share of {machine}"), "x", rate / limit);
-                }
-            }
-        }
-    }
-}
-
-/// An index in a form, in words: a configuration in results.
-pub(crate) fn configuration(index: &str, form: Form) -> String {
-    format!("{index}, {}", form.name())
-}
-
-fn metric(what: &str, batch: bool, mix: Mix) -> String {
-    let call = if batch { " in batches" } else { "" };
-    let mix = match mix {
-        Mix::Lookups => String::new(),
-        Mix::Sets(share) => format!(", {share} % SET"),
-        Mix::Renewals(share) => format!(", {share} % SET in place"),
-    };
-    format!("{what}{call}{mix}")
 }
 
 fn core_error(error: CoreError) -> ExperimentError {

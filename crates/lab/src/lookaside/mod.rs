@@ -14,6 +14,8 @@
 //! | `entrants` | naming an index in a definition |
 //! | `model` | the test that every index passes |
 //! | `draws` | which records are asked for |
+//! | `form` | how a table stands in front of an index, or none |
+//! | `rates` | what was measured, and the rows that it comes to |
 //! | `lookups` | kind `slb-lookups`: Figures 7 to 13, the bars, STLT-SW beside it, and where it loses |
 //! | `machine_limit` | what the machine can do: prefetched random lines |
 //! | `warm_up` | kind `slb-warm-up`: how fast a table becomes as good as an ideal one |
@@ -30,6 +32,7 @@ mod contestant;
 mod cuckoo_table;
 pub(crate) mod draws;
 mod entrants;
+pub(crate) mod form;
 mod items;
 mod locks;
 pub mod lookups;
@@ -37,6 +40,7 @@ mod machine_limit;
 pub mod model;
 mod on_paper;
 pub(crate) mod radix_tree;
+mod rates;
 mod record;
 mod shared_writes;
 mod standard;

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //!   t = r h + (1 - r) (m + C)
-//!   r   the share of the requests that go to as many records as the table holds, and of that what a table keeps of an ideal one's
+//!   r   the share of the requests that go to as many records as the table holds, and of that
+//!       what a table keeps of an ideal one's
 //!   h   a hit: table, entry
 //!   m   what a miss takes in the table: looking, and entering
 //!   C   the index alone

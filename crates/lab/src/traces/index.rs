@@ -74,16 +74,13 @@ pub(super) fn players(
     Ok(match index {
         IndexName::Chaining => vec![
             ("alone", Box::new(move || Ok(Box::new(AloneOn(Chained::new(records))) as _))),
-            ("SLB", Box::new(move || Fronted::player(records, &config, false))),
-            ("SLB with monitor", Box::new(move || Fronted::player(records, &monitored, true))),
+            ("SLB", Box::new(move || beside(records, &config, false))),
+            ("SLB with monitor", Box::new(move || beside(records, &monitored, true))),
         ],
         IndexName::HashSetUnderLock => vec![
             ("alone", Box::new(|| Ok(Box::new(AloneOn(RwLock::new(HashSet::<Entry>::new()))) as _))),
-            ("SLB", Box::new(move || Behind::player(RwLock::new(HashSet::new()), &config, false))),
-            (
-                "SLB with monitor",
-                Box::new(move || Behind::player(RwLock::new(HashSet::new()), &monitored, true)),
-            ),
+            ("SLB", Box::new(move || behind(RwLock::new(HashSet::new()), &config, false))),
+            ("SLB with monitor", Box::new(move || behind(RwLock::new(HashSet::new()), &monitored, true))),
         ],
     })
 }
@@ -202,87 +199,69 @@ impl<A: Alone> Player for AloneOn<A> {
     }
 }
 
-/// Carries out a thread's share of the requests, by what it has pinned.
-macro_rules! play {
-    ($pinned:ident, $requests:ident, $thread:ident, $threads:ident) => {{
-        let mut wrong = 0;
-        let watch = Stopwatch::start();
-        for (at, request) in $requests.iter().skip($thread).step_by($threads).enumerate() {
-            if at % REFRESH == 0 {
-                $pinned.refresh();
+/// What a table in front does for whatever is behind or beside it, which a thread pins for as many requests as it likes.
+macro_rules! played_by_table {
+    () => {
+        fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
+            let mut pinned = self.table.pin();
+            let mut wrong = 0;
+            let watch = Stopwatch::start();
+            for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
+                if at % REFRESH == 0 {
+                    pinned.refresh();
+                }
+                match request.operation {
+                    Operation::Get => match pinned.get(&request.key) {
+                        Some(value) => wrong += u64::from(!is_right(request, value)),
+                        None => _ = pinned.insert(request.key, value_of(request)),
+                    },
+                    Operation::Set => _ = pinned.insert(request.key, value_of(request)),
+                    Operation::Delete => _ = pinned.remove(&request.key),
+                }
             }
-            match request.operation {
-                Operation::Get => match $pinned.get(&request.key) {
-                    Some(value) => wrong += u64::from(!is_right(request, value)),
-                    None => _ = $pinned.insert(request.key, value_of(request)),
-                },
-                Operation::Set => _ = $pinned.insert(request.key, value_of(request)),
-                Operation::Delete => _ = $pinned.remove(&request.key),
-            }
+            Outcome { time: watch.elapsed(), wrong }
         }
-        Outcome { time: watch.elapsed(), wrong }
-    }};
+
+        fn empty_table(&self) -> Result<(), CreateError> {
+            self.table.buffer().resize(self.size)
+        }
+
+        fn counts(&self) -> Option<Counts> {
+            Some(self.table.buffer().counts())
+        }
+    };
 }
-/// The chaining table with a table in front.
-struct Fronted {
-    beside: Beside<24, Chained, Slb>,
+
+/// A table in front, and its bytes.
+struct Fronted<T> {
+    table: T,
     size: usize,
 }
 
-impl Fronted {
-    fn player(records: usize, config: &Config, monitored: bool) -> Result<Box<dyn Player>, CreateError> {
-        let beside = Beside::new(Chained::new(records), config)?;
-        beside.buffer().monitor(monitored);
-        Ok(Box::new(Fronted { beside, size: config.size }))
-    }
+/// The chaining table, a table beside it.
+fn beside(records: usize, config: &Config, monitored: bool) -> Result<Box<dyn Player>, CreateError> {
+    let table = Beside::<24, Chained, Slb>::new(Chained::new(records), config)?;
+    table.buffer().monitor(monitored);
+    Ok(Box::new(Fronted { table, size: config.size }))
 }
 
-impl Player for Fronted {
-    fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
-        let mut session = self.beside.pin();
-        play!(session, requests, thread, threads)
-    }
-
-    fn empty_table(&self) -> Result<(), CreateError> {
-        self.beside.buffer().resize(self.size)
-    }
-
-    fn counts(&self) -> Option<Counts> {
-        Some(self.beside.buffer().counts())
-    }
+impl Player for Fronted<Beside<24, Chained, Slb>> {
+    played_by_table!();
 }
 
 /// An index behind a map.
-struct Behind<I> {
-    map: Map<Key, Value, I>,
-    size: usize,
-}
-
-impl<I> Behind<I>
+fn behind<I>(index: I, config: &Config, monitored: bool) -> Result<Box<dyn Player>, CreateError>
 where
     I: Find<Key, Key, Value> + SharedStore<Key, Value> + SharedDiscard<Key, Key, Value> + Sync + 'static,
 {
-    fn player(index: I, config: &Config, monitored: bool) -> Result<Box<dyn Player>, CreateError> {
-        let map = Map::new(index, config)?;
-        map.buffer().monitor(monitored);
-        Ok(Box::new(Behind { map, size: config.size }))
-    }
+    let table = Map::new(index, config)?;
+    table.buffer().monitor(monitored);
+    Ok(Box::new(Fronted { table, size: config.size }))
 }
 
-impl<I> Player for Behind<I>
+impl<I> Player for Fronted<Map<Key, Value, I>>
 where
     I: Find<Key, Key, Value> + SharedStore<Key, Value> + SharedDiscard<Key, Key, Value> + Sync,
 {
-    fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
-        let mut reader = self.map.pin();
-        play!(reader, requests, thread, threads)
-    }
-
-    fn empty_table(&self) -> Result<(), CreateError> {
-        self.map.buffer().resize(self.size)
-    }
-
-    fn counts(&self) -> Option<Counts> {
-        Some(self.map.buffer().counts())
-    }
+    played_by_table!();
 }
