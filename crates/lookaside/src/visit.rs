@@ -112,7 +112,9 @@ impl<'b, T: Table> Visit<'b, T> {
         self.buffer
     }
 
-    /// Lets go of what was removed so far, and pins anew; tells the counts.
+    /// Lets go of what was removed so far, and pins anew; tells the counts. What maps have retired is then freed as soon as it
+    /// can be. Whoever retires records of his own to the same collector calls [`Guard::flush`] of [`Visit::guard`] behind
+    /// this: crossbeam-epoch frees nothing by itself while a thread stays pinned.
     pub fn refresh(&mut self) {
         self.emit_waiting();
         self.guard.repin();

@@ -18,6 +18,7 @@ use lookaside::{Buffer, CreateError, Pointer, RandomState, Table, Visit};
 
 use super::contestant::BATCH;
 use super::record::{Key, Value};
+use crate::measure::epochs;
 
 const _: () = assert!(BATCH <= Visit::<'_, lookaside::Slb>::GROUP);
 
@@ -193,5 +194,6 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     /// Lets go of what was replaced meanwhile; tells the counts.
     pub(crate) fn refresh(&mut self) {
         self.visit.refresh();
+        epochs::free_retired(self.visit.guard());
     }
 }

@@ -20,12 +20,10 @@ use parking_lot::Mutex;
 
 use super::beside::{Beside, Records};
 use super::record::{Key, Tally, Value};
-use crate::measure::Stopwatch;
+use crate::measure::{Stopwatch, epochs};
 
 /// Keys that a caller hands over at once where it asks in batches.
 pub const BATCH: usize = 16;
-/// A thread that writes lets go of what others have removed this often, in requests.
-const REFRESH: usize = 1024;
 
 /// How lookups are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,7 +67,7 @@ pub(super) fn perform_pinned<const N: usize>(
 ) -> Tally {
     let mut guard = crossbeam_epoch::pin();
     let mut tally = Tally::default();
-    for requests in requests.chunks(1024) {
+    for requests in requests.chunks(epochs::REQUESTS) {
         for request in requests {
             if request.set {
                 set(request);
@@ -77,7 +75,7 @@ pub(super) fn perform_pinned<const N: usize>(
                 tally.count(get(&request.key, &guard));
             }
         }
-        guard.repin();
+        epochs::renew(&mut guard);
     }
     tally
 }
@@ -342,7 +340,7 @@ macro_rules! pinned_for_each_call {
             let mut reader = self.0.pin();
             let ask = |requests: &[Request<N>]| {
                 let mut tally = Tally::default();
-                for requests in requests.chunks(REFRESH) {
+                for requests in requests.chunks(epochs::REQUESTS) {
                     carry_out!(reader, call, requests, tally);
                     reader.refresh();
                 }

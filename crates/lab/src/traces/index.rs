@@ -22,15 +22,12 @@ use super::requests::{Operation, Request};
 use crate::experiment::ExperimentError;
 use crate::lookaside::beside::{Beside, Record};
 use crate::lookaside::chaining::Chaining;
-use crate::measure::Stopwatch;
+use crate::measure::{Stopwatch, epochs};
 
 /// A key.
 pub(super) type Key = crate::lookaside::Key<24>;
 /// A value.
 type Value = Box<[u8]>;
-
-/// After so many requests a thread lets go of what others have removed.
-const REFRESH: usize = 1024;
 
 /// The index of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -175,8 +172,8 @@ impl<A: Alone> Player for AloneOn<A> {
         let watch = Stopwatch::start();
         let set = |request: &Request| self.0.set(request.key, value_of(request));
         for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
-            if at % REFRESH == 0 {
-                guard.repin();
+            if at % epochs::REQUESTS == 0 {
+                epochs::renew(&mut guard);
             }
             match request.operation {
                 Operation::Get => match self.0.look(&request.key, &guard, |value| is_right(request, value)) {
@@ -207,7 +204,7 @@ macro_rules! played_by_table {
             let mut wrong = 0;
             let watch = Stopwatch::start();
             for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
-                if at % REFRESH == 0 {
+                if at % epochs::REQUESTS == 0 {
                     pinned.refresh();
                 }
                 match request.operation {

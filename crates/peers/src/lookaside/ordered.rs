@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crossbeam_skiplist::SkipMap;
 use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};
+use lab::measure::epochs;
 use lookaside::index::{Find, Scan, SharedDiscard, SharedStore, is_empty_range};
 use lookaside::{Found, Pin};
 use scc::{Guard, TreeIndex};
@@ -39,7 +40,7 @@ impl<const N: usize> Alone<N> for TreeAlone<N> {
 
     fn perform(&self, requests: &[Request<N>]) -> Tally {
         let mut tally = Tally::default();
-        for requests in requests.chunks(1024) {
+        for requests in requests.chunks(epochs::REQUESTS) {
             let guard = Guard::new();
             for request in requests {
                 if request.set {
@@ -129,7 +130,7 @@ impl<const N: usize> Alone<N> for SkipListAlone<N> {
     fn perform(&self, requests: &[Request<N>]) -> Tally {
         let mut pinned = crossbeam_epoch::pin();
         let mut tally = Tally::default();
-        for requests in requests.chunks(1024) {
+        for requests in requests.chunks(epochs::REQUESTS) {
             for request in requests {
                 if request.set {
                     self.0.insert(request.key, Box::new(Value::of(request.record)));
@@ -137,7 +138,7 @@ impl<const N: usize> Alone<N> for SkipListAlone<N> {
                     tally.count(self.0.get(&request.key).map(|entry| entry.value().read()));
                 }
             }
-            pinned.repin();
+            epochs::renew(&mut pinned);
         }
         tally
     }
