@@ -133,9 +133,12 @@ pub struct Reader<'t, K: Key + ?Sized, V> {
     /// For all lookups: what each copied for itself was three of its loads.
     view: View<'t, K, V>,
     sampler: Option<&'t Sampler<K>>,
-    /// Since it was refreshed.
-    has_written: Cell<bool>,
+    /// Entries put in and taken out since it was refreshed.
+    written: Cell<usize>,
 }
+
+/// The collector frees some five hundred things at a look: the leaf of an entry, and what nodes its writing replaced.
+const FREED_BY_A_LOOK: usize = 128;
 
 /// Entries removed together that are worth freeing what was removed before.
 const FREED_TOGETHER: usize = 64;
@@ -144,17 +147,15 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     #[inline(always)]
     fn at(tree: &'t Tree<K, V>, sampler: Option<&'t Sampler<K>>) -> Self {
         let view = tree.core.storage.view();
-        Reader { tree, guard: pin(), view, sampler, has_written: Cell::new(false) }
+        Reader { tree, guard: pin(), view, sampler, written: Cell::new(0) }
     }
 
-    /// Lets go of what was shown, so that what has been removed can be given back; and gives some of it back, if this reader
-    /// has removed anything since the last time.
+    /// Lets go of what was shown, so that what has been removed can be given back; and gives back as much as
+    /// this reader has removed since the last time.
     pub fn refresh(&mut self) {
         self.guard.repin();
         // Pinning anew frees a little now and then, staying pinned never does.
-        if self.has_written.take() {
-            self.guard.flush();
-        }
+        (0..self.written.take().div_ceil(FREED_BY_A_LOOK)).for_each(|_| self.guard.flush());
     }
 
     #[inline(always)]
@@ -233,8 +234,12 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         })
     }
 
+    fn has_written(&self, entries: usize) {
+        self.written.set(self.written.get().saturating_add(entries));
+    }
+
     fn store(&self, key: &K, value: V, rule: Rule) -> Result<Inserted, NotStored<V>> {
-        self.has_written.set(true);
+        self.has_written(1);
         let stored = self.core().store(key, value, rule, &self.guard)?;
         match stored {
             Inserted::New => {
@@ -249,7 +254,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
 
     /// Takes an entry out, and shows its value.
     pub fn remove(&self, key: &K) -> Option<&V> {
-        self.has_written.set(true);
+        self.has_written(1);
         let leaf = self.core().remove(key, &self.guard)?;
         self.tree.entries.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: as above.
@@ -260,9 +265,9 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// Takes all entries out whose keys begin with `prefix`, and says how many; in time proportional to that.
     pub fn remove_prefix(&self, prefix: &[u8]) -> usize {
         let mut removed = 0;
-        self.has_written.set(true);
         self.core().remove_prefix(prefix, &self.guard, |_| removed += 1);
         self.tree.entries.fetch_sub(removed, Ordering::Relaxed);
+        self.has_written(removed);
         if removed >= FREED_TOGETHER {
             self.guard.flush();
         }

@@ -52,22 +52,19 @@ thread_local! {
 }
 
 impl Collection {
-    /// Entries that may wait before a thread collects.
+    /// Entries that may wait before a thread collects. A look frees some five hundred things, and an entry comes to up to four:
+    /// two of its own, and a node of an index that retires to the same collector.
     const MOST: u32 = 128;
 
-    /// Frees what can be, if much waits. To be called unpinned, or just pinned.
+    /// Frees as much as was retired, if that is much. To be called unpinned, or just pinned.
     fn collect(&self) {
         let much = RETIRED.try_with(|retired| {
-            let much = retired.get() >= Collection::MOST;
-            if much {
-                // First: what is freed may visit maps, and come here.
-                retired.set(0);
-            }
-            much
+            // First: what is freed may visit maps, and come here.
+            let much = if retired.get() >= Collection::MOST { retired.take() } else { 0 };
+            much.div_ceil(Collection::MOST)
         });
-        if much == Ok(true) {
-            crossbeam_epoch::pin().flush();
-        }
+        // Past the thread's destructors others collect.
+        (0..much.unwrap_or(0)).for_each(|_| crossbeam_epoch::pin().flush());
     }
 }
 
@@ -112,9 +109,10 @@ impl<'b, T: Table> Visit<'b, T> {
         self.buffer
     }
 
-    /// Lets go of what was removed so far, and pins anew; tells the counts. What maps have retired is then freed as soon as it
-    /// can be. Whoever retires records of his own to the same collector calls [`Guard::flush`] of [`Visit::guard`] behind
-    /// this: crossbeam-epoch frees nothing by itself while a thread stays pinned.
+    /// Lets go of what was removed so far, and pins anew; tells the counts. As much as this thread's maps have retired is
+    /// then freed, of what can be. Whoever retires records of his own to the same collector calls [`Guard::flush`] of
+    /// [`Visit::guard`] behind this, once for some five hundred of them: crossbeam-epoch frees nothing by itself while a thread
+    /// stays pinned.
     pub fn refresh(&mut self) {
         self.emit_waiting();
         self.guard.repin();

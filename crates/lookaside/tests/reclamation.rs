@@ -54,6 +54,19 @@ fn a_reader_that_is_refreshed_does_not_hold_back_what_it_replaces() {
 }
 
 #[test]
+fn a_reader_that_writes_a_lot_between_refreshes_frees_as_much() {
+    let _alone = ALONE.lock();
+    let (map, alive) = counting();
+    let mut reader = map.pin();
+    for round in 0..200u64 {
+        (0..1024).for_each(|number| drop(reader.insert(number % 10, Counted::new(&alive))));
+        reader.refresh();
+        let waiting = alive.load(Ordering::SeqCst);
+        assert!(waiting < MOST_WAITING, "{waiting} of {} values were not freed", round * 1024);
+    }
+}
+
+#[test]
 fn readers_that_write_a_lot_each_free_as_much() {
     let _alone = ALONE.lock();
     let (map, alive) = counting();

@@ -159,6 +159,7 @@ struct Experiment<'e> {
 const WARM_UP: usize = 10;
 /// Keys drawn at once while warming up.
 const AT_ONCE: usize = 1 << 20;
+
 impl<'e> Experiment<'e> {
     fn new(parameters: &'e Parameters, session: &'e mut Session) -> Result<Self, ExperimentError> {
         let available = cores().map_err(core_error)?.len();

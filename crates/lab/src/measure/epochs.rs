@@ -2,7 +2,7 @@
 //!
 //! Who pins for each request pays for it, and who pins once for many keeps all that was retired meanwhile: crossbeam-epoch
 //! looks for what could be freed at every 128th time that a thread pins which was not pinned, and never while it stays so. Twenty
-//! million requests, half of them writes, would take a gigabyte of new memory, and page faults with it, where a program
+//! million requests, half of them writes, would take gigabytes of new memory, and page faults with it, where a program
 //! would use again what it has freed. So whoever measures writes lets go from time to time, and looks for what to free.
 
 use crossbeam_epoch::Guard;

@@ -210,7 +210,9 @@ impl Ordered for Foreign<Congee<usize, usize>> {
             let old = self.0.insert(number(record) as usize, record as usize, &guard);
             new += u64::from(old.expect("there is room").is_none());
             if record % PINNED == 0 {
+                // What it has retired is freed, as ours is.
                 guard.repin();
+                guard.flush();
             }
         }
         new
