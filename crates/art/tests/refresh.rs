@@ -11,11 +11,11 @@ const MOST_WAITING: u64 = 20_000;
 #[test]
 fn a_reader_that_writes_a_lot_between_refreshes_frees_as_much() {
     let config = Config { pages: PageKind::Base, node_bytes: 64 << 20, leaf_bytes: 64 << 20 };
-    let tree = Tree::<u64, Arc<()>>::with(&config).unwrap();
+    let tree = Tree::<[u8], Arc<()>>::with(&config).unwrap();
     let value = Arc::new(());
     let mut reader = tree.pin();
     for round in 0..200_u64 {
-        (0..1024_u64).for_each(|number| _ = reader.insert(&(number % 10), Arc::clone(&value)).unwrap());
+        (0..1024).for_each(|number| _ = reader.insert(&[(number % 10) as u8], Arc::clone(&value)).unwrap());
         reader.refresh();
         let waiting = Arc::strong_count(&value) as u64;
         assert!(waiting < MOST_WAITING, "{waiting} of {} values were not freed", round * 1024);
