@@ -133,12 +133,28 @@ pub struct Reader<'t, K: Key + ?Sized, V> {
     /// For all lookups: what each copied for itself was three of its loads.
     view: View<'t, K, V>,
     sampler: Option<&'t Sampler<K>>,
-    /// Entries put in and taken out since it was refreshed.
-    written: Cell<usize>,
+    // After the guard: when this is dropped, the reader is no longer pinned.
+    written: Written,
 }
 
-/// The collector frees some five hundred things at a look: the leaf of an entry, and what nodes its writing replaced.
-const FREED_BY_A_LOOK: usize = 128;
+/// How many entries a reader has put in and taken out since it was refreshed. When it leaves it has as much freed, if that is
+/// much: pinning does for little.
+struct Written(Cell<usize>);
+
+impl Written {
+    /// The collector frees some five hundred things at a look: the leaf of an entry, and what nodes its writing replaced.
+    const FREED_BY_A_LOOK: usize = 128;
+
+    fn add(&self, entries: usize) {
+        self.0.set(self.0.get().saturating_add(entries));
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        (0..self.0.get() / Written::FREED_BY_A_LOOK).for_each(|_| pin().flush());
+    }
+}
 
 /// Entries removed together that are worth freeing what was removed before.
 const FREED_TOGETHER: usize = 64;
@@ -147,7 +163,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     #[inline(always)]
     fn at(tree: &'t Tree<K, V>, sampler: Option<&'t Sampler<K>>) -> Self {
         let view = tree.core.storage.view();
-        Reader { tree, guard: pin(), view, sampler, written: Cell::new(0) }
+        Reader { tree, guard: pin(), view, sampler, written: Written(Cell::new(0)) }
     }
 
     /// Lets go of what was shown, so that what has been removed can be given back; and gives back as much as
@@ -155,7 +171,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     pub fn refresh(&mut self) {
         self.guard.repin();
         // Pinning anew frees a little now and then, staying pinned never does.
-        (0..self.written.take().div_ceil(FREED_BY_A_LOOK)).for_each(|_| self.guard.flush());
+        (0..self.written.0.take().div_ceil(Written::FREED_BY_A_LOOK)).for_each(|_| self.guard.flush());
     }
 
     #[inline(always)]
@@ -234,12 +250,8 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         })
     }
 
-    fn has_written(&self, entries: usize) {
-        self.written.set(self.written.get().saturating_add(entries));
-    }
-
     fn store(&self, key: &K, value: V, rule: Rule) -> Result<Inserted, NotStored<V>> {
-        self.has_written(1);
+        self.written.add(1);
         let stored = self.core().store(key, value, rule, &self.guard)?;
         match stored {
             Inserted::New => {
@@ -254,7 +266,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
 
     /// Takes an entry out, and shows its value.
     pub fn remove(&self, key: &K) -> Option<&V> {
-        self.has_written(1);
+        self.written.add(1);
         let leaf = self.core().remove(key, &self.guard)?;
         self.tree.entries.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: as above.
@@ -267,7 +279,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         let mut removed = 0;
         self.core().remove_prefix(prefix, &self.guard, |_| removed += 1);
         self.tree.entries.fetch_sub(removed, Ordering::Relaxed);
-        self.has_written(removed);
+        self.written.add(removed);
         if removed >= FREED_TOGETHER {
             self.guard.flush();
         }

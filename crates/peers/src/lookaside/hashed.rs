@@ -5,6 +5,7 @@
 
 use hashbrown::{HashMap, HashSet};
 use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};
+use lab::measure::epochs;
 use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
 use lookaside::{Found, Pin, Sought};
 
@@ -65,7 +66,7 @@ impl<const N: usize> Alone<N> for PapayaAlone<N> {
 
     fn perform(&self, requests: &[Request<N>]) -> Tally {
         let mut tally = Tally::default();
-        for requests in requests.chunks(1024) {
+        for requests in requests.chunks(epochs::REQUESTS) {
             let map = self.0.pin();
             for request in requests {
                 if request.set {
