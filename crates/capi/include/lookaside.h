@@ -34,8 +34,9 @@
  * tells of another can wait for ever for one who does the same the other way round.
  *
  * An entry's key never changes while the buffer may have the entry. Callbacks call no function of the same buffer. A C++
- * exception that leaves a callback ends the process. Small memory that a thread needs for itself is asked for at its first
- * call; without it the process ends. Compile lookups into your own code with lookaside_inline.h, or use lookaside.hpp in C++17.
+ * exception that leaves a callback ends the process. So does want of the small memory that a handle takes, or a thread for
+ * itself at its first call: "without memory" below means that of tables. Compile lookups into your own code with
+ * lookaside_inline.h, or use lookaside.hpp in C++17.
  */
 
 

@@ -1,6 +1,6 @@
 //! STLT-SW: the Search Translation Lookaside Table, kept by software alone.
 //!
-//! Zhang and others' hardware table (HPCA 2021, sections III-C, III-E and IV-E) without its hardware: rows of 16 bytes in
+//! Ye and others' hardware table (HPCA 2021, sections III-C, III-E and IV-E) without its hardware: rows of 16 bytes in
 //! sets of one, two, four or eight, found by ordinary loads.
 //!
 //! ```text

@@ -26,8 +26,34 @@ pub struct Reference {
     pub column: String,
     /// The quantity of ours.
     pub ours: Quantity,
+    /// What of ours stands there: it must be what the paper's number is.
+    #[serde(default)]
+    pub ours_as: Form,
     /// Why ours is another number, where it is.
     pub differs: Option<String>,
+}
+
+/// How a quantity of ours is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// As it was measured.
+    #[default]
+    Measured,
+    /// A ratio, as per cent that it is above one.
+    Gain,
+    /// A ratio, as per cent that it is below one.
+    Loss,
+}
+
+impl Form {
+    fn of(self, measured: f64) -> f64 {
+        match self {
+            Form::Measured => measured,
+            Form::Gain => 100.0 * (measured - 1.0),
+            Form::Loss => 100.0 * (1.0 - measured),
+        }
+    }
 }
 
 fn value_column() -> String {
@@ -74,12 +100,13 @@ impl Reference {
             line.get(&self.column).ok_or_else(|| wrong(format!("it has no column '{}'", self.column)))?;
         let paper = text.parse().map_err(|_| wrong(format!("'{text}' is no number")))?;
         let column = |name: &str| line.get(name).cloned().unwrap_or_default();
+        let ours = self.ours.measured(rows).into_iter();
         Ok(Beside {
             quantity: self.ours.describe(),
             paper,
             unit: column("unit"),
             exhibit: column("where"),
-            ours: self.ours.measured(rows),
+            ours: ours.map(|(point, measured)| (point, self.ours_as.of(measured))).collect(),
             differs: self.differs.clone(),
         })
     }
@@ -106,6 +133,18 @@ mod tests {
         let beside = beside("{ configuration = 'a', metric = 'speed' }").unwrap();
         assert_eq!((beside.paper, beside.unit.as_str(), beside.exhibit.as_str()), (7.5, "M/s", "Fig 1"));
         assert_eq!(beside.ours, [("1 thread".to_string(), 9.0)]);
+    }
+
+    #[test]
+    fn a_ratio_is_said_as_the_paper_says_it() {
+        for (form, ratio, said) in
+            [(Form::Measured, 1.5, 1.5), (Form::Gain, 1.5, 50.0), (Form::Loss, 0.75, 25.0)]
+        {
+            assert_eq!(form.of(ratio), said);
+        }
+        let text = "file = 'f'\nfilter = {}\nours = { configuration = 'x', metric = 'y' }\nours_as = 'gain'";
+        assert_eq!(toml::from_str::<Reference>(text).unwrap().ours_as, Form::Gain);
+        assert!(toml::from_str::<Reference>(&text.replace("'gain'", "'percent'")).is_err());
     }
 
     #[test]

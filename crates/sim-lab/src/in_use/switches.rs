@@ -109,7 +109,7 @@ pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
 }
 
 /// Takes pages of records away from a program: as if the kernel had moved them elsewhere.
-fn withmix(program: &Program, core: &mut Core, pages: u32, seed: u64) {
+fn withdraw(program: &Program, core: &mut Core, pages: u32, seed: u64) {
     let records = program.records();
     for page in 0..u64::from(pages) {
         let record = mix(seed ^ page << 8) % u64::from(records.count());
@@ -129,7 +129,7 @@ fn take_turns(
     let (first, mut core) = bench.warm(guests, seed)?;
     let cycles_of_slice = |milliseconds: f64| (milliseconds * bench.machine.gigahertz * MILLION) as u64;
     let mut programs = vec![first];
-    withmix(&programs[0], &mut core, withdrawn, seed);
+    withdraw(&programs[0], &mut core, withdrawn, seed);
     let mut waiting = core.machine().new_process(1);
     if slice.is_some() {
         // The other process, warmed in its turn.
@@ -143,17 +143,19 @@ fn take_turns(
         }
         run::warm_up(&mut program, machine, bench.lengths());
         core.resume();
-        withmix(&program, &mut core, withdrawn, seed);
+        withdraw(&program, &mut core, withdrawn, seed);
         programs.insert(0, program);
     }
     let mut counted = Counted::default();
+    // What the kernel took at the switch before, which the clock shows with the turn's first request: no slice is used up by it.
+    let mut owed = 0;
     let turns = slice.map_or(1, |_| 2 * switches + 2);
     for turn in 0..turns {
         // As long without any switch as all turns together.
         let length = slice.map_or(switches * cycles_of_slice(1.0), cycles_of_slice);
         let program = &mut programs[(turn % 2) as usize];
         let (mut requests, mut cycles) = (0, 0);
-        while cycles < length {
+        while cycles < length + owed {
             cycles += cycles_of(&mut core, |core| program.run(core, 16));
             requests += 16;
         }
@@ -164,6 +166,7 @@ fn take_turns(
             }
             kernel += core.switch_to(&mut waiting);
         }
+        owed = kernel;
         // In the first turn of each the caches are as the warm-up left them.
         if turn >= 2 || slice.is_none() {
             counted.requests += requests;
