@@ -556,7 +556,7 @@ static void monitor(void) {
     lookaside_counts counts;
     lookaside_get_counts(b, &counts, sizeof counts);
     CHECK(counts.bypassed > 0 && counts.hits > 0);
-    /* While it is off, writes are told all the same: what is there then is found when it is on. */
+    /* While it is off, writes are told all the same: what it replaced is not found when it is on. */
     uint64_t key = 3;
     record other = {key, 0};
     SLB_update(b, &key, &other);
