@@ -167,15 +167,14 @@ private:
 /// Calls `run` with the fast path that was asked for, for records of type `Held`.
 template <class Held, class Run>
 int with_fast_path(const Options &options, Run run) {
-    bool simulated = stlt_open();
+    bool simulated = stlt_anywhere_is_simulated();
     Buffer<Held>::which = options.hash;
     auto ways = static_cast<unsigned>(options.ways);
     if (options.variant == "alone") return run(Alone<Held>{});
     if (options.variant == "slb") return run(Buffer<Held>(options.slb, options.slb_options == "paper"));
     if (options.variant == "stlt-sw") return run(Software<Held>(options.rows, ways));
     if (options.variant == "stlt" || options.variant == "stlt-va") {
-        // Where there is no such hardware, its place is taken by software.
-        if (!simulated) return run(Software<Held>(options.rows, ways));
+        if (!simulated) return run(Fallback<Held>(options.rows, ways));
         return run(Hardware<Held>(options.rows, ways, options.variant == "stlt" ? STLT_FULL : STLT_VIRTUAL_ADDRESS));
     }
     refuse("variant= is alone, slb, stlt, stlt-va or stlt-sw");

@@ -10,6 +10,7 @@
 
 #include "record.hpp"
 #include "stlt.h"
+#include "stlt_anywhere.h"
 #include "stlt_software.h"
 
 [[noreturn]] inline void refuse(const char *reason) {
@@ -79,6 +80,24 @@ struct Software : Lookup<Software<Held>, Held> {
 
 private:
     stlt_software table;
+};
+
+/// What takes the hardware's place where there is none.
+template <class Held>
+struct Fallback : Lookup<Fallback<Held>, Held> {
+    Fallback(std::uint64_t rows, unsigned ways) {
+        if (!stlt_anywhere_open(&table, rows, ways, STLT_FULL)) refuse("no STLT of this shape, or no memory for it");
+    }
+
+    Held *find(std::uint64_t hash, const Key &key) {
+        auto *held = static_cast<Held *>(stlt_anywhere_load(&table, hash));
+        return held && held->is_of(key) ? held : nullptr;
+    }
+
+    void found(std::uint64_t hash, Held *held) { stlt_anywhere_insert(&table, hash, held); }
+
+private:
+    stlt table;
 };
 
 /// The real library, in its form for one owner: no locks, no pins. The monitor is off: what is compared is the buffer.

@@ -1,6 +1,6 @@
 /* The search translation lookaside table, as a program sees it: two instructions and a few system calls.
  *
- *     if (!stlt_open()) ...                  // not simulated: go on all the same, or use stlt_software.h
+ *     if (!stlt_open()) ...                  // not simulated: go on all the same, or use stlt_anywhere.h
  *     stlt_alloc(rows, 4, STLT_FULL);
  *
  *     record = stlt_load_va(hash(key));      // 0, or a record: of this key, perhaps

@@ -26,7 +26,7 @@ use workload::DistributionError;
 use workload::generator;
 use workload::popularity::{Latest, Popularity};
 
-const SOURCES: [(&str, &str); 10] = [
+const SOURCES: [(&str, &str); 11] = [
     ("kv.cpp", include_str!("../guests/kv.cpp")),
     ("redis.cpp", include_str!("../guests/redis.cpp")),
     ("driver.hpp", include_str!("../guests/driver.hpp")),
@@ -34,6 +34,7 @@ const SOURCES: [(&str, &str); 10] = [
     ("record.hpp", include_str!("../guests/record.hpp")),
     ("fast_path.hpp", include_str!("../guests/fast_path.hpp")),
     ("stlt.h", include_str!("../guests/stlt.h")),
+    ("stlt_anywhere.h", include_str!("../guests/stlt_anywhere.h")),
     ("stlt_software.h", include_str!("../guests/stlt_software.h")),
     ("lookaside.h", include_str!("../../capi/include/lookaside.h")),
     ("lookaside_inline.h", include_str!("../../capi/include/lookaside_inline.h")),
