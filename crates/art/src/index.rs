@@ -3,7 +3,7 @@
 //! The tree maps a key's bytes to the [handle](Handle) of its entry, which is the map's and lies on the heap. A lookup that
 //! the table answers does not come here. What the table misses does, and batches of misses descend together
 //! ([`crate::batch`]). Ranges are the tree's, in the order of the bytes; for prefixes and for both directions ask the tree
-//! itself: [`lookaside::Map::index`].
+//! itself: a map [shows](lookaside::Map::view) it as a [`TreeView`], which has all but the tree's changes.
 //!
 //! A tree behind a map [samples](crate::AccessLog::sample_every) what it is asked for without a session, each thread on
 //! its own. So its log knows the keys that the table misses, and [`Tree::reorganize`] lays the paths of these
@@ -27,8 +27,8 @@
 //!     ControlFlow::Continue(())
 //! });
 //! assert_eq!(cities, [("rome".to_string(), 753), ("romulus".to_string(), 771)]);
-//! // The tree itself, for all that only a tree can do. Remove by the map: the table has not heard of what the tree forgets.
-//! let tree = map.index().pin();
+//! // The tree itself, for all that only a tree can do.
+//! let tree = map.view().pin();
 //! assert_eq!(tree.prefix(b"rom").rev().map(|(_, entry)| *entry.value()).collect::<Vec<_>>(), [771, 753]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -57,7 +57,7 @@ use std::array::from_fn;
 use std::borrow::Borrow;
 use std::ops::{Bound, ControlFlow};
 
-use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
+use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store, View};
 use lookaside::{Found, Handle, Pin};
 
 use crate::config::NotStored;
@@ -66,6 +66,7 @@ use crate::encode;
 use crate::key::Key;
 use crate::owned::OwnedTree;
 use crate::tree::{Range, Tree};
+pub use crate::view::{Onlooker, TreeView};
 
 /// Keys that are looked up at once.
 const GROUP: usize = 16;
@@ -268,6 +269,22 @@ where
     ) {
         let (from, to) = (from.map(Q::encode), to.map(Q::encode));
         show(self.pin().range_of_bytes(bytes(&from), bytes(&to)), pin, visit);
+    }
+}
+
+impl<T, K, V> View for Tree<T, Handle<K, V>>
+where
+    T: Key + ?Sized,
+    K: Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    type Shown<'t>
+        = TreeView<'t, T, Handle<K, V>>
+    where
+        Self: 't;
+
+    fn view(&self) -> TreeView<'_, T, Handle<K, V>> {
+        TreeView::of(self)
     }
 }
 

@@ -58,7 +58,7 @@
 //! | `batch` | many keys |
 //! | `order`, `scan` | children in order; keys in order |
 //! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; doing so every so often |
-//! | `index` | the tree behind a lookaside table; with the feature `lookaside` |
+//! | `index`, `view` | the tree behind a lookaside table, and what it shows there; with the feature `lookaside` |
 //! | `probe` | the addresses that a lookup touches |
 //! | `tree`, `owned` | the faces |
 
@@ -114,6 +114,8 @@ mod space;
 mod storage;
 #[cfg(not(loom))]
 mod tree;
+#[cfg(all(feature = "lookaside", not(loom)))]
+mod view;
 #[cfg(not(loom))]
 mod write;
 

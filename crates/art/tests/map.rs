@@ -100,7 +100,7 @@ fn gather<K: Clone>(gathered: &mut Vec<(K, u64)>, most: usize, key: &K, value: u
 struct Sharing<'m, K: 'static, I> {
     map: &'m Map<K, u64, I>,
     reader: Reader<'m, K, u64, I>,
-    reorganize: fn(&I),
+    reorganize: fn(&Map<K, u64, I>),
 }
 
 impl<K, I> Face<K> for Sharing<'_, K, I>
@@ -137,7 +137,7 @@ where
     }
 
     fn reorganize(&mut self) {
-        (self.reorganize)(self.map.index());
+        (self.reorganize)(self.map);
     }
 
     fn refresh(&mut self) {
@@ -233,9 +233,9 @@ where
 {
     let map = Map::new(Shared::<T, K>::with(&small()).unwrap(), &table()).unwrap();
     map.buffer().monitor(false);
-    map.index().access_log().sample_every(1);
-    let reorganize = |tree: &Shared<T, K>| {
-        tree.reorganize();
+    map.view().access_log().sample_every(1);
+    let reorganize = |map: &Map<K, u64, Shared<T, K>>| {
+        map.view().reorganize();
     };
     compare(&mut Sharing { map: &map, reader: map.pin(), reorganize }, operations);
     drop(map);
@@ -316,6 +316,37 @@ fn large_maps_answer_batches_of_any_length() {
     settle();
 }
 
+/// What the tree shows of itself is what the map has, in both directions, before and after everything has moved.
+#[test]
+fn a_view_shows_the_maps_entries() {
+    let map = Map::new(Shared::<[u8], String>::with(&small()).unwrap(), &table()).unwrap();
+    for (number, name) in ["rome", "romulus", "remus"].into_iter().enumerate() {
+        map.insert(name.to_string(), number as u64);
+    }
+    let view = map.view();
+    let values = |entries: lookaside_art::Range<'_, [u8], Handle<String, u64>>| {
+        entries.map(|(_, entry)| *entry.value()).collect::<Vec<_>>()
+    };
+    let mut onlooker = view.pin();
+    for _ in 0..2 {
+        assert_eq!(values(onlooker.iter()), [2, 0, 1]);
+        assert_eq!(values(onlooker.prefix(b"rom")), [0, 1]);
+        assert_eq!(values(onlooker.range(&b"rome"[..]..)), [0, 1]);
+        assert_eq!(values(onlooker.range_of_bytes(Bound::Unbounded, Bound::Excluded(b"rome"))), [2]);
+        assert_eq!(onlooker.first().map(|(_, entry)| entry.key().as_str()), Some("remus"));
+        assert_eq!(onlooker.last().map(|(_, entry)| entry.key().as_str()), Some("romulus"));
+        let mut reorganization = view.reorganization(vec![b"rome".to_vec(), b"remus".to_vec()]);
+        while reorganization.step(1).is_continue() {}
+        assert!(reorganization.done().leaves > 0);
+        onlooker.refresh();
+    }
+    assert!(map.remove("rome").is_some() && onlooker.prefix(b"rome").next().is_none());
+    assert!(view.memory().leaf_bytes > 0 && view.regions()[0].obtained().size() > 0);
+    drop(onlooker);
+    drop(map);
+    settle();
+}
+
 /// What the table answers, the tree is not asked for, and does not log.
 #[test]
 fn the_log_knows_what_the_table_misses() {
@@ -323,7 +354,7 @@ fn the_log_knows_what_the_table_misses() {
     let map = Map::new(Shared::<[u8; 8], u64>::with(&small()).unwrap(), &config).unwrap();
     map.buffer().monitor(false);
     (0..100u64).for_each(|number| drop(map.insert(number, number)));
-    let log = map.index().access_log();
+    let log = map.view().access_log();
     let mut reader = map.pin();
     assert_eq!((reader.get(&1), log.drain()), (Some(&1), vec![]), "nothing is logged unless it is asked for");
     log.sample_every(1);

@@ -418,7 +418,7 @@ pub(crate) fn prefetch<K, V>(pointer: Pointer) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
     use crate::config::Config;
@@ -429,7 +429,7 @@ mod tests {
     #[derive(Default)]
     struct Odd {
         keeps: bool,
-        handles: Mutex<Vec<Handle<u64, u64>>>,
+        handles: Arc<Mutex<Vec<Handle<u64, u64>>>>,
         kept: Mutex<Vec<Handle<u64, u64>>>,
     }
 
@@ -482,11 +482,11 @@ mod tests {
 
         // An index that is shared by two maps gives one what is the other's, of the same hash.
         let buffer = || crate::SharedBuffer::for_indexes(&Config::with_size(64), 1).unwrap();
-        let other = Map::sharing(Odd::default(), &buffer(), Same).unwrap();
-        let map = Map::sharing(Odd::default(), &buffer(), Same).unwrap();
+        let index = Odd::default();
+        let same = Odd { handles: Arc::clone(&index.handles), ..Odd::default() };
+        let other = Map::sharing(index, &buffer(), Same).unwrap();
+        let map = Map::sharing(same, &buffer(), Same).unwrap();
         other.insert(1, 10);
-        let handle = other.index().handles.lock().unwrap().pop().unwrap();
-        map.index().handles.lock().unwrap().push(handle);
         assert!(!is_forgotten(&map.remove(&1).unwrap()), "the table of the other was not cleared");
     }
 

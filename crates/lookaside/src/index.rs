@@ -9,6 +9,7 @@
 //! | [`Store`], [`Discard`] | change, with `&mut self` | [`crate::OwnedMap`] |
 //! | [`SharedStore`], [`SharedDiscard`] | change, with `&self` | [`crate::Map`] |
 //! | [`Scan`] | in order | where the index has an order |
+//! | [`View`] | be looked at, and do what only this index can | where there is such a thing |
 //!
 //! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a `parking_lot::RwLock` they are
 //! shared ones. The project's radix tree is one, with its feature `lookaside` (crate `lookaside-art`). Concurrent indexes of
@@ -94,6 +95,20 @@ pub trait Scan<Q: ?Sized, K: 'static, V: 'static> {
         pin: &Pin<'p>,
         visit: &mut dyn FnMut(Found<'p, K, V>) -> ControlFlow<()>,
     );
+}
+
+/// What an index shows of itself while it stands behind a map: see [`crate::Map::view`].
+///
+/// Nothing that it shows puts an entry in, takes one out or replaces one: the table in front would not hear of it. An index
+/// that breaks this makes a map with old values, and no worse.
+pub trait View {
+    /// What is shown.
+    type Shown<'i>
+    where
+        Self: 'i;
+
+    /// Shows it.
+    fn view(&self) -> Self::Shown<'_>;
 }
 
 impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Find<Q, K, V> for BTreeSet<Handle<K, V>> {

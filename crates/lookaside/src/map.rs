@@ -33,7 +33,7 @@ use crate::buffer::{Buffer, Write};
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
 use crate::folding::FoldingState;
-use crate::index::{Find, Scan, SharedDiscard, SharedStore};
+use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
 use crate::mark::{Mark, NoMarkLeft};
 use crate::seat::GROUP;
 use crate::shared::SharedBuffer;
@@ -132,15 +132,16 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
         &self.buffer
     }
 
-    /// The index, to be looked at, and for what only it can do: reorganise itself, say.
+    /// What the index shows of itself, for what only it can do: reorganise itself, say.
     ///
-    /// A key whose entry is taken out or replaced here, behind the map's back, may still be found in the table, with its
-    /// old value, until it is [forgotten](Reader::forget). And what an index lets go of under a lock of its own is dropped
-    /// under that lock, if no [`Reader`] of this thread is alive meanwhile: destructors that use the map then wait for it
-    /// for ever.
+    /// The index is not to be had otherwise: a key whose entry was taken out or replaced behind the map's back would still be
+    /// found in the table, with its old value.
     #[must_use]
-    pub fn index(&self) -> &I {
-        &self.index
+    pub fn view(&self) -> I::Shown<'_>
+    where
+        I: View,
+    {
+        self.index.view()
     }
 }
 
@@ -456,7 +457,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         old.map(Removed)
     }
 
-    /// Makes the table forget a key: to be called after the index's entry of it was changed otherwise than by the map.
+    /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, as one does that
+    /// lets entries go when it is full.
     pub fn forget<Q: Hash + ?Sized>(&self, key: &Q) {
         drop(self.visit.write(self.hash(key)));
     }

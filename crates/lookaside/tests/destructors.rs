@@ -77,20 +77,6 @@ fn a_key_and_a_value_that_both_panic_when_dropped_harm_nobody() {
     }
 }
 
-/// Whoever takes entries out of the index itself tells the table.
-#[test]
-fn what_the_index_has_lost_behind_the_maps_back_can_be_forgotten() {
-    let map = Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
-    map.insert("rome".to_string(), 753);
-    assert_eq!(map.pin().get("rome"), Some(&753));
-    assert_eq!(map.buffer().occupancy(), 1, "emitted when the reader has gone");
-    let reader = map.pin();
-    map.index().write().clear();
-    assert_eq!(reader.get("rome"), Some(&753), "the table has not heard of it");
-    reader.forget("rome");
-    assert_eq!(reader.get("rome"), None);
-}
-
 type Ring = Map<u64, Again, RwLock<BTreeSet<Handle<u64, Again>>>>;
 
 /// A value whose destructor uses the map that it was in.

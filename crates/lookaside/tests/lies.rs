@@ -338,6 +338,41 @@ fn what_dies_while_it_is_found_is_forgotten_before_it_is_freed() {
 }
 
 /// Handles know whose they are.
+/// Has room for one entry, and lets go of it for the next one.
+#[derive(Default)]
+struct OnePlace(Mutex<Option<Handle<u64, u64>>>);
+
+impl Find<u64, u64, u64> for OnePlace {
+    fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, u64, u64>> {
+        self.0.lock().unwrap().as_ref().filter(|handle| handle.key() == key)?.found(pin)
+    }
+}
+
+impl SharedStore<u64, u64> for OnePlace {
+    fn replace(&self, handle: Handle<u64, u64>) -> Option<Handle<u64, u64>> {
+        let key = *handle.key();
+        self.0.lock().unwrap().replace(handle).filter(|old| *old.key() == key)
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().unwrap().iter().count()
+    }
+}
+
+#[test]
+fn what_an_index_has_let_go_of_on_its_own_can_be_forgotten() {
+    let map = Map::new(OnePlace::default(), &one_line()).unwrap();
+    map.buffer().monitor(false);
+    map.insert(1, 10);
+    assert_eq!(map.pin().get(&1), Some(&10));
+    assert_eq!(map.buffer().occupancy(), 1, "emitted when the reader has gone");
+    let reader = map.pin();
+    assert!(reader.insert(2, 20).is_none());
+    assert_eq!(reader.get(&1), Some(&10), "the table has not heard of it");
+    reader.forget(&1);
+    assert_eq!((reader.get(&1), reader.get(&2)), (None, Some(&20)));
+}
+
 #[test]
 fn a_handle_is_not_found_in_another_map() {
     struct Foreign(Arc<OnceLock<Handle<u64, u64>>>);

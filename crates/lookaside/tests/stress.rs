@@ -203,7 +203,8 @@ impl<I: Index, T: Table> World<I, T> {
     /// Whether everything that can happen to the buffer has happened.
     fn saw_all(&self) -> bool {
         let counts = self.maps[0].buffer().counts();
-        counts.hits > 0 && counts.misses > 0 && counts.cleared > 0 && counts.evictions > 0
+        let by_table = counts.hits > 0 && counts.misses > 0 && counts.cleared > 0 && counts.evictions > 0;
+        by_table && counts.bypassed > 0
     }
 
     fn disturb(&self, sizes: [usize; 2]) {

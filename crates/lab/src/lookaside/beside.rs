@@ -74,11 +74,6 @@ impl<const N: usize, I, T: Table> Beside<N, I, T> {
     pub(crate) fn buffer(&self) -> &Buffer<T> {
         &self.buffer
     }
-
-    /// The index.
-    pub(super) fn index(&self) -> &I {
-        &self.index
-    }
 }
 
 /// A thread at both, pinned.

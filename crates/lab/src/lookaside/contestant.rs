@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `AloneOn` | the index as its users have it: its natural map from keys to boxed values, called directly |
 //! | `SharedMap` | [`lookaside::Map`] over the index, for any number of threads |
+//! | `LearningMap` | the same over an index that learns from what it is asked for |
 //! | `WithOwnRecords` | [`lookaside::Buffer`] beside an index that keeps its own records |
 //! | `SoleMap` | [`lookaside::OwnedMap`] over the index, for one thread |
 //! | `Partitioned` | one of these for each thread, each with its share of the records |
@@ -14,7 +15,7 @@
 use std::time::Duration;
 
 use crossbeam_epoch::Guard;
-use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
+use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store, View};
 use lookaside::{Config, Counts, CreateError, Map, OwnedMap, RwLock, StltConfig, Table, Verdict};
 use parking_lot::Mutex;
 
@@ -293,32 +294,22 @@ macro_rules! carry_out {
     };
 }
 
-/// A map that threads share.
-pub(super) struct SharedMap<const N: usize, I, T: Table>(Map<Key<N>, Value, I, lookaside::RandomState, T>);
+type MapOf<const N: usize, I, T> = Map<Key<N>, Value, I, lookaside::RandomState, T>;
 
-impl<const N: usize, I, T: Table> SharedMap<N, I, T> {
-    /// Over this index.
-    ///
-    /// # Errors
-    /// As [`Map::new`].
-    fn new(index: I, config: &T::Config, monitor: bool) -> Result<Self, CreateError> {
-        let map = Map::new(index, config)?;
-        map.buffer().monitor(monitor);
-        Ok(SharedMap(map))
-    }
+/// A map over this index.
+fn map_over<const N: usize, I, T: Table>(
+    index: I,
+    config: &T::Config,
+    monitor: bool,
+) -> Result<MapOf<N, I, T>, CreateError> {
+    let map = Map::new(index, config)?;
+    map.buffer().monitor(monitor);
+    Ok(map)
 }
 
 /// What a map does, and an index with a buffer beside: both are pinned for as many calls as one likes.
 macro_rules! pinned_for_each_call {
     () => {
-        fn note(&self) {
-            self.0.index().note();
-        }
-
-        fn settle(&self) {
-            self.0.index().settle();
-        }
-
         fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
             let mut reader = self.0.pin();
             let mut tally = Tally::default();
@@ -377,11 +368,41 @@ macro_rules! pinned_for_each_call {
     };
 }
 
+/// A map that threads share.
+struct SharedMap<const N: usize, I, T: Table>(MapOf<N, I, T>);
+
 impl<const N: usize, I, T> Contestant<N> for SharedMap<N, I, T>
 where
-    I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
+    I: Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
     T: Table,
 {
+    pinned_for_each_call!();
+}
+
+/// What an index behind a map shows of itself, if it learns: that it does.
+pub(super) struct Learner<'i, I>(pub(super) &'i I);
+
+/// An index that learns behind a map.
+pub(super) trait Learns: Make + for<'i> View<Shown<'i> = Learner<'i, Self>> + 'static {}
+
+impl<I: Make + for<'i> View<Shown<'i> = Learner<'i, I>> + 'static> Learns for I {}
+
+/// A map that threads share, over an index that learns.
+struct LearningMap<const N: usize, I, T: Table>(MapOf<N, I, T>);
+
+impl<const N: usize, I, T> Contestant<N> for LearningMap<N, I, T>
+where
+    I: Learns + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
+    T: Table,
+{
+    fn note(&self) {
+        self.0.view().0.note();
+    }
+
+    fn settle(&self) {
+        self.0.view().0.settle();
+    }
+
     pinned_for_each_call!();
 }
 
@@ -400,9 +421,7 @@ impl<const N: usize, I, T: Table> WithOwnRecords<N, I, T> {
     }
 }
 
-impl<const N: usize, I: Make + Records<N, Value = Value>, T: Table> Contestant<N>
-    for WithOwnRecords<N, I, T>
-{
+impl<const N: usize, I: Records<N, Value = Value>, T: Table> Contestant<N> for WithOwnRecords<N, I, T> {
     pinned_for_each_call!();
 }
 
@@ -582,10 +601,30 @@ where
     let index = I::make(records)?;
     Ok(match front {
         Front::Slb(config) => {
-            Box::new(SharedMap::<N, I, lookaside::Slb>::new(index, config, monitor).map_err(words)?)
+            Box::new(SharedMap(map_over::<N, I, lookaside::Slb>(index, config, monitor).map_err(words)?))
         }
         Front::Stlt(config) => {
-            Box::new(SharedMap::<N, I, lookaside::Stlt>::new(index, config, monitor).map_err(words)?)
+            Box::new(SharedMap(map_over::<N, I, lookaside::Stlt>(index, config, monitor).map_err(words)?))
+        }
+    })
+}
+
+/// [`Entrant::shared`] of an index that learns.
+///
+/// # Errors
+/// As [`Make::make`] and [`Map::new`].
+pub(super) fn learning<const N: usize, I>(records: usize, front: &Front, monitor: bool) -> Made<N>
+where
+    I: Learns + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
+{
+    let words = |error: CreateError| error.to_string();
+    let index = I::make(records)?;
+    Ok(match front {
+        Front::Slb(config) => {
+            Box::new(LearningMap(map_over::<N, I, lookaside::Slb>(index, config, monitor).map_err(words)?))
+        }
+        Front::Stlt(config) => {
+            Box::new(LearningMap(map_over::<N, I, lookaside::Stlt>(index, config, monitor).map_err(words)?))
         }
     })
 }

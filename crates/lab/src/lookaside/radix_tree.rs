@@ -8,11 +8,11 @@
 use std::collections::HashMap;
 
 use art::{Config, OwnedTree, PageKind, Reader, Session, Tree};
-use lookaside::index::{Find, SharedDiscard, SharedStore};
+use lookaside::index::{Find, SharedDiscard, SharedStore, View};
 use lookaside::{Found, Handle, Pin};
 use parking_lot::Mutex;
 
-use super::contestant::{Alone, BATCH, Entrant, Make, Request, alone, shared, sole};
+use super::contestant::{Alone, BATCH, Entrant, Learner, Make, Request, alone, learning, sole};
 use super::record::{Key, Tally, Value};
 
 /// One lookup in so many is sampled. No ring overflows between two calls of [`Make::note`] that are a million lookups apart.
@@ -90,6 +90,16 @@ where
         hot.sort_unstable_by(|(a, more), (b, fewer)| fewer.cmp(more).then_with(|| a.cmp(b)));
         let mut reorganization = self.tree.reorganization(hot.into_iter().map(|(key, _)| key).collect());
         while reorganization.step(1 << 10).is_continue() {}
+    }
+}
+
+impl<const N: usize, V: 'static, const HUGE: bool, const REORGANISED: bool> View
+    for Radix<N, V, HUGE, REORGANISED>
+{
+    type Shown<'i> = Learner<'i, Self>;
+
+    fn view(&self) -> Learner<'_, Self> {
+        Learner(self)
     }
 }
 
@@ -198,7 +208,7 @@ fn entrant<const N: usize, const HUGE: bool, const REORGANISED: bool>(name: &'st
     Entrant {
         name,
         alone: alone::<N, Radix<N, Value, HUGE, REORGANISED>>,
-        shared: Some(shared::<N, Radix<N, Handled<N>, HUGE, REORGANISED>>),
+        shared: Some(learning::<N, Radix<N, Handled<N>, HUGE, REORGANISED>>),
         sole: None,
         called: None,
     }
