@@ -50,6 +50,41 @@ impl Bench {
         }
     }
 
+    /// As [`Bench::of`], of a program of tests/c.
+    fn of_test(name: &str) -> Option<Bench> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tools = match Tools::find() {
+            Err(error @ GuestError::Qemu) => {
+                skip(&error.to_string());
+                return None;
+            }
+            found => found.expect("cargo builds the plugin beside this test"),
+        };
+        let (guest, here) = (folder.path().join(name), Path::new(env!("CARGO_MANIFEST_DIR")));
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let mut compile = Command::new(&compiler);
+        compile.args(["-O1", "-Wall", "-Wextra", "-I"]).arg(here.join("guests")).arg("-o").arg(&guest);
+        match compile.arg(here.join("tests/c").join(name).with_extension("c")).output() {
+            Err(error) => {
+                skip(&format!("{}: {error}", compiler.display()));
+                return None;
+            }
+            Ok(output) => assert_success(&output),
+        }
+        Some(Bench { tools, guest, folder })
+    }
+
+    /// What a program of tests/c counts that has these arguments.
+    fn run_test(&self, arguments: &[&str], profile: &str) -> Measurement {
+        let out = self.folder.path().join("run.json");
+        let mut plugin = self.tools.plugin.clone().into_os_string();
+        plugin.push(format!(",profile={profile},out={}", out.display()));
+        let mut command = Command::new(&self.tools.qemu);
+        command.args(["-cpu", PROCESSOR, "-plugin"]).arg(plugin).arg(&self.guest).args(arguments);
+        assert_success(&command.output().expect("started"));
+        Measurement::read(&out).expect("a measurement")
+    }
+
     fn requests(&self, run: &Run) -> PathBuf {
         let path = self.folder.path().join("requests");
         run.write_requests(&path).expect("written");
@@ -237,6 +272,34 @@ fn another_redis_is_refused() {
 }
 
 #[test]
+fn pages_that_the_kernel_takes_back_are_answered_no_more() {
+    let Some(bench) = Bench::of_test("withdrawn") else { return };
+    assert_eq!(Profile::stlt_paper().stlt.ipb, 32);
+    // The program itself looks at the answers.
+    let measurement = bench.run_test(&[], "stlt_paper");
+    let counted = measurement.windows.iter().map(|window| {
+        let counts = window.memory.stlt;
+        (
+            [counts.hits, counts.invalid, counts.absent],
+            [counts.invalidations, counts.overflows, counts.scrubbed],
+        )
+    });
+    // Four times 8 pages fill the IPB. The next one clears it, and takes out or corrects the rows of all pages that have
+    // no or another frame now and were not inserted anew: those of madvise, of the last munmap, and its own.
+    let expected = [
+        ("munmap", ([8, 24, 0], [8, 0, 0])),
+        ("mremap", ([16, 8, 0], [8, 0, 0])),
+        ("madvise", ([8, 16, 0], [8, 0, 0])),
+        ("munmap, the 32nd page", ([8, 8, 0], [8, 0, 0])),
+        ("munmap, the 33rd", ([25, 0, 9], [1, 1, 17])),
+    ];
+    assert_eq!(measurement.windows.len(), expected.len());
+    for ((call, expected), counted) in expected.into_iter().zip(counted) {
+        assert_eq!(counted, expected, "{call}: hits, invalid, absent; pages into the IPB, overflows, rows");
+    }
+}
+
+#[test]
 fn a_machine_is_a_file_too_and_its_memory_matters() {
     let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
     let path = bench.folder.path().join("slow.toml");
@@ -318,19 +381,8 @@ fn misses_of_the_caches_are_those_of_cachegrind() {
     if !has_valgrind() {
         return;
     }
-    let tools = match Tools::find() {
-        Err(error @ GuestError::Qemu) => return skip(&error.to_string()),
-        found => found.expect("cargo builds the plugin beside this test"),
-    };
-    let folder = tempfile::tempdir().expect("a folder");
-    let (program, here) = (folder.path().join("misses"), Path::new(env!("CARGO_MANIFEST_DIR")));
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut compile = Command::new(&compiler);
-    compile.args(["-O1", "-Wall", "-Wextra", "-I"]).arg(here.join("guests")).arg("-o").arg(&program);
-    match compile.arg(here.join("tests/c/misses.c")).output() {
-        Err(error) => return skip(&format!("{}: {error}", compiler.display())),
-        Ok(output) => assert_success(&output),
-    }
+    let Some(bench) = Bench::of_test("misses") else { return };
+    let (program, folder) = (&bench.guest, &bench.folder);
     // The oracle has two levels of caches, and no translation: here no second level, and pages so large that walks are few.
     let mut machine = Profile { name: "oracle".into(), ..Profile::stlt_paper() };
     machine.caches.l2 = None;
@@ -350,23 +402,12 @@ fn misses_of_the_caches_are_those_of_cachegrind() {
         ("reads", None),
         ("writes", None),
     ] {
-        let out = folder.path().join("run.json");
-        let mut plugin = tools.plugin.clone().into_os_string();
-        plugin.push(format!(",profile={},out={}", profile.display(), out.display()));
-        let output = Command::new(&tools.qemu)
-            .args(["-cpu", PROCESSOR, "-plugin"])
-            .arg(plugin)
-            .arg(&program)
-            .args([pattern, "1"])
-            .output()
-            .expect("started");
-        assert_success(&output);
-        let memory = Measurement::read(&out).expect("a measurement").windows[0].memory;
+        let memory = bench.run_test(&[pattern, "1"], &profile.display().to_string()).windows[0].memory;
         let misses = |counts: sim::CacheCounts| (counts.load.misses + counts.store.misses) as f64;
         let counted = [misses(memory.l1d), misses(memory.l3)];
         // The oracle knows no windows: with one, less without.
         let oracle = |rounds: &str| {
-            cachegrind(&program, &[pattern.into(), rounds.into()], ["D1  misses:", "LLd misses:"])
+            cachegrind(program, &[pattern.into(), rounds.into()], ["D1  misses:", "LLd misses:"])
         };
         let (with, without) = (oracle("1"), oracle("0"));
         for (level, cache) in ["first", "last"].into_iter().enumerate() {
