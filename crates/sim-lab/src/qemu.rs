@@ -167,6 +167,7 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
     let mut run = guests::Run::new(index, variant, configuration.keys.into());
     run.distribution = match configuration.distribution {
         Distribution::Zipf => guests::Distribution::Zipf,
+        Distribution::Plain => return Err(QemuError::Unknown { what: "plain zipf" }),
         Distribution::Latest => guests::Distribution::Latest,
         Distribution::Uniform => guests::Distribution::Uniform,
     };

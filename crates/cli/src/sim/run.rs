@@ -35,7 +35,7 @@ pub(crate) struct Asked {
     /// Bytes of a value; keys have 24
     #[arg(long, value_name = "NUM", default_value_t = 64)]
     value_bytes: u64,
-    /// What is asked for: zipf, latest or uniform
+    /// What is asked for: zipf (as YCSB strews it), plain (one rank a record), latest or uniform
     #[arg(long, value_name = "NAME", default_value = "zipf", value_parser = named::<Distribution>)]
     distribution: Distribution,
     /// Bytes of the table in front: an STLT's rows (a power of two), or both tables of an SLB; 48 a key if not given

@@ -1,7 +1,11 @@
 //! What is asked for: YCSB's distributions, drawn from a seed.
 //!
 //! *zipf* is YCSB's scrambled one, whose hottest records lie anywhere (Table V's miss rates follow from it, and
-//! not from a plain one); *latest* asks for what was inserted last, and every twentieth request inserts.
+//! not from a plain one); *plain* is Zipf's own, over as many ranks as there are records, each a record's that may lie
+//! anywhere; *latest* asks for what was inserted last, and every twentieth request inserts.
+//!
+//! The two differ in their tails. YCSB draws a rank among ten thousand million and hashes it to a record, so each record is
+//! many ranks', and hardly one is asked for as seldom as the last of a plain distribution.
 //!
 //! A long warm-up is drawn once for all who perform it ([`Requests::draw_ahead`]): clones share what was drawn.
 
@@ -18,8 +22,10 @@ use workload::popularity::{Latest, Popularity};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Zipfian with the exponent 0.99, strewn.
+    /// Zipfian with the exponent 0.99, strewn as YCSB does it.
     Zipf,
+    /// Zipfian with the exponent 0.99 over the records, each of which has one rank.
+    Plain,
     /// The newest, by a Zipfian distance; one request in twenty inserts.
     Latest,
     /// All alike.
@@ -37,6 +43,7 @@ impl Distribution {
     pub const fn name(self) -> &'static str {
         match self {
             Distribution::Zipf => "zipf",
+            Distribution::Plain => "plain zipf",
             Distribution::Latest => "latest",
             Distribution::Uniform => "uniform",
         }
@@ -47,7 +54,7 @@ impl Distribution {
     pub const fn inserts(self, requests: u64) -> u64 {
         match self {
             Distribution::Latest => requests / INSERTS,
-            Distribution::Zipf | Distribution::Uniform => 0,
+            Distribution::Zipf | Distribution::Plain | Distribution::Uniform => 0,
         }
     }
 }
@@ -87,6 +94,7 @@ impl Requests {
         let records = u64::from(records);
         let draw = match distribution {
             Distribution::Zipf => Draw::Fixed(Popularity::scrambled(records, THETA)?),
+            Distribution::Plain => Draw::Fixed(Popularity::permuted(records, THETA, seed)?),
             Distribution::Uniform => Draw::Fixed(Popularity::uniform(records)?),
             Distribution::Latest => Draw::Latest(Latest::new(records, THETA)?),
         };
