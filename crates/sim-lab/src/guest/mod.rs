@@ -11,7 +11,7 @@
 //! | `hash` | five hash functions |
 //! | `chained`, `open_addressing`, `red_black`, `b_tree`, `dictionary` | indexes |
 //! | `server` | what a server does around a lookup |
-//! | `search_lookaside` | the software in front of an index |
+//! | `search_lookaside` | the software in front of an index, a model of `crates/lookaside` |
 //! | `requests` | which records are asked for |
 //! | `flood` | keys that an attacker has chosen |
 //! | `program` | all of that together: a lookup by each way |
