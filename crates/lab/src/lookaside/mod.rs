@@ -12,7 +12,7 @@
 //! | `radix_tree` | our adaptive radix tree |
 //! | `items` | what tables of words store: the second unsafe page, beside those of the tables |
 //! | `entrants` | naming an index in a definition |
-//! | `model` | the test that every index passes |
+//! | `model`, `history` | the tests that every index passes: of one thread, and of several |
 //! | `draws` | which records are asked for |
 //! | `form` | how a table stands in front of an index, or none |
 //! | `rates` | what was measured, and the rows that it comes to |
@@ -33,6 +33,7 @@ mod cuckoo_table;
 pub(crate) mod draws;
 mod entrants;
 pub(crate) mod form;
+pub mod history;
 mod items;
 mod locks;
 pub mod lookups;

@@ -10,6 +10,7 @@ use super::chaining::Chaining;
 use super::contestant::{BATCH, Call, Front, Make, Request, fill};
 use super::cuckoo_table::Cuckoo;
 use super::entrants::own_entrants;
+use super::history;
 use super::lookups::{Missing, Parameters, run_with};
 use super::model;
 use super::record::{Key, Tally, Value};
@@ -24,6 +25,15 @@ fn our_tables_behind_a_map_are_maps() {
     model::check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
     model::check::<BulkChaining<24, Handled, true, TWO_LINES>>();
     model::check::<BulkChaining<24, Handled, true, ONE_LINE>>();
+}
+
+#[test]
+fn our_tables_behind_a_map_never_show_an_older_record() {
+    history::check::<Cuckoo<24, Handled>>();
+    history::check::<Chaining<24, Handled>>();
+    history::check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
+    history::check::<BulkChaining<24, Handled, true, TWO_LINES>>();
+    history::check::<BulkChaining<24, Handled, true, ONE_LINE>>();
 }
 
 /// Two threads write keys of their own and read all: what they read is what was written there, or nothing before that.

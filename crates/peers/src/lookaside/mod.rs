@@ -113,7 +113,7 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::lookaside::model;
+    use lab::lookaside::{history, model};
 
     #[test]
     fn every_index_behind_a_map_is_a_map() {
@@ -123,6 +123,16 @@ mod tests {
         model::check::<hashed::Papaya<24>>();
         model::check::<hashed::Dashmap<24>>();
         model::check::<lmdb::Lmdb<24>>();
+    }
+
+    #[test]
+    fn every_index_behind_a_map_that_threads_share_shows_no_older_record() {
+        history::check::<ordered::Tree<24>>();
+        history::check::<ordered::SkipList<24>>();
+        history::check::<RwLock<hashed::Hashbrown<24>>>();
+        history::check::<hashed::Papaya<24>>();
+        history::check::<hashed::Dashmap<24>>();
+        history::check::<lmdb::Lmdb<24>>();
     }
 
     /// The C++ containers among them. Those of the laboratory are tested in the laboratory.
