@@ -119,6 +119,30 @@ fn replay_plays_a_trace_in_little_memory() {
 
 /// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what it
 /// promises, and every number that its expectations speak of.
+/// What runs an experiment of another program is said where it is asked for, and where all are listed.
+#[test]
+fn experiments_of_other_programs_are_named_with_their_commands() {
+    let list = lab(&["run", "--list"]);
+    let list = String::from_utf8(list.stdout).unwrap();
+    for (name, command) in [
+        ("slb-peers-figure7", "cargo run --release -p lookaside-peers -- lookaside slb-peers-figure7"),
+        ("slb-cpp-bars", "cargo run --release -p lookaside-peers -- lookaside slb-cpp-bars"),
+        ("peers-index-small", "cargo run --release -p lookaside-peers -- index peers-index-small"),
+        ("art-peers", "cargo run --release -p lookaside-peers -- art art-peers"),
+        ("art-peers-slb", "cargo run --release -p lookaside-peers -- art art-peers-slb"),
+        ("stlt-figure13", "lookaside sim study stlt-figure13"),
+    ] {
+        assert!(list.contains(&format!("'{command}'")), "{command} is not in\n{list}");
+        let asked = lab(&["run", "--quick", name]);
+        let said = String::from_utf8(asked.stderr).unwrap();
+        assert!(!asked.status.success() && said.contains(&format!("run '{command}'")), "{said}");
+    }
+    let by_path = lab(&["run", "--quick", "experiments/peers/slb-cpp-bars.toml"]);
+    assert!(String::from_utf8(by_path.stderr).unwrap().contains("-- lookaside slb-cpp-bars"));
+    let absent = lab(&["run", "absent"]);
+    assert!(String::from_utf8(absent.stderr).unwrap().contains("no experiment 'absent'"));
+}
+
 #[test]
 fn experiments_on_servers_measure_what_they_promise() {
     for name in ["server-cpu", "server-replay", "memc3-figure9", "slb-figure14"] {

@@ -31,6 +31,8 @@ pub struct Report<'r> {
     pub rows: &'r [Row],
     /// What could not be measured.
     pub skipped: &'r [String],
+    /// Runs and points that the definition asks for and the results do not have.
+    pub shortfalls: Vec<String>,
     /// The paper's numbers beside ours.
     pub beside: Vec<Beside>,
     /// What became of the expectations; empty for a quick run.
@@ -68,6 +70,7 @@ impl<'r> Report<'r> {
             provenance: &results.provenance,
             rows: &results.rows,
             skipped: &results.skipped,
+            shortfalls: results.shortfalls(definition),
             beside: beside.collect::<Result<_, _>>()?,
             verdicts,
         })
@@ -109,6 +112,9 @@ impl fmt::Display for Report<'_> {
         )?;
         if self.quick {
             writeln!(f, "A quick run: it shows that the experiment works; its numbers mean nothing.")?;
+        }
+        for shortfall in &self.shortfalls {
+            writeln!(f, "{shortfall}")?;
         }
         let mut table =
             Table::new(["configuration", "at", "metric", "median", "from", "to", "unit", "runs", "pages"]);
@@ -244,7 +250,7 @@ title = "Speed"
 reproduces = { paper = "A paper", exhibit = "Figure 1" }
 kind = "none"
 about = "Two tables are compared."
-runs = 1
+runs = 3
 [rows]
 configurations = ["ours", "theirs"]
 metrics = ["speed"]
@@ -299,6 +305,7 @@ differs = "The machine is a newer one."
                 "7.43",
                 "The machine is a newer one.",
                 "skipped: third",
+                "kept with 1 of 3 runs",
             ] {
                 assert!(text.contains(part), "{part} is not in\n{text}");
             }
@@ -306,6 +313,7 @@ differs = "The machine is a newer one."
             let json: serde_json::Value = serde_json::from_str(&json).unwrap();
             assert_eq!(json[0]["verdicts"][0]["outcome"], "met");
             assert_eq!(json[0]["beside"][0]["paper"], 7.43);
+            assert_eq!(json[0]["shortfalls"][0], "kept with 1 of 3 runs");
         });
     }
 

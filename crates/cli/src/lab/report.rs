@@ -51,7 +51,7 @@ fn with_further(error: ExperimentError, names: &[String]) -> ExperimentError {
 fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
     let folder = arguments.results.clone().unwrap_or_else(|| catalogue.results_folder());
-    let others = below(catalogue.folder())?;
+    let others = catalogue.others()?;
     let names: Vec<_> = others.iter().map(|other| other.name.clone()).collect();
     let definitions = match &arguments.experiment {
         Some(name) => vec![match others.into_iter().find(|other| other.name == *name) {
@@ -82,21 +82,6 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
         eprintln!("written to {}", path.display());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The definitions in the subfolders, which are those of other programs.
-fn below(folder: &Path) -> Result<Vec<Definition>, ExperimentError> {
-    let io = |error| ExperimentError::Io { path: folder.to_owned(), error };
-    let entries = std::fs::read_dir(folder).map_err(io)?.map(|entry| entry.map(|entry| entry.path()));
-    let mut subfolders: Vec<_> = entries.collect::<Result<_, _>>().map_err(io)?;
-    subfolders.retain(|path| path.is_dir());
-    subfolders.sort();
-    let catalogues = subfolders.iter().map(|subfolder| Catalogue::read(subfolder));
-    Ok(catalogues
-        .collect::<Result<Vec<_>, _>>()?
-        .iter()
-        .flat_map(|found| found.definitions().to_vec())
-        .collect())
 }
 
 /// Writes the page of what was found.

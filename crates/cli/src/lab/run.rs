@@ -12,10 +12,12 @@ use super::report::print;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Names of experiments, or paths of their definitions
+    /// Names of experiments, or paths of their definitions. Those on indexes of other crates and on containers of C++ are run
+    /// by a program of their own, 'cargo run --release -p lookaside-peers -- lookaside', and those of the simulator by
+    /// 'lookaside sim study'
     #[arg(value_name = "NAME|PATH", required_unless_present_any = ["list", "all"], conflicts_with_all = ["list", "all"])]
     experiments: Vec<String>,
-    /// List the experiments there are
+    /// List the experiments there are, and those of the other programs with the commands that run them
     #[arg(long, conflicts_with = "all")]
     list: bool,
     /// Run all of them
@@ -52,12 +54,16 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
         for definition in catalogue.definitions() {
             print(format_args!("{:<20} {}\n", definition.name, definition.title));
         }
+        for definition in catalogue.others()? {
+            let (name, title, command) = (&definition.name, &definition.title, command_of(&definition));
+            print(format_args!("{name:<20} {title}; by '{command}'\n"));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let definitions = if arguments.all {
         catalogue.definitions().to_vec()
     } else {
-        arguments.experiments.iter().map(|name| catalogue.get(name)).collect::<Result<_, _>>()?
+        arguments.experiments.iter().map(|name| find(&catalogue, name)).collect::<Result<_, _>>()?
     };
     let scale = if arguments.quick { Scale::Quick } else { Scale::Full };
     let kept = (scale == Scale::Full).then(|| catalogue.results_folder());
@@ -87,6 +93,29 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
     }
     let all_met = reports.iter().all(Report::all_met);
     Ok(if all_ran && all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// An experiment of this program, by its name or the path of its definition, which ends in its name.
+fn find(catalogue: &Catalogue, name: &str) -> Result<Definition, ExperimentError> {
+    let stem = Path::new(name).file_stem().unwrap_or_default();
+    match catalogue.others()?.iter().find(|other| stem == other.name.as_str()) {
+        Some(other) => {
+            Err(ExperimentError::Elsewhere { name: other.name.clone(), command: command_of(other) })
+        }
+        None => catalogue.get(name),
+    }
+}
+
+/// What runs an experiment of another program: the folder says which program, the kind which part of it.
+fn command_of(other: &Definition) -> String {
+    let is_simulated = other.path.parent().is_some_and(|folder| folder.ends_with("sim"));
+    let program = match other.kind.as_str() {
+        _ if is_simulated => "lookaside sim study",
+        "peers-index" => "cargo run --release -p lookaside-peers -- index",
+        "art-peers" | "art-peers-slb" => "cargo run --release -p lookaside-peers -- art",
+        _ => "cargo run --release -p lookaside-peers -- lookaside",
+    };
+    format!("{program} {}", other.name)
 }
 
 fn measure(

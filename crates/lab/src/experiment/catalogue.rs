@@ -60,6 +60,25 @@ impl Catalogue {
         &self.folder
     }
 
+    /// The definitions in the subfolders, which are those of other programs.
+    ///
+    /// # Errors
+    /// As [`Catalogue::read`].
+    pub fn others(&self) -> Result<Vec<Definition>, ExperimentError> {
+        let io = |error| ExperimentError::Io { path: self.folder.clone(), error };
+        let entries =
+            std::fs::read_dir(&self.folder).map_err(io)?.map(|entry| entry.map(|entry| entry.path()));
+        let mut subfolders: Vec<_> = entries.collect::<Result<_, _>>().map_err(io)?;
+        subfolders.retain(|path| path.is_dir());
+        subfolders.sort();
+        let catalogues = subfolders.iter().map(|subfolder| Catalogue::read(subfolder));
+        Ok(catalogues
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flat_map(|found| found.definitions)
+            .collect())
+    }
+
     /// Where results are kept by default: the folder `results` beside the definitions'.
     #[must_use]
     pub fn results_folder(&self) -> PathBuf {

@@ -35,6 +35,14 @@ pub enum ExperimentError {
         /// The names there are.
         known: Vec<String>,
     },
+    /// The experiment of this name belongs to another program.
+    #[error("experiment '{name}' belongs to another program: run '{command}'")]
+    Elsewhere {
+        /// The experiment.
+        name: String,
+        /// What runs it.
+        command: String,
+    },
     /// A definition names a kind of experiment that this program does not have.
     #[error("experiment '{experiment}' is of the kind '{kind}', which this program does not have: it has {}", known.join(", "))]
     UnknownKind {

@@ -14,6 +14,7 @@
 //! | `catalogue` | finding the definitions |
 //! | `session` | what a kind sees while it runs |
 //! | `laboratory` | kinds by name; running a definition |
+//! | `shortfall` | what kept results have less of than their definition asks for |
 
 mod catalogue;
 mod definition;
@@ -22,6 +23,7 @@ mod laboratory;
 mod quantity;
 mod reference;
 mod session;
+mod shortfall;
 
 pub use catalogue::{Catalogue, FOLDER};
 pub use definition::{Definition, Exhibit, Promise, Scale};

@@ -75,6 +75,9 @@ fn section(page: &mut String, definition: &Definition, report: &Report<'_>) -> R
     if report.quick {
         page.push_str("<p class=\"warning\">A quick run: it shows that the experiment works; its numbers mean nothing.</p>\n");
     }
+    for shortfall in &report.shortfalls {
+        add(page, format_args!("<p class=\"warning\">{}</p>\n", escaped(shortfall)));
+    }
     paragraphs(page, report.about);
     if let Some(differs) = report.differs {
         page.push_str("<h3>Where ours differ from the paper's</h3>\n");
