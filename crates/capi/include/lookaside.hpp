@@ -15,15 +15,20 @@
 //     tickets:  auto pin = slb.pin();       pin.find(key, search)
 //               auto write = slb.write(key); change the index; write.put(entry); then slb.retire(old) after `write` has gone
 //
+// slb.share<Key, Entry>() is the same buffer in front of one more index.
+//
 // Objects of this header are their thread's, but for Buffer, which all threads share.
 #ifndef LOOKASIDE_HPP
 #define LOOKASIDE_HPP
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "lookaside_inline.h"
 
@@ -65,6 +70,10 @@ struct Shared {
     static void monitor(Raw* raw, bool watching) noexcept { lookaside_monitor(raw, watching); }
     static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_get_counts(raw, counts, sizeof *counts); }
     static void verdict(Raw* raw, lookaside_verdict* verdict) noexcept { lookaside_get_verdict(raw, verdict, sizeof *verdict); }
+    static std::size_t occupancy(Raw* raw) noexcept { return lookaside_occupancy(raw); }
+    static std::size_t hottest(Raw* raw, void** entries, std::uint8_t* temperatures, std::size_t most) noexcept {
+        return lookaside_hottest(raw, entries, temperatures, most);
+    }
 };
 
 struct Owned {
@@ -80,6 +89,10 @@ struct Owned {
     static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_owned_get_counts(raw, counts, sizeof *counts); }
     static void verdict(Raw* raw, lookaside_verdict* verdict) noexcept {
         lookaside_owned_get_verdict(raw, verdict, sizeof *verdict);
+    }
+    static std::size_t occupancy(Raw* raw) noexcept { return lookaside_owned_occupancy(raw); }
+    static std::size_t hottest(Raw* raw, void** entries, std::uint8_t* temperatures, std::size_t most) noexcept {
+        return lookaside_owned_hottest(raw, entries, temperatures, most);
     }
 };
 
@@ -165,7 +178,32 @@ public:
         return verdict;
     }
 
+    /// Entries that the table holds; counted by walking over it. Under a pin where others may resize.
+    std::size_t occupancy() const noexcept { return Form::occupancy(raw()); }
+
+    /// An entry, and how warm it is: 0 to 255.
+    struct Warm {
+        Entry* entry;
+        std::uint8_t temperature;
+    };
+
+    /// The warmest entries of this index, warmest first, at most so many. Walks over the table. Under a pin where threads share.
+    std::vector<Warm> hottest(std::size_t most) const {
+        most = std::min<std::size_t>(most, counts().capacity);
+        std::vector<void*> entries(most);
+        std::vector<std::uint8_t> temperatures(most);
+        std::vector<Warm> warmest(Form::hottest(raw(), entries.data(), temperatures.data(), most));
+        for (std::size_t i = 0; i < warmest.size(); i++) {
+            warmest[i] = {static_cast<Entry*>(entries[i]), temperatures[i]};
+        }
+        return warmest;
+    }
+
 protected:
+    // One that the library has made.
+    Table(typename Form::Raw* made, Hash hash, Match match)
+        : hash_(std::move(hash)), match_(std::move(match)), raw_(made) {}
+
     // Keys looked up at once.
     static constexpr std::size_t GROUP = LOOKASIDE_INLINE_GROUP;
 
@@ -318,6 +356,24 @@ public:
         auto free = [](void* retired, void*) { delete static_cast<Entry*>(retired); };
         lookaside_retire(this->raw(), Base::pointer(entry), free, nullptr);
     }
+
+    /// Deletes now what can be deleted of what this thread has retired. Without this it happens by and by.
+    void reclaim() noexcept { lookaside_reclaim(this->raw()); }
+
+    /// The same buffer in front of one more index, which may have other keys and entries: equal keys of the two never meet. Table,
+    /// locks, pins and counts are shared, and live until the last of them goes. Test it: it is false where this was made for
+    /// fewer indexes (lookaside_options.indexes); last_error() says so.
+    template <class OtherKey, class OtherEntry, class OtherHash = std::hash<OtherKey>, class OtherMatch = std::equal_to<>>
+    [[nodiscard]] Buffer<OtherKey, OtherEntry, OtherHash, OtherMatch> share(OtherHash hash = OtherHash(),
+                                                                            OtherMatch match = OtherMatch()) {
+        SLB* shared = lookaside_share(this->raw(), nullptr, detail::hash_of, nullptr);
+        return Buffer<OtherKey, OtherEntry, OtherHash, OtherMatch>(shared, std::move(hash), std::move(match));
+    }
+
+private:
+    template <class, class, class, class>
+    friend class Buffer;
+    Buffer(SLB* made, Hash hash, Match match) : Base(made, std::move(hash), std::move(match)) {}
 };
 
 }  // namespace lookaside

@@ -1,4 +1,5 @@
-//! What `crates/capi/install` puts into a prefix is enough to build programs with: shared, and static.
+//! What `crates/capi/install` puts into a prefix is enough to build programs with: shared, and static. And what cargo-c is told
+//! for `cargo cinstall` is the same: names, version, headers.
 
 #![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
 
@@ -10,6 +11,41 @@ fn output_of(command: &mut Command) -> String {
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{command:?}: {said}");
     out.trim().to_string()
+}
+
+/// Read as cargo-c reads it. Its own run would fetch and build it first, which takes longer than all else here.
+#[test]
+fn cargo_c_is_told_what_install_does() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let metadata = output_of(Command::new(env!("CARGO")).current_dir(home).args([
+        "metadata",
+        "--no-deps",
+        "--offline",
+        "--format-version",
+        "1",
+    ]));
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let package = packages.iter().find(|package| package["name"] == env!("CARGO_PKG_NAME")).unwrap();
+    let capi = &package["metadata"]["capi"];
+    assert_eq!(capi["library"]["name"], "lookaside");
+    assert_eq!(capi["library"]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        (&capi["pkgconfig"]["name"], &capi["pkgconfig"]["filename"]),
+        (&"lookaside".into(), &"lookaside".into())
+    );
+    // Headers are those that lie there: none is generated, and none goes into a folder of its own.
+    assert_eq!(
+        (&capi["header"]["generation"], &capi["header"]["subdirectory"]),
+        (&false.into(), &false.into())
+    );
+    let asset = &capi["install"]["include"]["asset"][0];
+    assert_eq!((&asset["from"], &asset["to"]), (&"include/*".into(), &"".into()));
+    let install = std::fs::read_to_string(home.join("install")).unwrap();
+    for header in std::fs::read_dir(home.join("include")).unwrap() {
+        let header = header.unwrap().file_name().into_string().unwrap();
+        assert!(install.contains(&format!("crates/capi/include/{header}")), "{header} is not installed");
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-// lookaside.hpp: both forms, lambdas with captures, pins, locks, writes, retirement, exceptions of the user's comparison.
+// lookaside.hpp: both forms, lambdas with captures, pins, locks, writes, retirement, several indexes behind one buffer,
+// exceptions of the user's comparison.
 #include <atomic>
 #include <map>
 #include <memory>
@@ -17,6 +18,14 @@ struct Record {
     int value;
     Record(std::string name, int value) : name(std::move(name)), value(value) { alive++; }
     ~Record() { alive--; }
+};
+
+struct Same {
+    bool operator()(const Record& record, const std::string& name) const { return record.name == name; }
+};
+
+struct Number {
+    bool operator()(const Record& record, int number) const { return record.value == number; }
 };
 
 template <class Buffer>
@@ -52,6 +61,13 @@ static void used_alone(Buffer& slb, int& compared) {
     slb.invalidate("name 3");
     CHECK(slb.get("name 3") == nullptr);
     CHECK(slb.counts().hits == 200 + 34 + 1);
+    // "name 3" has gone; the others are there, and one of them is warmer than all.
+    CHECK(slb.occupancy() == 99);
+    for (int i = 0; i < 300; i++) CHECK(slb.get("name 7") == index["name 7"].get());
+    auto warm = slb.hottest(1000);
+    CHECK(warm.size() == 99 && slb.hottest(5).size() == 5 && slb.hottest(0).empty());
+    CHECK(warm[0].entry == index["name 7"].get() && warm[0].temperature > warm[1].temperature);
+    for (std::size_t i = 1; i < warm.size(); i++) CHECK(warm[i - 1].temperature >= warm[i].temperature);
     CHECK(slb.resize(8192) && slb.get("name 4") == nullptr && !slb.resize(1) && *lookaside::last_error());
 }
 
@@ -84,7 +100,34 @@ int main() {
         Record* found = &record;
         CHECK(none.get_many(&name, 1, &found) == 0 && found == nullptr);
         CHECK(none.pin().get("one") == nullptr);
+        none.reclaim();
+        CHECK(none.occupancy() == 0 && none.hottest(1).empty() && !(none.share<int, Record, std::hash<int>, Number>()));
     }
+    {
+        lookaside_options options = lookaside::default_options(1 << 16);
+        options.indexes = 2;
+        lookaside::Buffer<std::string, Record, Hash, Same> names(options);
+        auto numbers = names.share<int, Record, std::hash<int>, Number>();
+        CHECK(names && numbers);
+        auto third = names.share<int, Record, std::hash<int>, Number>();
+        CHECK(!third && *lookaside::last_error());
+        names.monitor(false);
+        auto one = new Record("one", 1), two = new Record("two", 2);
+        names.emit("one", one);
+        numbers.emit(2, two);
+        CHECK(names.get("one") == one && numbers.get(2) == two && numbers.get(1) == nullptr);
+        // The table is one, and each index sees its own of it.
+        CHECK(names.occupancy() == 2 && numbers.occupancy() == 2 && names.counts().hits == 2);
+        CHECK(names.hottest(9).size() == 1 && numbers.hottest(9)[0].entry == two);
+        int before = alive;
+        numbers.invalidate(2);
+        numbers.retire(two);
+        for (int i = 0; i < 1000 && alive == before; i++) numbers.reclaim();
+        CHECK(alive == before - 1);
+        names.invalidate("one");
+        names.retire(one);
+    }
+    CHECK(alive == 0);
     {
         // One hash for all, so that the comparison is asked about a key that is not there, and throws through our own frames.
         auto same_hash = [](const std::string&) { return std::size_t{1}; };
@@ -101,7 +144,6 @@ int main() {
         CHECK(caught && slb.get("one") == &record);
     }
     {
-        struct Same { bool operator()(const Record& record, const std::string& name) const { return record.name == name; } };
         lookaside::Buffer<std::string, Record, Hash, Same> slb(1 << 16);
         slb.monitor(false);
         std::atomic<Record*> index{new Record("one", 0)};
