@@ -285,6 +285,19 @@ mod tests {
         Config { admission: Admission::Logged { threshold, sampling }, ..Config::paper(size) }
     }
 
+    /// Its Table 2.
+    #[test]
+    fn tables_of_the_papers_sizes_have_the_papers_entries_and_tags() {
+        for (mebibytes, entries, tags) in
+            [(16, 1_835_008, 15_728_640), (32, 3_670_016, 31_457_280), (64, 7_340_032, 62_914_560)]
+        {
+            let table = Config::paper(mebibytes << 20).create().unwrap();
+            assert_eq!(table.capacity(), entries);
+            assert_eq!(table.log.as_ref().unwrap().bytes() / 64 * crate::log_table::TAGS, tags);
+            assert_eq!(table.bytes(), 5 * mebibytes << 20);
+        }
+    }
+
     #[test]
     fn the_papers_table_lets_everyone_in_until_it_is_full_and_then_those_logged_more_than_thrice() {
         // All are sampled here, so that the log can be counted by hand.
