@@ -294,7 +294,7 @@ mod tests {
             let table = Config::paper(mebibytes << 20).create().unwrap();
             assert_eq!(table.capacity(), entries);
             assert_eq!(table.log.as_ref().unwrap().bytes() / 64 * crate::log_table::TAGS, tags);
-            assert_eq!(table.bytes(), 5 * mebibytes << 20);
+            assert_eq!(table.bytes(), 5 * (mebibytes << 20));
         }
     }
 
