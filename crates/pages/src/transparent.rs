@@ -12,6 +12,7 @@
 use std::fs;
 use std::io::ErrorKind;
 
+use rustix::io::Errno;
 use rustix::thread::transparent_huge_pages_are_disabled;
 
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -19,9 +20,11 @@ const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 /// Whether a mapping with `MADV_HUGEPAGE` gets huge pages, as far as memory has any; `None` where only the kernel's report on
 /// the mapping can tell.
 pub(crate) fn are_granted() -> Option<bool> {
-    if transparent_huge_pages_are_disabled().ok()? {
+    match transparent_huge_pages_are_disabled() {
+        // Or it cannot be told: before Linux 3.15, and under QEMU's user mode.
+        Ok(false) | Err(Errno::INVAL) => {}
         // Newer kernels also say yes where they are disabled for all mappings but advised ones; smaps tells the two apart.
-        return None;
+        Ok(true) | Err(_) => return None,
     }
     let general = fs::read_to_string(format!("{SETTINGS}/enabled")).ok()?;
     let of_size = match fs::read_to_string(format!("{SETTINGS}/hugepages-2048kB/enabled")) {
