@@ -10,7 +10,7 @@ use std::process::Command;
 use sim::{Measurement, Profile, Window};
 use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant as LookupVariant};
-use sim_qemu::guests::{GuestError, Index, Run, Tools, Variant};
+use sim_qemu::guests::{GuestError, Index, Run, Simulated, Tools, Variant};
 
 fn tools() -> Option<Tools> {
     match Tools::find() {
@@ -35,7 +35,7 @@ fn run(tools: &Tools, folder: &Path, index: Index, variant: Variant) -> Window {
     let (requests, out) = (folder.join("requests"), folder.join("run.json"));
     run.write_requests(&requests).expect("written");
     let own = Path::new(env!("CARGO_BIN_EXE_lookaside-own-index"));
-    let command = tools.command(own, &requests, &run, "stlt_paper", &out);
+    let command = tools.command(own, &requests, &run, &Simulated::new("stlt_paper", &out));
     let output = command.expect("no Redis is concerned").output().expect("started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Measurement::read(&out).expect("a measurement").windows[0]

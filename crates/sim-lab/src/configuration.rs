@@ -94,6 +94,9 @@ pub struct Configuration {
     pub seed: u64,
     /// The machine.
     pub machine: Profile,
+    /// Whether a compiled program gets the pages of 2 MiB that it asks for; otherwise all are the machine's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub huge_pages: bool,
 }
 
 /// Why a configuration cannot be run.
@@ -114,6 +117,11 @@ pub enum ConfigurationError {
     /// Nothing would be measured.
     #[error("nothing would be measured: ask for at least one window of at least one request")]
     Empty,
+    /// Nobody would ask for huge pages.
+    #[error(
+        "only compiled programs ask for huge pages: run it with --guest qemu, or change the machine (paging.pages = '2MiB')"
+    )]
+    HugePages,
     /// The machine cannot be.
     #[error(transparent)]
     Machine(#[from] ProfileError),
@@ -168,7 +176,20 @@ impl Configuration {
             lengths,
             seed,
             machine,
+            huge_pages: false,
         })
+    }
+
+    /// The same, with the pages of 2 MiB that the program asks for (`madvise` with `MADV_HUGEPAGE`, `mmap` with
+    /// `MAP_HUGETLB`).
+    ///
+    /// # Errors
+    /// If it is not a compiled program: those of this process ask for none.
+    pub fn with_huge_pages(self) -> Result<Configuration, ConfigurationError> {
+        if self.guest != Guest::Qemu {
+            return Err(ConfigurationError::HugePages);
+        }
+        Ok(Configuration { huge_pages: true, ..self })
     }
 
     /// Whether the other run looks the same keys up in the same records, and may so be made beside this one
@@ -202,8 +223,9 @@ impl Configuration {
     #[must_use]
     pub fn describe(&self) -> String {
         let table = self.table.map(|table| format!(", {} KiB {}", table.bytes >> 10, table.hash.name()));
+        let pages = if self.huge_pages { ", huge pages as asked for" } else { "" };
         format!(
-            "{} {}, {} keys of {} bytes, {}{}, {}, seed {}",
+            "{} {}, {} keys of {} bytes, {}{}, {}{pages}, seed {}",
             self.container.name(),
             self.variant.name(),
             self.keys,
@@ -248,6 +270,18 @@ mod tests {
         let unknown = text.replace("\"keys\"", "\"kees\"");
         assert!(serde_json::from_str::<Configuration>(&unknown).is_err());
         assert_eq!(sound.machine.paging.frames, Frames::Random { seed: 7 }, "a seed is a layout, too");
+    }
+
+    #[test]
+    fn huge_pages_are_another_run_and_only_where_they_are_asked_for() {
+        let here = configuration(Variant::Stlt, TABLE, 1).expect("legal");
+        assert_eq!(here.clone().with_huge_pages(), Err(ConfigurationError::HugePages));
+        let compiled = Configuration { guest: Guest::Qemu, ..here };
+        let huge = compiled.clone().with_huge_pages().expect("a compiled program may");
+        assert_ne!(huge.digest(), compiled.digest());
+        let text = |of: &Configuration| serde_json::to_string(of).expect("JSON");
+        assert!(!text(&compiled).contains("huge"), "runs that are kept stay known");
+        assert_eq!(serde_json::from_str::<Configuration>(&text(&huge)).expect("the same"), huge);
     }
 
     #[test]

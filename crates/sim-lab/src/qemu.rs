@@ -4,11 +4,12 @@
 //! What is needed is looked for when it is needed: QEMU itself (Debian's package `qemu-user`), the plugin beside
 //! this program, a compiler. Whatever is missing is named with what to do; guests in this process need none of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use sim::{Measurement, MeasurementError};
-use sim_qemu::guests::{self, FastHash, GuestError, Index, Tools};
+use sim_qemu::guests::{self, FastHash, GuestError, Index, Simulated, Tools};
+use sim_qemu::trace;
 
 use crate::configuration::Configuration;
 use crate::guest::{Container, Distribution, Hash, Variant};
@@ -51,6 +52,12 @@ pub enum QemuError {
         /// How it ended.
         status: String,
         /// What it said.
+        said: String,
+    },
+    /// It ended well, but not all that it did was written to the trace.
+    #[error("{said}")]
+    Trace {
+        /// What the plugin said.
         said: String,
     },
     /// The plugin's file cannot be read.
@@ -96,6 +103,22 @@ impl Qemu {
     /// # Errors
     /// If its program is not there, does not compile, or fails.
     pub fn run(&self, configuration: &Configuration) -> Result<Measurement, QemuError> {
+        self.launch(configuration, None)
+    }
+
+    /// The same, with a trace of every window, written to `champsim`: 64 bytes an instruction.
+    ///
+    /// # Errors
+    /// As [`Qemu::run`], and if the trace cannot be written.
+    pub fn record(&self, configuration: &Configuration, champsim: &Path) -> Result<Measurement, QemuError> {
+        self.launch(configuration, Some(champsim))
+    }
+
+    fn launch(
+        &self,
+        configuration: &Configuration,
+        champsim: Option<&Path>,
+    ) -> Result<Measurement, QemuError> {
         let run = translated(configuration)?;
         let folder = tempfile::tempdir().map_err(io_error(std::env::temp_dir()))?;
         // Compiled once for all runs.
@@ -106,15 +129,24 @@ impl Qemu {
         let machine = configuration.machine.to_toml();
         let machine = machine.map_err(|error| MeasurementError::Syntax(error.to_string()))?;
         std::fs::write(&profile, machine).map_err(io_error(profile.clone()))?;
+        let huge_pages = configuration.huge_pages;
+        let simulated = Simulated { huge_pages, champsim, ..Simulated::new(&profile, &out) };
         let output = self
             .tools
-            .command(&guest, &requests, &run, &profile.display().to_string(), &out)?
+            .command(&guest, &requests, &run, &simulated)?
             .stdin(Stdio::null())
             .output()
             .map_err(io_error(self.tools.qemu.clone()))?;
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(QemuError::Failed { status: output.status.to_string(), said });
+            return Err(match self.tools.refusal(&said) {
+                Some(refused) => refused.into(),
+                None => QemuError::Failed { status: output.status.to_string(), said },
+            });
+        }
+        // The guest has ended well, and does not know of the trace.
+        if said.contains(trace::INCOMPLETE) {
+            return Err(QemuError::Trace { said });
         }
         Ok(Measurement::read(&out)?)
     }
@@ -198,4 +230,48 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
         return Err(QemuError::Fixed { container: configuration.container.name() });
     }
     Ok(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use sim::Profile;
+
+    use super::*;
+    use crate::configuration::{Guest, Lengths, Table};
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+    fn where_qemu_refuses_the_plugin_the_error_says_which_does_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (source, plugin) = (folder.path().join("plugin.c"), folder.path().join("plugin.so"));
+        // No QEMU takes it.
+        let text = "int qemu_plugin_version = 1000;\nint qemu_plugin_install(void) { return 0; }\n";
+        std::fs::write(&source, text).expect("written");
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let mut compile = Command::new(compiler);
+        let compiled = compile.args(["-shared", "-fPIC", "-o"]).arg(&plugin).arg(&source).output();
+        let found = Qemu::find();
+        if compiled.is_err() || matches!(found, Err(QemuError::Guest(GuestError::Qemu))) {
+            let required = std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_some_and(|require| require == "1");
+            assert!(!required, "no C compiler, or no QEMU");
+            eprintln!("skipped: no C compiler, or no QEMU");
+            return;
+        }
+        let mut qemu = found.expect("cargo builds the plugin beside this test");
+        qemu.tools.plugin = plugin;
+        let (asked, table) =
+            ((100, 64, Distribution::Zipf), Table { bytes: 1 << 14, ways: 4, hash: Hash::Xxh3 });
+        let lengths = Lengths { warm_up: 10, functional: 10, settle: 1, windows: 1, window: 10 };
+        let (container, machine) = (Container::UnorderedMap, Profile::stlt_paper());
+        let configuration =
+            Configuration::new(Guest::Qemu, container, Variant::Alone, asked, table, lengths, 1, &machine);
+        let error = qemu.run(&configuration.expect("legal")).expect_err("it takes none of these");
+        assert!(matches!(error, QemuError::Guest(GuestError::Refused { .. })), "{error}");
+        let error = error.to_string();
+        for part in ["QEMU 7.2 to 8.2", "QEMU 9.1 or later", "plugin-v3", "requires API version 1000"] {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use sim::{Measurement, Window};
-use sim_qemu::guests::{Index, Run, Tools, Variant};
+use sim_qemu::guests::{Index, Run, Simulated, Tools, Variant};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -38,7 +38,7 @@ fn compare(
 ) -> Result<(), Box<dyn Error>> {
     let out = folder.join(format!("{}-{}.json", run.index.name(), run.variant.name()));
     let started = Instant::now();
-    let output = tools.command(guest, requests, run, profile, &out)?.output()?;
+    let output = tools.command(guest, requests, run, &Simulated::new(profile, &out))?.output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }

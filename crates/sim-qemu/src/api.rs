@@ -1,10 +1,20 @@
-//! QEMU's plugin interface, version 1, declared by hand from its public documentation ("QEMU TCG Plugins",
-//! and the header `qemu-plugin.h` that it describes).
+//! QEMU's plugin interface, declared by hand from its public documentation ("QEMU TCG Plugins", and the header
+//! `qemu-plugin.h` that it describes).
+//!
+//! A QEMU takes plugins of some versions of it and refuses the others, so the version is chosen when the plugin is built:
+//!
+//! | version | QEMU | chosen by | |
+//! |---|---|---|---|
+//! | 1 | 7.2 to 8.2 | default | tested with Debian's 7.2 |
+//! | 2 | 9.0 | | not offered: one release takes nothing else |
+//! | 3 | 9.1 and later | the feature `plugin-v3` | compiled, and never run: no such QEMU was at hand |
+//!
+//! Of what is used here, versions 3 to 5 differ from version 1 in one function: an instruction's bytes are copied, no
+//! longer pointed to. A later QEMU takes older plugins as long as they are of its least version or newer, hence 3 and not 5.
 //!
 //! The functions live in the executable that loads the plugin. They are looked up when it does, not by the
 //! linker: so the crate links into tests and into `lookaside` without QEMU, and an executable that lacks one
-//! is told which. What is declared is what releases 7.2 and 8 have; from 9.0 on QEMU refuses plugins of
-//! version 1 by itself, with a message.
+//! is told which.
 //!
 //! Rejected: the published bindings. They bring two dozen crates for the sixteen functions below.
 
@@ -14,8 +24,28 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use libloading::os::unix::Library;
 
-/// The version of the interface that is declared here.
-pub(crate) const VERSION: c_int = 1;
+#[cfg(not(feature = "plugin-v3"))]
+mod version1;
+#[cfg(feature = "plugin-v3")]
+mod version3;
+
+#[cfg(not(feature = "plugin-v3"))]
+use version1 as version;
+#[cfg(feature = "plugin-v3")]
+use version3 as version;
+
+pub(crate) use version::VERSION;
+
+/// Those that take a plugin of this version.
+pub(crate) const RELEASES: &str =
+    if cfg!(feature = "plugin-v3") { "QEMU 9.1 or later" } else { "QEMU 7.2 to 8.2" };
+/// What to do for the others.
+pub(crate) const OTHER_RELEASES: &str = if cfg!(feature = "plugin-v3") {
+    "for QEMU 7.2 to 8.2 build it without the feature plugin-v3: cargo build --release --workspace"
+} else {
+    "for QEMU 9.1 or later build it with the feature plugin-v3: \
+     cargo build --release --workspace --features lookaside-sim-qemu/plugin-v3"
+};
 
 /// A block of guest instructions while it is translated.
 #[repr(C)]
@@ -63,6 +93,7 @@ macro_rules! functions {
         /// The functions.
         #[derive(Clone, Copy)]
         pub(crate) struct Functions {
+            insn_data: version::InsnData,
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
@@ -71,16 +102,24 @@ macro_rules! functions {
             pub(crate) fn find() -> Result<Functions, &'static str> {
                 let executable = Library::this();
                 Ok(Functions {
-                    $($name: {
-                        // SAFETY: an executable that exports a function of this name has it of this type: it
-                        // is QEMU's documented interface.
-                        let function = unsafe { executable.get($symbol) };
-                        *function.map_err(|_| $symbol)?
-                    },)*
+                    // SAFETY: as below; of this version.
+                    insn_data: unsafe { function(&executable, "qemu_plugin_insn_data")? },
+                    // SAFETY: an executable that exports a function of this name has it of this type: it is QEMU's
+                    // documented interface.
+                    $($name: unsafe { function(&executable, $symbol)? },)*
                 })
             }
         }
     };
+}
+
+/// The function of this name, or the name.
+///
+/// # Safety
+/// It is of this type.
+unsafe fn function<F: Copy>(executable: &Library, symbol: &'static str) -> Result<F, &'static str> {
+    // SAFETY: the caller's.
+    unsafe { executable.get::<F>(symbol) }.map(|function| *function).map_err(|_| symbol)
 }
 
 functions! {
@@ -94,11 +133,21 @@ functions! {
     on_access: "qemu_plugin_register_vcpu_mem_cb", fn(*mut Insn, OnAccess, c_int, c_int, *mut c_void);
     block_length: "qemu_plugin_tb_n_insns", fn(*const Block) -> usize;
     block_insn: "qemu_plugin_tb_get_insn", fn(*const Block, usize) -> *mut Insn;
-    insn_data: "qemu_plugin_insn_data", fn(*const Insn) -> *const c_void;
     insn_size: "qemu_plugin_insn_size", fn(*const Insn) -> usize;
     insn_address: "qemu_plugin_insn_vaddr", fn(*const Insn) -> u64;
     mem_size_shift: "qemu_plugin_mem_size_shift", fn(MemInfo) -> c_uint;
     mem_is_store: "qemu_plugin_mem_is_store", fn(MemInfo) -> bool;
+}
+
+impl Functions {
+    /// Appends an instruction's bytes.
+    ///
+    /// # Safety
+    /// `insn` is valid during this callback.
+    pub(crate) unsafe fn append_bytes(&self, insn: *const Insn, to: &mut Vec<u8>) {
+        // SAFETY: the caller's.
+        unsafe { version::append(self.insn_data, insn, (self.insn_size)(insn), to) };
+    }
 }
 
 /// What QEMU says of accesses, remembered: the two questions take it as long as all else that the plugin does for an

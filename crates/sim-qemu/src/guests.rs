@@ -26,6 +26,8 @@ use workload::DistributionError;
 use workload::generator;
 use workload::popularity::{Latest, Popularity};
 
+use crate::api;
+
 const SOURCES: [(&str, &str); 11] = [
     ("kv.cpp", include_str!("../guests/kv.cpp")),
     ("redis.cpp", include_str!("../guests/redis.cpp")),
@@ -206,6 +208,20 @@ pub enum GuestError {
     /// The distribution cannot be.
     #[error(transparent)]
     Distribution(#[from] DistributionError),
+    /// QEMU takes plugins of other versions than this one.
+    #[error(
+        "{} refuses the plugin, which is for {}; {}\n{said}",
+        qemu.display(), api::RELEASES, api::OTHER_RELEASES
+    )]
+    Refused {
+        /// Which QEMU.
+        qemu: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// QEMU cuts the plugin's arguments at commas.
+    #[error("{}: QEMU takes no path with a comma for its plugin", .0.display())]
+    Comma(PathBuf),
     /// A request is 31 bits.
     #[error("{0} records are too many for a guest: 2^31 at most, with those that are inserted")]
     Records(u64),
@@ -225,6 +241,26 @@ pub struct Tools {
     pub plugin: PathBuf,
     /// `liblookaside_capi.a`.
     pub library: PathBuf,
+}
+
+/// The machine that a guest runs on, and where what is measured goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Simulated<'p> {
+    /// The machine: a file, or the name of a built-in one.
+    pub profile: &'p Path,
+    /// For the measurement.
+    pub out: &'p Path,
+    /// Whether the guest gets the pages of 2 MiB that it asks for; if not, all are the profile's.
+    pub huge_pages: bool,
+    /// For a trace of the windows, for ChampSim: 64 bytes an instruction.
+    pub champsim: Option<&'p Path>,
+}
+
+impl<'p> Simulated<'p> {
+    /// The profile's pages only, and no trace.
+    pub fn new(profile: &'p (impl AsRef<Path> + ?Sized), out: &'p Path) -> Simulated<'p> {
+        Simulated { profile: profile.as_ref(), out, huge_pages: false, champsim: None }
+    }
 }
 
 impl Tools {
@@ -316,23 +352,33 @@ impl Tools {
         Ok(program)
     }
 
-    /// A guest under QEMU with the plugin: `profile` is a file or a built-in machine's name; the measurement goes to `out`.
-    /// The paths may hold neither commas nor, for Redis, spaces.
+    /// A guest under QEMU with the plugin. For Redis, the paths may hold no spaces.
     ///
     /// # Errors
-    /// If Redis is to run, and is not there.
+    /// If a path of `simulated` has a comma; if Redis is to run, and is not there.
     pub fn command(
         &self,
         guest: &Path,
         requests: &Path,
         run: &Run,
-        profile: &str,
-        out: &Path,
+        simulated: &Simulated,
     ) -> Result<Command, GuestError> {
         let mut plugin = self.plugin.as_os_str().to_owned();
-        plugin.push(format!(",profile={profile},guest={},variant={}", run.index.name(), run.variant.name()));
-        plugin.push(format!(",seed={},out=", run.seed));
-        plugin.push(out);
+        plugin.push(format!(",guest={},variant={}", run.index.name(), run.variant.name()));
+        plugin.push(format!(
+            ",seed={},huge={}",
+            run.seed,
+            if simulated.huge_pages { "heeded" } else { "ignored" }
+        ));
+        let files = [("profile", simulated.profile), ("out", simulated.out)];
+        let trace = simulated.champsim.map(|path| ("champsim", path));
+        for (name, path) in files.into_iter().chain(trace) {
+            if path.as_os_str().as_encoded_bytes().contains(&b',') {
+                return Err(GuestError::Comma(path.to_owned()));
+            }
+            plugin.push(format!(",{name}="));
+            plugin.push(path);
+        }
         let mut command = Command::new(&self.qemu);
         // What the kernel gives a program as random is drawn from the seed.
         command.args(["-cpu", PROCESSOR, "-seed", &run.seed.to_string(), "-plugin"]).arg(plugin);
@@ -344,6 +390,13 @@ impl Tools {
             command.arg(guest).args(arguments);
         }
         Ok(command)
+    }
+
+    /// What `said`, on standard error, means if QEMU did not even begin: it takes plugins of other versions.
+    #[must_use]
+    pub fn refusal(&self, said: &str) -> Option<GuestError> {
+        let refused = said.contains("plugin requires API version");
+        refused.then(|| GuestError::Refused { qemu: self.qemu.clone(), said: said.to_owned() })
     }
 }
 
@@ -586,6 +639,30 @@ mod tests {
         let absent = Tools { qemu: file("qemu", "a"), plugin: "/nowhere".into(), library: "/nowhere".into() };
         let error = absent.identity(Index::Map, &file("guest", "c")).expect_err("no plugin");
         assert!(matches!(error, GuestError::Io { .. }), "{error}");
+    }
+
+    #[test]
+    fn the_plugin_is_told_of_pages_and_traces_and_no_path_is_cut() {
+        let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: "/nowhere".into() };
+        let run = Run::new(Index::Map, Variant::Alone, 1000);
+        let told = |simulated: &Simulated| {
+            let command = tools.command(Path::new("guest"), Path::new("requests"), &run, simulated)?;
+            let after = command.get_args().skip_while(|argument| *argument != "-plugin").nth(1);
+            Ok::<_, GuestError>(after.expect("a plugin").to_string_lossy().into_owned())
+        };
+        let plain = Simulated::new("machine.toml", Path::new("out.json"));
+        let usual = told(&plain).expect("no commas");
+        assert!(usual.ends_with(",huge=ignored,profile=machine.toml,out=out.json"), "{usual}");
+        let champsim = Some(Path::new("trace"));
+        let more = told(&Simulated { huge_pages: true, champsim, ..plain }).expect("no commas");
+        assert!(more.ends_with(",huge=heeded,profile=machine.toml,out=out.json,champsim=trace"), "{more}");
+        for cut in [
+            Simulated { profile: Path::new("a,b"), ..plain },
+            Simulated { out: Path::new("a,b"), ..plain },
+            Simulated { champsim: Some(Path::new("a,b")), ..plain },
+        ] {
+            assert!(matches!(told(&cut), Err(GuestError::Comma(path)) if path == Path::new("a,b")));
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ops::Range;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,7 +34,7 @@ use crate::arguments::Arguments;
 use crate::decode::Translator;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
-use crate::trace::Trace;
+use crate::trace::{INCOMPLETE, Trace};
 
 /// QEMU asks for this before anything else.
 // SAFETY: the name is the interface's, and nobody else's.
@@ -130,14 +131,16 @@ unsafe fn install(
     }
     if !(info.minimum..=info.current).contains(&api::VERSION) {
         return Err(format!(
-            "this QEMU takes plugins of versions {} to {}, this one is of version {}: use QEMU 7.2 to 8.2",
+            "this QEMU takes plugins of versions {} to {}, this one is of version {}: use {}; {}",
             info.minimum,
             info.current,
-            api::VERSION
+            api::VERSION,
+            api::RELEASES,
+            api::OTHER_RELEASES
         ));
     }
-    let functions =
-        Functions::find().map_err(|name| format!("this QEMU has no {name}: use QEMU 7.2 to 8.2"))?;
+    let functions = Functions::find()
+        .map_err(|name| format!("this QEMU has no {name}: use {}; {}", api::RELEASES, api::OTHER_RELEASES))?;
     let arguments = (0..count.max(0) as usize).map(|place| {
         // SAFETY: the caller's.
         unsafe { CStr::from_ptr(*arguments.add(place)) }.to_string_lossy().into_owned()
@@ -224,23 +227,24 @@ impl Plugin {
 extern "C" fn translated(_: Id, block: *mut api::Block) {
     let plugin = plugin();
     let functions = &plugin.functions;
+    let mut all = Vec::new();
     // SAFETY: `block` and its instructions are valid during this callback.
-    let instructions: Vec<(*mut api::Insn, u64, &[u8])> = unsafe {
+    let instructions: Vec<(*mut api::Insn, u64, Range<usize>)> = unsafe {
         (0..(functions.block_length)(block))
             .map(|place| {
                 let insn = (functions.block_insn)(block, place);
-                let bytes = (functions.insn_data)(insn).cast::<u8>();
-                let bytes = std::slice::from_raw_parts(bytes, (functions.insn_size)(insn));
-                (insn, (functions.insn_address)(insn), bytes)
+                let start = all.len();
+                functions.append_bytes(insn, &mut all);
+                (insn, (functions.insn_address)(insn), start..all.len())
             })
             .collect()
     };
     let Some(&(_, address, _)) = instructions.first() else { return };
-    let all: Vec<u8> = instructions.iter().flat_map(|of| of.2).copied().collect();
     let mut translations = plugin.translations.lock();
     let Translations { translator, known } = &mut *translations;
-    let (kept, watches) = known.entry((address, all)).or_insert_with(|| {
-        let (block, watches) = Block::new(translator, instructions.iter().map(|of| (of.1, of.2)));
+    let (kept, watches) = known.entry((address, all)).or_insert_with_key(|(_, all)| {
+        let each = instructions.iter().map(|(_, address, bytes)| (*address, &all[bytes.clone()]));
+        let (block, watches) = Block::new(translator, each);
         (Box::leak(Box::new(block)), watches)
     });
     let watching = plugin.watching.load(Ordering::Relaxed);
@@ -405,6 +409,16 @@ extern "C" fn exits(_: Id, _: *mut c_void) {
         tell(&error.to_string());
     }
     if let Err(error) = simulation.finish_recording() {
-        tell(&format!("the trace for ChampSim is not complete: {error}"));
+        tell(&format!("{INCOMPLETE}: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_that_qemu_asks_for_is_the_chosen_one() {
+        assert_eq!(qemu_plugin_version, if cfg!(feature = "plugin-v3") { 3 } else { 1 });
     }
 }

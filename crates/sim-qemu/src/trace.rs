@@ -10,6 +10,9 @@ use std::path::Path;
 use sim::champsim::{Branch, TraceWriter};
 use sim::{BranchOutcome, Instruction, MemoryAccess};
 
+/// What the plugin says, among other things, if it could not write all of a trace.
+pub const INCOMPLETE: &str = "the trace for ChampSim is not complete";
+
 /// A file that is being written. After the first failure nothing more is.
 #[derive(Debug)]
 pub struct Trace {

@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use sim::champsim::TraceReader;
 use sim::{Frames, Inclusion, Measurement, PageSize, Profile, Window};
-use sim_qemu::guests::{Distribution, GuestError, Index, PROCESSOR, Run, Tools, Variant};
+use sim_qemu::guests::{Distribution, GuestError, Index, PROCESSOR, Run, Simulated, Tools, Variant};
 use tempfile::TempDir;
 
 fn skip(why: &str) {
@@ -93,7 +93,8 @@ impl Bench {
 
     fn run_on(&self, run: &Run, profile: &str) -> Measurement {
         let out = self.folder.path().join("run.json");
-        let command = self.tools.command(&self.guest, &self.requests(run), run, profile, &out);
+        let simulated = Simulated::new(profile, &out);
+        let command = self.tools.command(&self.guest, &self.requests(run), run, &simulated);
         let mut command = command.expect("its programs were there a moment ago");
         command.env("GLIBC_TUNABLES", PINNED);
         let output = command.output().expect("started");
@@ -203,8 +204,8 @@ fn a_trace_for_champsim_has_every_instruction_of_the_window() {
         ..small(Index::UnorderedMap, Variant::Alone)
     };
     let (out, trace) = (bench.folder.path().join("run.json"), bench.folder.path().join("trace"));
-    let profile = format!("stlt_paper,champsim={}", trace.display());
-    let command = bench.tools.command(&bench.guest, &bench.requests(&run), &run, &profile, &out);
+    let simulated = Simulated { champsim: Some(&trace), ..Simulated::new("stlt_paper", &out) };
+    let command = bench.tools.command(&bench.guest, &bench.requests(&run), &run, &simulated);
     assert_success(&command.expect("no Redis is concerned").output().expect("started"));
     let window = Measurement::read(&out).expect("a measurement").windows[0];
     let file = std::io::BufReader::new(std::fs::File::open(&trace).expect("a trace"));
@@ -326,7 +327,8 @@ fn what_is_wrong_is_said_before_the_guest_runs() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let command = |run: &Run, profile: &str| {
-        bench.tools.command(&bench.guest, &requests, run, profile, &out).expect("no Redis is concerned")
+        let simulated = Simulated::new(profile, &out);
+        bench.tools.command(&bench.guest, &requests, run, &simulated).expect("no Redis is concerned")
     };
     let error = said(&mut command(&run, "/nowhere.toml"));
     assert!(error.contains("profile=/nowhere.toml is no built-in machine"), "{error}");
