@@ -74,6 +74,8 @@ fn what_is_unknown_is_refused() {
         (&["table", "IX"], "there are I and V"),
         (&["study", "absent"], "no experiment 'absent'"),
         (&["export", "--guest", "qemu", "--out", "/dev/null"], "guests in this process"),
+        (&["run", "--champsim", "/dev/null"], "lookaside sim export"),
+        (&["run", "--huge-pages"], "--guest qemu"),
     ] {
         let (succeeded, _, said) = output(&mut lookaside(arguments));
         assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
@@ -171,6 +173,69 @@ fn a_trace_for_champsim_is_written_and_can_be_read() {
     assert!(text.starts_with(&format!("{} instructions of 100 requests", records.len())), "{text}");
     assert!(records.len() > 100 * 50);
     assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
+}
+
+/// Whether QEMU is there.
+#[allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+fn has_qemu() -> bool {
+    match sim_lab::qemu::Qemu::find() {
+        Ok(_) => true,
+        Err(error) => {
+            let required = std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_some_and(|require| require == "1");
+            assert!(!required, "{error}");
+            eprintln!("skipped: {error}");
+            false
+        }
+    }
+}
+
+#[test]
+fn a_compiled_program_is_written_as_a_trace_for_champsim() {
+    if !has_qemu() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("map.champsim");
+    let place = path.display().to_string();
+    let asked = ["--guest", "qemu", "--container", "map", "--variant", "alone", "--json"];
+    let text = run(&[&asked[..], &["--champsim", &place]].concat());
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    let counted: u64 = (0..2)
+        .map(|window| {
+            json["measurement"]["windows"][window]["core"]["instructions"].as_u64().expect("a count")
+        })
+        .sum();
+    let bytes = std::fs::read(&path).expect("a trace");
+    let records: Vec<_> =
+        sim::champsim::TraceReader::new(&bytes[..]).collect::<Result<_, _>>().expect("undamaged");
+    assert_eq!(records.len() as u64, counted, "every instruction of both windows");
+    assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
+    // The run itself succeeds; the trace does not.
+    for (place, reason) in [("/dev/full", "not complete"), ("/nowhere/trace", "champsim=/nowhere/trace")] {
+        let arguments = [&["run"], &TINY[..], &asked, &["--champsim", place]].concat();
+        let (succeeded, _, said) = output(&mut lookaside(&arguments));
+        assert!(!succeeded && said.contains(reason), "{said}");
+    }
+}
+
+#[test]
+fn a_compiled_program_has_the_pages_that_the_machine_or_it_says() {
+    if !has_qemu() {
+        return;
+    }
+    // The SLB asks for huge pages for its tables, where uniform keys go all over.
+    let misses = |further: &[&str]| {
+        let asked = ["run", "--guest", "qemu", "--variant", "slb", "--table-bytes", "20971520", "--json"];
+        let size = ["--keys", "20000", "--warm-up", "40000", "--windows", "1", "--window", "2000"];
+        let text = succeeds(&[&asked[..], &size, &["--distribution", "uniform"], further].concat());
+        let json: Value = serde_json::from_str(&text).expect("JSON");
+        json["measurement"]["windows"][0]["memory"]["data_tlb"]["misses"].as_u64().expect("a number")
+    };
+    let small = misses(&[]);
+    let asked_for = misses(&["--huge-pages"]);
+    let all = misses(&["--change", "paging.pages = '2MiB'"]);
+    assert!(asked_for < small * 9 / 10, "{asked_for} of {small}");
+    assert!(all < asked_for / 4, "{all} of {asked_for}");
 }
 
 #[test]

@@ -30,7 +30,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let configuration = arguments.asked.configuration()?;
     if configuration.guest != Guest::InProcess {
-        return Err(error("only guests in this process are written as traces: leave --guest out"));
+        return Err(error(
+            "only guests in this process are exported: for QEMU's use 'lookaside sim run --guest qemu --champsim FILE'",
+        ));
     }
     let (mut program, mut machine) = load(&configuration)?;
     warm_up(&mut program, &mut machine, configuration.lengths);
