@@ -117,8 +117,6 @@ fn replay_plays_a_trace_in_little_memory() {
     assert!(output.status.success() && text.contains("evictions") && text.contains("was checked"), "{text}");
 }
 
-/// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what it
-/// promises, and every number that its expectations speak of.
 /// What runs an experiment of another program is said where it is asked for, and where all are listed.
 #[test]
 fn experiments_of_other_programs_are_named_with_their_commands() {
@@ -143,6 +141,8 @@ fn experiments_of_other_programs_are_named_with_their_commands() {
     assert!(String::from_utf8(absent.stderr).unwrap().contains("no experiment 'absent'"));
 }
 
+/// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what it
+/// promises, and every number that its expectations speak of.
 #[test]
 fn experiments_on_servers_measure_what_they_promise() {
     for name in ["server-cpu", "server-replay", "memc3-figure9", "slb-figure14"] {

@@ -337,7 +337,6 @@ fn what_dies_while_it_is_found_is_forgotten_before_it_is_freed() {
     ledger.settle();
 }
 
-/// Handles know whose they are.
 /// Has room for one entry, and lets go of it for the next one.
 #[derive(Default)]
 struct OnePlace(Mutex<Option<Handle<u64, u64>>>);
@@ -373,6 +372,7 @@ fn what_an_index_has_let_go_of_on_its_own_can_be_forgotten() {
     assert_eq!((reader.get(&1), reader.get(&2)), (None, Some(&20)));
 }
 
+/// Handles know whose they are.
 #[test]
 fn a_handle_is_not_found_in_another_map() {
     struct Foreign(Arc<OnceLock<Handle<u64, u64>>>);

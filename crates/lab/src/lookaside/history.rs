@@ -13,10 +13,10 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Config, Map, Parameters, Random, RandomState, StltConfig, Table};
 
-use super::contestant::{BATCH, Make};
+use super::contestant::BATCH;
+use super::model::SharedIndex;
 use super::record::{Key, Value};
 
 const KEYS: u32 = 64;
@@ -32,28 +32,14 @@ fn changes() -> u32 {
 ///
 /// # Panics
 /// Where a lookup found what was not there, or missed what was.
-pub fn check<I>()
-where
-    I: Make
-        + Find<Key<24>, Key<24>, Value>
-        + SharedStore<Key<24>, Value>
-        + SharedDiscard<Key<24>, Key<24>, Value>
-        + Send
-        + Sync,
-{
+pub fn check<I: SharedIndex + Send + Sync>() {
     check_behind::<I, _>(&Config::with_size(128));
     check_behind::<I, _>(&StltConfig::with_size(128));
 }
 
-fn check_behind<I, P: Parameters>(config: &P)
+fn check_behind<I: SharedIndex + Send + Sync, P: Parameters>(config: &P)
 where
     P::Table: Table<Config = P>,
-    I: Make
-        + Find<Key<24>, Key<24>, Value>
-        + SharedStore<Key<24>, Value>
-        + SharedDiscard<Key<24>, Key<24>, Value>
-        + Send
-        + Sync,
 {
     let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
     let world = World {
@@ -101,11 +87,7 @@ struct World<I, T: Table> {
     reading: AtomicBool,
 }
 
-impl<I, T> World<I, T>
-where
-    T: Table,
-    I: Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> + SharedDiscard<Key<24>, Key<24>, Value>,
-{
+impl<I: SharedIndex, T: Table> World<I, T> {
     fn history(&self, number: u32) -> &History {
         &self.histories[number as usize]
     }

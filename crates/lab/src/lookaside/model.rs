@@ -19,17 +19,25 @@ const KEYS: u32 = 100;
 /// Steps of the check.
 const STEPS: u32 = 20_000;
 
+/// An index that threads share behind a map: what a map asks of it.
+pub trait SharedIndex:
+    Make + Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> + SharedDiscard<Key<24>, Key<24>, Value>
+{
+}
+
+impl<I> SharedIndex for I where
+    I: Make
+        + Find<Key<24>, Key<24>, Value>
+        + SharedStore<Key<24>, Value>
+        + SharedDiscard<Key<24>, Key<24>, Value>
+{
+}
+
 /// Checks an index behind a map against a plain map, with each of the tables.
 ///
 /// # Panics
 /// Where the two differ.
-pub fn check<I>()
-where
-    I: Make
-        + Find<Key<24>, Key<24>, Value>
-        + SharedStore<Key<24>, Value>
-        + SharedDiscard<Key<24>, Key<24>, Value>,
-{
+pub fn check<I: SharedIndex>() {
     check_behind::<I, _>(&Config::with_size(128), 1000);
     // Of what is emitted, its log sees a twentieth.
     check_behind::<I, _>(&Config::paper(128), 10);
@@ -37,13 +45,9 @@ where
 }
 
 /// Behind a table made so, which must have evicted so often.
-fn check_behind<I, P: Parameters>(config: &P, evictions: u64)
+fn check_behind<I: SharedIndex, P: Parameters>(config: &P, evictions: u64)
 where
     P::Table: Table<Config = P>,
-    I: Make
-        + Find<Key<24>, Key<24>, Value>
-        + SharedStore<Key<24>, Value>
-        + SharedDiscard<Key<24>, Key<24>, Value>,
 {
     let map = Map::new(made::<I>(), config).expect("two lines are a table");
     map.buffer().monitor(false);
@@ -99,12 +103,7 @@ struct Shared<'m, I, S, T: Table> {
     reader: Reader<'m, Key<24>, Value, I, S, T>,
 }
 
-impl<I, S, T> Mapped for Shared<'_, I, S, T>
-where
-    T: Table,
-    S: BuildHasher,
-    I: Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> + SharedDiscard<Key<24>, Key<24>, Value>,
-{
+impl<I: SharedIndex, S: BuildHasher, T: Table> Mapped for Shared<'_, I, S, T> {
     fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
         self.reader.insert(key, value).as_deref().cloned()
     }
@@ -278,11 +277,7 @@ fn check_requests<const N: usize>(name: &str, contestant: &dyn Contestant<N>) {
 /// Where they differ from a plain map's.
 pub fn check_ranges<I>()
 where
-    I: Make
-        + Find<Key<24>, Key<24>, Value>
-        + SharedStore<Key<24>, Value>
-        + SharedDiscard<Key<24>, Key<24>, Value>
-        + Scan<Key<24>, Key<24>, Value>,
+    I: SharedIndex + Scan<Key<24>, Key<24>, Value>,
 {
     let map = Map::new(made::<I>(), &Config::with_size(128)).expect("two lines are a table");
     let mut model = BTreeMap::new();
