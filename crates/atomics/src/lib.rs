@@ -20,7 +20,7 @@
 mod standard {
     pub use std::hint::spin_loop;
     pub use std::sync::Arc;
-    pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use std::thread::yield_now;
 
     pub use parking_lot::{Mutex, MutexGuard};

@@ -74,6 +74,35 @@ macro_rules! counted {
 }
 counted!(AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
+/// Loom's atomic with a companion: see the crate.
+#[derive(Debug)]
+pub struct AtomicPtr<T> {
+    companion: loom::sync::atomic::AtomicUsize,
+    atomic: loom::sync::atomic::AtomicPtr<T>,
+}
+
+impl<T> AtomicPtr<T> {
+    /// As the standard library's.
+    pub fn new(value: *mut T) -> Self {
+        AtomicPtr { companion: Default::default(), atomic: loom::sync::atomic::AtomicPtr::new(value) }
+    }
+
+    fn ordered(&self) -> &loom::sync::atomic::AtomicPtr<T> {
+        self.companion.fetch_add(1, Ordering::Relaxed);
+        &self.atomic
+    }
+
+    /// As the standard library's.
+    pub fn load(&self, ordering: Ordering) -> *mut T {
+        self.ordered().load(ordering)
+    }
+
+    /// As the standard library's.
+    pub fn swap(&self, value: *mut T, ordering: Ordering) -> *mut T {
+        self.ordered().swap(value, ordering)
+    }
+}
+
 /// To the model a spinning thread is one that waits for another.
 pub fn spin_loop() {
     yield_now();

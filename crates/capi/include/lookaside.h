@@ -161,6 +161,9 @@ typedef struct lookaside_options {
     uint32_t entry_bytes;
     // Whether the monitor watches, and switches the table off where it does not pay.
     bool monitor;
+    // Whether the Cache Table may be smaller than `size` while what is asked for has room in a half of it, a quarter, and so on.
+    // Where it is replaced, in a lookup or SLB_unlock(), what was retired may be freed, too.
+    bool fits;
     // The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     uint32_t layout;
     // LOOKASIDE_TABLE_...
@@ -438,9 +441,9 @@ void lookaside_warm(const struct SLB *b,
                     uint64_t hash,
                     uint32_t slot);
 
-// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, and
-// the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options as the caller knows it.
-// Nothing if `options` is NULL.
+// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
+// table that fits what is asked for, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+// sizeof *options as the caller knows it. Nothing if `options` is NULL.
 //
 // # Safety
 // `options` is NULL, or points to `bytes` bytes.
@@ -448,7 +451,7 @@ void lookaside_default_options(struct lookaside_options *options,
                                size_t bytes);
 
 // The paper to the letter: a Log Table four times the Cache Table, 5 % of the emissions logged, a threshold of three, every
-// hit counted, no monitor. The rest as lookaside_default_options().
+// hit counted, a table of one size, no monitor. The rest as lookaside_default_options().
 //
 // # Safety
 // `options` is NULL, or points to `bytes` bytes.

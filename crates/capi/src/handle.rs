@@ -12,10 +12,11 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use crossbeam_epoch::{Collector, Guard, unprotected};
-use lookaside::{Buffer, CreateError, Mark, Pointer, Table, Ticket};
+use lookaside::{Buffer, CreateError, Mark, Passed, Pointer, Replaced, Table, Ticket};
+use parking_lot::Mutex;
 
 use crate::layout::{Lines, Prefix, check_layout};
 use crate::options::fail;
@@ -65,6 +66,10 @@ pub(crate) struct Callbacks {
 pub(crate) struct Shared {
     pub(crate) buffer: Buffer<EitherTable>,
     lines: AtomicPtr<Lines>,
+    /// Tables that have been replaced by those that fit, and their lines, until a thread without a lock lets them go: that may
+    /// run what users have given to free entries by.
+    replaced: Mutex<Vec<(Replaced<EitherTable>, Option<*mut Lines>)>>,
+    any_replaced: AtomicBool,
     pub(crate) collector: Collector,
     pub(crate) registry: Arc<Registry>,
     pub(crate) id: u64,
@@ -96,6 +101,8 @@ impl Shared {
             (table.lines(), table.counted(), matches!(table, EitherTable::Slb(_)));
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
+            replaced: Mutex::default(),
+            any_replaced: AtomicBool::new(false),
             buffer,
             collector: Collector::new(),
             registry: Arc::default(),
@@ -109,16 +116,59 @@ impl Shared {
     /// Replaces the table. The caller holds no stripe.
     pub(crate) fn resize(&self, size: usize, guard: &Guard) -> Result<(), CreateError> {
         let publish = |table: &EitherTable| {
-            let new = Box::into_raw(Box::new(table.lines()));
-            // Release pairs with the acquire in lookaside_inline.h.
-            let old = self.lines.swap(new, Ordering::AcqRel);
-            // SAFETY: made by `Box::into_raw`, no longer reachable, and the swap gave it to nobody else; readers by the other
-            // way have pinned, or hold stripes, which are all ours now.
+            let old = self.publish(table);
+            // SAFETY: as `Shared::publish` says, and readers by the other way have pinned.
             unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old))) };
         };
         // SAFETY: whoever calls the interface has pinned this buffer's collector, or holds a stripe: see the head of this
         // module.
         unsafe { self.buffer.resize_exclusively(size, guard, publish) }
+    }
+
+    /// Lets the table fit what is asked for: by this session, which has nothing of the table, and has done this since the last
+    /// time; whether the next should be soon.
+    fn fit(&self, session: &Session, passed: Passed) -> bool {
+        let mut lines = None;
+        let publish = |table: &EitherTable| lines = Some(self.publish(table));
+        // SAFETY: as in `resize`; an owner has nobody beside.
+        let (soon, replaced) =
+            unsafe { self.buffer.fit_exclusively(passed, |stripe| session.holds(stripe), publish) };
+        if let Some(table) = replaced {
+            self.replaced.lock().push((table, lines));
+            self.any_replaced.store(true, Ordering::Relaxed);
+        }
+        self.let_go(session);
+        soon
+    }
+
+    /// Retires what has been replaced, if this thread holds no lock.
+    fn let_go(&self, session: &Session) {
+        if self.any_replaced.load(Ordering::Relaxed) && !session.holds_any() {
+            let pinned = session.guard();
+            // SAFETY: an owner has nobody to wait for.
+            self.retire_replaced(pinned.as_ref().unwrap_or_else(|| unsafe { unprotected() }));
+        }
+    }
+
+    fn retire_replaced(&self, guard: &Guard) {
+        let replaced = std::mem::take(&mut *self.replaced.lock());
+        self.any_replaced.store(false, Ordering::Relaxed);
+        for (table, lines) in replaced {
+            // SAFETY: as in `resize`.
+            unsafe { table.retire(guard) };
+            if let Some(lines) = lines {
+                // SAFETY: as `Shared::publish` says.
+                unsafe { guard.defer_unchecked(move || drop(Box::from_raw(lines))) };
+            }
+        }
+    }
+
+    /// Shows `lookaside_inline.h` the lines of a table that is about to be the one in use. What it saw before, made by
+    /// `Box::into_raw`, is now the caller's alone, but for readers who hold no stripe.
+    fn publish(&self, table: &EitherTable) -> *mut Lines {
+        let new = Box::into_raw(Box::new(table.lines()));
+        // Release pairs with the acquire in lookaside_inline.h.
+        self.lines.swap(new, Ordering::AcqRel)
     }
 }
 
@@ -126,6 +176,8 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // First whatever waits to be freed, in whichever thread it lies.
         self.registry.close();
+        // SAFETY: nobody uses it any more.
+        self.retire_replaced(unsafe { unprotected() });
         // SAFETY: made by `Box::into_raw`; nobody else has it.
         drop(unsafe { Box::from_raw(*self.lines.get_mut()) });
     }
@@ -214,7 +266,10 @@ impl Handle {
     #[cold]
     pub(crate) fn turn(&self, session: &Session) {
         session.gather();
-        session.face.uses_table.set(session.seat.turn(&self.shared.buffer, self.table()).into());
+        let shared = &self.shared;
+        let fit = |passed| shared.fit(session, passed);
+        let uses_table = session.seat.turn(&shared.buffer, || self.table().capacity(), fit);
+        session.face.uses_table.set(uses_table.into());
         session.begin_turn();
     }
 
@@ -425,12 +480,19 @@ impl Handle {
     pub(crate) fn unlock(&self, session: &Session, hash: u64) {
         if session.let_go(Buffer::<EitherTable>::stripe_of(hash)) {
             self.shared.buffer.unlock(hash);
+            self.shared.let_go(session);
         }
+    }
+
+    /// As [`lookaside::Seat::clear_held`], for who holds the stripe or is alone.
+    pub(crate) fn clear_held(&self, session: &Session, hash: u64) -> usize {
+        // SAFETY: as in `table`.
+        unsafe { session.seat.clear_held(&self.shared.buffer, hash, unprotected()) }
     }
 
     /// Forgets the entry of a key.
     pub(crate) fn clear(&self, session: &Session, hash: u64) {
-        let cleared = self.held(session, hash, || session.seat.clear_held(self.table(), hash));
+        let cleared = self.held(session, hash, || self.clear_held(session, hash));
         if cleared > 0 {
             session.note_cleared(Buffer::<EitherTable>::stripe_of(hash), hash);
         }
@@ -439,7 +501,7 @@ impl Handle {
     /// Puts another entry in the place of a key's, if the table has that one, or had it when this thread's write began.
     pub(crate) fn update(&self, session: &Session, hash: u64, entry: *mut c_void) {
         self.held(session, hash, || {
-            let hot = session.seat.clear_held(self.table(), hash) > 0
+            let hot = self.clear_held(session, hash) > 0
                 || session.was_cleared(Buffer::<EitherTable>::stripe_of(hash), hash);
             if hot && let Some(pointer) = pointer(entry) {
                 session.seat.put_held(self.table(), hash, pointer);

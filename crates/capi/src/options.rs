@@ -78,6 +78,9 @@ pub struct lookaside_options {
     pub entry_bytes: u32,
     /// Whether the monitor watches, and switches the table off where it does not pay.
     pub monitor: bool,
+    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a half of it, a quarter, and so on.
+    /// Where it is replaced, in a lookup or SLB_unlock(), what was retired may be freed, too.
+    pub fits: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
     /// LOOKASIDE_TABLE_...
@@ -120,6 +123,7 @@ impl From<&Config> for lookaside_options {
             indexes: 1,
             entry_bytes: 128,
             monitor: true,
+            fits: config.fits,
             layout: 0,
             table: LOOKASIDE_TABLE_SLB,
             ways: Ways::Four as u32,
@@ -211,6 +215,7 @@ impl lookaside_options {
             },
             newcomer: narrow("newcomer", self.newcomer)?,
             pages: self.page_kind()?,
+            fits: self.fits,
         })
     }
 
@@ -340,9 +345,9 @@ unsafe fn fill(options: *mut lookaside_options, bytes: usize, with: lookaside_op
     }
 }
 
-/// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, and
-/// the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options as the caller knows it.
-/// Nothing if `options` is NULL.
+/// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
+/// table that fits what is asked for, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+/// sizeof *options as the caller knows it. Nothing if `options` is NULL.
 ///
 /// # Safety
 /// `options` is NULL, or points to `bytes` bytes.
@@ -353,7 +358,7 @@ pub unsafe extern "C" fn lookaside_default_options(options: *mut lookaside_optio
 }
 
 /// The paper to the letter: a Log Table four times the Cache Table, 5 % of the emissions logged, a threshold of three, every
-/// hit counted, no monitor. The rest as lookaside_default_options().
+/// hit counted, a table of one size, no monitor. The rest as lookaside_default_options().
 ///
 /// # Safety
 /// `options` is NULL, or points to `bytes` bytes.

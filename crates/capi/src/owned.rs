@@ -153,7 +153,7 @@ pub unsafe extern "C" fn lookaside_owned_invalidate(o: *mut lookaside_owned, key
     if let Some(Owner { handle, session }) = unsafe { owner(o) }
         && !key.is_null()
     {
-        session.seat.clear_held(handle.table(), handle.hash_of_key(key));
+        handle.clear_held(session, handle.hash_of_key(key));
     }
 }
 
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn lookaside_owned_update(
         && !key.is_null()
     {
         let hash = handle.hash_of_key(key);
-        let cleared = session.seat.clear_held(handle.table(), hash);
+        let cleared = handle.clear_held(session, hash);
         if cleared > 0
             && let Some(pointer) = Pointer::new(entry.expose_provenance() as u64)
         {

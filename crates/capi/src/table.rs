@@ -5,6 +5,7 @@
 //!
 //! Rejected: a second set of functions for the second table. The protocol between index and buffer is the same for both.
 
+use std::ops::Range;
 use std::ptr::null;
 
 use lookaside::{
@@ -130,5 +131,24 @@ unsafe impl Table for EitherTable {
 
     fn bytes(&self) -> usize {
         whichever!(self, table => table.bytes())
+    }
+
+    fn filled(&self) -> Option<(usize, usize)> {
+        whichever!(self, table => table.filled())
+    }
+
+    fn folded(&self, times: u32) -> Option<EitherTable> {
+        Some(match self {
+            EitherTable::Slb(table) => EitherTable::Slb(table.folded(times)?),
+            EitherTable::Stlt(table) => EitherTable::Stlt(table.folded(times)?),
+        })
+    }
+
+    fn copy_lines(&self, lines: Range<usize>, folded: &EitherTable) {
+        match (self, folded) {
+            (EitherTable::Slb(from), EitherTable::Slb(to)) => from.copy_lines(lines, to),
+            (EitherTable::Stlt(from), EitherTable::Stlt(to)) => from.copy_lines(lines, to),
+            (EitherTable::Slb(_), EitherTable::Stlt(_)) | (EitherTable::Stlt(_), EitherTable::Slb(_)) => {}
+        }
     }
 }

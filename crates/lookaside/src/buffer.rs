@@ -30,6 +30,8 @@ use parking_lot::Mutex;
 
 use crate::config::CreateError;
 use crate::current::Current;
+pub use crate::current::Replaced;
+use crate::fitting::{Fitting, Passed, Step};
 use crate::mark::{MOST_MARK_BITS, Mark, NoMarkLeft};
 use crate::monitor::{Monitor, Verdict};
 use crate::random::Random;
@@ -49,6 +51,7 @@ static BUFFERS: AtomicU64 = AtomicU64::new(0);
 pub struct Buffer<T: Table = Slb> {
     pub(crate) table: Current<T>,
     pub(crate) stripes: Stripes,
+    fitting: Mutex<Fitting>,
     config: Mutex<T::Config>,
     mark_bits: u32,
     marks: AtomicUsize,
@@ -87,6 +90,7 @@ impl<T: Table> Buffer<T> {
             counted: table.counted(),
             table: Current::new(table),
             stripes: Stripes::new()?,
+            fitting: Mutex::new(Fitting::new()),
             config: Mutex::new(config.clone()),
             mark_bits: indexes.next_power_of_two().trailing_zeros(),
             marks: AtomicUsize::new(0),
@@ -134,14 +138,40 @@ impl<T: Table> Buffer<T> {
     pub unsafe fn write<'b>(&'b self, hash: u64, guard: &'b Guard) -> Write<'b, T> {
         let held = self.stripes.lock(hash);
         // SAFETY: the caller's promise.
-        let table = unsafe { self.table.load(guard) };
-        let cleared = table.clear(hash);
+        let (table, cleared) = unsafe { self.clear(hash, guard) };
         Write { buffer: self, table, hash, cleared, _held: held }
+    }
+
+    /// Clears the slots of a hash; the table in use, and how many they were. For those who hold the hash's stripe, or are alone.
+    ///
+    /// # Safety
+    /// As [`Buffer::table`].
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn clear<'g>(&'g self, hash: u64, guard: &'g Guard) -> (&'g T, usize) {
+        let mut cleared = 0;
+        // SAFETY: the caller's promise.
+        let table = unsafe { self.table.everywhere(guard, |table| cleared += table.clear(hash)) };
+        (table, cleared)
     }
 
     /// Forgets a pointer that was emitted with this hash: for memory that is about to be freed without a write.
     pub fn forget(&self, hash: u64, pointer: Pointer) {
-        self.pinned(|table| table.forget(hash, pointer));
+        let guard = crossbeam_epoch::pin();
+        // SAFETY: as in `pinned`.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.forget_guarded(hash, pointer, &guard);
+        }
+    }
+
+    /// As [`Buffer::forget`].
+    ///
+    /// # Safety
+    /// As [`Buffer::table`].
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn forget_guarded(&self, hash: u64, pointer: Pointer, guard: &Guard) {
+        // SAFETY: the caller's promise.
+        unsafe { self.table.everywhere(guard, |table| table.forget(hash, pointer)) };
     }
 
     /// Shows the table as it is now.
@@ -182,15 +212,11 @@ impl<T: Table> Buffer<T> {
     pub fn resize(&self, size: usize) -> Result<(), CreateError> {
         // First: pinning may run the destructors of what was removed, which are free to resize, too.
         let guard = crossbeam_epoch::pin();
-        let mut config = self.config.lock();
-        let resized = config.with_size_of(size);
-        let table = resized.create()?;
         // SAFETY: of the default collector, as the guards of visits are.
         #[allow(unsafe_code)]
         unsafe {
-            self.table.replace(table, &guard);
+            self.resize_guarded(size, &guard, Vec::new, |_| {})?;
         }
-        *config = resized;
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
         Ok(())
     }
@@ -214,16 +240,117 @@ impl<T: Table> Buffer<T> {
         guard: &Guard,
         publish: impl FnOnce(&T),
     ) -> Result<(), CreateError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.resize_guarded(size, guard, || self.stripes.lock_all(), publish) }
+    }
+
+    /// # Safety
+    /// Who uses the table has pinned the guard's collector, or holds one of these stripes.
+    #[allow(unsafe_code)]
+    unsafe fn resize_guarded<'b>(
+        &'b self,
+        size: usize,
+        guard: &Guard,
+        stripes: impl FnOnce() -> Vec<Held<'b>>,
+        publish: impl FnOnce(&T),
+    ) -> Result<(), CreateError> {
+        let mut fitting = self.fitting.lock();
         let mut config = self.config.lock();
         let resized = config.with_size_of(size);
         let table = resized.create()?;
-        let stripes = self.stripes.lock_all();
+        let stripes = stripes();
         publish(&table);
-        // SAFETY: the caller's promise.
-        unsafe { self.table.replace(table, guard) };
+        let replaced = [self.table.abandon(), self.table.replace(table)];
         drop(stripes);
         *config = resized;
+        fitting.begins_anew();
+        drop((config, fitting));
+        // SAFETY: the caller's promise.
+        replaced.into_iter().for_each(|table| unsafe { table.retire(guard) });
         Ok(())
+    }
+
+    /// One step towards a table that fits what is asked for, by a thread that has nothing of the table and since the last step
+    /// has done this; whether the next should come soon.
+    ///
+    /// # Safety
+    /// All who use the table have pinned `guard`'s collector; or this is the one owner.
+    #[allow(unsafe_code)]
+    pub(crate) unsafe fn fit(&self, passed: Passed, guard: &Guard) -> bool {
+        // SAFETY: the caller's promise.
+        let (soon, replaced) = unsafe { self.fit_under(passed, || Some(Vec::new()), |_| {}) };
+        if let Some(replaced) = replaced {
+            // SAFETY: the caller's promise.
+            unsafe { replaced.retire(guard) };
+        }
+        soon
+    }
+
+    /// The same for faces as those of [`Buffer::resize_exclusively`]: when the table is to be replaced, all stripes are taken but
+    /// those that this thread `holds`; while somebody has one for long, the old table stays. What was replaced is to be retired
+    /// to the caller's collector.
+    ///
+    /// # Safety
+    /// As [`Buffer::resize_exclusively`]; and this thread has nothing of the table.
+    #[allow(unsafe_code)]
+    pub unsafe fn fit_exclusively(
+        &self,
+        passed: Passed,
+        holds: impl Fn(usize) -> bool,
+        publish: impl FnOnce(&T),
+    ) -> (bool, Option<Replaced<T>>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.fit_under(passed, || self.stripes.try_lock_all(holds), publish) }
+    }
+
+    /// # Safety
+    /// Who uses the table has pinned a collector to which what is given is retired, or holds one of these stripes, or is this
+    /// thread, which has nothing of it.
+    #[allow(unsafe_code)]
+    unsafe fn fit_under<'b>(
+        &'b self,
+        passed: Passed,
+        stripes: impl FnOnce() -> Option<Vec<Held<'b>>>,
+        publish: impl FnOnce(&T),
+    ) -> (bool, Option<Replaced<T>>) {
+        // Else another thread does what there is to do. No user code runs under it: nothing is pinned, and nothing freed.
+        let Some(mut fitting) = self.fitting.try_lock() else { return (false, None) };
+        // SAFETY: replaced under this lock only.
+        let table = unsafe { self.table.load(crossbeam_epoch::unprotected()) };
+        let replaced = match fitting.step(table, passed) {
+            Step::Nothing => None,
+            Step::Fold(times) => match table.folded(times) {
+                Some(folded) => {
+                    fitting.copied(0);
+                    Some(self.table.begin(folded))
+                }
+                None => {
+                    fitting.has_failed();
+                    None
+                }
+            },
+            Step::Copy { from, to } => {
+                // SAFETY: under this lock there is one at a time.
+                if let Some(successor) = unsafe { self.table.successor() } {
+                    table.copy_lines(from..to, successor);
+                }
+                fitting.copied(to);
+                None
+            }
+            Step::Succeed => stripes().and_then(|_held| {
+                fitting.has_folded();
+                // SAFETY: as above.
+                publish(unsafe { self.table.successor() }?);
+                self.table.succeed()
+            }),
+            Step::Unfold => self.config.lock().create().ok().and_then(|whole| {
+                let _held = stripes()?;
+                fitting.has_unfolded();
+                publish(&whole);
+                Some(self.table.replace(whole))
+            }),
+        };
+        (fitting.is_copying(), replaced)
     }
 
     /// As [`Visit::ticket`], for faces that keep their guards themselves.

@@ -40,11 +40,14 @@ pub struct Config {
     pub newcomer: u8,
     /// The pages that the tables are asked to lie in.
     pub pages: PageKind,
+    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a part of it: a half, a quarter,
+    /// and so on. It is then found in fewer lines.
+    pub fits: bool,
 }
 
 impl Config {
     /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the emissions logged, a
-    /// threshold of three, counters raised by every hit.
+    /// threshold of three, counters raised by every hit, a table of one size.
     ///
     /// ```
     /// use lookaside::{Admission, Config};
@@ -59,6 +62,7 @@ impl Config {
             counters: CounterPolicy::EveryHit,
             newcomer: 1,
             pages: PageKind::Transparent,
+            fits: false,
         }
     }
 
@@ -72,6 +76,7 @@ impl Config {
             admission: Admission::Sampled { sampling: 1.0 },
             counters: CounterPolicy::Falling,
             newcomer: 0,
+            fits: true,
             ..Config::paper(size)
         }
     }

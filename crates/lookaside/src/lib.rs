@@ -45,6 +45,7 @@
 //! | `stlt` | STLT-SW, another table under the same face ([`Table`]) |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
 //! | `current` | the table can be replaced while it is used |
+//! | `fitting` | and is, by a smaller one, while what is asked for has room there |
 //! | `monitor` | off where it does not pay, on again where it does |
 //! | `buffer` | all of that together |
 //! | `visit`, `ownership`, `seat` | a thread at a buffer, among others or alone, and what it keeps |
@@ -52,6 +53,7 @@
 
 mod bucket;
 mod config;
+mod current;
 mod lines;
 mod log_table;
 mod mark;
@@ -66,9 +68,9 @@ mod word;
 #[cfg(not(loom))]
 mod buffer;
 #[cfg(not(loom))]
-mod current;
-#[cfg(not(loom))]
 mod entry;
+#[cfg(not(loom))]
+mod fitting;
 #[cfg(not(loom))]
 mod folding;
 #[cfg(not(loom))]
@@ -106,8 +108,9 @@ pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {
-    buffer::{Buffer, Write},
+    buffer::{Buffer, Replaced, Write},
     entry::{Found, Handle, Pin, Sought},
+    fitting::Passed,
     folding::{FoldingHasher, FoldingState},
     map::{Map, RandomState, Reader, Removed},
     monitor::Verdict,

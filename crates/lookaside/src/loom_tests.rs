@@ -13,6 +13,7 @@ use loom::thread;
 
 use crate::Config;
 use crate::bucket::{Bucket, CounterPolicy};
+use crate::current::{Current, Replaced};
 use crate::random::Random;
 use crate::slb::Slb;
 use crate::stlt::{Stlt, StltConfig, Ways};
@@ -465,5 +466,114 @@ fn the_number_of_filled_slots_is_right_in_the_end() {
         assert_eq!(table.occupancy(), 6 + usize::from(full));
         // A full table throttles: it does not want what has never been logged.
         assert_eq!(table.wants(1, &Random::new(0)), !full);
+    });
+}
+
+/// A table of two lines that has the entry of the key, and takes the place of one of them.
+struct Fitted {
+    current: Current<Slb>,
+    entries: [Entry; 3],
+}
+
+#[allow(unsafe_code)]
+impl Fitted {
+    fn new() -> Arc<Fitted> {
+        let config = Config { counters: CounterPolicy::Never, ..Config::with_size(128) };
+        let world = Fitted { current: Current::new(config.create().unwrap()), entries: Default::default() };
+        world.entries[1].write(10);
+        assert_eq!(world.now().insert(HASH, pointer(1), &Random::new(0)), Emission::Admitted);
+        Arc::new(world)
+    }
+
+    fn now(&self) -> &Slb {
+        // SAFETY: what is replaced is kept to the end.
+        unsafe { self.current.load(crossbeam_epoch::unprotected()) }
+    }
+
+    /// Folds the table; what was replaced.
+    fn fold(&self) -> [Option<Replaced<Slb>>; 2] {
+        let begun = self.current.begin(self.now().folded(1).unwrap());
+        // SAFETY: one thread folds.
+        let successor = unsafe { self.current.successor() }.unwrap();
+        self.now().copy_lines(0..2, successor);
+        [Some(begun), self.current.succeed()]
+    }
+
+    fn clear(&self) {
+        // SAFETY: as in `now`.
+        unsafe {
+            self.current.everywhere(crossbeam_epoch::unprotected(), |table| {
+                table.clear(HASH);
+            })
+        };
+    }
+
+    fn found(&self) -> Option<u64> {
+        self.now().hit(HASH, &Random::new(0), |_| true).map(Pointer::address)
+    }
+
+    fn end(replaced: [Option<Replaced<Slb>>; 2]) {
+        for replaced in replaced.into_iter().flatten() {
+            // SAFETY: nobody looks at it any more.
+            unsafe { replaced.retire(crossbeam_epoch::unprotected()) };
+        }
+    }
+}
+
+/// Its entry may be freed then.
+#[test]
+fn what_is_cleared_while_slots_are_copied_is_in_no_table() {
+    check(3, || {
+        let world = Fitted::new();
+        let folder = thread::spawn({
+            let world = world.clone();
+            move || world.fold()
+        });
+        world.clear();
+        assert_eq!(world.found(), None, "the one who cleared it");
+        let replaced = folder.join().unwrap();
+        assert_eq!(world.found(), None, "and everyone");
+        Fitted::end(replaced);
+    });
+}
+
+/// It is thrown out of the table that is copied, when it has been copied already: who clears it finds it only in the copy.
+#[test]
+fn what_another_has_taken_the_slot_of_is_cleared_from_the_copy() {
+    check(3, || {
+        let world = Fitted::new();
+        let folder = thread::spawn({
+            let world = world.clone();
+            move || world.fold()
+        });
+        let table = world.now();
+        let (slot, _) = table.find(HASH, |_| true).into_iter().next().unwrap_or((0, pointer(1)));
+        table.throw_out(HASH, slot, Word::new(HASH, pointer(1)), Word::new(OTHER, pointer(2)));
+        world.clear();
+        assert_eq!(world.found(), None);
+        let replaced = folder.join().unwrap();
+        assert_eq!(world.found(), None);
+        Fitted::end(replaced);
+    });
+}
+
+#[test]
+fn who_finds_a_copied_slot_sees_the_entry_as_it_was_emitted() {
+    check(2, || {
+        let world = Fitted::new();
+        let emitter = thread::spawn({
+            let world = world.clone();
+            move || {
+                world.entries[2].write(20);
+                world.now().clear(HASH);
+                world.now().insert(HASH, pointer(2), &Random::new(0));
+            }
+        });
+        let replaced = world.fold();
+        if let Some(found) = world.found() {
+            assert_eq!(world.entries[found as usize].read(), 10 * found);
+        }
+        emitter.join().unwrap();
+        Fitted::end(replaced);
     });
 }

@@ -211,7 +211,8 @@ pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState, T: Table = Slb
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, V, I, S, T> {
-    /// Lets go of what was found, so that what others removed can be freed; tells the counts.
+    /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has pinned
+    /// crossbeam-epoch a second time, by another reader say, of whichever map, nothing can be freed.
     pub fn refresh(&mut self) {
         self.visit.refresh();
     }

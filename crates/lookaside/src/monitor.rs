@@ -34,6 +34,8 @@ pub(crate) const BLOCK: u32 = 1024;
 const SHORTEST: u32 = 16;
 /// And at most.
 const LONGEST: u32 = 8192;
+/// Blocks after which it is seen to whether the table fits, and that at once where its slots are being copied.
+const PART: i32 = 64;
 /// Trials that the verdict is the median of.
 const TRIALS: usize = 7;
 /// How much cheaper lookups must be with the table for it to be switched on again: 2 %. It is switched off for a quarter of
@@ -155,9 +157,11 @@ pub(crate) struct Watch {
     left: Cell<i32>,
     /// How many it had at first, and whether they ask the table.
     block: Cell<(i32, bool)>,
-    /// Lookups of a block without the table behind its part of now: it is run in parts, after each of which is seen whether
-    /// the watching has been ended, so that no lookup has to.
+    /// Lookups of a block behind its part of now: it is run in parts. After each of those without the table is seen whether the
+    /// watching has been ended, so that no lookup has to; after each with it, whether the table fits.
     behind: Cell<i32>,
+    /// Whether slots of the table were being copied.
+    copying: Cell<bool>,
     /// Lookups that asked the table in the blocks before, and those that did not.
     asked: Cell<u64>,
     passed_by: Cell<u64>,
@@ -179,6 +183,7 @@ impl Watch {
             left: Cell::new(0),
             block: Cell::new((0, true)),
             behind: Cell::new(0),
+            copying: Cell::new(false),
             asked: Cell::new(0),
             passed_by: Cell::new(0),
             phase: Cell::new(Phase::Decided),
@@ -192,7 +197,7 @@ impl Watch {
     }
 
     /// Whether the next `lookups` lookups are to ask the table. `filled` is how many free slots this thread has filled so
-    /// far, of the table's `capacity`.
+    /// far, of the table's `capacity`. `fit` is told of lookups now and then, and says whether it wants to be soon again.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
@@ -200,6 +205,7 @@ impl Watch {
         monitor: &Monitor,
         filled: &Cell<u64>,
         capacity: impl Fn() -> usize,
+        fit: impl FnOnce(u64) -> bool,
     ) -> bool {
         let (left, lookups) = (self.left.get(), lookups.min(BLOCK) as i32);
         if left - lookups >= 0 {
@@ -210,7 +216,7 @@ impl Watch {
             self.left.set(left + lookups);
             return false;
         }
-        self.next_block(lookups, monitor, filled.get(), capacity());
+        self.next_block(lookups, monitor, filled.get(), capacity, fit);
         self.block.get().1
     }
 
@@ -241,16 +247,34 @@ impl Watch {
     }
 
     #[cold]
-    fn next_block(&self, lookups: i32, monitor: &Monitor, filled: u64, capacity: usize) {
-        let behind = self.behind.get();
+    fn next_block(
+        &self,
+        lookups: i32,
+        monitor: &Monitor,
+        filled: u64,
+        capacity: impl Fn() -> usize,
+        fit: impl FnOnce(u64) -> bool,
+    ) {
+        let ((done, asks), behind) = (self.block.get(), self.behind.get());
+        // Not in a trial, whose blocks are to be alike.
+        if self.phase.get() == Phase::Decided {
+            self.copying.set(fit(done as u64));
+        }
         if behind > 0 && monitor.is_watching() {
-            self.set_block(behind.min(BLOCK as i32), false);
-            self.behind.set(behind - self.block.get().0);
+            self.set_part(behind, asks);
         } else {
-            self.start_block(monitor, filled, capacity);
+            self.start_block(monitor, filled, capacity());
         }
         let left = self.left.get();
         self.left.set(if left > 0 { left - lookups } else { left + lookups });
+    }
+
+    /// As [`Watch::set_block`], for the first part of so many lookups; the others stay behind.
+    fn set_part(&self, lookups: i32, asks: bool) {
+        let blocks = if asks && !self.copying.get() { PART } else { 1 };
+        let part = lookups.min(blocks * BLOCK as i32);
+        self.set_block(part, asks);
+        self.behind.set(lookups - part);
     }
 
     /// From now on so many lookups ask the table, or do not; what came before is kept.
@@ -321,10 +345,7 @@ impl Watch {
             self.tried.set(uses_table);
         }
         self.phase.set(phase);
-        let lookups = (BLOCK * blocks) as i32;
-        let first = if uses_table { lookups } else { BLOCK as i32 };
-        self.set_block(first, uses_table);
-        self.behind.set(lookups - first);
+        self.set_part((BLOCK * blocks) as i32, uses_table);
         self.began.set(Some(moment()));
     }
 }
@@ -360,7 +381,7 @@ mod tests {
     fn run(monitor: &Monitor, watch: &Watch, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
         let (filled, mut with) = (Cell::new(0), 0);
         for _ in 0..lookups {
-            let uses_table = watch.uses_table(1, monitor, &filled, || 1000);
+            let uses_table = watch.uses_table(1, monitor, &filled, || 1000, |_| false);
             with += u64::from(uses_table);
             PASSED.set(PASSED.get() + Duration::from_nanos(u64::from(cost(uses_table))));
         }

@@ -123,7 +123,7 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
         let dead = self.graveyard.dead.lock().as_mut().map(std::mem::take).unwrap_or_default();
         for dead in dead {
             if let Some(pointer) = dead.pointer() {
-                self.ownership.table(self.buffer()).forget(dead.hash, pointer);
+                self.ownership.forget(self.buffer(), dead.hash, pointer);
             }
             // SAFETY: no handle is left, the table has forgotten it, and `&mut self`: nobody holds what they found.
             unsafe { dead.free() };

@@ -30,7 +30,9 @@ impl Ownership {
 
     #[inline(always)]
     pub(crate) fn uses_table<T: Table>(&self, buffer: &Buffer<T>, lookups: u32) -> bool {
-        self.seat.uses_table(lookups, &buffer.monitor, || self.table(buffer).capacity())
+        // SAFETY: alone, and has nothing of the table now: see `of`.
+        let fit = |passed| unsafe { buffer.fit(passed, crossbeam_epoch::unprotected()) };
+        self.seat.uses_table(lookups, &buffer.monitor, || self.table(buffer).capacity(), fit)
     }
 
     #[inline(always)]
@@ -62,7 +64,14 @@ impl Ownership {
 
     /// Clears the table for a write; how many slots.
     pub(crate) fn clear<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
-        self.seat.clear_held(self.table(buffer), hash)
+        // SAFETY: as in `table`.
+        unsafe { self.seat.clear_held(buffer, hash, crossbeam_epoch::unprotected()) }
+    }
+
+    /// As [`Buffer::forget`].
+    pub(crate) fn forget<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+        // SAFETY: as in `table`.
+        unsafe { buffer.forget_guarded(hash, pointer, crossbeam_epoch::unprotected()) };
     }
 
     /// Puts a new entry where an old one was cleared.

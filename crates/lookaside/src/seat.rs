@@ -17,7 +17,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crossbeam_epoch::Guard;
+
 use crate::buffer::Buffer;
+use crate::fitting::Passed;
 use crate::monitor::{self, Monitor, Watch};
 use crate::random::Random;
 use crate::stats::{Tally, count};
@@ -43,6 +46,8 @@ pub struct Seat {
     pub(crate) tally: Tally,
     /// Free slots filled: not told to anyone, and so never reset.
     filled: Cell<u64>,
+    /// Keys thrown out since the table last was to fit.
+    thrown_out: Cell<u64>,
     watch: Watch,
 }
 
@@ -54,11 +59,17 @@ impl Seat {
     /// spread evenly, and with no period that a program's own could meet.
     pub const STEP: u32 = 0x9e37_79b9;
 
-    /// Whether the next [`Seat::TURN`] lookups are to ask the table: the monitor's decision. Tells the counts.
+    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. Tells the
+    /// counts. `fit` is [`Buffer::fit_exclusively`].
     #[cold]
-    pub fn turn<T: Table>(&self, buffer: &Buffer<T>, table: &T) -> bool {
+    pub fn turn<T: Table>(
+        &self,
+        buffer: &Buffer<T>,
+        capacity: impl Fn() -> usize,
+        fit: impl FnOnce(Passed) -> bool,
+    ) -> bool {
         self.tell(buffer);
-        let uses = self.uses_table(Seat::TURN, &buffer.monitor, || table.capacity());
+        let uses = self.uses_table(Seat::TURN, &buffer.monitor, capacity, fit);
         // The caller counts.
         self.told.set((self.watch.asked(), self.watch.passed_by()));
         uses
@@ -103,8 +114,14 @@ impl Seat {
     }
 
     /// Clears the slots of a hash; how many. The caller holds the stripe, or is alone.
-    pub fn clear_held<T: Table>(&self, table: &T, hash: u64) -> usize {
-        let (tally, cleared) = (&self.tally, table.clear(hash));
+    ///
+    /// # Safety
+    /// As [`Buffer::table`].
+    #[allow(unsafe_code)]
+    pub unsafe fn clear_held<T: Table>(&self, buffer: &Buffer<T>, hash: u64, guard: &Guard) -> usize {
+        let tally = &self.tally;
+        // SAFETY: the caller's promise.
+        let (_, cleared) = unsafe { buffer.clear(hash, guard) };
         count(&tally.invalidations);
         tally.cleared.set(tally.cleared.get() + cleared as u64);
         cleared
@@ -147,13 +164,21 @@ impl Seat {
             random,
             tally: Tally::default(),
             filled: Cell::new(0),
+            thrown_out: Cell::new(0),
             watch: Watch::new(),
         }
     }
 
     #[inline(always)]
-    pub(crate) fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        self.watch.uses_table(lookups, monitor, &self.filled, capacity)
+    pub(crate) fn uses_table(
+        &self,
+        lookups: u32,
+        monitor: &Monitor,
+        capacity: impl Fn() -> usize,
+        fit: impl FnOnce(Passed) -> bool,
+    ) -> bool {
+        let fit = |lookups| fit(Passed { lookups, evictions: self.thrown_out.take() });
+        self.watch.uses_table(lookups, monitor, &self.filled, capacity, fit)
     }
 
     #[inline(always)]
@@ -277,8 +302,10 @@ impl Seat {
         count(&self.tally.emissions);
         if table.wants(hash, &self.random) {
             let outcome = guarded(&mut || table.insert(hash, pointer, &self.random));
-            if outcome == Some(Emission::Admitted) {
-                count(&self.filled);
+            match outcome {
+                Some(Emission::Admitted) => count(&self.filled),
+                Some(Emission::Replaced) => count(&self.thrown_out),
+                _ => {}
             }
             self.tally.emitted(outcome);
         }

@@ -13,7 +13,9 @@
 //! is written a miss instead of one in twenty, and the table is as good as it gets almost as soon as an ideal one would
 //! be. Both are measured in experiments/slb-warm-up.toml.
 
-use atomics::{AtomicUsize, Ordering};
+use std::ops::Range;
+
+use atomics::{AtomicUsize, Ordering, fence};
 use crossbeam_utils::CachePadded;
 
 use crate::bucket::{Bucket, SLOTS};
@@ -221,6 +223,70 @@ unsafe impl Table for Slb {
 
     fn bytes(&self) -> usize {
         self.buckets.len() * 64 + self.log.as_ref().map_or(0, LogTable::bytes)
+    }
+
+    fn filled(&self) -> Option<(usize, usize)> {
+        self.config.fits.then(|| (self.filled.load(Ordering::Relaxed), self.buckets.len()))
+    }
+
+    fn folded(&self, times: u32) -> Option<Slb> {
+        self.config.with_size_of((self.buckets.len() >> times) * 64).create().ok()
+    }
+
+    fn copy_lines(&self, lines: Range<usize>, folded: &Slb) {
+        let times = (self.buckets.len() / folded.buckets.len()).trailing_zeros();
+        for line in lines {
+            let (from, to) = (&self.buckets[line], &folded.buckets[line >> times]);
+            let temperatures = from.temperatures();
+            let copied: [Option<(usize, Word)>; SLOTS] = std::array::from_fn(|slot| {
+                let word = from.load(slot);
+                let place = folded.adopt(to, word, temperatures[slot])?;
+                Some((place, word))
+            });
+            // Pairs with the fence in `Current::everywhere`: who clears sees what was copied, or is seen to have cleared.
+            fence(Ordering::SeqCst);
+            for (slot, copied) in copied.into_iter().enumerate() {
+                if let Some((place, word)) = copied
+                    && from.load(slot) != word
+                    && to.exchange(place, word, Word::EMPTY)
+                {
+                    folded.filled.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+impl Slb {
+    /// Puts a word in the place of another, as an emission does that throws it out.
+    pub(crate) fn throw_out(&self, hash: u64, slot: usize, old: Word, new: Word) {
+        self.bucket(hash).exchange(slot, old, new);
+    }
+}
+
+impl Slb {
+    /// Puts a word of another table into a free slot of this bucket, or into that of a colder one; where it is then.
+    fn adopt(&self, bucket: &Bucket, word: Word, temperature: u8) -> Option<usize> {
+        if word == Word::EMPTY {
+            return None;
+        }
+        let free = bucket.words().find(|(_, word)| *word == Word::EMPTY);
+        let coldest = || {
+            let colder =
+                bucket.temperatures().into_iter().enumerate().filter(|(_, other)| *other < temperature);
+            let (slot, _) = colder.min_by_key(|(_, temperature)| *temperature)?;
+            Some((slot, bucket.load(slot)))
+        };
+        let (slot, old) = free.or_else(coldest)?;
+        if !bucket.exchange(slot, old, word) {
+            return None;
+        }
+        if old == Word::EMPTY {
+            self.filled.fetch_add(1, Ordering::Relaxed);
+        }
+        bucket.welcome(slot, temperature, self.config.counters);
+        Some(slot)
     }
 }
 

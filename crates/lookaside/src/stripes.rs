@@ -162,6 +162,13 @@ impl Stripes {
         self.0.iter().map(|Stripe(word)| Held { word, taken: acquire(word) }).collect()
     }
 
+    /// Takes all of them but those that the caller holds, and does not wait for long: none, if somebody holds one.
+    #[cfg(not(loom))]
+    pub(crate) fn try_lock_all(&self, holds: impl Fn(usize) -> bool) -> Option<Vec<Held<'_>>> {
+        let others = self.0.iter().enumerate().filter(|(stripe, _)| !holds(*stripe));
+        others.map(|(_, Stripe(word))| Some(Held { word, taken: try_acquire(word)? })).collect()
+    }
+
     /// The paper's lock, whose holder is trusted to give it back: see [`Stripes::unlock_raw`].
     pub(crate) fn lock_raw(&self, hash: u64) {
         acquire(self.word(Stripes::stripe_of(hash)));
@@ -178,18 +185,37 @@ impl Stripes {
     }
 }
 
+/// Makes a word odd if it is even, and says what it was.
+fn take(word: &AtomicU64) -> Option<u64> {
+    let now = word.load(Ordering::Relaxed);
+    // acquire pairs with the releases of whoever held it before.
+    let taken =
+        now & 1 == 0 && word.compare_exchange(now, now | 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    taken.then_some(now)
+}
+
 /// Makes a word odd, and says what it was.
 fn acquire(word: &AtomicU64) -> u64 {
     let mut spins = 0;
     loop {
-        let now = word.load(Ordering::Relaxed);
-        // acquire pairs with the releases of whoever held it before.
-        if now & 1 == 0 && word.compare_exchange(now, now | 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            return now;
+        if let Some(taken) = take(word) {
+            return taken;
         }
         spins += 1;
         if spins % SPINS == 0 { yield_now() } else { spin_loop() }
     }
+}
+
+/// As [`acquire`], but gives up after a moment.
+#[cfg(not(loom))]
+fn try_acquire(word: &AtomicU64) -> Option<u64> {
+    (0..SPINS).find_map(|_| {
+        let taken = take(word);
+        if taken.is_none() {
+            spin_loop();
+        }
+        taken
+    })
 }
 
 /// A stripe held for a write: given back on drop, also when the index panics.

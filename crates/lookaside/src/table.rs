@@ -6,6 +6,8 @@
 //! been cleared. Calls may come from any number of threads at once. That a pointer is not emitted after its entry has
 //! been removed is the affair of [`crate::stripes`].
 
+use std::ops::Range;
+
 use crate::config::CreateError;
 use crate::mark::Mark;
 use crate::random::Random;
@@ -103,4 +105,22 @@ pub unsafe trait Table: Send + Sync + Sized + 'static {
 
     /// Bytes of memory.
     fn bytes(&self) -> usize;
+
+    /// Pointers that it holds, as it has counted, and lines that they lie in; `None` of a table that is always of one size.
+    fn filled(&self) -> Option<(usize, usize)> {
+        None
+    }
+
+    /// An empty table of so many times half as many lines, to which [`Table::copy_lines`] can copy; `None` if there can be
+    /// none.
+    fn folded(&self, times: u32) -> Option<Self> {
+        let _ = times;
+        None
+    }
+
+    /// Copies pointers of these lines to a table that [`Table::folded`] gave. What is cleared meanwhile from this table, and then
+    /// from that one, is in neither: [`crate::current`] has the protocol.
+    fn copy_lines(&self, lines: Range<usize>, folded: &Self) {
+        let _ = (lines, folded);
+    }
 }

@@ -129,7 +129,10 @@ impl<'b, T: Table> Visit<'b, T> {
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
-        self.seat.uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
+        // SAFETY: pinned, as all who visit are.
+        #[allow(unsafe_code)]
+        let fit = |passed| unsafe { self.buffer.fit(passed, &self.guard) };
+        self.seat.uses_table(lookups, &self.buffer.monitor, || self.table().capacity(), fit)
     }
 
     #[inline(always)]

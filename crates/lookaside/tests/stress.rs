@@ -4,7 +4,7 @@
 //! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records it
 //! when it is made. A reader notes what was made before its lookup and what was announced when it returned; the version
 //! it saw must lie between. Two maps with equal keys share one table, so that nobody may see the other's; the table is
-//! resized, and its monitor switched on and off, all the while.
+//! resized, or left to fit what is asked for, and its monitor switched on and off, all the while.
 
 mod random;
 
@@ -113,6 +113,10 @@ struct World<I, T: Table> {
     histories: Vec<History>,
     ledger: Arc<Ledger>,
     running: AtomicBool,
+    /// Keys that are asked for.
+    asked: AtomicUsize,
+    /// How often the table has been replaced by a smaller one, and that by a larger one.
+    refitted: AtomicUsize,
 }
 
 impl<I: Index, T: Table> World<I, T> {
@@ -124,7 +128,7 @@ impl<I: Index, T: Table> World<I, T> {
         let mut random = Random(0x1234_5678 + writer as u64);
         let mut readers = [self.maps[0].pin(), self.maps[1].pin()];
         for change in 0..changes {
-            let key = random.key(KEYS / WRITERS) * WRITERS + writer;
+            let key = random.key(self.asked.load(Ordering::Relaxed) / WRITERS) * WRITERS + writer;
             let (history, (map, name)) = (&self.histories[key], Self::name(key));
             let version = history.made.load(Ordering::Relaxed);
             // Versions go up by two where presence stays, by one where it changes. An odd one is present.
@@ -176,8 +180,9 @@ impl<I: Index, T: Table> World<I, T> {
             let mut kept: Vec<&Record> = Vec::new();
             for _ in 0..1 + random.below(20) {
                 let map = random.below(2);
+                let asked = self.asked.load(Ordering::Relaxed);
                 let keys: Vec<usize> =
-                    (0..1 + random.below(20)).map(|_| random.key(KEYS) / 2 * 2 + map).collect();
+                    (0..1 + random.below(20)).map(|_| random.key(asked) / 2 * 2 + map).collect();
                 let made: Vec<u64> =
                     keys.iter().map(|&key| self.histories[key].made.load(Ordering::SeqCst)).collect();
                 let names: Vec<u32> = keys.iter().map(|&key| Self::name(key).1).collect();
@@ -201,13 +206,24 @@ impl<I: Index, T: Table> World<I, T> {
     }
 
     /// Whether everything that can happen to the buffer has happened.
-    fn saw_all(&self) -> bool {
+    fn saw_all(&self, disturbance: Disturbance) -> bool {
         let counts = self.maps[0].buffer().counts();
-        let by_table = counts.hits > 0 && counts.misses > 0 && counts.cleared > 0 && counts.evictions > 0;
-        by_table && counts.bypassed > 0
+        let by_table = counts.hits > 0 && counts.misses > 0 && counts.cleared > 0;
+        by_table
+            && match disturbance {
+                Disturbance::Resizing(_) => counts.evictions > 0 && counts.bypassed > 0,
+                Disturbance::Refitting => self.refitted.load(Ordering::Relaxed) >= 3,
+            }
     }
 
-    fn disturb(&self, sizes: [usize; 2]) {
+    fn disturb(&self, disturbance: Disturbance) {
+        match disturbance {
+            Disturbance::Resizing(sizes) => self.resize(sizes),
+            Disturbance::Refitting => self.refit(),
+        }
+    }
+
+    fn resize(&self, sizes: [usize; 2]) {
         let (mut random, buffer) = (Random(99), self.maps[0].buffer());
         while self.running.load(Ordering::Relaxed) {
             buffer.resize(sizes[random.below(2)]).unwrap();
@@ -215,10 +231,43 @@ impl<I: Index, T: Table> World<I, T> {
             (0..random.below(200)).for_each(|_| std::thread::yield_now());
         }
     }
+
+    /// A few keys are asked for until the table is as small as they want it, and then all until it is another.
+    fn refit(&self) {
+        let buffer = self.maps[0].buffer();
+        let whole = buffer.bytes();
+        // It is to be used, whatever it costs here.
+        buffer.monitor(false);
+        let wait = |done: &dyn Fn() -> bool| {
+            while self.running.load(Ordering::Relaxed) && !done() {
+                std::thread::yield_now();
+            }
+        };
+        while self.running.load(Ordering::Relaxed) {
+            self.asked.store(KEYS / 8, Ordering::Relaxed);
+            // It has many keys, and is impatient no more.
+            buffer.resize(whole).unwrap();
+            wait(&|| buffer.bytes() < whole);
+            let small = buffer.bytes();
+            self.asked.store(KEYS, Ordering::Relaxed);
+            // It may have been whole meanwhile, and be as small by now as all of them want it.
+            wait(&|| buffer.bytes() != small);
+            self.refitted.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
-fn stress<I: Index, P: Parameters>(config: &P, sizes: [usize; 2], changes: usize) {
-    let buffer = SharedBuffer::<P::Table>::for_indexes(&config.with_size_of(sizes[0]), 2).unwrap();
+/// What happens to the table meanwhile.
+#[derive(Debug, Clone, Copy)]
+enum Disturbance {
+    /// It is replaced by empty ones of these sizes.
+    Resizing([usize; 2]),
+    /// What is asked for has room in a part of it, and then it has not.
+    Refitting,
+}
+
+fn stress<I: Index, P: Parameters>(config: &P, disturbance: Disturbance, changes: usize) {
+    let buffer = SharedBuffer::<P::Table>::for_indexes(config, 2).unwrap();
     let map = || Map::sharing(I::empty(), &buffer, RandomState::default()).unwrap();
     let ledger = Arc::new(Ledger {
         made: AtomicUsize::new(0),
@@ -229,18 +278,20 @@ fn stress<I: Index, P: Parameters>(config: &P, sizes: [usize; 2], changes: usize
         histories: (0..KEYS).map(|_| History::default()).collect(),
         ledger: ledger.clone(),
         running: AtomicBool::new(true),
+        asked: AtomicUsize::new(KEYS),
+        refitted: AtomicUsize::new(0),
     };
     std::thread::scope(|scope| {
         let world = &world;
         let writers: Vec<_> =
             (0..WRITERS).map(|writer| scope.spawn(move || world.write(writer, changes))).collect();
         let mut others: Vec<_> = (0..READERS).map(|reader| scope.spawn(move || world.read(reader))).collect();
-        others.push(scope.spawn(move || world.disturb(sizes)));
+        others.push(scope.spawn(move || world.disturb(disturbance)));
         // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
         let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
         // A machine with few cores may have run the writers while nobody read: the readers stay until all of it was seen.
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !world.saw_all() && Instant::now() < deadline {
+        while !world.saw_all(disturbance) && Instant::now() < deadline {
             std::thread::yield_now();
         }
         world.running.store(false, Ordering::Relaxed);
@@ -252,7 +303,8 @@ fn stress<I: Index, P: Parameters>(config: &P, sizes: [usize; 2], changes: usize
         histories.filter(|history| history.made.load(Ordering::SeqCst) % 2 == 1).count()
     };
     assert_eq!(world.maps.each_ref().map(Map::len), [present(0), present(1)]);
-    assert!(world.saw_all(), "{:?}", world.maps[0].buffer().counts());
+    let (counts, refitted) = (world.maps[0].buffer().counts(), world.refitted.load(Ordering::Relaxed));
+    assert!(world.saw_all(disturbance), "{counts:?}, refitted {refitted} times");
     let (made, left) = (ledger.made.load(Ordering::SeqCst), present(0) + present(1));
     let deadline = Instant::now() + Duration::from_secs(60);
     let dropped_in_the_end = |expected: usize| {
@@ -284,18 +336,25 @@ macro_rules! stress_tests {
 
             #[test]
             fn behind_a_table_of_a_line() {
-                stress::<$index, _>(&base(Config::with_size(64)), [64, 128], changes());
+                let resizing = Disturbance::Resizing([64, 128]);
+                stress::<$index, _>(&base(Config::with_size(64)), resizing, changes());
+            }
+
+            #[test]
+            fn behind_a_table_that_fits() {
+                stress::<$index, _>(&base(Config::with_size(128 << 10)), Disturbance::Refitting, changes());
             }
 
             #[test]
             fn behind_the_papers_table() {
-                stress::<$index, _>(&base(Config::paper(64)), [1 << 10, 1 << 12], changes());
+                let resizing = Disturbance::Resizing([1 << 10, 1 << 12]);
+                stress::<$index, _>(&base(Config::paper(1 << 10)), resizing, changes());
             }
 
             #[test]
             fn behind_stlt() {
                 let config = StltConfig { ways: Ways::Two, pages: PageKind::Base, ..StltConfig::with_size(64) };
-                stress::<$index, _>(&config, [64, 1 << 12], changes());
+                stress::<$index, _>(&config, Disturbance::Resizing([64, 1 << 12]), changes());
             }
         }
     )* };

@@ -579,6 +579,60 @@ static void monitor(void) {
     SLB_destroy(b);
 }
 
+/* A table that is as small as what is asked for wants it: of one thread that locks, one that is pinned, one that inlines, and
+ * an owner. */
+static void fitting(void) {
+    enum { LOCKED, PINNED, INLINED, OWNED, WAYS };
+    lookaside_options options;
+    lookaside_paper_options(&options, sizeof options);
+    CHECK(!options.fits);
+    lookaside_default_options(&options, sizeof options);
+    CHECK(options.fits);
+    options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = hash;
+    options.monitor = false;
+    for (int way = LOCKED; way < WAYS; way++) {
+        lookaside_owned *o = way == OWNED ? lookaside_owned_create(&options) : NULL;
+        SLB *b = way == OWNED ? (SLB *)o : lookaside_create(&options);
+        CHECK(b != NULL);
+        lookaside_session *session = way == INLINED ? lookaside_inline_attach(b) : NULL;
+        lookaside_counts counts = {.bytes = SIZE};
+        int rounds = 0;
+        do {
+            uint64_t missed = 0;
+            for (uint64_t key = 0; key < RECORDS; key++) {
+                void *found;
+                if (way == LOCKED) SLB_lock(b, &key);
+                else if (way != OWNED) lookaside_pin(b);
+                if (way == OWNED) found = lookaside_owned_get(o, &key);
+                else if (way == INLINED) found = lookaside_inline_get(b, session, key, &key, match);
+                else found = SLB_get(b, &key);
+                CHECK(found == NULL || found == &records[key]);
+                missed += found == NULL;
+                if (found == NULL && way == OWNED) lookaside_owned_emit(o, &records[key]);
+                else if (found == NULL) SLB_emit(b, &records[key]);
+                if (way == LOCKED) SLB_unlock(b, &key);
+                else if (way != OWNED) lookaside_unpin(b);
+            }
+            CHECK(rounds == 0 || missed < RECORDS / 10);
+            if (way == OWNED) lookaside_owned_get_counts(o, &counts, sizeof counts);
+            else lookaside_get_counts(b, &counts, sizeof counts);
+        } while (counts.bytes == SIZE && ++rounds < 10000);
+        CHECK(counts.bytes < SIZE / 8 && counts.capacity == counts.bytes / 64 * 7);
+        /* What is changed is changed there. */
+        for (uint64_t key = 0; key < RECORDS; key++) {
+            if (way == OWNED) {
+                lookaside_owned_invalidate(o, &key);
+                CHECK(lookaside_owned_get(o, &key) == NULL);
+            } else {
+                SLB_invalidate(b, &key);
+                CHECK((session != NULL ? lookaside_inline_get(b, session, key, &key, match) : SLB_get(b, &key)) == NULL);
+            }
+        }
+        if (way == OWNED) lookaside_owned_destroy(o);
+        else SLB_destroy(b);
+    }
+}
+
 static void no_memory(void) {
     struct rlimit limit = {1u << 30, 1u << 30};
     CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
@@ -609,6 +663,7 @@ int main(void) {
     inlined(LOOKASIDE_COUNT_NEVER);
     owned();
     monitor();
+    fitting();
     no_memory();
     puts("every function: as it says");
 }

@@ -1,7 +1,8 @@
-/* Readers, writers and a resizer at once, with tickets and with locks: what is found is never freed memory, never another
+/* Readers and writers at once, with tickets and with locks, while the table is resized, or fits what is asked for: what is found is never freed memory, never another
  * key's, and never older than what the same thread has seen before, or than the last write that had ended before it looked.
  * At the end everything retired has been freed, also if threads outlive the buffer. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -20,6 +21,10 @@ static _Atomic(record *) slots[KEYS];
 /* The version of the last write that has ended. */
 static atomic_uint_fast64_t ended[KEYS];
 static atomic_long retired, freed, hits, writers_left;
+/* Keys that are asked for; how often the table has become smaller and larger again, and how often it is to. */
+static atomic_uint_fast64_t asked;
+static atomic_long refitted;
+static long refit;
 static SLB *b;
 static pthread_barrier_t barrier;
 enum way { TICKETS, INLINED, BATCHES, LOCKS };
@@ -61,7 +66,7 @@ static void *read_on(void *argument) {
     lookaside_session *session = lookaside_inline_attach(b);
     pthread_barrier_wait(&barrier);
     while (atomic_load(&writers_left) > 0) {
-        uint64_t key = next_random(&state) % (next_random(&state) % KEYS + 1);
+        uint64_t key = next_random(&state) % (next_random(&state) % atomic_load(&asked) + 1);
         uint64_t least = atomic_load(&ended[key]);
         record *found;
         lookaside_ticket ticket;
@@ -96,7 +101,7 @@ static void *read_on(void *argument) {
             void *keys[BATCH], *entries[BATCH];
             lookaside_ticket tickets[BATCH];
             for (int i = 0; i < BATCH; i++) {
-                numbers[i] = next_random(&state) % (next_random(&state) % KEYS + 1), keys[i] = &numbers[i];
+                numbers[i] = next_random(&state) % (next_random(&state) % atomic_load(&asked) + 1), keys[i] = &numbers[i];
                 leasts[i] = atomic_load(&ended[numbers[i]]);
             }
             lookaside_pin(b);
@@ -123,9 +128,11 @@ static void *write_on(void *argument) {
     uint64_t which = *(uint64_t *)argument, state = which * 7919 + 1;
     pthread_barrier_wait(&barrier);
     /* So many, and on until the readers have seen something of it. */
-    for (uint64_t done = 1; done <= CHANGES || (atomic_load(&hits) < 1000 && done <= 1000 * CHANGES); done++) {
+    for (uint64_t done = 1; done <= CHANGES || (done <= 1000 * CHANGES &&
+                                                (atomic_load(&hits) < 1000 || atomic_load(&refitted) < refit));
+         done++) {
         /* Each writer has its own keys: so their versions rise. */
-        uint64_t key = next_random(&state) % (KEYS / WRITERS) * WRITERS + which;
+        uint64_t key = next_random(&state) % (atomic_load(&asked) / WRITERS) * WRITERS + which;
         record *new = NULL, *old;
         if (done % 4 != 0) {
             new = malloc(sizeof *new);
@@ -166,7 +173,31 @@ static void *resize_on(void *unused) {
     return NULL;
 }
 
-static void together(uint32_t table) {
+static uint64_t bytes_now(void) {
+    lookaside_counts counts;
+    lookaside_pin(b);
+    lookaside_get_counts(b, &counts, sizeof counts);
+    lookaside_unpin(b);
+    return counts.bytes;
+}
+
+/* Few keys are asked for until the table is as small as they want it, and then all until it is another. */
+static void *refit_on(void *unused) {
+    (void)unused;
+    enum { WHOLE = 1 << 16 };
+    while (atomic_load(&writers_left) > 0) {
+        atomic_store(&asked, KEYS / 8);
+        CHECK(lookaside_resize(b, WHOLE));
+        while (atomic_load(&writers_left) > 0 && bytes_now() == WHOLE) sched_yield();
+        uint64_t small = bytes_now();
+        atomic_store(&asked, KEYS);
+        while (atomic_load(&writers_left) > 0 && bytes_now() == small) sched_yield();
+        atomic_fetch_add(&refitted, 1);
+    }
+    return NULL;
+}
+
+static void together(uint32_t table, void *(*disturb)(void *)) {
     lookaside_options options;
     lookaside_default_options(&options, sizeof options);
     options.size = 1024, options.match = match, options.keyhash = hash_of_key, options.entryhash = hash_of_entry;
@@ -181,14 +212,18 @@ static void together(uint32_t table) {
     int count = 0;
     CHECK(pthread_barrier_init(&barrier, NULL, WRITERS + READERS + 1) == 0);
     atomic_store(&writers_left, WRITERS);
+    atomic_store(&asked, KEYS);
+    atomic_store(&refitted, 0);
+    refit = disturb == refit_on ? 3 : 0;
     for (int i = 0; i < WRITERS; i++) CHECK(pthread_create(&threads[count++], NULL, write_on, &writers[i]) == 0);
     for (int i = 0; i <= READERS; i++) CHECK(pthread_create(&threads[count++], NULL, read_on, &readers[i]) == 0);
-    CHECK(pthread_create(&threads[count++], NULL, resize_on, NULL) == 0);
+    CHECK(pthread_create(&threads[count++], NULL, disturb, NULL) == 0);
     for (int i = 0; i < count; i++) CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(pthread_barrier_destroy(&barrier) == 0);
     lookaside_counts counts;
     lookaside_get_counts(b, &counts, sizeof counts);
     CHECK(counts.hits > 0 && counts.misses > 0 && counts.admissions > 0 && counts.invalidations >= WRITERS * CHANGES);
+    CHECK(atomic_load(&refitted) >= refit);
     CHECK(atomic_load(&hits) > 0 && counts.hits >= (uint64_t)atomic_load(&hits));
     SLB_destroy(b);
     CHECK(atomic_load(&retired) > 0 && atomic_load(&freed) == atomic_load(&retired));
@@ -268,8 +303,9 @@ static void late_calls(void) {
 }
 
 int main(void) {
-    together(LOOKASIDE_TABLE_SLB);
-    together(LOOKASIDE_TABLE_STLT);
+    together(LOOKASIDE_TABLE_SLB, resize_on);
+    together(LOOKASIDE_TABLE_SLB, refit_on);
+    together(LOOKASIDE_TABLE_STLT, resize_on);
     one_after_the_other();
     late_calls();
     puts("threads: nothing stale, nothing lost");

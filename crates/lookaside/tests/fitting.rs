@@ -1,0 +1,94 @@
+//! A table that fits what is asked for, as maps see it: smaller while that has room in a part of it, whole again when it has not,
+//! and never wrong.
+
+use std::collections::BTreeSet;
+
+use lookaside::{Config, Map, OwnedMap, PageKind, RwLock};
+
+const WHOLE: usize = 1 << 20;
+const KEYS: u64 = 60_000;
+const HOT: u64 = 2_000;
+
+fn config() -> Config {
+    Config { pages: PageKind::Base, ..Config::with_size(WHOLE) }
+}
+
+/// Goes over the keys, up to so many times, until `done`.
+fn until(done: impl Fn() -> bool, mut over_the_keys: impl FnMut(), times: usize, what: &str) {
+    for _ in 0..times {
+        over_the_keys();
+        if done() {
+            return;
+        }
+    }
+    panic!("{what}: not after going {times} times over the keys");
+}
+
+#[test]
+fn a_maps_table_is_as_small_as_what_is_asked_for_wants_it() {
+    let map = Map::new(RwLock::new(BTreeSet::new()), &config()).unwrap();
+    map.buffer().monitor(false);
+    (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
+    let mut reader = map.pin();
+    for round in 0..2 {
+        let small = || map.buffer().bytes() == WHOLE >> 4;
+        let hot = || (0..HOT).for_each(|key| assert_eq!(reader.get(&key), Some(&key)));
+        until(small, hot, 2_000, "folding");
+        let before = map.buffer().counts();
+        reader.refresh();
+        (0..HOT).for_each(|key| assert_eq!(reader.get(&key), Some(&key)));
+        reader.refresh();
+        let counts = map.buffer().counts();
+        assert!(counts.hits - before.hits > HOT * 9 / 10, "round {round}: {before:?} {counts:?}");
+        // Writes reach the small table.
+        for key in (0..HOT).step_by(3) {
+            assert_eq!(reader.remove(&key).as_deref(), Some(&key));
+            assert_eq!(reader.get(&key), None);
+            assert!(reader.insert(key, key).is_none());
+            assert_eq!(reader.get(&key), Some(&key));
+        }
+        let whole = || map.buffer().bytes() == WHOLE;
+        let all = || (0..KEYS).for_each(|key| assert_eq!(reader.get(&key), Some(&key)));
+        until(whole, all, 20, "unfolding");
+        // What was asked for once is thrown out of the account by a new table of the size that was asked for.
+        map.buffer().resize(WHOLE).unwrap();
+    }
+}
+
+#[test]
+fn an_owners_table_does_so_too() {
+    let mut map = OwnedMap::new(BTreeSet::new(), &config()).unwrap();
+    map.monitor(false);
+    (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
+    let whole = map.capacity();
+    let hot = || (0..HOT).for_each(|key| assert_eq!(map.get(&key), Some(&key)));
+    until(|| map.capacity() == whole >> 4, hot, 2_000, "folding");
+    for key in (0..HOT).step_by(3) {
+        assert_eq!(map.insert(key, key + 1).as_deref(), Some(&key));
+        assert_eq!(map.get(&key), Some(&(key + 1)));
+    }
+    let batches = || {
+        for first in (0..KEYS).step_by(16) {
+            let keys: Vec<u64> = (first..first + 16).collect();
+            let asked: Vec<&u64> = keys.iter().collect();
+            let mut found = [None; 16];
+            map.get_many(&asked, &mut found);
+            for (key, found) in keys.iter().zip(found) {
+                let expected = if *key < HOT && key % 3 == 0 { key + 1 } else { *key };
+                assert_eq!(found, Some(&expected));
+            }
+        }
+    };
+    until(|| map.capacity() == whole, batches, 20, "unfolding");
+}
+
+#[test]
+fn a_table_of_one_size_stays_as_it_was_made() {
+    let map = Map::new(RwLock::new(BTreeSet::new()), &Config { fits: false, ..config() }).unwrap();
+    map.insert(1u64, 1u64);
+    let reader = map.pin();
+    for _ in 0..1 << 20 {
+        assert_eq!(reader.get(&1), Some(&1));
+    }
+    assert_eq!(map.buffer().bytes(), WHOLE);
+}
