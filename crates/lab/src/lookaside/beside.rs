@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::hash::BuildHasher;
 
 use crossbeam_epoch::Guard;
-use lookaside::{Buffer, CreateError, Pointer, RandomState, Table, Visit};
+use lookaside::{Buffer, CreateError, Pointer, RandomState, Table, Ticket, Visit};
 
 use super::contestant::BATCH;
 use super::record::{Key, Value};
@@ -36,6 +36,16 @@ pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
 
     /// The record of a key.
     fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N, Self::Value>>;
+
+    /// The records of keys, [`BATCH`] at most: `found[i]` becomes that of `keys[i]`.
+    fn records<'g>(
+        &'g self,
+        keys: &[&Key<N>],
+        guard: &'g Guard,
+        found: &mut [Option<&'g Record<N, Self::Value>>],
+    ) {
+        keys.iter().zip(found).for_each(|(key, found)| *found = self.record(key, guard));
+    }
 
     /// Puts a record in, in the place of the one of an equal key.
     fn put_record<'g>(
@@ -92,7 +102,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     #[inline(always)]
     fn at(&self, pointer: Pointer) -> &Record<N, I::Value> {
         let record = std::ptr::with_exposed_provenance::<Record<N, I::Value>>(pointer.address() as usize);
-        // SAFETY: only `search` and `insert` give the table pointers: of records, found or put in by someone pinned. It was
+        // SAFETY: only `offer` and `insert` give the table pointers: of records, found or put in by someone pinned. It was
         // read in the table by this visit, which was pinned before: see the head of this module.
         unsafe { &*record }
     }
@@ -111,10 +121,39 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     fn search(&self, hash: u64, key: &Key<N>) -> Option<&Record<N, I::Value>> {
         let ticket = self.visit.ticket(hash);
         let record = self.beside.index.record(key, self.visit.guard())?;
-        if let Some(pointer) = Pointer::new(std::ptr::from_ref(record).expose_provenance() as u64) {
-            self.visit.emit_soon(&ticket, hash, pointer);
-        }
+        self.offer(&ticket, hash, record);
         Some(record)
+    }
+
+    /// As [`Session::search`], for those of a group that the table did not have.
+    #[inline]
+    fn search_missed<'s>(
+        &'s self,
+        keys: &[&Key<N>],
+        hashes: &[u64],
+        missed: &[usize],
+        values: &[Cell<Option<&'s I::Value>>],
+    ) {
+        let mut sought = [keys[0]; BATCH];
+        let mut tickets = [const { None }; BATCH];
+        for ((&i, key), ticket) in missed.iter().zip(&mut sought).zip(&mut tickets) {
+            *key = keys[i];
+            *ticket = Some(self.visit.ticket(hashes[i]));
+        }
+        let mut found = [None; BATCH];
+        self.beside.index.records(&sought[..missed.len()], self.visit.guard(), &mut found[..missed.len()]);
+        for ((&i, found), ticket) in missed.iter().zip(found).zip(&tickets) {
+            values[i].set(found.map(|record| &record.1));
+            if let (Some(record), Some(ticket)) = (found, ticket) {
+                self.offer(ticket, hashes[i], record);
+            }
+        }
+    }
+
+    fn offer(&self, ticket: &Ticket, hash: u64, record: &Record<N, I::Value>) {
+        if let Some(pointer) = Pointer::new(std::ptr::from_ref(record).expose_provenance() as u64) {
+            self.visit.emit_soon(ticket, hash, pointer);
+        }
     }
 
     /// The value of a key.
@@ -140,9 +179,9 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     #[inline]
     pub(super) fn get_many<'s>(&'s self, keys: &[&Key<N>], values: &mut [Option<&'s I::Value>]) {
         if !self.visit.uses_table(keys.len() as u32) {
-            for (key, value) in keys.iter().zip(values) {
-                *value = self.beside.index.record(key, self.visit.guard()).map(|record| &record.1);
-            }
+            let mut found = [None; BATCH];
+            self.beside.index.records(keys, self.visit.guard(), &mut found[..keys.len()]);
+            values.iter_mut().zip(found).for_each(|(value, found)| *value = found.map(|record| &record.1));
             return;
         }
         let mut hashes = [0; BATCH];
@@ -159,11 +198,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
             }
             same
         };
-        let search = |missed: &[usize]| {
-            for &i in missed {
-                values[i].set(self.search(hashes[i], keys[i]).map(|record| &record.1));
-            }
-        };
+        let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
         self.visit.find_group(&hashes[..keys.len()], Self::fetch, hit, search);
     }
 
