@@ -95,13 +95,29 @@ pub(crate) trait Reclaim: Send + Sync {
     fn retire(self: Arc<Self>, dead: Dead);
 }
 
+/// Where the entries of one map go. An entry names it in eight bytes, half of what `Arc<dyn Reclaim>` takes: each answer of an
+/// index looks there, and sixteen bytes behind a value are another line more often than eight.
+pub(crate) struct Reclaimer(Arc<dyn Reclaim>);
+
+impl Reclaimer {
+    pub(crate) fn of(reclaim: Arc<dyn Reclaim>) -> Arc<Reclaimer> {
+        Arc::new(Reclaimer(reclaim))
+    }
+}
+
+impl fmt::Debug for Reclaimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reclaimer").finish_non_exhaustive()
+    }
+}
+
 /// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small. Behind
 /// them comes what each answer of an index is compared with, and what an emission is; last, what only handles change.
 #[repr(C)]
 struct Entry<K, V> {
     key: K,
     value: V,
-    reclaim: Arc<dyn Reclaim>,
+    reclaimer: Arc<Reclaimer>,
     hash: u64,
     handles: AtomicUsize,
 }
@@ -132,16 +148,16 @@ pub(crate) type Entries<K, V> = PhantomData<(Handle<K, V>, fn(K, V) -> (K, V))>;
 /// Whoever has one knows that entries that can be found now stay where they are while it lives.
 #[derive(Debug, Clone, Copy)]
 pub struct Pin<'p> {
-    reclaim: *const (),
+    reclaimer: *const Reclaimer,
     guard: Option<&'p Guard>,
 }
 
 impl<'p> Pin<'p> {
     /// # Safety
-    /// For `'p`, nothing retired to `reclaim` from now on is freed. A guard, if there is one, is of the default collector.
+    /// For `'p`, nothing retired to `reclaimer` from now on is freed. A guard, if there is one, is of the default collector.
     #[inline(always)]
-    pub(crate) unsafe fn new(reclaim: &Arc<impl Reclaim>, guard: Option<&'p Guard>) -> Pin<'p> {
-        Pin { reclaim: Arc::as_ptr(reclaim).cast(), guard }
+    pub(crate) unsafe fn new(reclaimer: &Arc<Reclaimer>, guard: Option<&'p Guard>) -> Pin<'p> {
+        Pin { reclaimer: Arc::as_ptr(reclaimer), guard }
     }
 
     /// Searches with an epoch of crossbeam-epoch's default collector pinned, for an index that frees its nodes by it.
@@ -159,12 +175,12 @@ impl<'p> Pin<'p> {
 
 impl<K: 'static, V: 'static> Handle<K, V> {
     /// An entry of its own.
-    pub(crate) fn new(key: K, value: V, hash: u64, reclaim: Arc<dyn Reclaim>) -> Handle<K, V>
+    pub(crate) fn new(key: K, value: V, hash: u64, reclaimer: Arc<Reclaimer>) -> Handle<K, V>
     where
         K: Send + Sync,
         V: Send + Sync,
     {
-        let entry = Box::new(Entry { hash, key, value, handles: AtomicUsize::new(1), reclaim });
+        let entry = Box::new(Entry { hash, key, value, handles: AtomicUsize::new(1), reclaimer });
         Handle(NonNull::from(Box::leak(entry)))
     }
 
@@ -188,7 +204,7 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// The entry as an answer to a search under this pin; `None` if it is another map's.
     #[must_use]
     pub fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        let same = std::ptr::addr_eq(Arc::as_ptr(&self.entry().reclaim), pin.reclaim);
+        let same = std::ptr::eq(Arc::as_ptr(&self.entry().reclaimer), pin.reclaimer);
         // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p.
         same.then_some(Found { entry: self.0, life: PhantomData })
     }
@@ -219,16 +235,16 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// Takes note that this is the last of an entry, if so, and that no table has it.
     ///
     /// # Safety
-    /// The index gave this handle back to a write of a map of `reclaim` that has cleared the table of `hash` and has not ended;
-    /// `reclaim` frees by the default collector; and nobody makes another handle of this one.
-    pub(crate) unsafe fn forgotten(&self, hash: u64, reclaim: &Arc<impl Reclaim>) {
+    /// The index gave this handle back to a write of the map of `reclaimer` that has cleared the table of `hash` and has not ended;
+    /// `reclaimer` frees by the default collector; and nobody makes another handle of this one.
+    pub(crate) unsafe fn forgotten(&self, hash: u64, reclaimer: &Arc<Reclaimer>) {
         let entry = self.entry();
         // Another map's or another hash's: that table may still have it. acquire pairs with the release in `drop`: what was
         // done through other handles, to a value with a lock in it, say, is done before it dies. The store below would
         // otherwise come between that release and the last drop. If there is no handle but this, nobody else changes the
         // number.
         if entry.hash == hash
-            && std::ptr::addr_eq(Arc::as_ptr(&entry.reclaim), Arc::as_ptr(reclaim))
+            && Arc::ptr_eq(&entry.reclaimer, reclaimer)
             && entry.handles.load(Ordering::Acquire) == 1
         {
             entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
@@ -259,7 +275,7 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             unsafe {
                 quietly(|| (&raw mut (*entry).key).drop_in_place());
                 quietly(|| (&raw mut (*entry).value).drop_in_place());
-                quietly(|| (&raw mut (*entry).reclaim).drop_in_place());
+                quietly(|| (&raw mut (*entry).reclaimer).drop_in_place());
             }
             // SAFETY: that box; its parts, of which no other has a destructor, are dropped.
             drop(unsafe { Box::from_raw(entry.cast::<ManuallyDrop<Entry<K, V>>>()) });
@@ -275,7 +291,7 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
         let address = self.0.as_ptr().expose_provenance();
         let dead = Dead { hash: entry.hash, address, free: free::<K, V> };
         if before & FORGOTTEN == 0 {
-            Arc::clone(&entry.reclaim).retire(dead);
+            Arc::clone(&entry.reclaimer.0).retire(dead);
         } else {
             retired();
             // SAFETY: by the promise of `forgotten`, whoever can still reach it is pinned now. Once. Entries are `Send`.

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use crate::buffer::{Buffer, Write};
 use crate::config::CreateError;
-use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
+use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch};
 use crate::folding::FoldingState;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
 use crate::mark::{Mark, NoMarkLeft};
@@ -91,6 +91,7 @@ pub struct Map<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
     hasher: S,
     mark: Mark,
     buffer: SharedBuffer<T>,
+    reclaimer: Arc<Reclaimer>,
     entries: Entries<K, V>,
 }
 
@@ -117,7 +118,9 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
     /// # Errors
     /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
     pub fn sharing(index: I, buffer: &SharedBuffer<T>, hasher: S) -> Result<Self, NoMarkLeft> {
-        Ok(Map { index, hasher, mark: buffer.0.mark()?, buffer: buffer.clone(), entries: Entries::default() })
+        let (mark, buffer) = (buffer.0.mark()?, buffer.clone());
+        let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>);
+        Ok(Map { index, hasher, mark, buffer, reclaimer, entries: Entries::default() })
     }
 
     /// A reader for this thread. See [`Reader`].
@@ -226,7 +229,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     fn token(&self) -> Pin<'_> {
         // SAFETY: the visit has pinned an epoch, and keeps it pinned while it is borrowed: `refresh` needs it mutably.
         // What is retired to the buffer after that is freed after it.
-        unsafe { Pin::new(&self.map.buffer.0, Some(self.visit.guard())) }
+        unsafe { Pin::new(&self.map.reclaimer, Some(self.visit.guard())) }
     }
 
     /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole table.
@@ -386,7 +389,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         let hash = self.hash(&key);
         // Its line comes while the entry is made.
         self.visit.prefetch(hash);
-        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer.0) as Arc<dyn Reclaim>);
+        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.reclaimer));
         self.store(hash, handle)
     }
 
@@ -405,7 +408,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         if self.map.index.find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.buffer.0) as Arc<dyn Reclaim>);
+        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.reclaimer));
         let pointer = handle.pointer();
         let old = self.map.index.replace(handle.clone());
         self.gave_back(old.as_ref(), hash, &write);
@@ -440,7 +443,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         if let Some(old) = old {
             // SAFETY: given back to that write, which cleared the table when it began; the buffer frees what is retired by the
             // default collector; the only handles of it that will be made are none.
-            unsafe { old.forgotten(hash, &self.map.buffer.0) };
+            unsafe { old.forgotten(hash, &self.map.reclaimer) };
         }
     }
 

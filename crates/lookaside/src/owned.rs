@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use crate::buffer::Buffer;
 use crate::config::CreateError;
-use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, prefetch};
+use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch};
 use crate::index::{Discard, Find, Scan, Store};
 use crate::map::{RandomState, Removed, hash_of};
 use crate::mark::Mark;
@@ -77,6 +77,7 @@ pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> 
     index: Option<I>,
     hasher: S,
     graveyard: Arc<Graveyard<T>>,
+    reclaimer: Arc<Reclaimer>,
     ownership: Ownership,
     entries: Entries<K, V>,
 }
@@ -107,7 +108,15 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
         // SAFETY: nobody else is given the buffer: handles reach it only to be retired, which does not touch it.
         let ownership = unsafe { Ownership::of(&graveyard.buffer) };
-        Ok(OwnedMap { index: Some(index), hasher, graveyard, ownership, entries: Entries::default() })
+        let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>);
+        Ok(OwnedMap {
+            index: Some(index),
+            hasher,
+            graveyard,
+            reclaimer,
+            ownership,
+            entries: Entries::default(),
+        })
     }
 
     fn buffer(&self) -> &Buffer<T> {
@@ -161,7 +170,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     #[inline(always)]
     fn token(&self) -> Pin<'_> {
         // SAFETY: the graveyard is emptied by `&mut self` only, and by dropping the map.
-        unsafe { Pin::new(&self.graveyard, None) }
+        unsafe { Pin::new(&self.reclaimer, None) }
     }
 
     /// Entries that the table has room for.
@@ -330,7 +339,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
 
     /// An entry that this map owns.
     fn entry(&self, key: K, value: V, hash: u64) -> Handle<K, V> {
-        Handle::new(key, value, hash, Arc::clone(&self.graveyard) as Arc<dyn Reclaim>)
+        Handle::new(key, value, hash, Arc::clone(&self.reclaimer))
     }
 
     fn store(&mut self, hash: u64, handle: Handle<K, V>) -> Option<Handle<K, V>>
