@@ -159,7 +159,7 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
 }
 
 impl<const N: usize> Find<Key<N>, Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Value>> {
-    #[inline]
+    #[inline(always)]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
         pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
     }
