@@ -59,8 +59,15 @@ impl Slb {
         line(&self.buckets, hash)
     }
 
+    /// Slots in use. What has just been filled may be cleared, and counted as that, before who has filled it counts it: then there
+    /// seem to be fewer than none.
+    fn in_use(&self) -> usize {
+        let counted = self.filled.load(Ordering::Relaxed);
+        usize::try_from(counted.cast_signed()).unwrap_or(0)
+    }
+
     fn is_full(&self) -> bool {
-        self.filled.load(Ordering::Relaxed) >= self.capacity()
+        self.in_use() >= self.capacity()
     }
 
     fn sampled(&self, random: &Random) -> bool {
@@ -226,7 +233,7 @@ unsafe impl Table for Slb {
     }
 
     fn filled(&self) -> Option<(usize, usize)> {
-        self.config.fits.then(|| (self.filled.load(Ordering::Relaxed), self.buckets.len()))
+        self.config.fits.then(|| (self.in_use(), self.buckets.len()))
     }
 
     fn folded(&self, times: u32) -> Option<Slb> {
