@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{
-    Config, Handle, Map, PageKind, Parameters, RandomState, Reader, RwLock, SharedBuffer, StltConfig, Table,
-    Ways,
+    Config, Handle, Map, PageKind, Parameters, RandomState, RwLock, SharedBuffer, StltConfig, Table, Ways,
 };
 use random::Random;
 
@@ -126,8 +125,13 @@ impl<I: Index, T: Table> World<I, T> {
 
     fn write(&self, writer: usize, changes: usize) {
         let mut random = Random(0x1234_5678 + writer as u64);
-        let mut readers = [self.maps[0].pin(), self.maps[1].pin()];
+        // Of both maps, and let go of together: while a thread has another, what one is refreshed for stays.
+        let mut readers = None;
         for change in 0..changes {
+            if change % 64 == 0 {
+                readers = None;
+            }
+            let readers = readers.get_or_insert_with(|| [self.maps[0].pin(), self.maps[1].pin()]);
             let key = random.key(self.asked.load(Ordering::Relaxed) / WRITERS) * WRITERS + writer;
             let (history, (map, name)) = (&self.histories[key], Self::name(key));
             let version = history.made.load(Ordering::Relaxed);
@@ -152,9 +156,6 @@ impl<I: Index, T: Table> World<I, T> {
             // What one has written oneself is there at once.
             let seen = readers[map].get(&name).map(|record| record.version);
             assert_eq!(seen, (next % 2 == 1).then_some(next));
-            if change % 64 == 0 {
-                readers.iter_mut().for_each(Reader::refresh);
-            }
         }
     }
 
@@ -174,12 +175,12 @@ impl<I: Index, T: Table> World<I, T> {
 
     fn read(&self, reader: usize) {
         let mut random = Random(0x9876_5432 + reader as u64);
-        let mut readers = [self.maps[0].pin(), self.maps[1].pin()];
+        let map = reader % 2;
+        let mut reader = self.maps[map].pin();
         while self.running.load(Ordering::Relaxed) {
             // Kept over many lookups, while what was found may be removed and its memory asked for.
             let mut kept: Vec<&Record> = Vec::new();
             for _ in 0..1 + random.below(20) {
-                let map = random.below(2);
                 let asked = self.asked.load(Ordering::Relaxed);
                 let keys: Vec<usize> =
                     (0..1 + random.below(20)).map(|_| random.key(asked) / 2 * 2 + map).collect();
@@ -188,10 +189,10 @@ impl<I: Index, T: Table> World<I, T> {
                 let names: Vec<u32> = keys.iter().map(|&key| Self::name(key).1).collect();
                 let mut found = vec![None; keys.len()];
                 if random.below(2) == 0 {
-                    readers[map].get_many(&names.iter().collect::<Vec<_>>(), &mut found);
+                    reader.get_many(&names.iter().collect::<Vec<_>>(), &mut found);
                 } else {
                     for (found, name) in found.iter_mut().zip(&names) {
-                        *found = readers[map].get(name);
+                        *found = reader.get(name);
                     }
                 }
                 for ((&key, found), made) in keys.iter().zip(&found).zip(made) {
@@ -201,7 +202,7 @@ impl<I: Index, T: Table> World<I, T> {
                 kept.extend(found.into_iter().flatten().map(|record| &**record));
             }
             kept.into_iter().for_each(Record::check);
-            readers.iter_mut().for_each(Reader::refresh);
+            reader.refresh();
         }
     }
 
@@ -212,14 +213,14 @@ impl<I: Index, T: Table> World<I, T> {
         by_table
             && match disturbance {
                 Disturbance::Resizing(_) => counts.evictions > 0 && counts.bypassed > 0,
-                Disturbance::Refitting => self.refitted.load(Ordering::Relaxed) >= 3,
+                Disturbance::Refitting(_) => self.refitted.load(Ordering::Relaxed) >= 3,
             }
     }
 
     fn disturb(&self, disturbance: Disturbance) {
         match disturbance {
             Disturbance::Resizing(sizes) => self.resize(sizes),
-            Disturbance::Refitting => self.refit(),
+            Disturbance::Refitting(whole) => self.refit(whole),
         }
     }
 
@@ -233,9 +234,10 @@ impl<I: Index, T: Table> World<I, T> {
     }
 
     /// A few keys are asked for until the table is as small as they want it, and then all until it is another.
-    fn refit(&self) {
+    fn refit(&self, whole: usize) {
+        /// No table that fits itself is smaller, and all keys have no room in it.
+        const SMALLEST: usize = 64 * 64;
         let buffer = self.maps[0].buffer();
-        let whole = buffer.bytes();
         // It is to be used, whatever it costs here.
         buffer.monitor(false);
         let wait = |done: &dyn Fn() -> bool| {
@@ -248,10 +250,13 @@ impl<I: Index, T: Table> World<I, T> {
             // It has many keys, and is impatient no more.
             buffer.resize(whole).unwrap();
             wait(&|| buffer.bytes() < whole);
-            let small = buffer.bytes();
+            if buffer.bytes() != SMALLEST {
+                // Of what had been asked for before, too much was still in it, and all keys may have room.
+                continue;
+            }
             self.asked.store(KEYS, Ordering::Relaxed);
             // It may have been whole meanwhile, and be as small by now as all of them want it.
-            wait(&|| buffer.bytes() != small);
+            wait(&|| buffer.bytes() != SMALLEST);
             self.refitted.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -262,8 +267,8 @@ impl<I: Index, T: Table> World<I, T> {
 enum Disturbance {
     /// It is replaced by empty ones of these sizes.
     Resizing([usize; 2]),
-    /// What is asked for has room in a part of it, and then it has not.
-    Refitting,
+    /// What is asked for has room in a part of its so many bytes, and then it has not.
+    Refitting(usize),
 }
 
 fn stress<I: Index, P: Parameters>(config: &P, disturbance: Disturbance, changes: usize) {
@@ -304,7 +309,12 @@ fn stress<I: Index, P: Parameters>(config: &P, disturbance: Disturbance, changes
     };
     assert_eq!(world.maps.each_ref().map(Map::len), [present(0), present(1)]);
     let (counts, refitted) = (world.maps[0].buffer().counts(), world.refitted.load(Ordering::Relaxed));
-    assert!(world.saw_all(disturbance), "{counts:?}, refitted {refitted} times");
+    let table = (world.maps[0].buffer().bytes(), world.maps[0].buffer().occupancy());
+    assert!(
+        world.saw_all(disturbance),
+        "{counts:?}, refitted {refitted} times, (bytes, slots in use): {table:?}, asked for: {}",
+        world.asked.load(Ordering::Relaxed)
+    );
     let (made, left) = (ledger.made.load(Ordering::SeqCst), present(0) + present(1));
     let deadline = Instant::now() + Duration::from_secs(60);
     let dropped_in_the_end = |expected: usize| {
@@ -342,7 +352,8 @@ macro_rules! stress_tests {
 
             #[test]
             fn behind_a_table_that_fits() {
-                stress::<$index, _>(&base(Config::with_size(128 << 10)), Disturbance::Refitting, changes());
+                let whole = 128 << 10;
+                stress::<$index, _>(&base(Config::with_size(whole)), Disturbance::Refitting(whole), changes());
             }
 
             #[test]

@@ -184,14 +184,16 @@ static uint64_t bytes_now(void) {
 /* Few keys are asked for until the table is as small as they want it, and then all until it is another. */
 static void *refit_on(void *unused) {
     (void)unused;
-    enum { WHOLE = 1 << 16 };
+    /* No table that fits itself is smaller, and all keys have no room in it. */
+    enum { WHOLE = 1 << 16, SMALLEST = 64 * 64 };
     while (atomic_load(&writers_left) > 0) {
         atomic_store(&asked, KEYS / 8);
         CHECK(lookaside_resize(b, WHOLE));
         while (atomic_load(&writers_left) > 0 && bytes_now() == WHOLE) sched_yield();
-        uint64_t small = bytes_now();
+        /* Of what had been asked for before, too much may still have been in it: then all keys may have room. */
+        if (bytes_now() != SMALLEST) continue;
         atomic_store(&asked, KEYS);
-        while (atomic_load(&writers_left) > 0 && bytes_now() == small) sched_yield();
+        while (atomic_load(&writers_left) > 0 && bytes_now() == SMALLEST) sched_yield();
         atomic_fetch_add(&refitted, 1);
     }
     return NULL;
