@@ -19,6 +19,8 @@ pub(crate) enum Form {
     SlbPaper,
     /// The default SLB with the paper's counters.
     SlbEveryHit,
+    /// The default SLB, which stays as large as it was made.
+    SlbOneSize,
     /// The default SLB, asked by calls where an index in another language could inline it.
     SlbCall,
     /// The owner-only form.
@@ -43,6 +45,7 @@ impl Form {
             Form::SlbMonitored => "SLB with monitor",
             Form::SlbPaper => "SLB as published",
             Form::SlbEveryHit => "SLB, every hit counted",
+            Form::SlbOneSize => "SLB of one size",
             Form::SlbCall => "SLB, by calls",
             Form::SlbOwner => "SLB, owner-only",
             Form::Stlt => "STLT-SW",
@@ -63,6 +66,7 @@ impl Form {
             Form::SlbEveryHit => {
                 Front::Slb(Config { counters: CounterPolicy::EveryHit, ..Config::with_size(bytes) })
             }
+            Form::SlbOneSize => Front::Slb(Config { fits: false, ..Config::with_size(bytes) }),
             Form::Stlt | Form::StltOwner => stlt(Ways::Four),
             Form::StltOneWay => stlt(Ways::One),
             Form::StltTwoWays => stlt(Ways::Two),
