@@ -32,7 +32,7 @@ pub enum QemuError {
     },
     /// A program cannot have such a table in front.
     #[error(
-        "{container} has no variant {variant}: the cache has alone and slb, the other indexes of ours alone, stlt and stlt-va"
+        "{container} has no variant {variant}: its items may move, so there are alone and slb, its own buffer"
     )]
     Variant {
         /// The program.

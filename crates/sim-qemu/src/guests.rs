@@ -114,7 +114,6 @@ impl Index {
         match self {
             // Its items may move: only its own buffer can stand before its index.
             Index::Cache => matches!(variant, Variant::Alone | Variant::Slb),
-            _ if self.is_own() => matches!(variant, Variant::Alone | Variant::Stlt | Variant::StltVa),
             _ => true,
         }
     }
