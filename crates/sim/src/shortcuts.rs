@@ -23,7 +23,8 @@
 //!
 //! Rejected: collecting accesses and simulating them a thousand at a time (a tenth slower under QEMU, 36 for 39 million);
 //! a set's order beside its tags, and asking the tags of the outer levels before the way used last (together up to a sixth
-//! less time where recorded accesses are replayed, and no difference under QEMU that its noise lets see).
+//! less time where recorded accesses are replayed, and no difference under QEMU that its noise lets see); no look at all where
+//! the line is that of the access before (no difference that QEMU's noise lets see).
 
 use crate::cache::LINE_SHIFT;
 use crate::lru::Place;
