@@ -28,6 +28,7 @@
 //! | [`trace`] | what is measured, recorded for another simulator |
 //! | [`arguments`] | what the plugin is told |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
+//! | `host_pages` | huge pages of the host, so that runs are quicker |
 //! | `api`, `plugin` | QEMU's plugin interface |
 //!
 //! What is not seen: the kernel, all threads but the first, and software prefetches (their addresses are in
@@ -38,6 +39,7 @@ mod api;
 pub mod arguments;
 pub mod decode;
 pub mod guests;
+mod host_pages;
 mod plugin;
 pub mod protocol;
 pub mod simulation;

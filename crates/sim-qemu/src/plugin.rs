@@ -28,10 +28,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use sim::{Core, FORMAT, Measurement, MemoryAccess};
 
-use crate::address_space::{AddressSpace, Change};
+use crate::address_space::{self, AddressSpace, Change};
 use crate::api::{self, AccessKinds, Functions, Id, Info, MemInfo};
 use crate::arguments::Arguments;
 use crate::decode::Translator;
+use crate::host_pages::HostPages;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
 use crate::trace::{INCOMPLETE, Trace};
@@ -69,6 +70,7 @@ struct Plugin {
     greeted: AtomicBool,
     translations: Mutex<Translations>,
     address_space: Mutex<AddressSpace>,
+    host_pages: Mutex<HostPages>,
     /// What happened to pages since the simulation last heard of any.
     changes: Mutex<Vec<Change>>,
     any_changes: AtomicBool,
@@ -162,6 +164,7 @@ unsafe fn install(
         greeted: AtomicBool::new(false),
         translations: Mutex::default(),
         address_space: Mutex::default(),
+        host_pages: Mutex::default(),
         changes: Mutex::default(),
         any_changes: AtomicBool::new(false),
         simulation: UnsafeCell::new(simulation),
@@ -368,6 +371,9 @@ extern "C" fn called(
     if plugin.any_changes.load(Ordering::Relaxed) {
         plugin.tell_of_pages(simulation);
     }
+    if let Request::Phase(Phase::Functional, _) = request {
+        plugin.host_pages.lock().ask();
+    }
     let answer = simulation.answer(request);
     if let Err(error) = &answer {
         tell(&error.to_string());
@@ -382,6 +388,9 @@ extern "C" fn called(
 
 extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
     let plugin = plugin();
+    if address_space::gives_memory(number) {
+        plugin.host_pages.lock().grown();
+    }
     let changes = plugin.address_space.lock().returned(processor, number, result);
     if !changes.is_empty() {
         plugin.changes.lock().extend(changes);
