@@ -25,6 +25,7 @@
 //! | [`decode`] | machine code as the window model wants it |
 //! | [`simulation`] | what the machine makes of the guest's events |
 //! | [`address_space`] | pages that system calls take away, or ask for |
+//! | [`cost`] | seconds and memory of a run |
 //! | [`trace`] | what is measured, recorded for another simulator |
 //! | [`arguments`] | what the plugin is told |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
@@ -37,6 +38,7 @@
 pub mod address_space;
 mod api;
 pub mod arguments;
+pub mod cost;
 pub mod decode;
 pub mod guests;
 mod host_pages;

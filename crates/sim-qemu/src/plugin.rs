@@ -31,6 +31,7 @@ use sim::{Core, FORMAT, Measurement, MemoryAccess};
 use crate::address_space::{self, AddressSpace, Change};
 use crate::api::{self, AccessKinds, Functions, Id, Info, MemInfo};
 use crate::arguments::Arguments;
+use crate::cost::Meter;
 use crate::decode::Translator;
 use crate::host_pages::HostPages;
 use crate::protocol::{self, Operation, Phase, Request};
@@ -74,6 +75,8 @@ struct Plugin {
     /// What happened to pages since the simulation last heard of any.
     changes: Mutex<Vec<Change>>,
     any_changes: AtomicBool,
+    /// Until the run has ended.
+    meter: Mutex<Option<Meter>>,
     simulation: UnsafeCell<Simulation>,
     /// As `simulation`.
     kinds: UnsafeCell<AccessKinds>,
@@ -167,6 +170,7 @@ unsafe fn install(
         host_pages: Mutex::default(),
         changes: Mutex::default(),
         any_changes: AtomicBool::new(false),
+        meter: Mutex::new(Some(Meter::start())),
         simulation: UnsafeCell::new(simulation),
         kinds: UnsafeCell::new(AccessKinds::new(functions)),
     };
@@ -371,8 +375,13 @@ extern "C" fn called(
     if plugin.any_changes.load(Ordering::Relaxed) {
         plugin.tell_of_pages(simulation);
     }
-    if let Request::Phase(Phase::Functional, _) = request {
-        plugin.host_pages.lock().ask();
+    if let Request::Phase(phase, _) = request {
+        if phase == Phase::Functional {
+            plugin.host_pages.lock().ask();
+        }
+        if let Some(meter) = &mut *plugin.meter.lock() {
+            meter.enter(phase);
+        }
     }
     let answer = simulation.answer(request);
     if let Err(error) = &answer {
@@ -405,7 +414,12 @@ extern "C" fn exits(_: Id, _: *mut c_void) {
     }
     // SAFETY: QEMU has stopped all processors.
     let simulation = unsafe { plugin.simulation() };
-    let Arguments { profile, out, guest, variant, seed, .. } = &plugin.arguments;
+    let Arguments { profile, out, guest, variant, seed, cost, .. } = &plugin.arguments;
+    if let (Some(path), Some(meter)) = (cost, plugin.meter.lock().take())
+        && let Err(error) = meter.finish().write(path)
+    {
+        tell(&format!("cost={}: {error}", path.display()));
+    }
     let measurement = Measurement {
         format: FORMAT,
         machine: profile.name.clone(),
