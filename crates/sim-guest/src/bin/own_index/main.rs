@@ -75,6 +75,8 @@ fn with_table(index: impl Index, records: &[Record], options: &Options) -> Resul
             let bytes = options.number("slb", 1 << 24)? as usize;
             let paper = options.text("slb-options") == Some("paper");
             let config = if paper { Config::paper(bytes) } else { Config::with_size(bytes) };
+            // The table has the bytes that it was given, as the paper's.
+            let config = Config { fits: false, ..config };
             with_library::<Slb>(index, &config, records, options)
         }
         Some("stlt-sw") => with_library::<Stlt>(index, &in_software(rows, ways)?, records, options),
