@@ -7,9 +7,15 @@
 use std::path::Path;
 use std::process::Command;
 
+use indicatif::ProgressBar;
+use lab::experiment::{Catalogue, Scale};
+use lab::machine::Provenance;
 use sim::{Measurement, Profile, Window};
 use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant as LookupVariant};
+use sim_lab::store::Store;
+use sim_lab::study::{self, Options, Study};
+use sim_lab::sweep::Place;
 use sim_qemu::guests::{GuestError, Index, Run, Simulated, Tools, Variant};
 
 fn tools() -> Option<Tools> {
@@ -41,28 +47,47 @@ fn run(tools: &Tools, folder: &Path, index: Index, variant: Variant) -> Window {
     Measurement::read(&out).expect("a measurement").windows[0]
 }
 
+/// Those before which any table can stand.
+const INDEXES: [Index; 3] = [Index::Cuckoo, Index::Art, Index::ArtReorganised];
+
 #[test]
-fn the_table_saves_walks_before_our_own_indexes_too() {
+fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
     let Some(tools) = tools() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    for index in [Index::Cuckoo, Index::Art, Index::ArtReorganised] {
-        let alone = run(&tools, folder.path(), index, Variant::Alone);
-        let stlt = run(&tools, folder.path(), index, Variant::Stlt);
-        let again = run(&tools, folder.path(), index, Variant::Stlt);
-        assert_eq!(stlt, again, "{index:?}: counts repeat");
+    for index in INDEXES {
+        let run = |variant| run(&tools, folder.path(), index, variant);
+        let (alone, stlt) = (run(Variant::Alone), run(Variant::Stlt));
+        if index == Index::Art {
+            assert_eq!(stlt, run(Variant::Stlt), "counts repeat");
+        }
         assert_eq!((alone.operations, alone.fast_path), (10_000, None));
-        let fast = stlt.fast_path.expect("it has a table");
-        assert_eq!(fast.total(), 10_000);
-        assert!(fast.hits > 8500, "{index:?}: {fast:?}");
+        let hits = |window: &Window| {
+            let fast = window.fast_path.expect("it has a table");
+            assert_eq!(fast.total(), 10_000);
+            assert!(fast.hits > 8500, "{index:?}: {fast:?}");
+            fast.hits
+        };
         assert!(stlt.walks() < alone.walks(), "{index:?}: {} of {}", stlt.walks(), alone.walks());
-        eprintln!(
-            "{}: {:.0} cycles and {:.2} walks alone, {:.0} and {:.2} with the STLT",
-            index.name(),
-            alone.cycles(),
-            alone.walks(),
-            stlt.cycles(),
-            stlt.walks()
-        );
+        if index == Index::ArtReorganised {
+            // Another tree of the same program.
+            continue;
+        }
+        let (slb, in_software) = (run(Variant::Slb), run(Variant::StltSw));
+        // Rows and sets are as many: the tables differ in who keeps them, and in which of its equals goes.
+        assert!(hits(&in_software).abs_diff(hits(&stlt)) < 100, "{index:?}");
+        assert!(hits(&slb) > 0);
+        for software in [&slb, &in_software] {
+            assert_eq!(
+                software.memory.stlt, alone.memory.stlt,
+                "{index:?}: no instruction of the hardware's"
+            );
+            assert!(software.instructions() > stlt.instructions(), "{index:?}");
+            assert!(software.cycles() > stlt.cycles(), "{index:?}");
+        }
+        for (window, name) in [(&alone, "alone"), (&slb, "SLB"), (&in_software, "STLT-SW"), (&stlt, "STLT")] {
+            let (cycles, walks) = (window.cycles(), window.walks());
+            eprintln!("{} {name}: {cycles:.0} cycles, {walks:.2} walks", index.name());
+        }
     }
 }
 
@@ -82,40 +107,65 @@ fn the_cache_is_a_guest_with_its_own_buffer() {
         );
         eprintln!("cache {name}: {:.0} cycles, {:.1} instructions", window.cycles(), window.instructions());
     }
-    assert_ne!(alone.core.instructions, slb.core.instructions, "another way to the items");
+    assert_eq!(alone.fast_path, None);
+    let fast = slb.fast_path.expect("it has a table");
+    assert_eq!(fast.total(), 10_000);
+    assert!(fast.hits > 8500, "{fast:?}");
 }
 
 #[test]
-fn lookaside_sim_runs_our_own_indexes() {
+fn studies_of_our_own_indexes_measure_what_they_promise() {
     if tools().is_none() {
         return;
     }
-    for container in Container::OWN {
-        let lengths = Lengths { warm_up: 20_000, functional: 5_000, settle: 100, windows: 2, window: 1_000 };
-        let configured = |variant, value_bytes| {
-            let table = Table { bytes: 1 << 18, ways: 4, hash: Hash::Xxh3 };
-            let asked = (5_000, value_bytes, Distribution::Zipf);
-            let machine = Profile::stlt_paper();
-            Configuration::new(Guest::Qemu, container, variant, asked, table, lengths, 1, &machine)
-                .expect("legal")
-        };
-        let is_cache = container == Container::Cache;
-        let (in_front, refused) = if is_cache {
-            (LookupVariant::Slb, LookupVariant::Stlt)
-        } else {
-            (LookupVariant::Stlt, LookupVariant::Slb)
-        };
-        for variant in [LookupVariant::Alone, in_front] {
-            let run = sim_lab::run::run(&configured(variant, 64)).expect("a run");
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path()).expect("a store");
+    let (scale, jobs) = (Scale::Quick, 2);
+    let options = Options { guest: Guest::InProcess, scale, seeds: None, jobs, place: Place::Here };
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/sim");
+    let catalogue = Catalogue::read(&experiments).expect("every definition can be read");
+    for name in ["stlt-own", "stlt-cache"] {
+        let definition = catalogue.get(name).expect("it is there");
+        let study = Study::new(&definition, scale).expect("a study");
+        let configurations = study.configurations(Guest::InProcess, 1).expect("legal");
+        let (provenance, progress) = (Provenance::default(), ProgressBar::hidden());
+        // Rows that are not promised, and promised ones that are not there, are an error.
+        let (results, swept) =
+            study::results(&definition, &store, &options, provenance, progress).expect("results");
+        assert_eq!((swept.made, swept.failed.len()), (configurations.len(), 0), "{:?}", swept.failed);
+        assert_eq!(results.shortfalls(&definition), [""; 0]);
+        for configuration in configurations {
+            let run = store.get(&configuration).expect("it is kept");
             assert!(run.programs.is_some_and(|programs| programs.len() == 16), "which builds ran");
-            let measurement = run.measurement;
-            assert_eq!((measurement.guest.as_str(), measurement.windows.len()), (container.name(), 2));
-            assert!(measurement.windows.iter().all(|window| window.operations == 1_000));
+            let (guest, variant) = (configuration.container.name(), configuration.variant);
+            assert_eq!((run.measurement.guest.as_str(), run.measurement.windows.len()), (guest, 1));
+            let window = run.measurement.windows[0];
+            assert_eq!(window.operations, 2_000);
+            let asked = window.fast_path.map(|counts| counts.total());
+            assert_eq!(asked, (variant != LookupVariant::Alone).then_some(2_000), "{guest} {variant:?}");
         }
-        for (variant, value_bytes) in [(refused, 64), (LookupVariant::Alone, 128)] {
-            let error = sim_lab::run::run(&configured(variant, value_bytes)).expect_err("not this");
-            assert!(error.to_string().contains(container.name()), "{error}");
-        }
+    }
+}
+
+#[test]
+fn what_our_own_indexes_cannot_do_is_refused() {
+    if tools().is_none() {
+        return;
+    }
+    let refusal = |container, variant, value_bytes| {
+        let table = Table { bytes: 1 << 18, ways: 4, hash: Hash::Xxh3 };
+        let lengths = Lengths { warm_up: 100, functional: 100, settle: 1, windows: 1, window: 10 };
+        let (asked, machine) = ((100, value_bytes, Distribution::Zipf), Profile::stlt_paper());
+        let wanted = Configuration::new(Guest::Qemu, container, variant, asked, table, lengths, 1, &machine);
+        sim_lab::run::run(&wanted.expect("legal")).expect_err("not this").to_string()
+    };
+    for container in Container::OWN {
+        let error = refusal(container, LookupVariant::Alone, 128);
+        assert!(error.contains(container.name()) && error.contains("64 bytes"), "{error}");
+    }
+    for variant in [LookupVariant::StltSw, LookupVariant::StltVa, LookupVariant::Stlt] {
+        let error = refusal(Container::Cache, variant, 64);
+        assert!(error.contains("cache has no variant"), "{error}");
     }
 }
 
@@ -131,10 +181,30 @@ fn it_runs_without_a_simulator() {
     };
     let requests = folder.path().join("requests");
     run.write_requests(&requests).expect("written");
-    for (index, variant) in [("cuckoo", "stlt"), ("art", "stlt"), ("cache", "slb")] {
+    let output = |index: &str, variant: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside-own-index"));
         let names = [format!("index={index}"), format!("variant={variant}")];
-        let output = command.args(run.arguments(&requests)).args(names).output().expect("started");
+        command.args(run.arguments(&requests)).args(names).args(more).output().expect("started")
+    };
+    for (index, variant) in
+        [("cuckoo", "stlt"), ("art", "stlt"), ("cuckoo", "stlt-sw"), ("art", "slb"), ("cache", "slb")]
+    {
+        let output = output(index, variant, &[]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for (index, variant, more, reason) in [
+        ("trie", "alone", &[][..], "index= is cuckoo"),
+        ("art", "hints", &[], "variant=hints"),
+        ("cache", "stlt", &[], "a cache has alone and slb"),
+        ("cache", "slb", &["slb-options=paper"], "not the paper's"),
+        ("cuckoo", "stlt-sw", &["rows=1000"], "power of two"),
+        ("cuckoo", "stlt-sw", &["ways=3"], "1, 2, 4 or 8"),
+        ("cuckoo", "slb", &["slb=1"], "holds nothing"),
+        ("cuckoo", "alone", &["window=1000"], "fewer requests"),
+        ("cuckoo", "alone", &["widow=1"], "no such option"),
+    ] {
+        let output = output(index, variant, more);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(reason), "{index} {variant} {more:?}: {said}");
     }
 }

@@ -14,6 +14,7 @@
 //! | `metric` | what is shown of a run |
 //! | [`study`] | an experiment's definition: which runs, and what is shown of them |
 //! | [`in_use`] | experiments that do something to a table while it is measured |
+//! | [`speed`] | what the simulator itself takes |
 //! | [`storage`] | the hardware's size, Table I |
 
 #![forbid(unsafe_code)]
@@ -24,6 +25,7 @@ pub mod in_use;
 mod metric;
 pub mod qemu;
 pub mod run;
+pub mod speed;
 pub mod storage;
 pub mod store;
 pub mod study;

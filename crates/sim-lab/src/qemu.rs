@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use sim::{Measurement, MeasurementError};
+use sim_qemu::cost::Cost;
 use sim_qemu::guests::{self, FastHash, GuestError, Index, Simulated, Tools};
 use sim_qemu::trace;
 
@@ -32,7 +33,7 @@ pub enum QemuError {
     },
     /// A program cannot have such a table in front.
     #[error(
-        "{container} has no variant {variant}: the cache has alone and slb, the other indexes of ours alone, stlt and stlt-va"
+        "{container} has no variant {variant}: its items may move, so there are alone and slb, its own buffer"
     )]
     Variant {
         /// The program.
@@ -98,11 +99,11 @@ impl Qemu {
         Ok(self.tools.identity(index, &program)?)
     }
 
-    /// Runs a configuration.
+    /// Runs a configuration: what was measured, and what that took.
     ///
     /// # Errors
     /// If its program is not there, does not compile, or fails.
-    pub fn run(&self, configuration: &Configuration) -> Result<Measurement, QemuError> {
+    pub fn run(&self, configuration: &Configuration) -> Result<(Measurement, Cost), QemuError> {
         self.launch(configuration, None)
     }
 
@@ -110,7 +111,11 @@ impl Qemu {
     ///
     /// # Errors
     /// As [`Qemu::run`], and if the trace cannot be written.
-    pub fn record(&self, configuration: &Configuration, champsim: &Path) -> Result<Measurement, QemuError> {
+    pub fn record(
+        &self,
+        configuration: &Configuration,
+        champsim: &Path,
+    ) -> Result<(Measurement, Cost), QemuError> {
         self.launch(configuration, Some(champsim))
     }
 
@@ -118,19 +123,21 @@ impl Qemu {
         &self,
         configuration: &Configuration,
         champsim: Option<&Path>,
-    ) -> Result<Measurement, QemuError> {
+    ) -> Result<(Measurement, Cost), QemuError> {
         let run = translated(configuration)?;
         let folder = tempfile::tempdir().map_err(io_error(std::env::temp_dir()))?;
         // Compiled once for all runs.
         let guest = self.tools.program(run.index, &compiled())?;
         let requests = folder.path().join("requests");
         run.write_requests(&requests)?;
-        let (profile, out) = (folder.path().join("machine.toml"), folder.path().join("measurement.json"));
+        let [profile, out, cost] =
+            ["machine.toml", "measurement.json", "cost.json"].map(|name| folder.path().join(name));
         let machine = configuration.machine.to_toml();
         let machine = machine.map_err(|error| MeasurementError::Syntax(error.to_string()))?;
         std::fs::write(&profile, machine).map_err(io_error(profile.clone()))?;
         let huge_pages = configuration.huge_pages;
-        let simulated = Simulated { huge_pages, champsim, ..Simulated::new(&profile, &out) };
+        let simulated =
+            Simulated { huge_pages, cost: Some(&cost), champsim, ..Simulated::new(&profile, &out) };
         let output = self
             .tools
             .command(&guest, &requests, &run, &simulated)?
@@ -148,7 +155,7 @@ impl Qemu {
         if said.contains(trace::INCOMPLETE) {
             return Err(QemuError::Trace { said });
         }
-        Ok(Measurement::read(&out)?)
+        Ok((Measurement::read(&out)?, Cost::read(&cost).map_err(io_error(cost.clone()))?))
     }
 }
 

@@ -13,6 +13,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use sim::stlt::TableError;
 use sim::{Core, FORMAT, Machine, Measurement, MeasurementError, ProfileError, Since, Window};
+use sim_qemu::cost::{Cost, Meter};
+use sim_qemu::protocol::Phase;
 
 use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths};
 use crate::guest::{GuestError, Hash, Program, Shape, Variant};
@@ -33,6 +35,8 @@ pub struct Run {
     pub measurement: Measurement,
     /// How long it took, in seconds; without what it had in common with others that were made beside it.
     pub seconds: f64,
+    /// What it took of a processor, phase by phase, without the same; and the most memory of the process that made it.
+    pub cost: Cost,
 }
 
 /// Why a run failed.
@@ -73,10 +77,11 @@ pub enum RunError {
 /// If its guest or its machine cannot be made, or what it needs is not installed.
 pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
     let started = Instant::now();
-    let (programs, measurement) = match configuration.guest {
+    let (programs, (measurement, cost)) = match configuration.guest {
         Guest::InProcess => {
+            let meter = Meter::start();
             let (program, machine) = load(configuration)?;
-            (None, measure(configuration, program, machine))
+            (None, measure(configuration, program, machine, meter))
         }
         Guest::Qemu => {
             let qemu = Qemu::find()?;
@@ -85,7 +90,7 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
         }
     };
     let seconds = started.elapsed().as_secs_f64();
-    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds })
+    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
 }
 
 /// Runs several configurations one after another, each with the result that [`run`] gives, and hands each to
@@ -107,15 +112,14 @@ pub fn run_all(
         let mut loaded = Program::new(Shape { variant: Variant::Alone, slb_bytes: 0, ..shape(first) })?;
         loaded.draw_ahead(first.lengths.replayed());
         for configuration in alike {
-            let started = Instant::now();
+            let (started, meter) = (Instant::now(), Meter::start());
             let Shape { variant, hash, slb_bytes, .. } = shape(configuration);
             let done = match loaded.looked_up_by(variant, hash, slb_bytes) {
-                Some(program) => Run {
-                    configuration: configuration.clone(),
-                    programs: None,
-                    measurement: measure(configuration, program, machine(configuration)?),
-                    seconds: started.elapsed().as_secs_f64(),
-                },
+                Some(program) => {
+                    let (measurement, cost) = measure(configuration, program, machine(configuration)?, meter);
+                    let seconds = started.elapsed().as_secs_f64();
+                    Run { configuration: configuration.clone(), programs: None, measurement, seconds, cost }
+                }
                 None => run(configuration)?,
             };
             finished(done)?;
@@ -162,13 +166,22 @@ pub fn warm_up(program: &mut Program, machine: &mut Machine, lengths: Lengths) {
     program.run(machine, lengths.warm_up - lengths.replayed());
 }
 
-fn measure(configuration: &Configuration, mut program: Program, mut machine: Machine) -> Measurement {
+fn measure(
+    configuration: &Configuration,
+    mut program: Program,
+    mut machine: Machine,
+    mut meter: Meter,
+) -> (Measurement, Cost) {
     let lengths = configuration.lengths;
-    warm_up(&mut program, &mut machine, lengths);
+    program.replay(&mut machine, lengths.replayed());
+    meter.enter(Phase::Functional);
+    program.run(&mut machine, lengths.warm_up - lengths.replayed());
+    meter.enter(Phase::Detailed);
     let mut core = Core::with_machine(machine);
     core.resume();
     program.run(&mut core, lengths.settle);
     let mut windows = Vec::new();
+    meter.enter(Phase::Measured);
     for _ in 0..lengths.windows {
         let before = (core.statistics(), core.machine().statistics(), program.fast_path());
         program.run(&mut core, lengths.window);
@@ -180,12 +193,13 @@ fn measure(configuration: &Configuration, mut program: Program, mut machine: Mac
             memory: core.machine().statistics().since(&before.1),
         });
     }
-    Measurement {
+    let measurement = Measurement {
         format: FORMAT,
         machine: configuration.machine.name.clone(),
         guest: configuration.container.name().into(),
         variant: configuration.variant.name().into(),
         seed: configuration.seed,
         windows,
-    }
+    };
+    (measurement, meter.finish())
 }

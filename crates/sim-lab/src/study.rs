@@ -41,6 +41,7 @@ use crate::guest::{Container, Distribution, Hash, Variant};
 use crate::in_use;
 use crate::metric::Metric;
 use crate::run::{Run, RunError};
+use crate::speed;
 use crate::storage;
 use crate::store::Store;
 use crate::sweep::{Place, Swept, sweep};
@@ -462,8 +463,8 @@ pub fn profile(name: &str, from: &Path) -> Result<Profile, ProfileError> {
     }
 }
 
-/// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]) is made anew
-/// whenever it is asked for.
+/// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]), and what the
+/// simulator itself takes ([`speed`]), is made anew whenever it is asked for.
 ///
 /// # Errors
 /// If the definition is no study, or the store cannot be had. Runs that fail are skipped in the results, with
@@ -482,6 +483,8 @@ pub fn results(
         storage::record(definition, options.scale, &mut session)?;
     } else if in_use::is(&definition.kind) {
         in_use::record(definition, options, &progress, &mut session)?;
+    } else if definition.kind == speed::KIND {
+        speed::record(definition, options, &progress, &mut session)?;
     } else {
         let study = Study::new(definition, options.scale)?;
         let configurations = study.configurations(options.guest, seeds)?;

@@ -113,6 +113,8 @@ public:
         options.entryhash = [](void *entry) { return fast_hash(static_cast<const Held *>(entry)->key_of(), which); };
         options.entry_bytes = sizeof(Key);
         options.monitor = false;
+        // The table has the bytes that it was given, as the paper's.
+        options.fits = false;
         options.layout = LOOKASIDE_INLINE_LAYOUT;
         buffer = lookaside_owned_create(&options);
         if (!buffer) refuse(lookaside_last_error());

@@ -1,5 +1,7 @@
 // A key-value store of one index, without the network: kv REQUESTS name=value..., as driver.hpp has it.
 
+#include <type_traits>
+
 #include "driver.hpp"
 #include "index.hpp"
 
@@ -9,6 +11,8 @@ template <class FastPath>
 class Store {
 public:
     Store(const Options &options, FastPath path) : value(options.value), hash(options.hash), path(path) {}
+
+    static constexpr bool gets_leave_nothing = std::is_same_v<FastPath, Alone<Record>>;
 
     Tally tally;
 

@@ -100,6 +100,9 @@ const void *all_keys;
 
 template <class FastPath>
 struct Engine {
+    /// They rehash its dictionaries.
+    static constexpr bool gets_leave_nothing = false;
+
     Tally tally;
     const std::size_t value;
     const FastHash hash;

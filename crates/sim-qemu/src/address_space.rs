@@ -67,6 +67,11 @@ fn pages(address: u64, length: u64) -> Range<u64> {
     address..address.saturating_add(rounded(length))
 }
 
+/// Whether a system call may give the guest memory.
+pub(crate) fn gives_memory(number: i64) -> bool {
+    matches!(number, MMAP | BRK | MREMAP)
+}
+
 impl AddressSpace {
     /// A thread makes a call.
     pub fn called(&mut self, thread: u32, number: i64, arguments: [u64; 4]) {

@@ -6,6 +6,7 @@
 //! | `out` | where the measurement goes (JSON) |
 //! | `guest`, `variant`, `seed` | what the measurement says of the run; optional |
 //! | `huge` | `heeded`: the guest gets the pages of 2 MiB that it asks for; `ignored`, as without: all are the profile's |
+//! | `cost` | where goes what the run took, in seconds and memory (JSON, [`crate::cost`]); optional |
 //! | `champsim` | where a trace of the windows goes, for ChampSim; optional, and 64 bytes an instruction |
 //!
 //! A path that contains a comma cannot be given: QEMU cuts there.
@@ -29,6 +30,8 @@ pub struct Arguments {
     pub seed: u64,
     /// Whether the guest gets the huge pages that it asks for.
     pub huge_pages: bool,
+    /// Where it goes what the run took.
+    pub cost: Option<PathBuf>,
     /// Where a trace goes.
     pub champsim: Option<PathBuf>,
 }
@@ -39,7 +42,7 @@ pub struct Arguments {
 pub enum ArgumentError {
     /// There is no such argument.
     #[error(
-        "unknown argument \"{0}\"; there are profile=, out=, guest=, variant=, seed=, huge= and champsim="
+        "unknown argument \"{0}\"; there are profile=, out=, guest=, variant=, seed=, huge=, cost= and champsim="
     )]
     Unknown(String),
     /// A necessary one is not there.
@@ -75,13 +78,14 @@ impl Arguments {
     /// # Errors
     /// If one is unknown, missing or no machine.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Arguments, ArgumentError> {
-        let (mut profile, mut out, mut champsim) = (None, None, None);
+        let (mut profile, mut out, mut cost, mut champsim) = (None, None, None, None);
         let mut huge_pages = false;
         let (mut guest, mut variant, mut seed) = (String::new(), String::new(), 0);
         for argument in arguments {
             match argument.split_once('=') {
                 Some(("profile", path)) => profile = Some(machine(path)?),
                 Some(("out", path)) => out = Some(PathBuf::from(path)),
+                Some(("cost", path)) => cost = Some(PathBuf::from(path)),
                 Some(("champsim", path)) => champsim = Some(PathBuf::from(path)),
                 Some(("huge", "heeded")) => huge_pages = true,
                 Some(("huge", "ignored")) => huge_pages = false,
@@ -96,7 +100,7 @@ impl Arguments {
         }
         let profile = profile.ok_or(ArgumentError::Missing("profile"))?;
         let out = out.ok_or(ArgumentError::Missing("out"))?;
-        Ok(Arguments { profile, out, guest, variant, seed, huge_pages, champsim })
+        Ok(Arguments { profile, out, guest, variant, seed, huge_pages, cost, champsim })
     }
 }
 

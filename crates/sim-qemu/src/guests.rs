@@ -114,7 +114,6 @@ impl Index {
         match self {
             // Its items may move: only its own buffer can stand before its index.
             Index::Cache => matches!(variant, Variant::Alone | Variant::Slb),
-            _ if self.is_own() => matches!(variant, Variant::Alone | Variant::Stlt | Variant::StltVa),
             _ => true,
         }
     }
@@ -252,14 +251,16 @@ pub struct Simulated<'p> {
     pub out: &'p Path,
     /// Whether the guest gets the pages of 2 MiB that it asks for; if not, all are the profile's.
     pub huge_pages: bool,
+    /// For what the run takes ([`crate::cost::Cost`]).
+    pub cost: Option<&'p Path>,
     /// For a trace of the windows, for ChampSim: 64 bytes an instruction.
     pub champsim: Option<&'p Path>,
 }
 
 impl<'p> Simulated<'p> {
-    /// The profile's pages only, and no trace.
+    /// The profile's pages only, and nothing but the measurement.
     pub fn new(profile: &'p (impl AsRef<Path> + ?Sized), out: &'p Path) -> Simulated<'p> {
-        Simulated { profile: profile.as_ref(), out, huge_pages: false, champsim: None }
+        Simulated { profile: profile.as_ref(), out, huge_pages: false, cost: None, champsim: None }
     }
 }
 
@@ -371,8 +372,9 @@ impl Tools {
             if simulated.huge_pages { "heeded" } else { "ignored" }
         ));
         let files = [("profile", simulated.profile), ("out", simulated.out)];
+        let cost = simulated.cost.map(|path| ("cost", path));
         let trace = simulated.champsim.map(|path| ("champsim", path));
-        for (name, path) in files.into_iter().chain(trace) {
+        for (name, path) in files.into_iter().chain(cost).chain(trace) {
             if path.as_os_str().as_encoded_bytes().contains(&b',') {
                 return Err(GuestError::Comma(path.to_owned()));
             }
@@ -654,11 +656,14 @@ mod tests {
         let usual = told(&plain).expect("no commas");
         assert!(usual.ends_with(",huge=ignored,profile=machine.toml,out=out.json"), "{usual}");
         let champsim = Some(Path::new("trace"));
-        let more = told(&Simulated { huge_pages: true, champsim, ..plain }).expect("no commas");
-        assert!(more.ends_with(",huge=heeded,profile=machine.toml,out=out.json,champsim=trace"), "{more}");
+        let cost = Some(Path::new("cost"));
+        let more = told(&Simulated { huge_pages: true, cost, champsim, ..plain }).expect("no commas");
+        let expected = ",huge=heeded,profile=machine.toml,out=out.json,cost=cost,champsim=trace";
+        assert!(more.ends_with(expected), "{more}");
         for cut in [
             Simulated { profile: Path::new("a,b"), ..plain },
             Simulated { out: Path::new("a,b"), ..plain },
+            Simulated { cost: Some(Path::new("a,b")), ..plain },
             Simulated { champsim: Some(Path::new("a,b")), ..plain },
         ] {
             assert!(matches!(told(&cut), Err(GuestError::Comma(path)) if path == Path::new("a,b")));

@@ -25,9 +25,11 @@
 //! | [`decode`] | machine code as the window model wants it |
 //! | [`simulation`] | what the machine makes of the guest's events |
 //! | [`address_space`] | pages that system calls take away, or ask for |
+//! | [`cost`] | seconds and memory of a run |
 //! | [`trace`] | what is measured, recorded for another simulator |
 //! | [`arguments`] | what the plugin is told |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
+//! | `host_pages` | huge pages of the host, so that runs are quicker |
 //! | `api`, `plugin` | QEMU's plugin interface |
 //!
 //! What is not seen: the kernel, all threads but the first, and software prefetches (their addresses are in
@@ -36,8 +38,10 @@
 pub mod address_space;
 mod api;
 pub mod arguments;
+pub mod cost;
 pub mod decode;
 pub mod guests;
+mod host_pages;
 mod plugin;
 pub mod protocol;
 pub mod simulation;

@@ -28,10 +28,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use sim::{Core, FORMAT, Measurement, MemoryAccess};
 
-use crate::address_space::{AddressSpace, Change};
+use crate::address_space::{self, AddressSpace, Change};
 use crate::api::{self, AccessKinds, Functions, Id, Info, MemInfo};
 use crate::arguments::Arguments;
+use crate::cost::Meter;
 use crate::decode::Translator;
+use crate::host_pages::HostPages;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
 use crate::trace::{INCOMPLETE, Trace};
@@ -69,9 +71,12 @@ struct Plugin {
     greeted: AtomicBool,
     translations: Mutex<Translations>,
     address_space: Mutex<AddressSpace>,
+    host_pages: Mutex<HostPages>,
     /// What happened to pages since the simulation last heard of any.
     changes: Mutex<Vec<Change>>,
     any_changes: AtomicBool,
+    /// Until the run has ended.
+    meter: Mutex<Option<Meter>>,
     simulation: UnsafeCell<Simulation>,
     /// As `simulation`.
     kinds: UnsafeCell<AccessKinds>,
@@ -162,8 +167,10 @@ unsafe fn install(
         greeted: AtomicBool::new(false),
         translations: Mutex::default(),
         address_space: Mutex::default(),
+        host_pages: Mutex::default(),
         changes: Mutex::default(),
         any_changes: AtomicBool::new(false),
+        meter: Mutex::new(Some(Meter::start())),
         simulation: UnsafeCell::new(simulation),
         kinds: UnsafeCell::new(AccessKinds::new(functions)),
     };
@@ -368,6 +375,14 @@ extern "C" fn called(
     if plugin.any_changes.load(Ordering::Relaxed) {
         plugin.tell_of_pages(simulation);
     }
+    if let Request::Phase(phase, _) = request {
+        if phase == Phase::Functional {
+            plugin.host_pages.lock().ask();
+        }
+        if let Some(meter) = &mut *plugin.meter.lock() {
+            meter.enter(phase);
+        }
+    }
     let answer = simulation.answer(request);
     if let Err(error) = &answer {
         tell(&error.to_string());
@@ -382,6 +397,9 @@ extern "C" fn called(
 
 extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
     let plugin = plugin();
+    if address_space::gives_memory(number) {
+        plugin.host_pages.lock().grown();
+    }
     let changes = plugin.address_space.lock().returned(processor, number, result);
     if !changes.is_empty() {
         plugin.changes.lock().extend(changes);
@@ -396,7 +414,12 @@ extern "C" fn exits(_: Id, _: *mut c_void) {
     }
     // SAFETY: QEMU has stopped all processors.
     let simulation = unsafe { plugin.simulation() };
-    let Arguments { profile, out, guest, variant, seed, .. } = &plugin.arguments;
+    let Arguments { profile, out, guest, variant, seed, cost, .. } = &plugin.arguments;
+    if let (Some(path), Some(meter)) = (cost, plugin.meter.lock().take())
+        && let Err(error) = meter.finish().write(path)
+    {
+        tell(&format!("cost={}: {error}", path.display()));
+    }
     let measurement = Measurement {
         format: FORMAT,
         machine: profile.name.clone(),

@@ -16,6 +16,7 @@
 //! Nothing here knows QEMU; the tests play guest themselves.
 
 use std::io;
+use std::ops::Range;
 
 use sim::stlt::TableError;
 use sim::{
@@ -38,7 +39,7 @@ pub struct Block {
     /// Its instructions, cut after each STLT instruction.
     parts: Vec<Part>,
     /// The lines of code that it touches.
-    lines: Vec<u64>,
+    lines: Range<u64>,
 }
 
 /// Instructions up to an STLT instruction, or to the end.
@@ -70,7 +71,7 @@ impl Block {
         translator: &mut Translator,
         instructions: impl Iterator<Item = (u64, &'a [u8])>,
     ) -> (Block, Vec<Watch>) {
-        let mut block = Block { address: 0, end: 0, parts: vec![Part::default()], lines: Vec::new() };
+        let mut block = Block { address: 0, end: 0, parts: vec![Part::default()], lines: 0..0 };
         let mut watches = Vec::new();
         for (address, bytes) in instructions {
             if watches.is_empty() {
@@ -92,7 +93,7 @@ impl Block {
                 Meaning::Conveyance => Watch::Nothing,
             });
         }
-        block.lines = (block.address >> LINE_SHIFT..=block.end.saturating_sub(1) >> LINE_SHIFT).collect();
+        block.lines = block.address >> LINE_SHIFT..(block.end.saturating_sub(1) >> LINE_SHIFT) + 1;
         (block, watches)
     }
 }
@@ -179,7 +180,7 @@ impl Simulation {
             self.current = Some((block, 0));
         } else if self.phase == Phase::Functional {
             self.current = Some((block, 0));
-            for line in &block.lines {
+            for line in block.lines.clone() {
                 self.core.machine_mut().touch_fetch(line << LINE_SHIFT);
             }
         }

@@ -163,6 +163,14 @@ fn the_table_pays_on_a_hash_table_and_on_a_tree() {
     }
 }
 
+/// A container alone has no GETs in its load, but all SETs: without those, the GETs behind them would not find the latest.
+#[test]
+fn what_is_inserted_before_anybody_looks_on_is_there_afterwards() {
+    let Some(bench) = Bench::of(Index::Map) else { return };
+    let run = Run { distribution: Distribution::Latest, ..small(Index::Map, Variant::Alone) };
+    assert_eq!(bench.run(&run).windows[0].operations, 10_000);
+}
+
 #[test]
 fn every_guest_runs_every_variant_and_finds_all() {
     // Our own indexes are programs of another crate, which tests them.

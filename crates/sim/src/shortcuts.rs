@@ -17,13 +17,15 @@
 //! 3. A hit adds to one counter, of its kind of access; [`Machine::statistics`] adds it to those that it stands for.
 //!
 //! Of a guest under QEMU (a hash table of a million keys, the STLT paper's machine) 51 to 67 million instructions a second
-//! go through the functional phase, where it was 37 to 52 in the same runs without shortcuts; callbacks that simulate
+//! went through the functional phase, where it was 37 to 52 in the same runs without shortcuts; callbacks that simulate
 //! nothing let 200 to 243 through. What is left is mostly the machine's misses, and the lines of the host's caches that the
-//! guest and the simulated arrays take from each other.
+//! guest and the simulated arrays take from each other. With huge pages of the host it is 105 to 136 today
+//! (`lookaside sim study stlt-speed`).
 //!
 //! Rejected: collecting accesses and simulating them a thousand at a time (a tenth slower under QEMU, 36 for 39 million);
 //! a set's order beside its tags, and asking the tags of the outer levels before the way used last (together up to a sixth
-//! less time where recorded accesses are replayed, and no difference under QEMU that its noise lets see).
+//! less time where recorded accesses are replayed, and no difference under QEMU that its noise lets see); no look at all where
+//! the line is that of the access before (no difference that QEMU's noise lets see).
 
 use crate::cache::LINE_SHIFT;
 use crate::lru::Place;

@@ -58,6 +58,10 @@ fn machines() -> Vec<Profile> {
 #[derive(Debug, Clone)]
 enum Step {
     Touch(AccessKind, u64, u64),
+    /// By nobody's shortcut.
+    Access(AccessKind, u64),
+    /// What was touched last, or a little before that.
+    Again(AccessKind, usize),
     Unmap(u64, u64),
     Protect(u64, u64),
     UsePages(u64, PageSize),
@@ -75,9 +79,12 @@ fn address() -> impl Strategy<Value = u64> {
 
 fn step() -> impl Strategy<Value = Step> {
     let kind = prop_oneof![Just(AccessKind::Load), Just(AccessKind::Store), Just(AccessKind::Fetch)];
+    let (again, other) = (kind.clone(), kind.clone());
     let size = prop_oneof![Just(PageSize::Small), Just(PageSize::Large), Just(PageSize::Giant)];
     prop_oneof![
         60 => (kind, address(), 1..80_u64).prop_map(|(kind, address, bytes)| Step::Touch(kind, address, bytes)),
+        60 => (again, 0..3_usize).prop_map(|(kind, before)| Step::Again(kind, before)),
+        2 => (other, address()).prop_map(|(kind, address)| Step::Access(kind, address)),
         1 => (address(), 1..20_000_u64).prop_map(|(address, bytes)| Step::Unmap(address, bytes)),
         1 => (address(), 1..20_000_u64).prop_map(|(address, bytes)| Step::Protect(address, bytes)),
         1 => (address(), size).prop_map(|(address, size)| Step::UsePages(address, size)),
@@ -96,6 +103,8 @@ fn take(machine: &mut Machine, other: &mut Process, step: &Step, shortcuts: bool
         },
         Step::Touch(AccessKind::Fetch, address, _) => _ = machine.access(address, AccessKind::Fetch),
         Step::Touch(kind, address, bytes) => machine.access_bytes(address, bytes, kind, |_| {}),
+        Step::Access(kind, address) => _ = machine.access(address, kind),
+        Step::Again(..) => unreachable!("it has become a touch"),
         Step::Unmap(from, bytes) => return machine.unmap(from..from + bytes),
         Step::Protect(from, bytes) => return machine.invalidate(from..from + bytes),
         Step::UsePages(from, size) => {
@@ -122,7 +131,15 @@ proptest! {
         for machine in [&mut with, &mut without] {
             machine.stlt_alloc(64, 4, Variant::Full).expect("a table");
         }
+        let mut touched = [0; 3];
         for step in steps {
+            let step = match step {
+                Step::Again(kind, before) => Step::Touch(kind, touched[before], 1),
+                other => other,
+            };
+            if let Step::Touch(_, address, _) = step {
+                touched = [address, touched[0], touched[1]];
+            }
             let answer = take(&mut with, &mut others[0], &step, true);
             prop_assert_eq!(answer, take(&mut without, &mut others[1], &step, false), "{:?}", step);
             prop_assert_eq!(with.statistics(), without.statistics(), "{:?}", step);

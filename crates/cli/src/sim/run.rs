@@ -159,11 +159,11 @@ fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std
     let started = Instant::now();
     let qemu = Qemu::find()?;
     let programs = Some(qemu.identity(configuration.container)?);
-    let measurement = qemu.record(configuration, path)?;
+    let (measurement, cost) = qemu.record(configuration, path)?;
     let bytes = std::fs::metadata(path).map_err(|why| error(format!("{}: {why}", path.display())))?.len();
     eprintln!("{} instructions for ChampSim in {}", bytes / sim::champsim::RECORD as u64, path.display());
     let seconds = started.elapsed().as_secs_f64();
-    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds })
+    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
 }
 
 fn run_all(path: &Path, store: &Store) -> Outcome {

@@ -11,7 +11,7 @@ use lab::results::Results;
 use sim_lab::configuration::Guest;
 use sim_lab::study::{self, Options};
 use sim_lab::sweep::Place;
-use sim_lab::{in_use, storage, sweep as sweeps};
+use sim_lab::{in_use, speed, storage, sweep as sweeps};
 
 use super::{Outcome, catalogue, error, family, named, results_folder, store};
 use crate::lab::print;
@@ -168,7 +168,9 @@ pub(crate) fn sweep(arguments: &Sweep) -> Outcome {
     let store = store(making.store.as_deref(), &catalogue)?;
     let options = making.options()?;
     let mut configurations = Vec::new();
-    let kept = |definition: &&Definition| definition.kind != storage::KIND && !in_use::is(&definition.kind);
+    let kept = |definition: &&Definition| {
+        ![storage::KIND, speed::KIND].contains(&definition.kind.as_str()) && !in_use::is(&definition.kind)
+    };
     for definition in definitions.iter().filter(kept) {
         let study = study::Study::new(definition, options.scale)?;
         let seeds = options.seeds.unwrap_or_else(|| definition.runs_for(options.scale));
