@@ -161,8 +161,10 @@ typedef struct lookaside_options {
     uint32_t entry_bytes;
     // Whether the monitor watches, and switches the table off where it does not pay.
     bool monitor;
-    // Whether the Cache Table may be smaller than `size` while what is asked for has room in a half of it, a quarter, and so on.
-    // Where it is replaced, in a lookup or SLB_unlock(), what was retired may be freed, too.
+    // Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an eighth, and so
+    // on; when it has no room there any more, the whole table begins empty. Then any lookup and any SLB_unlock() may replace the
+    // table, as lookaside_resize() does: what needs a pin where others may resize needs one, and what was retired may be freed
+    // there, too. The owner-only form does without.
     bool fits;
     // The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     uint32_t layout;
@@ -442,7 +444,7 @@ void lookaside_warm(const struct SLB *b,
                     uint32_t slot);
 
 // What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
-// table that fits what is asked for, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
 // sizeof *options as the caller knows it. Nothing if `options` is NULL.
 //
 // # Safety
@@ -495,7 +497,7 @@ bool lookaside_resize(struct SLB *b,
 const char *lookaside_last_error(void);
 
 // What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end. Needs
-// a pin where others may resize. Nothing if `b` or `counts` is NULL.
+// a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
 //
 // # Safety
 // `counts` is NULL, or points to `bytes` bytes.
@@ -503,7 +505,8 @@ void lookaside_get_counts(struct SLB *b,
                           struct lookaside_counts *counts,
                           size_t bytes);
 
-// Entries that the table holds; counted by walking over it. Needs a pin where others may resize. NULL: 0.
+// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or
+// the table fits what is asked for. NULL: 0.
 //
 // # Safety
 // `b` is NULL, or a buffer.

@@ -128,13 +128,19 @@ impl Shared {
     /// Lets the table fit what is asked for: by this session, which has nothing of the table, and has done this since the last
     /// time; whether the next should be soon.
     fn fit(&self, session: &Session, passed: Passed) -> bool {
+        // Of an owner, who pins nothing, a lookup outside of this one may have the table: its callbacks may look up again.
+        if session.guard().is_none() {
+            return false;
+        }
         let mut lines = None;
         let publish = |table: &EitherTable| lines = Some(self.publish(table));
-        // SAFETY: as in `resize`; an owner has nobody beside.
+        // SAFETY: as in `resize`.
         let (soon, replaced) =
             unsafe { self.buffer.fit_exclusively(passed, |stripe| session.holds(stripe), publish) };
         if let Some(table) = replaced {
-            self.replaced.lock().push((table, lines));
+            let mut waiting = self.replaced.lock();
+            waiting.push((table, lines));
+            // Under the lock, as where it is taken back: else one that is added meanwhile could go unseen.
             self.any_replaced.store(true, Ordering::Relaxed);
         }
         self.let_go(session);
@@ -151,8 +157,11 @@ impl Shared {
     }
 
     fn retire_replaced(&self, guard: &Guard) {
-        let replaced = std::mem::take(&mut *self.replaced.lock());
-        self.any_replaced.store(false, Ordering::Relaxed);
+        let replaced = {
+            let mut waiting = self.replaced.lock();
+            self.any_replaced.store(false, Ordering::Relaxed);
+            std::mem::take(&mut *waiting)
+        };
         for (table, lines) in replaced {
             // SAFETY: as in `resize`.
             unsafe { table.retire(guard) };

@@ -78,8 +78,10 @@ pub struct lookaside_options {
     pub entry_bytes: u32,
     /// Whether the monitor watches, and switches the table off where it does not pay.
     pub monitor: bool,
-    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a half of it, a quarter, and so on.
-    /// Where it is replaced, in a lookup or SLB_unlock(), what was retired may be freed, too.
+    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an eighth, and so
+    /// on; when it has no room there any more, the whole table begins empty. Then any lookup and any SLB_unlock() may replace the
+    /// table, as lookaside_resize() does: what needs a pin where others may resize needs one, and what was retired may be freed
+    /// there, too. The owner-only form does without.
     pub fits: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
@@ -123,7 +125,8 @@ impl From<&Config> for lookaside_options {
             indexes: 1,
             entry_bytes: 128,
             monitor: true,
-            fits: config.fits,
+            // Not unless it is asked for: who has written by the rules of a table of one size may have no pin where this needs one.
+            fits: false,
             layout: 0,
             table: LOOKASIDE_TABLE_SLB,
             ways: Ways::Four as u32,
@@ -346,7 +349,7 @@ unsafe fn fill(options: *mut lookaside_options, bytes: usize, with: lookaside_op
 }
 
 /// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
-/// table that fits what is asked for, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+/// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
 /// sizeof *options as the caller knows it. Nothing if `options` is NULL.
 ///
 /// # Safety

@@ -88,7 +88,7 @@ pub(crate) unsafe fn write_counts(
 }
 
 /// What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end. Needs
-/// a pin where others may resize. Nothing if `b` or `counts` is NULL.
+/// a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
 ///
 /// # Safety
 /// `counts` is NULL, or points to `bytes` bytes.
@@ -101,7 +101,8 @@ pub unsafe extern "C" fn lookaside_get_counts(b: *mut SLB, counts: *mut lookasid
     }
 }
 
-/// Entries that the table holds; counted by walking over it. Needs a pin where others may resize. NULL: 0.
+/// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or
+/// the table fits what is asked for. NULL: 0.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.

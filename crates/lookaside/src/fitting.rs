@@ -146,15 +146,19 @@ impl Fitting {
 
     /// The table is whole again, and empty.
     pub(crate) fn has_unfolded(&mut self) {
-        /// Some thousand times as many lookups as there are slots.
-        const MOST: u64 = 1 << 13;
-        *self = Fitting { patience: (self.patience * 2).min(MOST), ..Fitting::new() };
+        *self = Fitting { patience: self.longer(), ..Fitting::new() };
     }
 
     /// Nothing is to be tried for a while: there was no memory.
     pub(crate) fn has_failed(&mut self) {
         self.copied = None;
-        self.patience = self.patience.saturating_mul(2);
+        self.patience = self.longer();
+    }
+
+    fn longer(&self) -> u64 {
+        /// Some thousand times as many lookups as there are slots.
+        const MOST: u64 = 1 << 13;
+        (self.patience * 2).min(MOST)
     }
 
     /// The table is another, of a size that was asked for.

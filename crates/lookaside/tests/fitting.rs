@@ -56,30 +56,16 @@ fn a_maps_table_is_as_small_as_what_is_asked_for_wants_it() {
 }
 
 #[test]
-fn an_owners_table_does_so_too() {
+fn an_owners_table_stays_as_it_was_made() {
     let mut map = OwnedMap::new(BTreeSet::new(), &config()).unwrap();
     map.monitor(false);
-    (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
+    (0..HOT).for_each(|key| assert!(map.insert(key, key).is_none()));
     let whole = map.capacity();
-    let hot = || (0..HOT).for_each(|key| assert_eq!(map.get(&key), Some(&key)));
-    until(|| map.capacity() == whole >> 4, hot, 2_000, "folding");
-    for key in (0..HOT).step_by(3) {
-        assert_eq!(map.insert(key, key + 1).as_deref(), Some(&key));
-        assert_eq!(map.get(&key), Some(&(key + 1)));
+    // As often as would fold a shared one many times over.
+    for _ in 0..500 {
+        (0..HOT).for_each(|key| assert_eq!(map.get(&key), Some(&key)));
     }
-    let batches = || {
-        for first in (0..KEYS).step_by(16) {
-            let keys: Vec<u64> = (first..first + 16).collect();
-            let asked: Vec<&u64> = keys.iter().collect();
-            let mut found = [None; 16];
-            map.get_many(&asked, &mut found);
-            for (key, found) in keys.iter().zip(found) {
-                let expected = if *key < HOT && key % 3 == 0 { key + 1 } else { *key };
-                assert_eq!(found, Some(&expected));
-            }
-        }
-    };
-    until(|| map.capacity() == whole, batches, 20, "unfolding");
+    assert_eq!(map.capacity(), whole);
 }
 
 #[test]

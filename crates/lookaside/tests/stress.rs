@@ -21,6 +21,7 @@ use random::Random;
 
 const KEYS: usize = 1 << 10;
 const WRITERS: usize = 2;
+const KEYS_OF_WRITER: usize = KEYS / WRITERS;
 const READERS: usize = 2;
 
 /// How often each record was dropped, by its number.
@@ -132,7 +133,12 @@ impl<I: Index, T: Table> World<I, T> {
                 readers = None;
             }
             let readers = readers.get_or_insert_with(|| [self.maps[0].pin(), self.maps[1].pin()]);
-            let key = random.key(self.asked.load(Ordering::Relaxed) / WRITERS) * WRITERS + writer;
+            // All of its keys once, so that most are there, and then some of those that are asked for.
+            let of_writer = match change {
+                ..KEYS_OF_WRITER => change,
+                _ => random.key(self.asked.load(Ordering::Relaxed) / WRITERS),
+            };
+            let key = of_writer * WRITERS + writer;
             let (history, (map, name)) = (&self.histories[key], Self::name(key));
             let version = history.made.load(Ordering::Relaxed);
             // Versions go up by two where presence stays, by one where it changes. An odd one is present.

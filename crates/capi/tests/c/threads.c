@@ -9,7 +9,7 @@
 #include "check.h"
 #include "lookaside_inline.h"
 
-enum { KEYS = 512, CHANGES = 20000, READERS = 3, WRITERS = 2, BATCH = 16 };
+enum { KEYS = 2048, CHANGES = 20000, READERS = 3, WRITERS = 2, BATCH = 16 };
 
 typedef struct record {
     uint64_t key;
@@ -204,6 +204,7 @@ static void together(uint32_t table, void *(*disturb)(void *)) {
     lookaside_default_options(&options, sizeof options);
     options.size = 1024, options.match = match, options.keyhash = hash_of_key, options.entryhash = hash_of_entry;
     options.pages = LOOKASIDE_PAGES_BASE, options.monitor = false, options.table = table;
+    options.fits = disturb == refit_on;
     b = lookaside_create(&options);
     CHECK(b != NULL);
     /* Only the lines of one of the tables can be read by what is compiled in. */
