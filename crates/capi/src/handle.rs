@@ -129,7 +129,7 @@ impl Shared {
     /// time; whether the next should be soon.
     fn fit(&self, session: &Session, passed: Passed) -> bool {
         // Of an owner, who pins nothing, a lookup outside of this one may have the table: its callbacks may look up again.
-        if session.guard().is_none() {
+        if session.is_owners() {
             return false;
         }
         let mut lines = None;

@@ -267,6 +267,12 @@ impl Session {
         self.granted.set(Seat::TURN);
     }
 
+    /// Whether it is an owner's, which pins nothing.
+    pub(crate) fn is_owners(&self) -> bool {
+        // SAFETY: as in `guard`.
+        unsafe { (*self.contents.get()).local.is_none() }
+    }
+
     /// A guard of its own for this call; `None` in an owner's.
     pub(crate) fn guard(&self) -> Option<Guard> {
         // SAFETY: in a call of this thread, so the buffer lives and nobody else opens the contents; the reference ends here.

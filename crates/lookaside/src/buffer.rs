@@ -274,7 +274,7 @@ impl<T: Table> Buffer<T> {
     /// has done this; whether the next should come soon.
     ///
     /// # Safety
-    /// All who use the table have pinned `guard`'s collector; or this is the one owner.
+    /// All who use the table have pinned `guard`'s collector.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn fit(&self, passed: Passed, guard: &Guard) -> bool {
         // SAFETY: the caller's promise.

@@ -153,20 +153,21 @@ impl Stripes {
     /// Takes a stripe for a write, waiting for whoever holds it.
     pub(crate) fn lock(&self, hash: u64) -> Held<'_> {
         let word = self.word(Stripes::stripe_of(hash));
-        Held { word, taken: acquire(word) }
+        Held { word, back: after_write(acquire(word)) }
     }
 
     /// Takes all of them, one after the other, waiting for whoever holds one.
     #[cfg(not(loom))]
     pub(crate) fn lock_all(&self) -> Vec<Held<'_>> {
-        self.0.iter().map(|Stripe(word)| Held { word, taken: acquire(word) }).collect()
+        self.0.iter().map(|Stripe(word)| Held { word, back: after_write(acquire(word)) }).collect()
     }
 
-    /// Takes all of them but those that the caller holds, and does not wait for long: none, if somebody holds one.
+    /// Takes all of them but those that the caller holds, and does not wait for long: none, if somebody holds one. Nothing is
+    /// written to the index meanwhile: tickets stay as good as they were.
     #[cfg(not(loom))]
     pub(crate) fn try_lock_all(&self, holds: impl Fn(usize) -> bool) -> Option<Vec<Held<'_>>> {
         let others = self.0.iter().enumerate().filter(|(stripe, _)| !holds(*stripe));
-        others.map(|(_, Stripe(word))| Some(Held { word, taken: try_acquire(word)? })).collect()
+        others.map(|(_, Stripe(word))| Some(Held { word, back: try_acquire(word)? })).collect()
     }
 
     /// The paper's lock, whose holder is trusted to give it back: see [`Stripes::unlock_raw`].
@@ -218,16 +219,42 @@ fn try_acquire(word: &AtomicU64) -> Option<u64> {
     })
 }
 
-/// A stripe held for a write: given back on drop, also when the index panics.
+/// The word of a stripe that was taken for a write, when it is given back: its tickets are void.
+fn after_write(taken: u64) -> u64 {
+    taken.wrapping_add(2)
+}
+
+/// A stripe held: given back on drop, also when the index panics.
 #[derive(Debug)]
 pub(crate) struct Held<'s> {
     word: &'s AtomicU64,
-    taken: u64,
+    /// What the word is then.
+    back: u64,
 }
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         // pairs with the acquires in `ticket`, `with_ticket` and `acquire`: the next sees the index as this write left it.
-        self.word.store(self.taken.wrapping_add(2), Ordering::Release);
+        self.word.store(self.back, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_outlives_that_all_were_taken_or_could_not_be_and_no_write() {
+        let stripes = Stripes::new().unwrap();
+        let (first, last) = (0u64, u64::MAX);
+        let (ticket, held) = (stripes.ticket(first), stripes.lock(last));
+        assert!(stripes.try_lock_all(|_| false).is_none(), "somebody holds one");
+        let all = stripes.try_lock_all(|stripe| stripe == Stripes::stripe_of(last)).unwrap();
+        assert_eq!(all.len(), STRIPES - 1);
+        assert!(stripes.with_ticket(&ticket, &mut || ()).is_none(), "it is taken");
+        drop((all, held));
+        assert!(stripes.with_ticket(&ticket, &mut || ()).is_some());
+        drop(stripes.lock(first));
+        assert!(stripes.with_ticket(&ticket, &mut || ()).is_none(), "there was a write");
     }
 }
