@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use twox_hash::XxHash3_64;
 
 use super::beside::{Record, Records};
-use super::contestant::{Alone, BATCH, Make, Request, get_each_pinned, perform_pinned, renew_each};
+use super::contestant::{Alone, BATCH, Make, Request, batch_of, get_each_pinned, perform_pinned, renew_each};
 use super::record::{Key, Tally, Value};
 
 /// Stripes of locks for writers.
@@ -277,8 +277,7 @@ impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
         let guard = crossbeam_epoch::pin();
         let mut tally = Tally::default();
         for keys in keys.chunks(BATCH) {
-            let mut asked = [&keys[0]; BATCH];
-            asked.iter_mut().zip(keys).for_each(|(asked, key)| *asked = key);
+            let asked = batch_of(keys);
             let mut found = [None; BATCH];
             self.get_many(&asked[..keys.len()], &guard, &mut found);
             found[..keys.len()].iter().for_each(|record| tally.count(record.map(|record| record.1.read())));

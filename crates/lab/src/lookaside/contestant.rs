@@ -59,6 +59,12 @@ pub(super) fn get_each_pinned<const N: usize>(
     tally
 }
 
+/// Keys as a batch is asked for them: [`BATCH`] at most, and the first again behind the last.
+#[inline(always)]
+pub(super) fn batch_of<const N: usize>(keys: &[Key<N>]) -> [&Key<N>; BATCH] {
+    std::array::from_fn(|place| keys.get(place).unwrap_or(&keys[0]))
+}
+
 /// Reads and writes a concurrent index of ours. What is replaced meanwhile is freed from time to time.
 #[inline(always)]
 pub(super) fn perform_pinned<const N: usize>(

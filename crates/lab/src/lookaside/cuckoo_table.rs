@@ -13,7 +13,7 @@ use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Found, Handle, Pin};
 use twox_hash::XxHash3_64;
 
-use super::contestant::{Alone, BATCH, Make, Request, get_each_pinned, perform_pinned};
+use super::contestant::{Alone, BATCH, Make, Request, batch_of, get_each_pinned, perform_pinned};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Tally, Value};
 
@@ -137,8 +137,7 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
         let guard = crossbeam_epoch::pin();
         let mut tally = Tally::default();
         for keys in keys.chunks(BATCH) {
-            let mut asked = [&keys[0]; BATCH];
-            asked.iter_mut().zip(keys).for_each(|(asked, key)| *asked = key);
+            let asked = batch_of(keys);
             let mut found = [None; BATCH];
             self.get_many(&asked[..keys.len()], &mut found[..keys.len()]);
             for location in found[..keys.len()].iter() {
