@@ -16,7 +16,8 @@ use sim_lab::guest::{Container, Distribution, Hash, Variant as LookupVariant};
 use sim_lab::store::Store;
 use sim_lab::study::{self, Options, Study};
 use sim_lab::sweep::Place;
-use sim_qemu::guests::{GuestError, Index, Run, Simulated, Tools, Variant};
+use sim_qemu::guests::{GuestError, Index, Simulated, Tools, Variant};
+use sim_qemu::run::Run;
 
 fn tools() -> Option<Tools> {
     match Tools::find() {

@@ -10,6 +10,7 @@ use std::process::Stdio;
 use sim::{Measurement, MeasurementError};
 use sim_qemu::cost::Cost;
 use sim_qemu::guests::{self, FastHash, GuestError, Index, Simulated, Tools};
+use sim_qemu::run::Run as GuestRun;
 use sim_qemu::trace;
 
 use crate::configuration::Configuration;
@@ -183,7 +184,7 @@ fn index_of(container: Container) -> Index {
     }
 }
 
-fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
+fn translated(configuration: &Configuration) -> Result<GuestRun, QemuError> {
     let index = index_of(configuration.container);
     let variant = match configuration.variant {
         Variant::Alone => guests::Variant::Alone,
@@ -203,7 +204,7 @@ fn translated(configuration: &Configuration) -> Result<guests::Run, QemuError> {
             variant: variant.name(),
         });
     }
-    let mut run = guests::Run::new(index, variant, configuration.keys.into());
+    let mut run = GuestRun::new(index, variant, configuration.keys.into());
     run.distribution = match configuration.distribution {
         Distribution::Zipf => guests::Distribution::Zipf,
         Distribution::Plain => return Err(QemuError::Unknown { what: "plain zipf" }),

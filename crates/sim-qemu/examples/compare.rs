@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use sim::{Measurement, Window};
-use sim_qemu::guests::{Index, Run, Simulated, Tools, Variant};
+use sim_qemu::guests::{Index, Simulated, Tools, Variant};
+use sim_qemu::run::Run;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);

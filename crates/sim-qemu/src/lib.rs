@@ -29,6 +29,7 @@
 //! | [`trace`] | what is measured, recorded for another simulator |
 //! | [`arguments`] | what the plugin is told |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
+//! | [`run`] | a run of one: what it is told, and the requests that it reads |
 //! | `host_pages` | huge pages of the host, so that runs are quicker |
 //! | `api`, `plugin` | QEMU's plugin interface |
 //!
@@ -44,6 +45,7 @@ pub mod guests;
 mod host_pages;
 mod plugin;
 pub mod protocol;
+pub mod run;
 pub mod simulation;
 pub mod trace;
 

@@ -11,7 +11,8 @@ use std::process::{Command, Output};
 
 use sim::champsim::TraceReader;
 use sim::{Frames, Inclusion, Measurement, PageSize, Profile, Window};
-use sim_qemu::guests::{Distribution, GuestError, Index, PROCESSOR, Run, Simulated, Tools, Variant};
+use sim_qemu::guests::{Distribution, GuestError, Index, PROCESSOR, Simulated, Tools, Variant};
+use sim_qemu::run::Run;
 use tempfile::TempDir;
 
 fn skip(why: &str) {
