@@ -106,8 +106,8 @@ typedef uint64_t lookaside_ticket;
 
 // Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer, in
 // lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), lookaside_resize(),
-// SLB_destroy(), or as a thread ends; and in lookups and SLB_unlock(), where the table fits what is asked for. It must not call functions of the same buffer, nor wait for a lock that somebody has
-// who calls one.
+// SLB_destroy(), or as a thread ends; and in lookups and SLB_unlock(), where the table fits what is asked for. It must not
+// call functions of the same buffer, nor wait for a lock that somebody has who calls one.
 typedef void (*lookaside_freefunc)(void *entry, void *context);
 
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
@@ -444,8 +444,8 @@ void lookaside_warm(const struct SLB *b,
                     uint32_t slot);
 
 // What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
-// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
-// sizeof *options as the caller knows it. Nothing if `options` is NULL.
+// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options
+// as the caller knows it. Nothing if `options` is NULL.
 //
 // # Safety
 // `options` is NULL, or points to `bytes` bytes.
@@ -505,8 +505,8 @@ void lookaside_get_counts(struct SLB *b,
                           struct lookaside_counts *counts,
                           size_t bytes);
 
-// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or
-// the table fits what is asked for. NULL: 0.
+// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or the
+// table fits what is asked for. NULL: 0.
 //
 // # Safety
 // `b` is NULL, or a buffer.

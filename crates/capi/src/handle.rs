@@ -149,10 +149,11 @@ impl Shared {
 
     /// Retires what has been replaced, if this thread holds no lock.
     fn let_go(&self, session: &Session) {
-        if self.any_replaced.load(Ordering::Relaxed) && !session.holds_any() {
-            let pinned = session.guard();
-            // SAFETY: an owner has nobody to wait for.
-            self.retire_replaced(pinned.as_ref().unwrap_or_else(|| unsafe { unprotected() }));
+        if self.any_replaced.load(Ordering::Relaxed)
+            && !session.holds_any()
+            && let Some(pinned) = session.guard()
+        {
+            self.retire_replaced(&pinned);
         }
     }
 

@@ -349,8 +349,8 @@ unsafe fn fill(options: *mut lookaside_options, bytes: usize, with: lookaside_op
 }
 
 /// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
-/// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
-/// sizeof *options as the caller knows it. Nothing if `options` is NULL.
+/// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options
+/// as the caller knows it. Nothing if `options` is NULL.
 ///
 /// # Safety
 /// `options` is NULL, or points to `bytes` bytes.

@@ -101,8 +101,8 @@ pub unsafe extern "C" fn lookaside_get_counts(b: *mut SLB, counts: *mut lookasid
     }
 }
 
-/// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or
-/// the table fits what is asked for. NULL: 0.
+/// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or the
+/// table fits what is asked for. NULL: 0.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.
