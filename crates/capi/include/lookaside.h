@@ -194,9 +194,9 @@ typedef struct lookaside_counts {
     uint64_t invalidations;
     // Slots that they cleared.
     uint64_t cleared;
-    // Entries that the tables have room for.
+    // Entries that the tables have room for now: it changes where they fit what is asked for (lookaside_options.fits).
     uint64_t capacity;
-    // Bytes of the tables.
+    // Bytes of the tables now: as capacity.
     uint64_t bytes;
 } lookaside_counts;
 

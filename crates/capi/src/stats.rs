@@ -30,9 +30,9 @@ pub struct lookaside_counts {
     pub invalidations: u64,
     /// Slots that they cleared.
     pub cleared: u64,
-    /// Entries that the tables have room for.
+    /// Entries that the tables have room for now: it changes where they fit what is asked for (lookaside_options.fits).
     pub capacity: u64,
-    /// Bytes of the tables.
+    /// Bytes of the tables now: as capacity.
     pub bytes: u64,
 }
 

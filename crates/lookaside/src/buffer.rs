@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use crate::config::CreateError;
 use crate::current::Current;
 pub use crate::current::Replaced;
-use crate::fitting::{Fitting, Passed, Step};
+use crate::fitting::{Account, Fitting, Passed, Step};
 use crate::mark::{MOST_MARK_BITS, Mark, NoMarkLeft};
 use crate::monitor::{Monitor, Verdict};
 use crate::random::Random;
@@ -52,6 +52,7 @@ pub struct Buffer<T: Table = Slb> {
     pub(crate) table: Current<T>,
     pub(crate) stripes: Stripes,
     fitting: Mutex<Fitting>,
+    passed: Account,
     config: Mutex<T::Config>,
     mark_bits: u32,
     marks: AtomicUsize,
@@ -91,6 +92,7 @@ impl<T: Table> Buffer<T> {
             table: Current::new(table),
             stripes: Stripes::new()?,
             fitting: Mutex::new(Fitting::new()),
+            passed: Account::default(),
             config: Mutex::new(config.clone()),
             mark_bits: indexes.next_power_of_two().trailing_zeros(),
             marks: AtomicUsize::new(0),
@@ -313,11 +315,12 @@ impl<T: Table> Buffer<T> {
         stripes: impl FnOnce() -> Option<Vec<Held<'b>>>,
         publish: impl FnOnce(&T),
     ) -> (bool, Option<Replaced<T>>) {
+        self.passed.add(passed);
         // Else another thread does what there is to do. No user code runs under it: nothing is pinned, and nothing freed.
         let Some(mut fitting) = self.fitting.try_lock() else { return (false, None) };
         // SAFETY: replaced under this lock only.
         let table = unsafe { self.table.load(crossbeam_epoch::unprotected()) };
-        let replaced = match fitting.step(table, passed) {
+        let replaced = match fitting.step(table, self.passed.take()) {
             Step::Nothing => None,
             Step::Fold(times) => match table.folded(times) {
                 Some(folded) => {
@@ -337,18 +340,37 @@ impl<T: Table> Buffer<T> {
                 fitting.copied(to);
                 None
             }
-            Step::Succeed => stripes().and_then(|_held| {
-                fitting.has_folded();
-                // SAFETY: as above.
-                publish(unsafe { self.table.successor() }?);
-                self.table.succeed()
-            }),
-            Step::Unfold => self.config.lock().create().ok().and_then(|whole| {
-                let _held = stripes()?;
-                fitting.has_unfolded();
-                publish(&whole);
-                Some(self.table.replace(whole))
-            }),
+            Step::Succeed => match stripes() {
+                Some(_held) => {
+                    fitting.has_folded();
+                    // SAFETY: as above.
+                    unsafe { self.table.successor() }.inspect(|folded| publish(folded));
+                    self.table.succeed()
+                }
+                // The copy cannot be given up either: who has a stripe may be clearing it.
+                None => {
+                    fitting.has_to_wait();
+                    None
+                }
+            },
+            // Made before the stripes are taken: nobody is to wait for the system to give memory.
+            Step::Unfold => match self.config.lock().create() {
+                Ok(whole) => match stripes() {
+                    Some(_held) => {
+                        fitting.has_unfolded();
+                        publish(&whole);
+                        Some(self.table.replace(whole))
+                    }
+                    None => {
+                        fitting.has_to_wait();
+                        None
+                    }
+                },
+                Err(_) => {
+                    fitting.has_failed();
+                    None
+                }
+            },
         };
         (fitting.is_copying(), replaced)
     }
@@ -378,7 +400,7 @@ impl<T: Table> Buffer<T> {
         self.pinned(|table| table.hottest(most, mark))
     }
 
-    /// Pointers that the table has room for.
+    /// Pointers that the table has room for now: it changes as the table fits itself (`Config::fits`).
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.pinned(T::capacity)
@@ -390,7 +412,7 @@ impl<T: Table> Buffer<T> {
         self.pinned(T::occupancy)
     }
 
-    /// Its bytes.
+    /// The table's bytes now: they change as it fits itself (`Config::fits`).
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.pinned(T::bytes)
@@ -461,6 +483,44 @@ mod tests {
             let outcome = Buffer::<Slb>::for_indexes(&Config::with_size(64), asked);
             assert!(matches!(outcome, Err(CreateError::Parameter { parameter: "indexes", .. })));
         }
+    }
+
+    /// What a thread does that has found another at it, and what it does while a stripe is held.
+    #[test]
+    #[allow(unsafe_code)]
+    fn lookups_count_wherever_they_are_told_and_a_held_stripe_puts_off_that_the_table_is_replaced() {
+        let config = Config { pages: crate::PageKind::Base, ..Config::with_size(64 << 10) };
+        let buffer = Buffer::<Slb>::new(&config).unwrap();
+        let visit = buffer.visit();
+        for key in 0..100u64 {
+            let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            visit.emit(&visit.ticket(hash), hash, pointer(key));
+        }
+        drop(visit);
+        let whole = buffer.capacity();
+        let fit = |lookups| {
+            let (_, replaced) =
+                // SAFETY: nobody else uses the buffer.
+                unsafe { buffer.fit_exclusively(Passed { lookups, evictions: 0 }, |_| false, |_| {}) };
+            // SAFETY: as above.
+            replaced.into_iter().for_each(|table| unsafe { table.retire(crossbeam_epoch::unprotected()) });
+            buffer.fitting.try_lock().is_some_and(|fitting| fitting.is_copying())
+        };
+        assert!(!fit(whole as u64));
+        let other = buffer.fitting.lock();
+        assert!(!fit(whole as u64), "another is at it");
+        drop(other);
+        assert!(fit(0), "what was told meanwhile has been forgotten");
+        buffer.lock(7);
+        for _ in 0..200 {
+            assert!(fit(0));
+            assert_eq!(buffer.capacity(), whole);
+        }
+        buffer.unlock(7);
+        let turns = (1..).find(|_| !fit(0)).unwrap();
+        assert!((1..200).contains(&turns), "{turns}");
+        assert!(buffer.capacity() <= whole / 4);
+        assert_eq!(buffer.occupancy(), 100);
     }
 
     /// The same key, and so the same hash but for the mark, in every index.

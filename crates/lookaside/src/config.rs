@@ -42,7 +42,7 @@ pub struct Config {
     pub pages: PageKind,
     /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a part of it: a quarter, an
     /// eighth, and so on. It is then found in fewer lines. When it has no room there any more, the whole table begins empty.
-    /// While one is copied to the other, both take memory. An owner's table ([`crate::OwnedMap`]) is of one size.
+    /// While one is copied to the other, both take memory. A Log Table begins empty with each. An owner's table ([`crate::OwnedMap`]) is of one size.
     pub fits: bool,
 }
 

@@ -17,10 +17,16 @@
 //! lies in no faster a cache than all of it, and keys that had a line each would have to share it for nothing. A line's number
 //! is the hash's low half times the number of lines, its upper half; so with half as many lines it is half the number, whatever
 //! the hash was, and slots are copied without it. The copy goes on beside lookups, emissions and writes ([`crate::current`]),
-//! some lines in each turn of whoever looks up, so that nobody waits.
+//! some lines in each turn of whoever looks up, so that nobody waits; while nobody looks up, it stays as far as it has come.
 //!
 //! *Unfolding* would need the hashes. What is in the table is there because it was asked for, and what is asked for comes back
 //! as fast as it came; so the whole table begins empty.
+//!
+//! Where a table is replaced only while nobody writes (the C interface), that may not be possible for long: each attempt that
+//! fails is followed by a rest of twice as many turns as the one before.
+//!
+//! Only lookups that asked the table count: one that the monitor has switched off is asked in trials only, and what is not asked
+//! for is not new either.
 //!
 //! A table that is full of keys stays whole, however few of them are hot: what a smaller one would miss cannot be known
 //! beforehand, and what it would gain depends on the index.
@@ -28,6 +34,8 @@
 //! Rejected: *growing from a small table*: each step loses what was there, and the largest sets, which can least afford it, go
 //! through all of them. *Using every other line of the table in its place*: lines that are a power of two apart share few sets
 //! of the processor's caches.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::table::Table;
 
@@ -47,6 +55,8 @@ const NEW: usize = 64;
 const LINES: usize = 1024;
 /// Fewer than these are not worth folding: they lie in the first-level cache, or nearly.
 const FEWEST: usize = 64;
+/// Turns to rest after an attempt that failed, at most: one in so many costs nothing that could be measured.
+const LONGEST_REST: u32 = 1024;
 
 /// What is to be done with the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +78,32 @@ pub(crate) enum Step {
 /// What a thread has done since it was last asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Passed {
-    /// Lookups that asked the table, or did not.
+    /// Lookups that asked the table.
     pub lookups: u64,
     /// Keys that its emissions have thrown out.
     pub evictions: u64,
+}
+
+/// What threads have done since the last step: a thread that finds another at it leaves its part here.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    lookups: AtomicU64,
+    evictions: AtomicU64,
+}
+
+// All relaxed: sums, of which a part may come one step later.
+impl Account {
+    pub(crate) fn add(&self, passed: Passed) {
+        self.lookups.fetch_add(passed.lookups, Ordering::Relaxed);
+        self.evictions.fetch_add(passed.evictions, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take(&self) -> Passed {
+        Passed {
+            lookups: self.lookups.swap(0, Ordering::Relaxed),
+            evictions: self.evictions.swap(0, Ordering::Relaxed),
+        }
+    }
 }
 
 /// How a table fits itself, and since when.
@@ -86,12 +118,24 @@ pub(crate) struct Fitting {
     watches: u64,
     filled: usize,
     patience: u64,
+    /// Turns in which nothing is to be tried, and how many after the next attempt that fails.
+    rest: u32,
+    next_rest: u32,
 }
 
 impl Fitting {
     pub(crate) const fn new() -> Fitting {
         let passed = Passed { lookups: 0, evictions: 0 };
-        Fitting { folded: false, copied: None, passed, watches: 0, filled: 0, patience: 1 }
+        Fitting {
+            folded: false,
+            copied: None,
+            passed,
+            watches: 0,
+            filled: 0,
+            patience: 1,
+            rest: 0,
+            next_rest: 1,
+        }
     }
 
     /// Whether slots are being copied.
@@ -102,6 +146,10 @@ impl Fitting {
     /// What to do now that this has passed, too.
     pub(crate) fn step<T: Table>(&mut self, table: &T, passed: Passed) -> Step {
         let Some((filled, lines)) = table.filled() else { return Step::Nothing };
+        if self.rest > 0 {
+            self.rest -= 1;
+            return Step::Nothing;
+        }
         if let Some(from) = self.copied {
             let to = (from + LINES).min(lines);
             return if from == to { Step::Succeed } else { Step::Copy { from, to } };
@@ -149,10 +197,16 @@ impl Fitting {
         *self = Fitting { patience: self.longer(), ..Fitting::new() };
     }
 
-    /// Nothing is to be tried for a while: there was no memory.
+    /// There was no memory for another table: nothing is to be tried for a while.
     pub(crate) fn has_failed(&mut self) {
-        self.copied = None;
         self.patience = self.longer();
+        self.rest = LONGEST_REST;
+    }
+
+    /// The table could not be replaced, since somebody had a stripe: that is to be tried again, but not at once.
+    pub(crate) fn has_to_wait(&mut self) {
+        self.rest = self.next_rest;
+        self.next_rest = (self.next_rest * 2).min(LONGEST_REST);
     }
 
     fn longer(&self) -> u64 {
@@ -320,6 +374,22 @@ mod tests {
         for (evictions, step) in [(0, Step::Nothing), (watched / 9, Step::Unfold)] {
             assert_eq!(fitting.step(&folded, Passed { lookups: watched, evictions }), step);
         }
+        // Or there is no memory for the whole one.
+        emit(&folded, 800..4000);
+        assert_eq!(fitting.step(&folded, lookups(1)), Step::Unfold);
+        fitting.has_failed();
+        for _ in 0..LONGEST_REST {
+            assert_eq!(fitting.step(&folded, lookups(1)), Step::Nothing);
+        }
+        assert_eq!(fitting.step(&folded, lookups(1)), Step::Unfold);
+        // Or cannot be replaced, and rests between attempts, longer and longer.
+        let rests: Vec<u32> = (0..12)
+            .map(|_| {
+                fitting.has_to_wait();
+                (0..).find(|_| fitting.step(&folded, lookups(1)) == Step::Unfold).unwrap()
+            })
+            .collect();
+        assert_eq!(rests, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024]);
         // A whole one that is full has no other to become.
         assert_eq!(Fitting::new().step(&table(1 << 16), lookups(1 << 20)), Step::Nothing);
     }

@@ -167,6 +167,8 @@ pub(crate) struct Watch {
     /// Lookups that asked the table in the blocks before, and those that did not.
     asked: Cell<u64>,
     passed_by: Cell<u64>,
+    /// Those of the first that were told to who lets the table fit.
+    told: Cell<u64>,
     phase: Cell<Phase>,
     /// Whether the table was on when the trial began.
     tried: Cell<bool>,
@@ -189,6 +191,7 @@ impl Watch {
             copying: Cell::new(false),
             asked: Cell::new(0),
             passed_by: Cell::new(0),
+            told: Cell::new(0),
             phase: Cell::new(Phase::Decided),
             tried: Cell::new(true),
             interval: Cell::new(SHORTEST),
@@ -200,7 +203,7 @@ impl Watch {
     }
 
     /// Whether the next `lookups` lookups are to ask the table. `filled` is how many free slots this thread has filled so
-    /// far, of the table's `capacity`. `fit` is told of lookups now and then, and says whether it wants to be soon again.
+    /// far, of the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it wants to be soon again.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
@@ -261,7 +264,9 @@ impl Watch {
     ) {
         // Not in a trial, whose blocks are to be alike.
         if self.phase.get() == Phase::Decided {
-            self.copying.set(fit(self.done()));
+            // Those of trials, too: what they threw out is told with them.
+            let asked = self.asked();
+            self.copying.set(fit(asked - self.told.replace(asked)));
         }
         let behind = self.behind.get();
         if behind > 0 && monitor.is_watching() {

@@ -61,7 +61,7 @@ impl<T: Table> SharedBuffer<T> {
         self.0.counts()
     }
 
-    /// Entries that the table has room for.
+    /// Entries that the table has room for now: as [`Buffer::capacity`].
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.capacity()
@@ -73,7 +73,7 @@ impl<T: Table> SharedBuffer<T> {
         self.0.occupancy()
     }
 
-    /// Bytes of the table.
+    /// Bytes of the table now: as [`Buffer::bytes`].
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.0.bytes()

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
-use lookaside::{Config, Handle, Map, OwnedMap, PageKind, RwLock};
+use lookaside::{Admission, Config, Handle, Map, OwnedMap, PageKind, RwLock};
 
 const WHOLE: usize = 1 << 20;
 const KEYS: u64 = 60_000;
@@ -29,12 +29,24 @@ fn until(done: impl Fn() -> bool, mut over_the_keys: impl FnMut(), times: usize,
 
 #[test]
 fn a_maps_table_is_as_small_as_what_is_asked_for_wants_it() {
-    let map = Map::new(RwLock::new(BTreeSet::new()), &config()).unwrap();
+    is_as_small_as_what_is_asked_for_wants_it(&config());
+}
+
+/// Its log begins anew with each table.
+#[test]
+fn one_with_a_log_is_too() {
+    is_as_small_as_what_is_asked_for_wants_it(&Config { fits: true, ..Config::paper(WHOLE) });
+}
+
+fn is_as_small_as_what_is_asked_for_wants_it(config: &Config) {
+    let logged = matches!(config.admission, Admission::Logged { .. });
+    let bytes = |size: usize| if logged { size * (1 + config.log_ratio) } else { size };
+    let map = Map::new(RwLock::new(BTreeSet::new()), config).unwrap();
     map.buffer().monitor(false);
     (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
     let mut reader = map.pin();
     for round in 0..2 {
-        let small = || map.buffer().bytes() == WHOLE >> 4;
+        let small = || map.buffer().bytes() == bytes(WHOLE >> 4);
         let hot = || (0..HOT).for_each(|key| assert_eq!(reader.get(&key), Some(&key)));
         until(small, hot, 2_000, "folding");
         let before = map.buffer().counts();
@@ -50,7 +62,7 @@ fn a_maps_table_is_as_small_as_what_is_asked_for_wants_it() {
             assert!(reader.insert(key, key).is_none());
             assert_eq!(reader.get(&key), Some(&key));
         }
-        let whole = || map.buffer().bytes() == WHOLE;
+        let whole = || map.buffer().bytes() == bytes(WHOLE);
         let all = || (0..KEYS).for_each(|key| assert_eq!(reader.get(&key), Some(&key)));
         until(whole, all, 20, "unfolding");
         // What was asked for once is thrown out of the account by a new table of the size that was asked for.
