@@ -44,7 +44,7 @@
 //!
 //! # No epoch, no monitor
 //!
-//! The buffer's own epoch protects a table that is replaced by one of another size. Nobody does that here. Its monitor
+//! The buffer's own epoch protects a table that is replaced by one of another size. Nobody does that here: it is of one size. Its monitor
 //! compares wall time with and without the table; a server's includes its waits for clients, so it stays off.
 //!
 //! # Rejected
@@ -86,7 +86,8 @@ fn location(pointer: Pointer) -> Option<Location> {
 impl Front {
     /// A buffer whose table takes so many bytes.
     pub(crate) fn new(bytes: usize, pages: PageKind) -> Result<Front, CreateError> {
-        let buffer = Buffer::new(&lookaside::Config { pages, ..lookaside::Config::with_size(bytes) })?;
+        let config = lookaside::Config { pages, fits: false, ..lookaside::Config::with_size(bytes) };
+        let buffer = Buffer::new(&config)?;
         buffer.monitor(false);
         Ok(Front { buffer })
     }

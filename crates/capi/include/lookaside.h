@@ -11,7 +11,8 @@
  *
  * 1. ALONE. One thread at a time uses the buffer and the index (or a lock of yours sees to it). SLB_get, SLB_emit,
  *    lookaside_get_many; SLB_invalidate or SLB_update with each change of the index, before an entry is freed.
- *    Several threads that only look up may do so under a lock that they share and that writers have for themselves.
+ *    Several threads that only look up may do so under a lock that they share and that writers have for themselves; if the
+ *    table fits what is asked for (lookaside_options.fits), they pin as in 3.
  *    lookaside_owned_* is this way at its fastest, for a buffer that only ever one thread uses.
  *
  * 2. LOCKS, the paper's protocol.
@@ -106,8 +107,8 @@ typedef uint64_t lookaside_ticket;
 
 // Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer, in
 // lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), lookaside_resize(),
-// SLB_destroy(), or as a thread ends; and in lookups and SLB_unlock(), where the table fits what is asked for. It must not
-// call functions of the same buffer, nor wait for a lock that somebody has who calls one.
+// SLB_destroy(), or as a thread ends; and in lookups, SLB_unlock() and lookaside_write_end(), where the table fits what is
+// asked for. It must not call functions of the same buffer, nor wait for a lock that somebody has who calls one.
 typedef void (*lookaside_freefunc)(void *entry, void *context);
 
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
@@ -162,9 +163,11 @@ typedef struct lookaside_options {
     // Whether the monitor watches, and switches the table off where it does not pay.
     bool monitor;
     // Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an eighth, and so
-    // on; when it has no room there any more, the whole table begins empty. Then any lookup and any SLB_unlock() may replace the
-    // table, as lookaside_resize() does: what needs a pin where others may resize needs one, and what was retired may be freed
-    // there, too. The owner-only form does without.
+    // on; when it has no room there any more, the whole table begins empty. Then any lookup may replace the table, as
+    // lookaside_resize() does: what needs a pin where others may resize needs one, threads that only look up under a lock that
+    // they share need one, too, and what was retired may be freed in lookups, SLB_unlock() and lookaside_write_end(). It is
+    // replaced only while no other thread holds a lock: where one nearly always does, it stays as it is for long. The
+    // owner-only form does without.
     bool fits;
     // The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     uint32_t layout;
@@ -357,7 +360,8 @@ void lookaside_write_begin(struct SLB *b,
                            void *key);
 
 // Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one was
-// there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old entry.
+// there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old entry. Where the
+// table fits what is asked for, retired entries may be freed here: see lookaside_freefunc.
 // NULL `b` or `key`, or no lock of this thread on the key: nothing.
 //
 // # Safety

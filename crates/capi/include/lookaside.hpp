@@ -164,7 +164,7 @@ public:
     /// Lets the monitor watch, or not.
     void monitor(bool watching) noexcept { Form::monitor(raw(), watching); }
 
-    /// What has happened so far.
+    /// What has happened so far. Under a pin where others may resize, or the table fits what is asked for.
     lookaside_counts counts() const noexcept {
         lookaside_counts counts{};
         Form::counts(raw(), &counts);
@@ -178,7 +178,7 @@ public:
         return verdict;
     }
 
-    /// Entries that the table holds; counted by walking over it. Under a pin where others may resize.
+    /// Entries that the table holds; counted by walking over it. Under a pin as counts().
     std::size_t occupancy() const noexcept { return Form::occupancy(raw()); }
 
     /// An entry, and how warm it is: 0 to 255.

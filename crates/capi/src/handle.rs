@@ -154,6 +154,8 @@ impl Shared {
             && let Some(pinned) = session.guard()
         {
             self.retire_replaced(&pinned);
+            drop(pinned);
+            session.note_replaced();
         }
     }
 

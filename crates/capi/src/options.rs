@@ -79,9 +79,11 @@ pub struct lookaside_options {
     /// Whether the monitor watches, and switches the table off where it does not pay.
     pub monitor: bool,
     /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an eighth, and so
-    /// on; when it has no room there any more, the whole table begins empty. Then any lookup and any SLB_unlock() may replace the
-    /// table, as lookaside_resize() does: what needs a pin where others may resize needs one, and what was retired may be freed
-    /// there, too. The owner-only form does without.
+    /// on; when it has no room there any more, the whole table begins empty. Then any lookup may replace the table, as
+    /// lookaside_resize() does: what needs a pin where others may resize needs one, threads that only look up under a lock that
+    /// they share need one, too, and what was retired may be freed in lookups, SLB_unlock() and lookaside_write_end(). It is
+    /// replaced only while no other thread holds a lock: where one nearly always does, it stays as it is for long. The
+    /// owner-only form does without.
     pub fits: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
@@ -91,13 +93,15 @@ pub struct lookaside_options {
     pub ways: u32,
 }
 
-/// What [`Config::default`] has.
+/// What [`Config::default`] has, but no size yet, and a table that stays as large as it was made: one that fits itself has to be
+/// asked for, since who has written by the rules of the other may have no pin where this one needs it.
 impl Default for lookaside_options {
     fn default() -> lookaside_options {
-        lookaside_options::from(&Config::with_size(0))
+        lookaside_options { fits: false, ..lookaside_options::from(&Config::with_size(0)) }
     }
 }
 
+/// All that a [`Config`] says, `fits` too. What it does not say is the default.
 impl From<&Config> for lookaside_options {
     fn from(config: &Config) -> lookaside_options {
         let (admission, threshold, sampling) = match config.admission {
@@ -125,8 +129,7 @@ impl From<&Config> for lookaside_options {
             indexes: 1,
             entry_bytes: 128,
             monitor: true,
-            // Not unless it is asked for: who has written by the rules of a table of one size may have no pin where this needs one.
-            fits: false,
+            fits: config.fits,
             layout: 0,
             table: LOOKASIDE_TABLE_SLB,
             ways: Ways::Four as u32,

@@ -308,6 +308,12 @@ impl Session {
         self.collect();
     }
 
+    /// A table was retired by this thread, which is as much as many entries: four looks, if nobody else is behind, see it go.
+    pub(crate) fn note_replaced(&self) {
+        self.retired.set(self.retired.get() + 4 * COLLECTED_AFTER);
+        self.collect();
+    }
+
     /// Has as much freed as was retired, if that is a lot. Not while this thread is pinned: it would wait for itself.
     fn collect(&self) {
         while self.pins.get() == 0 && self.retired.get() >= COLLECTED_AFTER {

@@ -13,9 +13,10 @@
 //!
 //! # Which epoch
 //!
-//! Tables are replaced while they are used, and the old one goes when all guards have gone that were pinned then. Whoever
-//! brings guards of their own must bring them from one collector: that of [`Buffer::resize`] is the default one, that of
-//! [`Buffer::resize_exclusively`] is the caller's. Nobody can check that cheaply, so it is a promise.
+//! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself: `Config::fits`), and
+//! the old one goes when all guards have gone that were pinned then. Whoever brings guards of their own must bring them from one collector: that of
+//! [`Buffer::resize`] and [`Visit::uses_table`] is the default one, that of [`Buffer::resize_exclusively`] and
+//! [`Buffer::fit_exclusively`] is the caller's. Nobody can check that cheaply, so it is a promise.
 //!
 //! | module | who is at the buffer |
 //! |---|---|
@@ -40,7 +41,7 @@ use crate::slb::Slb;
 use crate::stats::{Counts, Totals};
 use crate::stripes::{Held, Stripes, Ticket};
 use crate::table::{Parameters, Table};
-use crate::visit::Visit;
+use crate::visit::{self, Visit};
 use crate::word::Pointer;
 
 /// Buffers made so far.
@@ -198,7 +199,7 @@ impl<T: Table> Buffer<T> {
     ///
     /// # Safety
     /// The guard is of the collector to which old tables are retired, the default one or that of whom this buffer is resized
-    /// by; or nobody resizes it while the table is used.
+    /// or fitted by; or nobody resizes it or lets it fit itself ([`Visit::uses_table`], [`Seat::turn`]) while the table is used.
     #[inline]
     #[must_use]
     #[allow(unsafe_code)]
@@ -219,6 +220,7 @@ impl<T: Table> Buffer<T> {
         unsafe {
             self.resize_guarded(size, &guard, Vec::new, |_| {})?;
         }
+        visit::retired_a_table();
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
         Ok(())
     }
@@ -266,6 +268,7 @@ impl<T: Table> Buffer<T> {
         drop(stripes);
         *config = resized;
         fitting.begins_anew();
+        self.monitor.begins_anew();
         drop((config, fitting));
         // SAFETY: the caller's promise.
         replaced.into_iter().for_each(|table| unsafe { table.retire(guard) });
@@ -284,6 +287,7 @@ impl<T: Table> Buffer<T> {
         if let Some(replaced) = replaced {
             // SAFETY: the caller's promise.
             unsafe { replaced.retire(guard) };
+            visit::retired_a_table();
         }
         soon
     }
@@ -325,7 +329,7 @@ impl<T: Table> Buffer<T> {
             Step::Fold(times) => match table.folded(times) {
                 Some(folded) => {
                     fitting.copied(0);
-                    Some(self.table.begin(folded))
+                    self.table.begin(folded).some()
                 }
                 None => {
                     fitting.has_failed();
@@ -358,6 +362,7 @@ impl<T: Table> Buffer<T> {
                 Ok(whole) => match stripes() {
                     Some(_held) => {
                         fitting.has_unfolded();
+                        self.monitor.begins_anew();
                         publish(&whole);
                         Some(self.table.replace(whole))
                     }
@@ -498,27 +503,26 @@ mod tests {
         }
         drop(visit);
         let whole = buffer.capacity();
-        let fit = |lookups| {
-            let (_, replaced) =
+        let is_copying_after = |lookups| {
+            let (soon, replaced) =
                 // SAFETY: nobody else uses the buffer.
                 unsafe { buffer.fit_exclusively(Passed { lookups, evictions: 0 }, |_| false, |_| {}) };
             // SAFETY: as above.
             replaced.into_iter().for_each(|table| unsafe { table.retire(crossbeam_epoch::unprotected()) });
-            buffer.fitting.try_lock().is_some_and(|fitting| fitting.is_copying())
+            soon
         };
-        assert!(!fit(whole as u64));
+        assert!(!is_copying_after(whole as u64), "it sees what there is");
         let other = buffer.fitting.lock();
-        assert!(!fit(whole as u64), "another is at it");
+        assert!(!is_copying_after(whole as u64), "another is at it");
         drop(other);
-        assert!(fit(0), "what was told meanwhile has been forgotten");
+        assert!(is_copying_after(0), "what was told meanwhile has been forgotten");
         buffer.lock(7);
         for _ in 0..200 {
-            assert!(fit(0));
+            assert!(is_copying_after(0));
             assert_eq!(buffer.capacity(), whole);
         }
         buffer.unlock(7);
-        let turns = (1..).find(|_| !fit(0)).unwrap();
-        assert!((1..200).contains(&turns), "{turns}");
+        assert!((0..200).any(|_| !is_copying_after(0)), "never replaced");
         assert!(buffer.capacity() <= whole / 4);
         assert_eq!(buffer.occupancy(), 100);
     }

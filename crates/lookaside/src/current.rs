@@ -52,6 +52,11 @@ pub(crate) struct Current<T> {
 pub struct Replaced<T>(*mut T);
 
 impl<T: Send + 'static> Replaced<T> {
+    /// Nothing if there was none.
+    pub(crate) fn some(self) -> Option<Replaced<T>> {
+        (!self.0.is_null()).then_some(self)
+    }
+
     /// Frees it when all have left who are pinned now.
     ///
     /// # Safety

@@ -508,6 +508,13 @@ impl Fitted {
         };
     }
 
+    fn forget(&self) {
+        // SAFETY: as in `now`.
+        unsafe {
+            self.current.everywhere(crossbeam_epoch::unprotected(), |table| table.forget(HASH, pointer(1)))
+        };
+    }
+
     fn found(&self) -> Option<u64> {
         self.now().hit(HASH, &Random::new(0), |_| true).map(Pointer::address)
     }
@@ -531,6 +538,23 @@ fn what_is_cleared_while_slots_are_copied_is_in_no_table() {
         });
         world.clear();
         assert_eq!(world.found(), None, "the one who cleared it");
+        let replaced = folder.join().unwrap();
+        assert_eq!(world.found(), None, "and everyone");
+        Fitted::end(replaced);
+    });
+}
+
+/// By its pointer, as the dead are: they are freed then.
+#[test]
+fn what_is_forgotten_while_slots_are_copied_is_in_no_table() {
+    check(3, || {
+        let world = Fitted::new();
+        let folder = thread::spawn({
+            let world = world.clone();
+            move || world.fold()
+        });
+        world.forget();
+        assert_eq!(world.found(), None, "the one who forgot it");
         let replaced = folder.join().unwrap();
         assert_eq!(world.found(), None, "and everyone");
         Fitted::end(replaced);

@@ -18,7 +18,8 @@
 //! off is cold; before its trial it is used for as many blocks as a sixty-fourth of the interval, so that it can warm.
 //!
 //! While a table first fills it must look worse than it is: nothing is tried before free slots have become rare, or four
-//! times as many lookups have been made as there are slots.
+//! times as many lookups have been made as there are slots. An empty table in the place of another (it was resized, or is whole
+//! again: `fitting`) first fills like any: it is on, and what was found of the other is forgotten.
 //!
 //! While it is off, writes go on telling the table, so that it is never wrong when it comes back.
 
@@ -49,6 +50,8 @@ pub(crate) struct Monitor {
     off: AtomicBool,
     switches: AtomicU64,
     made: AtomicU64,
+    /// Tables that began empty in another's place.
+    begun: AtomicU64,
     /// Cost without the table by cost with it, of the last trials; the oldest first.
     gains: Mutex<Vec<f64>>,
 }
@@ -76,6 +79,7 @@ impl Monitor {
             off: AtomicBool::new(false),
             switches: AtomicU64::new(0),
             made: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
             gains: Mutex::new(Vec::new()),
         }
     }
@@ -90,6 +94,17 @@ impl Monitor {
             self.off.store(false, Ordering::Relaxed);
         }
         gains.clear();
+    }
+
+    /// An empty table is in the place of the one that was judged.
+    pub(crate) fn begins_anew(&self) {
+        // As in `watch`. A thread in the middle of a trial sees the number before it says what it found.
+        let mut gains = self.gains.lock();
+        gains.clear();
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        if self.off.swap(false, Ordering::Relaxed) {
+            self.switches.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn is_watching(&self) -> bool {
@@ -179,6 +194,8 @@ pub(crate) struct Watch {
     lookups: Cell<u64>,
     /// Free slots filled when the last block ended.
     filled: Cell<u64>,
+    /// Tables that had begun empty then.
+    begun: Cell<u64>,
 }
 
 impl Watch {
@@ -199,6 +216,7 @@ impl Watch {
             costs: Cell::new([0; 2]),
             lookups: Cell::new(0),
             filled: Cell::new(0),
+            begun: Cell::new(0),
         }
     }
 
@@ -299,6 +317,14 @@ impl Watch {
         if !monitor.watching.load(Ordering::Relaxed) {
             self.interval.set(SHORTEST);
             self.begin(Phase::Decided, true, SHORTEST);
+            return;
+        }
+        let begun = monitor.begun.load(Ordering::Relaxed);
+        if self.begun.replace(begun) != begun {
+            self.lookups.set(0);
+            self.filled.set(filled);
+            self.interval.set(SHORTEST);
+            self.begin(Phase::Decided, on, SHORTEST);
             return;
         }
         let now = moment();
@@ -442,6 +468,41 @@ mod tests {
             }
             assert_eq!(monitor.verdict().trials, 0, "{interrupted:?}: {:?}", monitor.gains.lock());
         }
+    }
+
+    /// It fills, and so looks worse than it is.
+    #[test]
+    fn an_empty_table_in_the_place_of_another_is_not_tried_before_it_has_filled() {
+        let (monitor, watch) = (Monitor::new(true), Watch::new());
+        let capacity = 100_000;
+        let (filled, mut lookups) = (Cell::new(0), 0);
+        let mut run = |cost: &dyn Fn(bool) -> u32, fills: u64, most: u64, until: &dyn Fn() -> bool| {
+            for _ in 0..most {
+                if until() {
+                    return;
+                }
+                let with = watch.uses_table(1, &monitor, &filled, || capacity, |_| false);
+                PASSED.set(PASSED.get() + Duration::from_nanos(u64::from(cost(with))));
+                lookups += 1;
+                filled.set(filled.get() + if lookups % 2 == 0 { fills } else { 0 });
+            }
+        };
+        let lost = |with: bool| if with { 300 } else { 100 };
+        // One that does not pay is switched off.
+        run(&lost, 0, 5 * capacity as u64, &|| false);
+        run(&lost, 0, 10_000_000, &|| !monitor.verdict().on);
+        assert!(!monitor.verdict().on);
+        let before = monitor.verdict();
+        monitor.begins_anew();
+        let after = monitor.verdict();
+        assert!(after.on && after.gain.is_none() && after.switches == before.switches + 1, "{after:?}");
+        // Each second lookup fills a slot: two lookups for each that there is, and no trial.
+        run(&lost, 1, 2 * capacity as u64, &|| false);
+        let filling = monitor.verdict();
+        assert!(filling.on && filling.trials == before.trials, "{filling:?}");
+        // Then it is judged as any.
+        run(&lost, 0, 10_000_000, &|| !monitor.verdict().on);
+        assert!(!monitor.verdict().on && monitor.verdict().trials > before.trials);
     }
 
     /// Whose trial ends as the watching does has no last word.

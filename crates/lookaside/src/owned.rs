@@ -127,7 +127,8 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
         self.index.as_ref().expect("there while the map is")
     }
 
-    /// Frees the dead: nothing that was found is held any more.
+    /// Frees the dead, and makes the table forget them: nothing that was found is held any more. After the index has changed: what
+    /// it let go of on its own is no answer from then on.
     fn bury(&mut self) {
         let dead = self.graveyard.dead.lock().as_mut().map(std::mem::take).unwrap_or_default();
         for dead in dead {
@@ -346,7 +347,6 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     where
         I: Store<K, V>,
     {
-        self.bury();
         let pointer = handle.pointer();
         let cleared = self.ownership.clear(self.buffer(), hash);
         let old = self.index.as_mut().expect("there while the map is").replace(handle);
@@ -356,6 +356,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         {
             self.ownership.put(self.buffer(), hash, pointer);
         }
+        self.bury();
         old
     }
 
@@ -385,9 +386,16 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         Q: Hash + ?Sized,
         I: Discard<Q, K, V>,
     {
+        self.forget(key);
+        let old = self.index.as_mut().expect("there while the map is").remove(key);
         self.bury();
+        old.map(Removed)
+    }
+
+    /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, and kept the old one's
+    /// handle. What it has let go of altogether, as one does that is full, is forgotten by itself in the call that does it.
+    pub fn forget<Q: Hash + ?Sized>(&mut self, key: &Q) {
         self.ownership.clear(self.buffer(), hash_of(&self.hasher, key));
-        self.index.as_mut().expect("there while the map is").remove(key).map(Removed)
     }
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.

@@ -10,7 +10,8 @@
 //! # Collection
 //!
 //! An epoch is left, or pinned anew, without looking for what could be freed, and the occasional look that pinning takes
-//! does not keep up with readers who write a lot. So a thread counts what it retires, and looks when that is much.
+//! does not keep up with readers who write a lot. So a thread counts what it retires, and looks when that is much. A table that
+//! was replaced is much by itself: it is looked for as often as it takes for everyone to have left it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -49,12 +50,17 @@ struct Collection;
 thread_local! {
     /// What this thread has retired since it last collected.
     static RETIRED: Cell<u32> = const { Cell::new(0) };
+    /// How often it is to look for a table that it has retired.
+    static LOOKS: Cell<u32> = const { Cell::new(0) };
 }
 
 impl Collection {
     /// Entries that may wait before a thread collects. A look frees some five hundred things, and an entry comes to up to four:
     /// two of its own, and a node of an index that retires to the same collector.
     const MOST: u32 = 128;
+    /// Looks for a table. What is retired goes when the epoch has moved on twice, and each look moves it by one at most: not if
+    /// some thread has not refreshed its visit since the last.
+    const FOR_A_TABLE: u32 = 64;
 
     /// Frees as much as was retired, if that is much. To be called unpinned, or just pinned.
     fn collect(&self) {
@@ -63,8 +69,15 @@ impl Collection {
             let much = if retired.get() >= Collection::MOST { retired.take() } else { 0 };
             much.div_ceil(Collection::MOST)
         });
+        let one = LOOKS.try_with(|looks| {
+            let left = looks.get();
+            if left > 0 {
+                looks.set(left - 1);
+            }
+            left.min(1)
+        });
         // Past the thread's destructors others collect.
-        (0..much.unwrap_or(0)).for_each(|_| crossbeam_epoch::pin().flush());
+        (0..much.unwrap_or(0).max(one.unwrap_or(0))).for_each(|_| crossbeam_epoch::pin().flush());
     }
 }
 
@@ -78,6 +91,11 @@ impl Drop for Collection {
 pub(crate) fn retired() {
     // Past the thread's destructors others collect.
     let _ = RETIRED.try_with(|retired| retired.set(retired.get().saturating_add(1)));
+}
+
+/// To be called where a table is retired to the default collector.
+pub(crate) fn retired_a_table() {
+    let _ = LOOKS.try_with(|looks| looks.set(Collection::FOR_A_TABLE));
 }
 
 impl<'b, T: Table> Visit<'b, T> {
@@ -125,7 +143,8 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]: the
     /// monitor's decision. Counts them: those that ask as hits, of which the misses are taken off. 1024 at most: more count
-    /// as so many.
+    /// as so many. Here a table that fits itself (`Config::fits`) is copied and replaced, some of it at a time: who never asks has
+    /// one of one size.
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {

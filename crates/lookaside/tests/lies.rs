@@ -207,6 +207,45 @@ fn use_owned<T: Table>(
     }
 }
 
+/// A table that is folded, and unfolded by a resize, while the indexes lie: the dead are forgotten in the copy, too.
+#[test]
+fn an_index_that_lies_is_survived_while_its_table_is_folded() {
+    const WHOLE: usize = 32 << 10;
+    let config = Config { pages: PageKind::Base, ..Config::with_size(WHOLE) };
+    let (ledger, liar) = (Arc::new(Ledger::default()), Liar::seeded(78));
+    let map = Map::new(liar.clone(), &config).unwrap();
+    map.buffer().monitor(false);
+    let folds = std::sync::atomic::AtomicUsize::new(0);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for number in 0..2 {
+            let (map, ledger, done) = (&map, &ledger, &done);
+            scope.spawn(move || {
+                LUCK.set(number + 15);
+                for turn in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    use_shared(map, ledger, number + 19 + turn, 1_000);
+                }
+            });
+        }
+        while folds.load(Ordering::Relaxed) < 3 {
+            if map.buffer().bytes() < WHOLE {
+                folds.fetch_add(1, Ordering::Relaxed);
+                map.buffer().resize(WHOLE).unwrap();
+            }
+            std::thread::yield_now();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let last = liar.0.clone();
+    drop((liar, map));
+    last.lock().unwrap().handles.iter().for_each(|handle| assert!(handle.value().number() < GONE));
+    drop(last);
+    ledger.settle();
+}
+
 /// Two maps behind one table, one behind another, and one of the other form, whose indexes share their handles.
 fn lie<P: Parameters>(config: &P) {
     let (ledger, liar) = (Arc::new(Ledger::default()), Liar::seeded(77));
@@ -410,4 +449,40 @@ fn a_handle_is_not_found_in_another_map() {
         assert_eq!(map(64).unwrap().pin().get(&1), None);
     }
     assert_eq!(*handle.get().unwrap().value(), 10);
+}
+
+/// An index of one place.
+#[derive(Default)]
+struct Narrow(Option<Handle<u64, u64>>);
+
+impl Find<u64, u64, u64> for Narrow {
+    fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, u64, u64>> {
+        self.0.as_ref().filter(|handle| handle.key() == key)?.found(pin)
+    }
+}
+
+impl Store<u64, u64> for Narrow {
+    fn replace(&mut self, handle: Handle<u64, u64>) -> Option<Handle<u64, u64>> {
+        let old = self.0.replace(handle)?;
+        // Another key's is let go of without a word.
+        (self.0.as_ref().map(Handle::key) == Some(old.key())).then_some(old)
+    }
+
+    fn len(&self) -> usize {
+        self.0.iter().len()
+    }
+}
+
+#[test]
+fn what_an_owners_index_lets_go_of_on_its_own_is_no_answer_any_more() {
+    let mut map = OwnedMap::new(Narrow::default(), &Config::with_size(1 << 12)).unwrap();
+    for key in 0..100 {
+        assert!(map.insert(key, key).is_none());
+        // From the index, and then from the table.
+        (0..3).for_each(|_| assert_eq!(map.get(&key), Some(&key)));
+        if key > 0 {
+            assert_eq!(map.get(&(key - 1)), None, "it is in the index no more");
+        }
+    }
+    assert!(map.counts().hits > 0, "{:?}", map.counts());
 }

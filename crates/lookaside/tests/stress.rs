@@ -263,6 +263,10 @@ impl<I: Index, T: Table> World<I, T> {
             self.asked.store(KEYS, Ordering::Relaxed);
             // It may have been whole meanwhile, and be as small by now as all of them want it.
             wait(&|| buffer.bytes() != SMALLEST);
+            if buffer.bytes() == SMALLEST {
+                // The writers are done.
+                return;
+            }
             self.refitted.fetch_add(1, Ordering::Relaxed);
         }
     }

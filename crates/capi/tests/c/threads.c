@@ -194,6 +194,7 @@ static void *refit_on(void *unused) {
         if (bytes_now() != SMALLEST) continue;
         atomic_store(&asked, KEYS);
         while (atomic_load(&writers_left) > 0 && bytes_now() == SMALLEST) sched_yield();
+        if (bytes_now() == SMALLEST) return NULL;
         atomic_fetch_add(&refitted, 1);
     }
     return NULL;
