@@ -14,6 +14,7 @@
 //! | [`options`] | making a buffer: sizes, admission, counters; several indexes; errors in words |
 //! | [`stats`] | counts, the monitor's verdict, the hottest entries |
 //! | [`owned`] | the form for one owner |
+//! | `headers` | which headers the library was built with |
 //!
 //! # What crosses the border
 //!
@@ -32,6 +33,7 @@
 pub mod extended;
 pub mod figure4;
 mod handle;
+mod headers;
 mod layout;
 pub mod options;
 pub mod owned;
@@ -42,6 +44,7 @@ mod table;
 pub use extended::*;
 pub use figure4::*;
 pub use handle::{SLB, hashfunc, lookaside_ticket, matchfunc};
+pub use headers::HEADERS;
 pub use layout::{LOOKASIDE_LAYOUT, lookaside_session};
 pub use options::*;
 pub use owned::*;

@@ -21,7 +21,8 @@ will be asked: where it is low, no table helps.
 
 Leave the table out where the advice says so: before an index that is about as fast as the table, or where keys seldom come
 again. Run it on a machine that does nothing else, and with a trace as long as the table lives: a short one is all warm-up.
-It does not know what batches gain, and how threads share a table. Examples:
+It does not know what batches gain, and how threads share a table. Its tables are of one size: one that fits itself, as a map's
+does by default, lies in less while that has room for all that is asked for. Examples:
   lookaside advise traces/orm-busy.trace.xz
   lookaside advise requests.csv --column user_id --index-cost 350
   lookaside advise keys.txt --sizes 256K,1M,4M --table slb --index btree --json")]
@@ -59,7 +60,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum TableName {
-    /// The Search Lookaside Buffer as it is by default: every miss enters, the coldest leaves
+    /// The Search Lookaside Buffer as it is by default, but of one size: every miss enters, the coldest leaves
     Slb,
     /// The same to the letter of its paper: a log, four times as large, decides who enters
     SlbPaper,

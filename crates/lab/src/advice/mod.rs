@@ -50,7 +50,7 @@ const LARGEST: usize = 256 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kept {
-    /// The buffer as it is by default: every miss enters.
+    /// The buffer as it is by default, but of one size: every miss enters.
     Slb,
     /// The buffer to the letter of its paper: a log decides who enters.
     SlbPaper,
@@ -328,8 +328,10 @@ fn play(
     counted_from: usize,
     progress: &ProgressBar,
 ) -> Result<Played, CreateError> {
+    // What is asked is which size pays, so each table stays as large as it is made.
+    let slb = Config { fits: false, ..Config::with_size(size) };
     match table {
-        Kept::Slb => replay::play(&Config::with_size(size), trace, entries, counted_from, progress),
+        Kept::Slb => replay::play(&slb, trace, entries, counted_from, progress),
         Kept::SlbPaper => replay::play(&Config::paper(size), trace, entries, counted_from, progress),
         Kept::Stlt => replay::play(&StltConfig::with_size(size), trace, entries, counted_from, progress),
     }

@@ -581,6 +581,14 @@ pub struct Entrant<const N: usize> {
     pub called: Option<fn(usize, &Front, bool) -> Made<N>>,
 }
 
+impl<const N: usize> Entrant<N> {
+    /// Whether a shared table before it fits itself unless something else is asked for: as `lookaside::Config` has it, and
+    /// `lookaside_options` has not.
+    pub(super) fn fits_by_default(&self) -> bool {
+        self.called.is_none()
+    }
+}
+
 /// [`Entrant::alone`] of an index.
 ///
 /// # Errors

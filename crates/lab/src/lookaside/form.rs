@@ -11,7 +11,7 @@ use super::contestant::{Entrant, Front, Made};
 pub(crate) enum Form {
     /// Alone.
     Alone,
-    /// The default SLB.
+    /// The default SLB: of one size where the index is in another language, and one that fits itself in Rust.
     Slb,
     /// The same, its monitor watching.
     SlbMonitored,
@@ -19,8 +19,10 @@ pub(crate) enum Form {
     SlbPaper,
     /// The default SLB with the paper's counters.
     SlbEveryHit,
-    /// The default SLB, which stays as large as it was made.
+    /// The default SLB, which stays as large as it was made; of an index that has another by default.
     SlbOneSize,
+    /// The default SLB, which fits itself; of an index that has another by default.
+    SlbFits,
     /// The default SLB, asked by calls where an index in another language could inline it.
     SlbCall,
     /// The owner-only form.
@@ -46,6 +48,7 @@ impl Form {
             Form::SlbPaper => "SLB as published",
             Form::SlbEveryHit => "SLB, every hit counted",
             Form::SlbOneSize => "SLB of one size",
+            Form::SlbFits => "SLB that fits itself",
             Form::SlbCall => "SLB, by calls",
             Form::SlbOwner => "SLB, owner-only",
             Form::Stlt => "STLT-SW",
@@ -56,17 +59,16 @@ impl Form {
         }
     }
 
-    fn front(self, bytes: usize) -> Front {
+    /// The table of this form, where one that is not asked for anything else fits itself or does not.
+    fn front(self, bytes: usize, fits: bool) -> Front {
+        let slb = Config { fits, ..Config::with_size(bytes) };
         let stlt = |ways| Front::Stlt(StltConfig { ways, ..StltConfig::with_size(bytes) });
         match self {
-            Form::Alone | Form::Slb | Form::SlbMonitored | Form::SlbCall | Form::SlbOwner => {
-                Front::Slb(Config::with_size(bytes))
-            }
+            Form::Alone | Form::Slb | Form::SlbMonitored | Form::SlbCall | Form::SlbOwner => Front::Slb(slb),
             Form::SlbPaper => Front::Slb(Config::paper(bytes)),
-            Form::SlbEveryHit => {
-                Front::Slb(Config { counters: CounterPolicy::EveryHit, ..Config::with_size(bytes) })
-            }
-            Form::SlbOneSize => Front::Slb(Config { fits: false, ..Config::with_size(bytes) }),
+            Form::SlbEveryHit => Front::Slb(Config { counters: CounterPolicy::EveryHit, ..slb }),
+            Form::SlbOneSize => Front::Slb(Config { fits: false, ..slb }),
+            Form::SlbFits => Front::Slb(Config { fits: true, ..slb }),
             Form::Stlt | Form::StltOwner => stlt(Ways::Four),
             Form::StltOneWay => stlt(Ways::One),
             Form::StltTwoWays => stlt(Ways::Two),
@@ -74,7 +76,7 @@ impl Form {
         }
     }
 
-    /// Makes one for these records, if the index has it.
+    /// Makes one for these records, if the index has it, and has it not as [`Form::Slb`] already.
     pub(crate) fn make<const N: usize>(
         self,
         entrant: &Entrant<N>,
@@ -82,18 +84,45 @@ impl Form {
         bytes: usize,
     ) -> Option<Made<N>> {
         let monitor = self == Form::SlbMonitored;
-        match self {
-            Form::Alone => Some((entrant.alone)(records)),
-            Form::SlbOwner | Form::StltOwner => {
-                entrant.sole.map(|make| make(records, &self.front(bytes), monitor))
-            }
-            Form::SlbCall => entrant.called.map(|make| make(records, &self.front(bytes), monitor)),
-            _ => entrant.shared.map(|make| make(records, &self.front(bytes), monitor)),
-        }
+        let fits = entrant.fits_by_default();
+        let make = match self {
+            Form::Alone => return Some((entrant.alone)(records)),
+            Form::SlbOwner | Form::StltOwner => entrant.sole,
+            Form::SlbCall => entrant.called,
+            Form::SlbOneSize => entrant.shared.filter(|_| fits),
+            Form::SlbFits => entrant.shared.filter(|_| !fits),
+            _ => entrant.shared,
+        };
+        make.map(|make| make(records, &self.front(bytes, fits), monitor))
     }
 }
 
 /// An index in a form, in words: a configuration in results.
 pub(crate) fn configuration(index: &str, form: Form) -> String {
     format!("{index}, {}", form.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entrants::own_entrants;
+    use super::*;
+
+    /// Else a definition would measure the same twice, under two names, or compare tables that fit themselves with others.
+    #[test]
+    fn a_table_that_fits_itself_or_does_not_is_another_form_only_where_it_is_not_the_default() {
+        let ours = own_entrants::<24>().remove(0);
+        let elsewhere = Entrant { called: ours.shared, ..ours };
+        let made = |form: Form, entrant| form.make(entrant, 10, 4096).map(Result::unwrap).is_some();
+        for (entrant, other, same) in
+            [(&ours, Form::SlbOneSize, Form::SlbFits), (&elsewhere, Form::SlbFits, Form::SlbOneSize)]
+        {
+            assert!(made(Form::Slb, entrant) && made(other, entrant) && !made(same, entrant));
+            let fits = |form: Form| match form.front(4096, entrant.fits_by_default()) {
+                Front::Slb(config) => config.fits,
+                Front::Stlt(_) => panic!("{form:?} is the SLB"),
+            };
+            assert_eq!((fits(other), fits(Form::SlbEveryHit)), (other == Form::SlbFits, !fits(other)));
+            assert_eq!((fits(Form::Slb), fits(Form::SlbPaper)), (!fits(other), false));
+        }
+    }
 }
