@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use sim_lab::guest::{Container, Hash, Variant};
 
 fn lookaside(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside"));
@@ -67,7 +68,14 @@ fn a_machine_is_changed_by_its_fields() {
 fn what_is_unknown_is_refused() {
     for (arguments, reason) in [
         (&["run", "--container", "trie"][..], "unknown variant `trie`"),
-        (&["run", "--machine", "pentium"], "pentium"),
+        (
+            &["run", "--machine", "pentium"],
+            "current_server, gainestown, sandy_bridge, server, stlt_paper; or",
+        ),
+        (&["run", "--machine", "pentium.toml"], "pentium.toml"),
+        (&["run", "--warm-up", "18446744073709551615"], "2^64 requests or more"),
+        (&["run", "--window", "18446744073709551615"], "2^64 requests or more"),
+        (&["run", "--window", "0"], "nothing would be measured"),
         (&["run", "--table-bytes", "3000"], "power of two"),
         (&["run", "--ways", "3"], "there are 1, 2, 4 and 8"),
         (&["figure", "2"], "no experiment 'stlt-figure2'"),
@@ -80,6 +88,135 @@ fn what_is_unknown_is_refused() {
         let (succeeded, _, said) = output(&mut lookaside(arguments));
         assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn the_help_names_all_that_is_accepted() {
+    let help = succeeds(&["run", "--help"]);
+    let words: Vec<&str> =
+        help.split(|char: char| !(char.is_alphanumeric() || "_-".contains(char))).collect();
+    let containers = Container::ALL.into_iter().chain(Container::OWN).map(Container::name);
+    let names = containers.chain(Variant::ALL.map(Variant::name));
+    let machines = ["gainestown", "server", "sandy_bridge", "stlt_paper", "current_server"];
+    let distributions = ["zipf", "plain", "latest", "uniform"];
+    for name in names.chain(machines).chain(distributions) {
+        assert!(words.contains(&name), "{name} is not in\n{help}");
+    }
+    for hash in Hash::ALL {
+        let name = serde_json::to_value(hash).expect("a name");
+        assert!(words.contains(&name.as_str().expect("text")), "{name} is not in\n{help}");
+    }
+    for name in machines {
+        run(&["--machine", name]);
+    }
+}
+
+/// A folder with machines and some definitions, in which the commands find no others.
+fn with_definitions(definitions: &[(&str, String)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (profiles, experiments) = (folder.path().join("profiles"), folder.path().join("experiments/sim"));
+    std::fs::create_dir_all(&profiles).expect("made");
+    std::fs::create_dir_all(&experiments).expect("made");
+    std::fs::copy(repository().join("profiles/gainestown.toml"), profiles.join("gainestown.toml"))
+        .expect("copied");
+    for (name, text) in definitions {
+        let text = format!("name = '{name}'\ntitle = 'Small'\nabout = 'Small.'\nruns = 1\n{text}");
+        std::fs::write(experiments.join(name).with_extension("toml"), text).expect("written");
+    }
+    folder
+}
+
+/// A study of one program, which `further` says more of.
+fn study(variants: &str, rows: &str, further: &str) -> String {
+    format!(
+        "kind = 'simulation'\n[parameters]\nkeys = 2_000\n{further}\nvariants = {variants}\n\
+         distributions = ['zipf']\nvalue_bytes = [64]\nover = {{ variant = 'alone' }}\n\
+         tables = [{{ name = '', stlt_bytes = 65_536, slb_bytes = 65_536 }}]\n\
+         machines = [{{ name = '', profile = 'gainestown' }}]\n\
+         lengths = {{ warm_up = 4_000, settle = 50, windows = 1, window = 300 }}\n\
+         configuration = ['variant']\nmetrics = ['cycles']\n\
+         [rows]\nconfigurations = {rows}\nmetrics = ['cycles']\n"
+    )
+}
+
+/// The files of results below a folder, by name without the day.
+fn results(folder: &Path) -> Vec<String> {
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries(folder).flat_map(|machine| entries(&machine.path()));
+    let mut names: Vec<String> =
+        files.map(|file| file.file_name().to_string_lossy()["2026-11-24-".len()..].to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_is_not_measured_whole_is_not_kept_as_the_newest_result() {
+    let speed = "kind = 'simulator-speed'\n[parameters]\nmachine = 'gainestown'\nguests = ['in-process', 'qemu']\n\
+        value_bytes = 64\nrecords = [{ name = 'few', keys = 2_000, table_bytes = 65_536, containers = ['map'], \
+        variants = ['stlt'], lengths = { warm_up = 4_000, functional = 1_000, settle = 50, windows = 1, \
+        window = 300 } }]\n[rows]\nconfigurations = ['in this process, few', 'under QEMU, few']\n\
+        metrics = ['without the clock', 'with the clock', 'a run', 'memory']\n";
+    let folder = with_definitions(&[
+        ("compiled", study("['stlt']", "['STLT']", "guest = 'qemu'\ncontainers = ['map']")),
+        // A server is asked for one key at a time.
+        ("half", study("['stlt', 'stlt-batches']", "['STLT', 'STLT in batches']", "containers = ['redis']")),
+        ("speed", speed.to_owned()),
+        ("whole", study("['stlt']", "['STLT']", "containers = ['map']")),
+    ]);
+    let (kept, out) = (folder.path().join("results"), folder.path().join("out"));
+    let without_qemu = |arguments: &[&str]| {
+        let mut command = lookaside(arguments);
+        command.current_dir(folder.path()).env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64");
+        let (succeeded, _, said) = output(&mut command);
+        (succeeded, said)
+    };
+    // Its guests are named in the definition, and nothing is run.
+    for arguments in [&["study", "compiled"][..], &["sweep", "compiled"]] {
+        let (succeeded, said) = without_qemu(arguments);
+        assert!(!succeeded && said.contains("qemu-user"), "{arguments:?}: {said}");
+        assert!(!folder.path().join("simulations").exists() && results(&kept).is_empty(), "{said}");
+    }
+    let place = out.to_str().expect("text");
+    let (succeeded, said) = without_qemu(&["study", "half"]);
+    assert!(!succeeded && said.contains("half: not kept, not all of it was measured"), "{said}");
+    assert!(said.contains("give --out"), "{said}");
+    let (succeeded, said) = without_qemu(&["study", "speed"]);
+    assert!(succeeded && said.contains("qemu-user") && said.contains("speed: not kept"), "{said}");
+    assert_eq!(results(&kept), [""; 0]);
+    // Who says where may have it all the same.
+    let (succeeded, said) = without_qemu(&["study", "half", "--out", place]);
+    assert!(!succeeded && said.contains("kept in"), "{said}");
+    assert_eq!(results(&out), ["half.csv"]);
+    // What can be run is, and what cannot is named before.
+    let (succeeded, said) = without_qemu(&["study", "--all"]);
+    assert!(!succeeded && said.contains("without it, compiled is left out"), "{said}");
+    assert!(said.find("qemu-user") < said.find("kept in"), "{said}");
+    assert_eq!(results(&kept), ["whole.csv"]);
+    let (succeeded, said) = without_qemu(&["study", "whole"]);
+    assert!(succeeded && said.contains("kept in"), "{said}");
+}
+
+#[test]
+fn other_guests_results_are_kept_where_they_are_asked_for_and_only_there() {
+    if !has_qemu() {
+        return;
+    }
+    let folder = with_definitions(&[
+        ("compiled", study("['stlt']", "['STLT']", "guest = 'qemu'\ncontainers = ['map']")),
+        ("whole", study("['stlt']", "['STLT']", "containers = ['map']")),
+    ]);
+    let (kept, out) = (folder.path().join("results"), folder.path().join("out"));
+    let under_qemu = |further: &[&str]| {
+        let arguments = [&["study", "compiled", "whole", "--guest", "qemu"], further].concat();
+        let (succeeded, _, said) = output(lookaside(&arguments).current_dir(folder.path()));
+        assert!(succeeded, "{said}");
+        said
+    };
+    let said = under_qemu(&[]);
+    assert!(said.contains("whole: not kept, the experiment's own guests are others: give --out"), "{said}");
+    assert_eq!(results(&kept), ["compiled.csv"], "whose own guests these are");
+    under_qemu(&["--out", out.to_str().expect("text")]);
+    assert_eq!(results(&out), ["compiled.csv", "whole.csv"]);
 }
 
 #[test]
@@ -149,6 +286,36 @@ fn configurations_of_a_file_are_kept_until_one_fails() {
     let (succeeded, said, complained) =
         output(&mut lookaside(&["run", "--configurations", list, "--store", store]));
     assert!(!succeeded && said.is_empty() && complained.contains("version"), "{complained}");
+}
+
+#[test]
+fn a_file_s_configurations_are_held_to_what_options_are_before_any_is_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (list, store) = (folder.path().join("list.json"), folder.path().join("kept"));
+    let run: Value = serde_json::from_str(&run(&["--variant", "alone", "--json"])).expect("JSON");
+    let sound = &run["configuration"];
+    let place = |path: &Path| path.to_str().expect("text").to_owned();
+    let (file, kept) = (place(&list), place(&store));
+    for (pointer, value, reason) in [
+        ("/lengths/windows", Value::from(0), "nothing would be measured"),
+        ("/lengths/window", Value::from(0), "nothing would be measured"),
+        ("/lengths/window", Value::from(u64::MAX), "2^64 requests or more"),
+        ("/lengths/warm_up", Value::from(u64::MAX), "2^64 requests or more"),
+        ("/huge_pages", Value::from(true), "--guest qemu"),
+        ("/variant", Value::from("stlt"), "no table in front"),
+        ("/machine/core/window", Value::from(0), "1 to 65536"),
+    ] {
+        let mut wrong = sound.clone();
+        // Huge pages are written down only where they are asked for.
+        wrong["huge_pages"] = Value::from(false);
+        *wrong.pointer_mut(pointer).expect("a field") = value;
+        std::fs::write(&list, serde_json::to_string(&[sound, &wrong]).expect("JSON")).expect("written");
+        let (succeeded, said, complained) =
+            output(&mut lookaside(&["run", "--configurations", &file, "--store", &kept]));
+        assert!(!succeeded && complained.contains(reason), "{pointer}: {complained}");
+        assert!(complained.contains("configuration 2"), "{pointer}: {complained}");
+        assert!(said.is_empty(), "{pointer}: {said}");
+    }
 }
 
 #[test]

@@ -120,6 +120,8 @@ pub(crate) fn request(arguments: [u64; 5]) -> Answer {
 
 /// The phase changes. A window that ends so comprised `operations`, of which the table answered `hits` with the right
 /// record and `misses` not (both 0: there is no table).
+///
+/// Nothing without a simulator, or on another thread than the program's first: the simulated core runs that one.
 pub fn enter(phase: Phase, operations: u64, hits: u64, misses: u64) {
     request([4, phase as u64, operations, hits, misses]);
 }

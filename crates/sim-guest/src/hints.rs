@@ -127,6 +127,27 @@ impl<R> Drop for Hints<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::with_table;
+
+    /// With the same keys, in tables down to one set, of which only what is compared can tell them apart.
+    fn two_indexes_do_not_find_each_other_s() {
+        for rows in [8, 64, 1024] {
+            let (first, second): (Vec<u64>, Vec<u64>) = (0..32).map(|key| (key, 1000 + key)).unzip();
+            let mut hints = Hints::new(rows, 8, Variant::Full).expect("none is left");
+            let integer = |key: u64, index| with_table(key.wrapping_mul(0x9e37_79b9_7f4a_7c15), index, 1);
+            for (key, record) in (0..).zip(&first) {
+                hints.insert(integer(key, 0), record);
+            }
+            assert!((0..32).all(|key| hints.get(integer(key, 1)) != Some(&key)), "{rows} rows");
+            for (key, record) in (0..).zip(&second) {
+                hints.insert(integer(key, 1), record);
+                assert_eq!(hints.get(integer(key, 1)), Some(record));
+                assert_ne!(hints.get(integer(key, 0)), Some(record), "{rows} rows");
+            }
+            let found = (0..32).filter(|&key| hints.get(integer(key, 0)) == Some(&key)).count();
+            assert!(rows < 1024 || found > 24, "{found} of 32 are left");
+        }
+    }
 
     /// One test, because there is one table.
     #[test]
@@ -136,7 +157,7 @@ mod tests {
             // Rows of 64 sub-integers and more sets than one.
             let records: Vec<u64> = (0..64).collect();
             let mut hints = Hints::new(1024, ways, Variant::Full).expect("the page is free");
-            let integer = |record: u64| record << 52 | record;
+            let integer = |record: u64| record << 12 | record;
             records.iter().for_each(|record| hints.insert(integer(*record), record));
             let found = records.iter().filter(|&record| hints.get(integer(*record)) == Some(record)).count();
             assert_eq!(found, 64, "{ways} ways");
@@ -154,6 +175,7 @@ mod tests {
             let last = (0..100_000u64).filter(|&n| hit(n)).count();
             assert!((500..=3_000).contains(&last), "{last} of 1024 rows answer");
         }
+        two_indexes_do_not_find_each_other_s();
         assert!(matches!(
             Hints::<u64>::new(1000, 4, Variant::Full),
             Err(Refused::Shape { rows: 1000, ways: 4 })

@@ -1,6 +1,7 @@
 //! The table on a processor that has none: STLT-SW of `crates/lookaside`, for one thread.
 //!
-//! As in hardware, an insertion takes the row of its sub-integer if there is one; so the row is cleared first.
+//! As in hardware, an insertion takes the row of its sub-integer if there is one; so the row is cleared first. And as there,
+//! the sub-integer is the integer's lowest 12 bits, which may be the number of an index; that table takes it from the highest.
 
 use lookaside::{Parameters, Pointer, Random, Stlt, StltConfig, Table, Ways};
 
@@ -42,9 +43,14 @@ impl Software {
         Ok(Software { table, random: Random::new(rows) })
     }
 
+    /// What the table takes for a hash: the sub-integer where it looks for it, and the set's bits below.
+    fn hash(integer: u64) -> u64 {
+        integer.rotate_right(12)
+    }
+
     /// The address inserted with the integer, or with another one.
     pub(crate) fn get(&self, integer: u64) -> Option<usize> {
-        let pointer = self.table.hit(integer, &self.random, |_| true)?;
+        let pointer = self.table.hit(Software::hash(integer), &self.random, |_| true)?;
         usize::try_from(pointer.address()).ok()
     }
 
@@ -52,11 +58,11 @@ impl Software {
     pub(crate) fn insert(&mut self, integer: u64, address: usize) {
         self.remove(integer);
         if let Some(pointer) = Pointer::new(address as u64) {
-            self.table.insert(integer, pointer, &self.random);
+            self.table.insert(Software::hash(integer), pointer, &self.random);
         }
     }
 
     pub(crate) fn remove(&mut self, integer: u64) {
-        self.table.clear(integer);
+        self.table.clear(Software::hash(integer));
     }
 }

@@ -10,7 +10,7 @@ use sim::{Frames, Profile, ProfileError};
 use crate::guest::{Container, Distribution, Hash, Variant};
 
 /// The version of what in-process guests and the machine do: another one, other numbers.
-const MODEL: u32 = 4;
+const MODEL: u32 = 5;
 
 /// Who runs the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -66,6 +66,14 @@ impl Lengths {
     pub const fn replayed(&self) -> u64 {
         self.warm_up.saturating_sub(self.functional)
     }
+
+    /// All requests, wherever they are made: under QEMU a program settles before each window, one of this process before the
+    /// first. Nothing, if they are more than can be counted.
+    #[must_use]
+    pub fn most_requests(&self) -> Option<u64> {
+        let each = self.settle.checked_add(self.window)?;
+        u64::from(self.windows).checked_mul(each)?.checked_add(self.warm_up)
+    }
 }
 
 /// A run.
@@ -103,6 +111,17 @@ pub struct Configuration {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigurationError {
+    /// Its numbers would be others than those that it was made for.
+    #[error(
+        "a run of another version of the simulator: make the configuration anew, with this one's 'lookaside sim'"
+    )]
+    Version,
+    /// It looks keys up in a table, and has none.
+    #[error("no table in front for the variant {0}: give it one (bytes, ways and hash)")]
+    NoTable(&'static str),
+    /// It has a table, and looks nothing up in it: the same run would be kept twice.
+    #[error("a table in front for the variant {0}, which has none: leave it out")]
+    Table(&'static str),
     /// The table's bytes make no table.
     #[error(
         "a table of {bytes} bytes: an STLT has a power of two from 1 KiB to 64 GiB, an SLB at least 1 KiB"
@@ -117,6 +136,9 @@ pub enum ConfigurationError {
     /// Nothing would be measured.
     #[error("nothing would be measured: ask for at least one window of at least one request")]
     Empty,
+    /// Nobody can count its requests.
+    #[error("2^64 requests or more: give it a shorter warm-up, or fewer or shorter windows")]
+    TooLong,
     /// Nobody would ask for huge pages.
     #[error(
         "only compiled programs ask for huge pages: run it with --guest qemu, or change the machine (paging.pages = '2MiB')"
@@ -146,26 +168,14 @@ impl Configuration {
     ) -> Result<Configuration, ConfigurationError> {
         let is_stlt = variant.stlt().is_some();
         let in_front = is_stlt || variant.is_slb();
-        let power = !is_stlt || table.bytes.is_power_of_two();
-        if in_front && !(power && (1 << 10..=1 << 36).contains(&table.bytes)) {
-            return Err(ConfigurationError::TableBytes { bytes: table.bytes });
-        }
-        if is_stlt && !matches!(table.ways, 1 | 2 | 4 | 8) {
-            return Err(ConfigurationError::Ways(table.ways));
-        }
-        if lengths.windows == 0 || lengths.window == 0 {
-            return Err(ConfigurationError::Empty);
-        }
         let mut machine = machine.clone();
         if let Frames::Random { seed: frames } = &mut machine.paging.frames {
             *frames = seed;
         }
-        machine.validate()?;
         let ways = if is_stlt { table.ways } else { 7 };
         let table = in_front.then_some(Table { ways, ..table });
-        let model = MODEL;
-        Ok(Configuration {
-            model,
+        let configuration = Configuration {
+            model: MODEL,
             guest,
             container,
             variant,
@@ -177,7 +187,48 @@ impl Configuration {
             seed,
             machine,
             huge_pages: false,
-        })
+        };
+        configuration.check()?;
+        Ok(configuration)
+    }
+
+    /// Whether it can be run, as far as it can be told without loading anything. One that was read from a file, or changed,
+    /// may be anything: without a window its means would be no numbers, and what is kept of it could not be read again.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn check(&self) -> Result<(), ConfigurationError> {
+        if self.model != MODEL {
+            return Err(ConfigurationError::Version);
+        }
+        let is_stlt = self.variant.stlt().is_some();
+        match self.table {
+            None if is_stlt || self.variant.is_slb() => {
+                return Err(ConfigurationError::NoTable(self.variant.name()));
+            }
+            Some(_) if !is_stlt && !self.variant.is_slb() => {
+                return Err(ConfigurationError::Table(self.variant.name()));
+            }
+            Some(Table { bytes, .. })
+                if is_stlt && !bytes.is_power_of_two() || !(1 << 10..=1 << 36).contains(&bytes) =>
+            {
+                return Err(ConfigurationError::TableBytes { bytes });
+            }
+            Some(Table { ways, .. }) if is_stlt && !matches!(ways, 1 | 2 | 4 | 8) => {
+                return Err(ConfigurationError::Ways(ways));
+            }
+            _ => {}
+        }
+        if self.lengths.windows == 0 || self.lengths.window == 0 {
+            return Err(ConfigurationError::Empty);
+        }
+        if self.lengths.most_requests().is_none() {
+            return Err(ConfigurationError::TooLong);
+        }
+        if self.huge_pages && self.guest != Guest::Qemu {
+            return Err(ConfigurationError::HugePages);
+        }
+        Ok(self.machine.validate()?)
     }
 
     /// The same, with the pages of 2 MiB that the program asks for (`madvise` with `MADV_HUGEPAGE`, `mmap` with
@@ -186,10 +237,9 @@ impl Configuration {
     /// # Errors
     /// If it is not a compiled program: those of this process ask for none.
     pub fn with_huge_pages(self) -> Result<Configuration, ConfigurationError> {
-        if self.guest != Guest::Qemu {
-            return Err(ConfigurationError::HugePages);
-        }
-        Ok(Configuration { huge_pages: true, ..self })
+        let configuration = Configuration { huge_pages: true, ..self };
+        configuration.check()?;
+        Ok(configuration)
     }
 
     /// Whether the other run looks the same keys up in the same records, and may so be made beside this one
@@ -200,12 +250,6 @@ impl Configuration {
             (of.guest, of.container, of.keys, of.value_bytes, of.distribution, of.lengths, of.seed)
         };
         self.guest == Guest::InProcess && load(self) == load(other)
-    }
-
-    /// Whether it was made by this version.
-    #[must_use]
-    pub fn is_current(&self) -> bool {
-        self.model == MODEL
     }
 
     /// A name for files: what it is in words, and sixteen digits of a hash of all of it.
@@ -292,5 +336,49 @@ mod tests {
         assert_eq!(bytes(Variant::Slb, 3), Err(ConfigurationError::TableBytes { bytes: 3 }));
         let ways = configuration(Variant::Stlt, Table { ways: 3, ..TABLE }, 1).map(|_| ());
         assert_eq!(ways, Err(ConfigurationError::Ways(3)));
+    }
+
+    #[test]
+    fn what_was_changed_or_read_is_held_to_the_same() {
+        let sound = configuration(Variant::Stlt, TABLE, 1).expect("legal");
+        let refused = |change: fn(&mut Configuration)| {
+            let mut changed = sound.clone();
+            change(&mut changed);
+            changed.check().expect_err("it cannot be run")
+        };
+        assert_eq!(sound.check(), Ok(()));
+        assert_eq!(refused(|of| of.model += 1), ConfigurationError::Version);
+        assert_eq!(refused(|of| of.table = None), ConfigurationError::NoTable("stlt"));
+        assert_eq!(refused(|of| of.variant = Variant::Alone), ConfigurationError::Table("alone"));
+        let bytes = 3 << 20;
+        let odd = ConfigurationError::TableBytes { bytes };
+        assert_eq!(refused(|of| of.table = Some(Table { bytes: 3 << 20, ..TABLE })), odd);
+        assert_eq!(refused(|of| of.table = Some(Table { ways: 7, ..TABLE })), ConfigurationError::Ways(7));
+        assert_eq!(refused(|of| of.lengths.windows = 0), ConfigurationError::Empty);
+        assert_eq!(refused(|of| of.lengths.window = 0), ConfigurationError::Empty);
+        assert_eq!(refused(|of| of.huge_pages = true), ConfigurationError::HugePages);
+        let machine = refused(|of| of.machine.core.window = 0);
+        assert!(matches!(machine, ConfigurationError::Machine(ProfileError::Range { .. })), "{machine}");
+    }
+
+    #[test]
+    fn requests_that_cannot_be_counted_are_refused_and_the_most_that_can_are_not() {
+        let check = |lengths| {
+            let sound = configuration(Variant::Stlt, TABLE, 1).expect("legal");
+            Configuration { lengths, ..sound }.check()
+        };
+        // Two windows, each with what comes before it, and the warm-up: 2^64 - 1 requests in all.
+        let window = u64::MAX / 4;
+        let most = Lengths { warm_up: u64::MAX - 2 * (window + 1), settle: 1, windows: 2, window, ..LENGTHS };
+        assert_eq!(check(most), Ok(()));
+        for more in [
+            Lengths { warm_up: most.warm_up + 1, ..most },
+            Lengths { settle: 2, ..most },
+            Lengths { windows: 3, ..most },
+            Lengths { settle: u64::MAX, ..most },
+            Lengths { window: u64::MAX, settle: 0, warm_up: 0, ..most },
+        ] {
+            assert_eq!(check(more), Err(ConfigurationError::TooLong), "{more:?}");
+        }
     }
 }

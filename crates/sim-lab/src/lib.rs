@@ -8,6 +8,7 @@
 //! | [`guest`] | programs that are made in this process |
 //! | [`qemu`] | compiled programs under QEMU |
 //! | [`configuration`] | what one run is |
+//! | [`machine`] | machines by name |
 //! | [`run`] | running it |
 //! | [`store`] | finished runs are kept |
 //! | [`sweep`] | many runs, side by side |
@@ -22,6 +23,7 @@
 pub mod configuration;
 pub mod guest;
 pub mod in_use;
+pub mod machine;
 mod metric;
 pub mod qemu;
 pub mod run;

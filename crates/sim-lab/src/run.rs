@@ -76,6 +76,7 @@ pub enum RunError {
 /// # Errors
 /// If its guest or its machine cannot be made, or what it needs is not installed.
 pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
+    configuration.check()?;
     let started = Instant::now();
     let (programs, (measurement, cost)) = match configuration.guest {
         Guest::InProcess => {
@@ -109,11 +110,11 @@ pub fn run_all(
             alike.iter().try_for_each(|alone| finished(run(alone)?))?;
             continue;
         };
-        let mut loaded = Program::new(Shape { variant: Variant::Alone, slb_bytes: 0, ..shape(first) })?;
+        let mut loaded = Program::new(Shape { variant: Variant::Alone, slb_bytes: 0, ..shape(first)? })?;
         loaded.draw_ahead(first.lengths.replayed());
         for configuration in alike {
             let (started, meter) = (Instant::now(), Meter::start());
-            let Shape { variant, hash, slb_bytes, .. } = shape(configuration);
+            let Shape { variant, hash, slb_bytes, .. } = shape(configuration)?;
             let done = match loaded.looked_up_by(variant, hash, slb_bytes) {
                 Some(program) => {
                     let (measurement, cost) = measure(configuration, program, machine(configuration)?, meter);
@@ -133,13 +134,15 @@ pub fn run_all(
 /// # Errors
 /// If either cannot be made.
 pub fn load(configuration: &Configuration) -> Result<(Program, Machine), RunError> {
-    Ok((Program::new(shape(configuration))?, machine(configuration)?))
+    Ok((Program::new(shape(configuration)?)?, machine(configuration)?))
 }
 
-fn shape(configuration: &Configuration) -> Shape {
+/// Only what was checked can be counted.
+fn shape(configuration: &Configuration) -> Result<Shape, ConfigurationError> {
+    configuration.check()?;
     let (table, lengths) = (configuration.table, configuration.lengths);
     let windows = u64::from(lengths.windows) * lengths.window;
-    Shape {
+    Ok(Shape {
         requests: lengths.warm_up + lengths.settle + windows,
         container: configuration.container,
         variant: configuration.variant,
@@ -149,7 +152,7 @@ fn shape(configuration: &Configuration) -> Shape {
         hash: table.map_or(Hash::Xxh3, |table| table.hash),
         slb_bytes: table.map_or(0, |table| table.bytes),
         seed: configuration.seed,
-    }
+    })
 }
 
 fn machine(configuration: &Configuration) -> Result<Machine, RunError> {

@@ -19,14 +19,15 @@
 use std::slice;
 
 use indicatif::ProgressBar;
-use lab::experiment::{Definition, Session};
+use lab::experiment::{Definition, Scale, Session};
 use serde::Deserialize;
 
 use crate::configuration::{Configuration, Guest, Lengths, Table};
 use crate::guest::{Container, Distribution, Hash, Variant};
+use crate::machine::profile;
 use crate::run::{Run, RunError};
 use crate::store::Store;
-use crate::study::{Options, StudyError, profile};
+use crate::study::{Options, StudyError};
 use crate::sweep::sweep;
 
 /// The kind of these definitions.
@@ -62,6 +63,18 @@ const fn place(guest: Guest) -> &'static str {
     }
 }
 
+fn parameters(definition: &Definition, scale: Scale) -> Result<Parameters, StudyError> {
+    definition.parameters_for(scale).try_into().map_err(|error: toml::de::Error| StudyError::Parameters {
+        experiment: definition.name.clone(),
+        reason: error.to_string(),
+    })
+}
+
+/// Who runs the programs of a definition.
+pub(crate) fn guests(definition: &Definition, scale: Scale) -> Result<Vec<Guest>, StudyError> {
+    Ok(parameters(definition, scale)?.guests)
+}
+
 /// Records the rows of a definition.
 pub(crate) fn record(
     definition: &Definition,
@@ -70,10 +83,7 @@ pub(crate) fn record(
     session: &mut Session,
 ) -> Result<(), StudyError> {
     let experiment = || definition.name.clone();
-    let parameters: Parameters =
-        definition.parameters_for(options.scale).try_into().map_err(|error: toml::de::Error| {
-            StudyError::Parameters { experiment: experiment(), reason: error.to_string() }
-        })?;
+    let parameters = parameters(definition, options.scale)?;
     let machine = profile(&parameters.machine, &definition.path).map_err(|error| StudyError::Machine {
         experiment: experiment(),
         machine: parameters.machine.clone(),

@@ -27,18 +27,17 @@
 //!
 //! All runs that a study needs are made first ([`crate::sweep`]), then its rows are computed from what is kept.
 
-use std::path::{Path, PathBuf};
-
 use indicatif::ProgressBar;
 use lab::experiment::{Definition, ExperimentError, Scale, Session};
 use lab::machine::Provenance;
 use lab::results::Results;
 use serde::{Deserialize, Serialize};
-use sim::{Profile, ProfileError};
+use sim::Profile;
 
 use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths, Table};
 use crate::guest::{Container, Distribution, Hash, Variant};
 use crate::in_use;
+use crate::machine::{MachineError, profile};
 use crate::metric::Metric;
 use crate::run::{Run, RunError};
 use crate::speed;
@@ -48,8 +47,6 @@ use crate::sweep::{Place, Swept, sweep};
 
 /// The kind of definitions that are studies.
 pub const KIND: &str = "simulation";
-/// The folder of machines, beside the definitions' own.
-pub const PROFILES: &str = "profiles";
 
 /// A size of the tables in front.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -169,7 +166,7 @@ pub enum StudyError {
         /// The machine.
         machine: String,
         /// Why.
-        error: ProfileError,
+        error: MachineError,
     },
     /// A run is impossible.
     #[error("'{experiment}' asks for {error}")]
@@ -269,7 +266,7 @@ impl<'d> Study<'d> {
         }
         let machines = parameters.machines.iter().map(|shape| {
             let machine = profile(&shape.profile, &definition.path)
-                .and_then(|profile| profile.with_changes(&shape.changes))
+                .and_then(|profile| Ok(profile.with_changes(&shape.changes)?))
                 .map_err(|error| StudyError::Machine {
                     experiment: experiment.clone(),
                     machine: shape.profile.clone(),
@@ -331,6 +328,12 @@ impl<'d> Study<'d> {
         }
     }
 
+    /// Who runs its programs, where `asked` does unless the definition names another: our own indexes are compiled ones.
+    #[must_use]
+    pub fn guest(&self, asked: Guest) -> Guest {
+        self.parameters.guest.unwrap_or(asked)
+    }
+
     fn configured(&self, cell: &Cell<'_>, guest: Guest, seed: u64) -> Result<Configuration, StudyError> {
         let bytes = match cell.variant {
             variant if variant.is_slb() => cell.table.slb_bytes,
@@ -339,7 +342,7 @@ impl<'d> Study<'d> {
         let table = Table { bytes, ways: cell.ways, hash: cell.hash };
         let asked = (self.parameters.keys, cell.value_bytes, cell.distribution);
         let (container, variant, lengths) = (cell.container, cell.variant, self.parameters.lengths);
-        let guest = self.parameters.guest.unwrap_or(guest);
+        let guest = self.guest(guest);
         Configuration::new(guest, container, variant, asked, table, lengths, seed, &cell.machine.1)
             .map_err(|error| StudyError::Configuration { experiment: self.definition.name.clone(), error })
     }
@@ -446,21 +449,17 @@ impl Mean {
     }
 }
 
-/// The machine of a name: a file in the folder `profiles` at or above `from`, or a path.
+/// Who runs the programs of a definition of any kind, where `asked` does unless it names others; nobody, if nothing is run.
 ///
 /// # Errors
-/// If there is none, or it is no machine.
-pub fn profile(name: &str, from: &Path) -> Result<Profile, ProfileError> {
-    if name.ends_with(".toml") {
-        return Profile::read(Path::new(name));
-    }
-    let file = PathBuf::from(PROFILES).join(name).with_extension("toml");
-    let found = from.ancestors().map(|above| above.join(&file)).find(|path| path.is_file());
-    match (found, Profile::named(name)) {
-        (Some(path), _) => Profile::read(&path),
-        (None, Some(profile)) => Ok(profile),
-        (None, None) => Profile::read(&file),
-    }
+/// If its parameters cannot be read.
+pub fn guests(definition: &Definition, asked: Guest, scale: Scale) -> Result<Vec<Guest>, StudyError> {
+    Ok(match definition.kind.as_str() {
+        storage::KIND => Vec::new(),
+        speed::KIND => speed::guests(definition, scale)?,
+        kind if in_use::is(kind) => vec![Guest::InProcess],
+        _ => vec![Study::new(definition, scale)?.guest(asked)],
+    })
 }
 
 /// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]), and what the

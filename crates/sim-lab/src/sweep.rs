@@ -6,7 +6,7 @@
 //! another.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -23,6 +23,9 @@ const TUNABLES: &str = "GLIBC_TUNABLES";
 /// Runs that one process makes at most: so many share what one load takes, and the last processes of a sweep end at
 /// about the same time.
 const TOGETHER: usize = 8;
+
+/// Of what a process says on its standard error, so many bytes are kept, the last ones: why it failed stands at the end.
+const LAST_WORDS: usize = 16 << 10;
 
 /// Where runs take place.
 #[derive(Debug, Clone)]
@@ -140,7 +143,7 @@ fn in_process(
     mut kept: impl FnMut(),
 ) -> Result<(), String> {
     let file = write_order(configurations, store).map_err(|error| error.to_string())?;
-    let failed = |error: std::io::Error| format!("{}: {error}", program.display());
+    let failed = |error: io::Error| format!("{}: {error}", program.display());
     let mut child = Command::new(program)
         .args(["sim", "run", "--configurations"])
         .arg(file.path())
@@ -153,16 +156,21 @@ fn in_process(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    // It says little, and that at its end: the pipe for errors does not fill meanwhile.
-    for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufReader::lines) {
-        line.map_err(failed)?;
-        kept();
-    }
-    let mut said = String::new();
-    if let Some(mut errors) = child.stderr.take() {
-        errors.read_to_string(&mut said).map_err(failed)?;
-    }
+    let (lines, errors) = (child.stdout.take(), child.stderr.take());
+    // Both pipes are emptied as they fill: who finds one full waits, and a process that waits for us here, while we wait for
+    // its next line, would do so for ever.
+    let (read, said) = std::thread::scope(|scope| {
+        let said = scope.spawn(|| errors.map_or_else(|| Ok(String::new()), last_words));
+        let read = lines
+            .map(BufReader::new)
+            .into_iter()
+            .flat_map(BufReader::lines)
+            .try_for_each(|line| line.map(|_| kept()));
+        (read, said.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
     let status = child.wait().map_err(failed)?;
+    read.map_err(failed)?;
+    let said = said.map_err(failed)?;
     if !status.success() {
         let said = said.trim();
         return Err(if said.is_empty() { status.to_string() } else { said.to_owned() });
@@ -170,9 +178,46 @@ fn in_process(
     Ok(())
 }
 
+/// The end of what can be read, at most [`LAST_WORDS`] bytes of it.
+fn last_words(mut from: impl Read) -> io::Result<String> {
+    let (mut words, mut chunk, mut all) = (Vec::new(), [0; LAST_WORDS], true);
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => words.extend_from_slice(&chunk[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        let surplus = words.len().saturating_sub(LAST_WORDS);
+        words.drain(..surplus);
+        all &= surplus == 0;
+    }
+    let words = String::from_utf8_lossy(&words);
+    Ok(if all { words.into_owned() } else { format!("... {words}") })
+}
+
 fn write_order(configurations: &[Configuration], store: &Store) -> Result<tempfile::NamedTempFile, RunError> {
     let io = |error| RunError::Io { path: store.folder().to_owned(), error };
     let file = tempfile::NamedTempFile::new_in(store.folder()).map_err(io)?;
     serde_json::to_writer(&file, configurations).map_err(|error| io(error.into()))?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_words_the_last_are_kept() {
+        let said = |text: &str| last_words(text.as_bytes()).expect("memory can be read");
+        assert_eq!(said(""), "");
+        let most = "x".repeat(LAST_WORDS);
+        assert_eq!(said(&most), most);
+        let cut = said(&format!("the beginning{}é, the end", "x".repeat(10 * LAST_WORDS)));
+        assert!(cut.starts_with("... x") && cut.ends_with("xé, the end"), "{}", cut.len());
+        assert_eq!(cut.len(), "... ".len() + LAST_WORDS);
+        // Cut in the middle of a character.
+        let cut = said(&format!("éé{}", "x".repeat(LAST_WORDS - 1)));
+        assert_eq!(cut, format!("... \u{fffd}{}", "x".repeat(LAST_WORDS - 1)));
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use lab::experiment::{Catalogue, Definition, Scale};
+use lab::experiment::{Catalogue, Definition, Outcome, Scale};
 use lab::machine::Provenance;
 use lab::report::Report;
 use lab::{html, results::Results};
@@ -132,7 +132,7 @@ fn what_cannot_be_read_is_refused() {
             "profile = \"gainestown\", changes = { core = { windows = 8 } } }",
             "windows",
         ),
-        ("profile = \"gainestown\" }", "profile = \"gainstown\" }", "gainstown"),
+        ("profile = \"gainestown\" }", "profile = \"gainstown\" }", "no machine 'gainstown': there are"),
         ("over = { variant = \"alone\" }", "over = { machine = \"other\" }", "no machine 'other'"),
         ("kind = \"simulation\"", "kind = \"index-space\"", "lab run"),
     ] {
@@ -145,6 +145,42 @@ fn what_cannot_be_read_is_refused() {
     assert!(matches!(error, StudyError::Configuration { .. }), "{error}");
 }
 
+/// What is kept is judged by all that its definition expects, and what it misses is explained there.
+#[test]
+fn what_the_kept_results_miss_is_explained() {
+    let folder = repository().join("results");
+    let (mut judged, mut unexplained) = (0, Vec::new());
+    for definition in catalogue().definitions() {
+        let Some(results) = Results::newest(&folder, &definition.name).expect("results") else { continue };
+        for expectation in &definition.expectations {
+            let verdict = expectation.judge(&results.rows);
+            assert_ne!(verdict.outcome, Outcome::Unmeasured, "{}: {verdict:?}", definition.name);
+            if verdict.outcome == Outcome::Missed && definition.differs.is_none() {
+                unexplained.push(format!("{}: {verdict:?}", definition.name));
+            }
+            judged += 1;
+        }
+    }
+    assert!(unexplained.is_empty(), "{unexplained:#?}");
+    assert!(judged > 100, "{judged}");
+}
+
+#[test]
+fn who_runs_a_definition_is_what_it_says_or_who_was_asked() {
+    let catalogue = catalogue();
+    for (name, by_default, asked) in [
+        ("stlt-figure13", &[Guest::InProcess][..], &[Guest::Qemu][..]),
+        ("stlt-compiled", &[Guest::Qemu], &[Guest::Qemu]),
+        ("stlt-speed", &[Guest::InProcess, Guest::Qemu], &[Guest::InProcess, Guest::Qemu]),
+        ("stlt-moves", &[Guest::InProcess], &[Guest::InProcess]),
+        ("stlt-table1", &[], &[]),
+    ] {
+        let definition = catalogue.get(name).expect("it is there");
+        let guests = |guest| study::guests(&definition, guest, Scale::Full).expect("it can be read");
+        assert_eq!((&guests(Guest::InProcess)[..], &guests(Guest::Qemu)[..]), (by_default, asked), "{name}");
+    }
+}
+
 #[test]
 fn every_definition_describes_runs_that_can_be_made() {
     let catalogue = catalogue();
@@ -152,6 +188,16 @@ fn every_definition_describes_runs_that_can_be_made() {
     for exhibit in exhibits.iter().map(|number| format!("stlt-figure{number}")).chain(["stlt-table5".into()])
     {
         assert!(catalogue.definitions().iter().any(|definition| definition.name == exhibit), "{exhibit}");
+    }
+    for definition in catalogue.definitions() {
+        // A number that is shown without a word on what it should be tells nobody anything.
+        assert!(!definition.expectations.is_empty(), "{} expects nothing", definition.name);
+        for expectation in &definition.expectations {
+            let of = &expectation.quantity;
+            let promised = definition.rows.configurations.contains(&of.configuration)
+                && definition.rows.metrics.contains(&of.metric);
+            assert!(promised, "{}: nothing is measured of '{}'", definition.name, expectation.statement);
+        }
     }
     for definition in catalogue.definitions().iter().filter(|definition| definition.kind == study::KIND) {
         for scale in [Scale::Full, Scale::Quick] {

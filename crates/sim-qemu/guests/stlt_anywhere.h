@@ -9,7 +9,7 @@
  *
  *     cc program.c $(pkg-config --cflags --libs lookaside)
  *
- * One thread uses a table. The choice is a branch for each call. A program that only ever runs under the simulator uses
+ * One thread uses a table: where there is the hardware, the program's first. The choice is a branch for each call. A program that only ever runs under the simulator uses
  * stlt.h, pays for none, and needs no library.
  */
 #ifndef STLT_ANYWHERE_H

@@ -16,7 +16,7 @@
 //! linker: so the crate links into tests and into `lookaside` without QEMU, and an executable that lacks one
 //! is told which.
 //!
-//! Rejected: the published bindings. They bring two dozen crates for the sixteen functions below.
+//! Rejected: the published bindings. They bring two dozen crates for the fifteen functions below.
 
 #![allow(unsafe_code, reason = "the border to QEMU")]
 

@@ -19,9 +19,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lookaside_capi::HEADERS;
 use workload::DistributionError;
 
 use crate::api;
+use crate::parts::part;
 use crate::run::Run;
 
 const SOURCES: [(&str, &str); 11] = [
@@ -154,7 +156,7 @@ names! {
         Murmur = "murmur",
         /// Bernstein's, byte by byte.
         Djb2 = "djb2",
-        /// SipHash-2-4.
+        /// SipHash-1-2, as Redis has it.
         Sip = "sip",
     }
 }
@@ -181,6 +183,24 @@ pub enum GuestError {
         /// Where it was looked for.
         beside: PathBuf,
     },
+    /// One of our own files was made of sources that have changed since.
+    #[error(
+        "{} is older than {}, which it is made of: build the workspace (cargo build --release --workspace)",
+        path.display(), newer.display()
+    )]
+    Stale {
+        /// Which.
+        path: PathBuf,
+        /// The source.
+        newer: PathBuf,
+    },
+    /// The library would be linked with a guest that has other headers.
+    #[error(
+        "{} was built with other headers than this program has for its guests: build the workspace \
+         (cargo build --release --workspace)",
+        .0.display()
+    )]
+    Headers(PathBuf),
     /// A guest did not compile.
     #[error(
         "{index} does not compile: install g++, libxxhash-dev, and for dense_hash_map libsparsehash-dev, \
@@ -265,7 +285,7 @@ impl Tools {
     /// program.
     ///
     /// # Errors
-    /// What is missing, and what to do about it.
+    /// What is missing, or older than its sources, and what to do about it.
     pub fn find() -> Result<Tools, GuestError> {
         let qemu = program("LOOKASIDE_QEMU", "qemu-x86_64").ok_or(GuestError::Qemu)?;
         Ok(Tools { qemu, plugin: part("libsim_qemu.so")?, library: part("liblookaside_capi.a")? })
@@ -274,7 +294,7 @@ impl Tools {
     /// The program of an index: compiled into `folder` if it is not there already, or beside this one.
     ///
     /// # Errors
-    /// As [`Tools::compile`], and if our own program is not there.
+    /// As [`Tools::compile`], and if our own program is not there, or older than its sources.
     pub fn program(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
         if index.is_own() { part(OWN_INDEX) } else { self.compile(index, folder) }
     }
@@ -301,7 +321,7 @@ impl Tools {
     /// other than `c++` is named in CXX.
     ///
     /// # Errors
-    /// If the compiler or a package is missing, or the folder cannot be written.
+    /// If the compiler or a package is missing, the library is of other headers, or the folder cannot be written.
     pub fn compile(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
         let sources = folder.join("sources");
         std::fs::create_dir_all(&sources).map_err(io_error(&sources))?;
@@ -322,6 +342,10 @@ impl Tools {
         let program = folder.join(format!("{}-{:016x}", index.name(), xxh3(&text)));
         if program.is_file() {
             return Ok(program);
+        }
+        // A program of that name was made of these very headers and this library.
+        if !library.windows(HEADERS.len()).any(|bytes| bytes == HEADERS) {
+            return Err(GuestError::Headers(self.library.clone()));
         }
         let beside = folder.join(format!("{}.{}", index.name(), own_number()));
         let compiler = std::env::var_os("CXX").unwrap_or_else(|| OsString::from("c++"));
@@ -396,19 +420,6 @@ impl Tools {
         let refused = said.contains("plugin requires API version");
         refused.then(|| GuestError::Refused { qemu: self.qemu.clone(), said: said.to_owned() })
     }
-}
-
-/// One of our own files, near the running program.
-fn part(name: &'static str) -> Result<PathBuf, GuestError> {
-    let program = std::env::current_exe().map_err(io_error(Path::new("/proc/self/exe")))?;
-    let beside = program.parent().unwrap_or(Path::new("/")).to_owned();
-    // Where cargo puts them for a program, a test or an example: newer there than beside the program, if that alone was
-    // built; then where an installation does.
-    ["deps", "../deps", "", "..", "../lib"]
-        .into_iter()
-        .map(|folder| beside.join(folder).join(name))
-        .find(|path| path.is_file())
-        .ok_or(GuestError::Part { name, beside })
 }
 
 fn redis_server() -> Result<PathBuf, GuestError> {
@@ -496,6 +507,21 @@ mod tests {
         let absent = Tools { qemu: file("qemu", "a"), plugin: "/nowhere".into(), library: "/nowhere".into() };
         let error = absent.identity(Index::Map, &file("guest", "c")).expect_err("no plugin");
         assert!(matches!(error, GuestError::Io { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_library_of_other_headers_is_not_linked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("liblookaside_capi.a");
+        let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: path.clone() };
+        std::fs::write(&path, b"!<arch>\nan object of other days: lookaside.h is: 01234567")
+            .expect("written");
+        let error = tools.compile(Index::Map, folder.path()).expect_err("not this");
+        assert!(matches!(&error, GuestError::Headers(which) if *which == path), "{error}");
+        let said = error.to_string();
+        for part in ["liblookaside_capi.a", "cargo build --release --workspace"] {
+            assert!(said.contains(part), "{part} is not in: {said}");
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ use std::fs;
 use std::ops::Range;
 use std::ptr;
 
+use crate::maps;
+
 /// Bytes of a huge page.
 const HUGE: usize = 2 << 20;
 const COLLAPSE: c_int = 25;
@@ -57,8 +59,7 @@ fn resident() -> usize {
 
 /// Collapses all memory that is of no file.
 fn collapse() {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    for range in maps.lines().filter_map(collapsible) {
+    for range in maps::own_memory().into_iter().filter_map(collapsible) {
         let start = ptr::with_exposed_provenance_mut(range.start);
         // SAFETY: the kernel changes which frames are behind pages, and not what is in them, whoever uses them meanwhile; a
         // range that is no longer mapped is refused. If it is refused, small pages do.
@@ -66,16 +67,11 @@ fn collapse() {
     }
 }
 
-/// The whole huge pages of a line of `/proc/self/maps`, if they can be written and are of no file.
-fn collapsible(line: &str) -> Option<Range<usize>> {
-    let mut words = line.split_ascii_whitespace();
-    let (range, rights, inode) = (words.next()?, words.next()?, words.nth(2)?);
-    let (start, end) = range.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    let start = address(start)?.checked_next_multiple_of(HUGE)?;
-    let end = address(end)? / HUGE * HUGE;
-    let private = rights.starts_with("rw") && rights.ends_with('p');
-    (private && inode == "0" && start < end).then_some(start..end)
+/// The whole huge pages of a range, if there are any.
+fn collapsible(range: Range<usize>) -> Option<Range<usize>> {
+    let start = range.start.checked_next_multiple_of(HUGE)?;
+    let end = range.end / HUGE * HUGE;
+    (start < end).then_some(start..end)
 }
 
 #[cfg(test)]
@@ -83,20 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_huge_pages_of_memory_of_its_own_are_asked_for() {
-        for (line, expected) in [
-            ("7f0000100000-7f0000700000 rw-p 00000000 00:00 0", Some(0x7f00_0020_0000..0x7f00_0060_0000)),
-            (
-                "7f0000200000-7f0000400000 rwxp 00000000 00:00 0  [heap]",
-                Some(0x7f00_0020_0000..0x7f00_0040_0000),
-            ),
-            ("7f0000200001-7f00005fffff rw-p 00000000 00:00 0", None),
-            ("7f0000200000-7f0000400000 r--p 00000000 00:00 0", None),
-            ("7f0000200000-7f0000400000 rw-s 00000000 00:00 0", None),
-            ("7f0000200000-7f0000400000 rw-p 00000000 fe:00 1234  /usr/lib/a.so", None),
-            ("nothing", None),
+    fn only_whole_huge_pages_are_asked_for() {
+        for (range, expected) in [
+            (0x7f00_0010_0000..0x7f00_0070_0000, Some(0x7f00_0020_0000..0x7f00_0060_0000)),
+            (0x7f00_0020_0000..0x7f00_0040_0000, Some(0x7f00_0020_0000..0x7f00_0040_0000)),
+            (0x7f00_0020_0001..0x7f00_005f_ffff, None),
         ] {
-            assert_eq!(collapsible(line), expected, "{line}");
+            assert_eq!(collapsible(range.clone()), expected, "{range:x?}");
         }
     }
 

@@ -30,11 +30,14 @@
 //! | [`arguments`] | what the plugin is told |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
 //! | [`run`] | a run of one: what it is told, and the requests that it reads |
+//! | `parts` | this project's own files near the program, and whether they are of today |
+//! | `mailbox` | the guest's page for operands, while it is there |
 //! | `host_pages` | huge pages of the host, so that runs are quicker |
+//! | `maps` | what the process has mapped |
 //! | `api`, `plugin` | QEMU's plugin interface |
 //!
-//! What is not seen: the kernel, all threads but the first, and software prefetches (their addresses are in
-//! registers, which this part of the interface does not show).
+//! What is not seen: the kernel, all threads but the first, processes that the guest forks, and software prefetches (their
+//! addresses are in registers, which this part of the interface does not show).
 
 pub mod address_space;
 mod api;
@@ -43,6 +46,9 @@ pub mod cost;
 pub mod decode;
 pub mod guests;
 mod host_pages;
+mod mailbox;
+mod maps;
+mod parts;
 mod plugin;
 pub mod protocol;
 pub mod run;

@@ -12,6 +12,9 @@
 //! instruction of theirs counts, only the pages that they unmap. So the simulation belongs to the thread of the
 //! first virtual processor, and needs no lock.
 //!
+//! A process that the guest forks has a copy of all this, and shares the open files. It keeps its table, and is neither
+//! measured nor recorded.
+//!
 //! A translated block is kept for ever (the callbacks hold its address), once for all translations of the same
 //! bytes at the same place.
 
@@ -23,7 +26,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ops::Range;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use sim::{Core, FORMAT, Measurement, MemoryAccess};
@@ -34,6 +37,7 @@ use crate::arguments::Arguments;
 use crate::cost::Meter;
 use crate::decode::Translator;
 use crate::host_pages::HostPages;
+use crate::mailbox::Mailbox;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
 use crate::trace::{INCOMPLETE, Trace};
@@ -60,15 +64,15 @@ struct Translations {
 
 struct Plugin {
     functions: Functions,
-    /// Added to a guest's address to reach it here; known when the guest has greeted.
-    guest_base: AtomicU64,
+    /// Open when the guest has greeted, and while its page is there.
+    mailbox: Mailbox,
     arguments: Arguments,
     /// A child that the guest forks must not write the measurement.
     process: u32,
+    /// This is such a child.
+    forked: AtomicBool,
     /// Blocks and accesses are watched in what is translated from now on.
     watching: AtomicBool,
-    /// The guest has greeted: its mailbox is there.
-    greeted: AtomicBool,
     translations: Mutex<Translations>,
     address_space: Mutex<AddressSpace>,
     host_pages: Mutex<HostPages>,
@@ -160,11 +164,11 @@ unsafe fn install(
     }
     let plugin = Plugin {
         functions,
-        guest_base: AtomicU64::new(0),
+        mailbox: Mailbox::default(),
         arguments,
         process: std::process::id(),
+        forked: AtomicBool::new(false),
         watching: AtomicBool::new(false),
-        greeted: AtomicBool::new(false),
         translations: Mutex::default(),
         address_space: Mutex::default(),
         host_pages: Mutex::default(),
@@ -205,21 +209,17 @@ impl Plugin {
         unsafe { &mut *self.simulation.get() }
     }
 
-    /// A word of the mailbox, once the guest has greeted.
-    fn word(&self, offset: u64) -> *mut AtomicU64 {
-        ptr::with_exposed_provenance_mut(
-            (self.guest_base.load(Ordering::Relaxed) + protocol::MAILBOX + offset) as usize,
-        )
-    }
-
-    fn read(&self, offset: u64) -> u64 {
-        // SAFETY: the guest says that it has mapped the page, and it is the guest's own memory.
-        unsafe { &*self.word(offset) }.load(Ordering::Relaxed)
-    }
-
-    fn write(&self, offset: u64, value: u64) {
-        // SAFETY: as for reading.
-        unsafe { &*self.word(offset) }.store(value, Ordering::Relaxed);
+    /// This process is a copy of the guest's, just made.
+    ///
+    /// # Safety
+    /// As [`Plugin::simulation`].
+    #[cold]
+    unsafe fn fork(&self) {
+        self.forked.store(true, Ordering::Relaxed);
+        // What is translated already goes on to call, and comes to nothing.
+        self.watching.store(false, Ordering::Relaxed);
+        // SAFETY: the caller's.
+        unsafe { self.simulation() }.abandon();
     }
 
     #[cold]
@@ -308,22 +308,23 @@ extern "C" fn accesses(processor: c_uint, info: MemInfo, address: u64, word: *mu
 
 extern "C" fn stlt(processor: c_uint, word: *mut c_void) {
     let plugin = plugin();
-    if !plugin.greeted.load(Ordering::Relaxed) {
+    let mailbox = &plugin.mailbox;
+    let (Some(integer), Some(address)) = (mailbox.read(protocol::INTEGER), mailbox.read(protocol::ADDRESS))
+    else {
         return;
-    }
+    };
     if processor != FIRST {
-        plugin.write(protocol::RESULT, 0);
+        mailbox.write(protocol::RESULT, 0);
         return;
     }
     let load = word.addr() == Operation::LoadVa as usize;
     let operation = if load { Operation::LoadVa } else { Operation::InsertStlt };
-    let (integer, address) = (plugin.read(protocol::INTEGER), plugin.read(protocol::ADDRESS));
     // SAFETY: the first processor's thread.
     let simulation = unsafe { plugin.simulation() };
     if plugin.any_changes.load(Ordering::Relaxed) {
         plugin.tell_of_pages(simulation);
     }
-    plugin.write(protocol::RESULT, simulation.stlt(operation, integer, address));
+    mailbox.write(protocol::RESULT, simulation.stlt(operation, integer, address));
 }
 
 extern "C" fn called(
@@ -347,13 +348,16 @@ extern "C" fn called(
     let request = Request::of([first, second, third, fourth, fifth]);
     match request {
         Some(Request::Greeting(mailbox)) if mailbox == protocol::MAILBOX => {
-            plugin.guest_base.store(api::guest_base(), Ordering::Relaxed);
-            plugin.greeted.store(true, Ordering::Relaxed);
-            plugin.write(protocol::WHO, protocol::PRESENT);
+            if !plugin.mailbox.open(api::guest_base()) {
+                tell(&format!(
+                    "the guest greets, and has no page at {mailbox:#x}: call stlt_open(), which maps it"
+                ));
+            }
+            plugin.mailbox.write(protocol::WHO, protocol::PRESENT);
             return;
         }
-        _ if !plugin.greeted.load(Ordering::Relaxed) => {
-            tell("the guest has not greeted: call stlt_open() first");
+        _ if !plugin.mailbox.is_open() => {
+            tell("the guest has not greeted, or its page is no more: call stlt_open() first");
             return;
         }
         _ => {}
@@ -362,14 +366,18 @@ extern "C" fn called(
         tell(&format!(
             "the guest asks on another thread than its first, which is simulated: {first}, {second}"
         ));
-        plugin.write(protocol::ANSWER, protocol::ELSEWHERE);
+        plugin.mailbox.write(protocol::ANSWER, protocol::ELSEWHERE);
         return;
     }
     let Some(request) = request else {
         tell(&format!("the guest asks for what does not exist: {first}, {second}"));
-        plugin.write(protocol::ANSWER, protocol::REFUSED);
+        plugin.mailbox.write(protocol::ANSWER, protocol::REFUSED);
         return;
     };
+    if plugin.forked.load(Ordering::Relaxed) && matches!(request, Request::Phase(..)) {
+        plugin.mailbox.write(protocol::ANSWER, 0);
+        return;
+    }
     // SAFETY: the first processor's thread.
     let simulation = unsafe { plugin.simulation() };
     if plugin.any_changes.load(Ordering::Relaxed) {
@@ -387,7 +395,7 @@ extern "C" fn called(
     if let Err(error) = &answer {
         tell(&error.to_string());
     }
-    plugin.write(protocol::ANSWER, if answer.is_err() { protocol::REFUSED } else { 0 });
+    plugin.mailbox.write(protocol::ANSWER, if answer.is_err() { protocol::REFUSED } else { 0 });
     let watching = simulation.phase() != Phase::Load;
     if plugin.watching.swap(watching, Ordering::Relaxed) != watching {
         // SAFETY: `id` is ours.
@@ -397,11 +405,16 @@ extern "C" fn called(
 
 extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
     let plugin = plugin();
+    if result == 0 && address_space::forks(number) && std::process::id() != plugin.process {
+        // SAFETY: of the guest's threads, only the one that forked is in the new process.
+        unsafe { plugin.fork() };
+    }
     if address_space::gives_memory(number) {
         plugin.host_pages.lock().grown();
     }
     let changes = plugin.address_space.lock().returned(processor, number, result);
     if !changes.is_empty() {
+        plugin.mailbox.pages_change(&changes);
         plugin.changes.lock().extend(changes);
         plugin.any_changes.store(true, Ordering::Relaxed);
     }

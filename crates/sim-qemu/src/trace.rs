@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::mem;
 use std::path::Path;
 
 use sim::champsim::{Branch, TraceWriter};
@@ -55,6 +56,12 @@ impl Trace {
                 return;
             }
         }
+    }
+
+    /// Leaves the file as it is: another process goes on with it. What is still to be written is the other's to write, so
+    /// the writer is not even dropped; it would.
+    pub(crate) fn abandon(self) {
+        mem::forget(self.to);
     }
 
     /// Ends the file.

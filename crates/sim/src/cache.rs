@@ -351,8 +351,10 @@ impl Caches {
         }
     }
 
-    /// Brings a line into the third level (or the last that there is) before it is asked for.
-    /// Whether it had to come from memory; if not, some level had it and nothing changed.
+    /// Brings a line into the third level (or the last that there is) before it is asked for; the second, if the third
+    /// only takes victims. Whether it had to come from memory; if not, one of these two had it and nothing changed, or
+    /// there is neither. The first level is not asked: a prefetcher stands behind the second, and does not see that the
+    /// line is there.
     pub fn prefetch(&mut self, line: u64) -> bool {
         let outer = [self.l2.as_ref(), self.l3.as_ref()];
         if outer.into_iter().flatten().any(|cache| cache.lines.peek(line).is_some()) {

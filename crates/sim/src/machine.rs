@@ -80,6 +80,8 @@ pub struct Access {
     pub walk: WalkReads,
     /// The level that had the line.
     pub level: Level,
+    /// The size of the page that it was translated by; of no meaning where nobody had to.
+    pub(crate) page: PageSize,
     /// Cycles until the physical address is known.
     pub translation_cycles: u32,
     /// Cycles from then until the data is there, on an idle machine.
@@ -254,6 +256,7 @@ impl Machine {
             translated: translated.by,
             walk: translated.walk,
             level,
+            page: translated.pte.size(),
             translation_cycles: translated.cycles,
             cache_cycles,
         };
@@ -303,6 +306,7 @@ impl Machine {
             translated: TranslatedBy::Nobody,
             walk: WalkReads::default(),
             level,
+            page: PageSize::Small,
             translation_cycles: 0,
             cache_cycles,
         }

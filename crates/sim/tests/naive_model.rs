@@ -2,9 +2,18 @@
 
 use proptest::prelude::*;
 use sim::{
-    CacheShape, CacheShapes, Caches, Inclusion, Level, LruSets, PageSize, Pte, Request, Tlb, TlbArrayShape,
-    TlbShape,
+    CacheCounts, CacheShape, CacheShapes, Caches, Inclusion, Level, LruSets, MemoryCounts, PageSize, Pte,
+    Request, Tlb, TlbArrayShape, TlbShape,
 };
+
+/// A key that an array holds.
+#[derive(Clone, Copy)]
+struct Resident {
+    key: u64,
+    used: u64,
+    dirty: bool,
+    prefetched: bool,
+}
 
 /// A set-associative array: every resident key with the time of its last use.
 #[derive(Default, Clone)]
@@ -12,7 +21,7 @@ struct NaiveArray {
     sets: u64,
     ways: usize,
     clock: u64,
-    resident: Vec<(u64, u64, bool)>,
+    resident: Vec<Resident>,
 }
 
 impl NaiveArray {
@@ -20,20 +29,22 @@ impl NaiveArray {
         NaiveArray { sets, ways, ..NaiveArray::default() }
     }
 
+    fn find(&mut self, key: u64) -> Option<&mut Resident> {
+        self.resident.iter_mut().find(|resident| resident.key == key)
+    }
+
     fn touch(&mut self, key: u64) -> bool {
         self.clock += 1;
         let clock = self.clock;
-        let found = self.resident.iter_mut().find(|entry| entry.0 == key);
-        found.map(|entry| entry.1 = clock).is_some()
+        self.find(key).map(|resident| resident.used = clock).is_some()
     }
 
     fn mark_dirty(&mut self, key: u64) -> bool {
-        let found = self.resident.iter_mut().find(|entry| entry.0 == key);
-        found.map(|entry| entry.2 = true).is_some()
+        self.find(key).map(|resident| resident.dirty = true).is_some()
     }
 
-    /// Adds a key; what left, and whether it was dirty.
-    fn add(&mut self, key: u64, dirty: bool) -> Option<(u64, bool)> {
+    /// Adds a key; what left.
+    fn add(&mut self, key: u64, dirty: bool) -> Option<Resident> {
         if self.touch(key) {
             if dirty {
                 self.mark_dirty(key);
@@ -41,79 +52,233 @@ impl NaiveArray {
             return None;
         }
         let mates: Vec<_> =
-            self.resident.iter().copied().filter(|entry| entry.0 % self.sets == key % self.sets).collect();
+            self.resident.iter().copied().filter(|other| other.key % self.sets == key % self.sets).collect();
         let mut left = None;
         if mates.len() == self.ways {
-            let oldest = mates.into_iter().min_by_key(|entry| entry.1).expect("a full set");
-            self.take(oldest.0);
-            left = Some((oldest.0, oldest.2));
+            left = mates.into_iter().min_by_key(|mate| mate.used);
+            self.take(left.expect("a full set").key);
         }
-        self.resident.push((key, self.clock, dirty));
+        self.resident.push(Resident { key, used: self.clock, dirty, prefetched: false });
         left
     }
 
-    fn take(&mut self, key: u64) -> Option<bool> {
-        let place = self.resident.iter().position(|entry| entry.0 == key)?;
-        Some(self.resident.swap_remove(place).2)
+    fn take(&mut self, key: u64) -> Option<Resident> {
+        let place = self.resident.iter().position(|resident| resident.key == key)?;
+        Some(self.resident.swap_remove(place))
     }
 }
 
-/// Three levels of [`NaiveArray`], each write-back and write-allocate.
+/// A level of the caches: an array, what each kind of request found, and what became of prefetched lines.
+#[derive(Default, Clone)]
+struct NaiveCache {
+    array: NaiveArray,
+    /// Hits and misses of loads, stores, fetches and walks.
+    found: [(u64, u64); 4],
+    prefetched: u64,
+    useful: u64,
+    written_back: u64,
+}
+
+impl NaiveCache {
+    fn new(shape: CacheShape) -> NaiveCache {
+        NaiveCache {
+            array: NaiveArray::new(shape.sets() as u64, shape.ways as usize),
+            ..NaiveCache::default()
+        }
+    }
+
+    fn ask(&mut self, line: u64, request: Request) -> bool {
+        let hit = self.array.touch(line);
+        let (hits, misses) = &mut self.found[request as usize];
+        *(if hit { hits } else { misses }) += 1;
+        if let Some(resident) = self.array.find(line)
+            && resident.prefetched
+        {
+            resident.prefetched = false;
+            self.useful += 1;
+        }
+        hit
+    }
+
+    /// Adds a line: the one that left, and whether it was dirty.
+    fn add(&mut self, line: u64, dirty: bool) -> Option<(u64, bool)> {
+        self.array.add(line, dirty).map(|left| (left.key, left.dirty))
+    }
+
+    /// A prefetcher has just brought a line.
+    fn mark_prefetched(&mut self, line: u64) {
+        self.prefetched += 1;
+        self.array.find(line).expect("it has just been added").prefetched = true;
+    }
+
+    fn is_as(&self, counts: CacheCounts) -> bool {
+        let found = [counts.load, counts.store, counts.fetch, counts.walk];
+        self.found == found.map(|of| (of.hits, of.misses))
+            && (self.prefetched, self.useful, self.written_back)
+                == (counts.prefetched, counts.prefetched_used, counts.written_back)
+    }
+}
+
+/// Up to four [`NaiveCache`]s, each write-back and write-allocate.
 struct NaiveCaches {
-    l1: NaiveArray,
-    l2: NaiveArray,
-    l3: NaiveArray,
+    l1i: NaiveCache,
+    l1d: NaiveCache,
+    l2: Option<NaiveCache>,
+    l3: Option<NaiveCache>,
     inclusion: Inclusion,
-    memory_reads: u64,
-    memory_writes: u64,
+    walks_skip_l1: bool,
+    memory: MemoryCounts,
 }
 
 impl NaiveCaches {
-    fn fill_l3(&mut self, line: u64, dirty: bool) {
-        let Some((left, mut dirty)) = self.l3.add(line, dirty) else { return };
-        if self.inclusion == Inclusion::Inclusive {
-            dirty |= self.l1.take(left).unwrap_or(false);
-            dirty |= self.l2.take(left).unwrap_or(false);
+    fn new(shapes: &CacheShapes) -> NaiveCaches {
+        NaiveCaches {
+            l1i: NaiveCache::new(shapes.l1i),
+            l1d: NaiveCache::new(shapes.l1d),
+            l2: shapes.l2.map(NaiveCache::new),
+            l3: shapes.l3.map(NaiveCache::new),
+            inclusion: shapes.inclusion,
+            walks_skip_l1: shapes.walks_skip_l1,
+            memory: MemoryCounts::default(),
         }
-        self.memory_writes += u64::from(dirty);
+    }
+
+    /// Whether the third level gets its lines from the second, and only from there.
+    fn takes_victims(&self) -> bool {
+        self.inclusion == Inclusion::Victims && self.l2.is_some()
+    }
+
+    fn fill_l3(&mut self, line: u64, dirty: bool) {
+        let Some(l3) = &mut self.l3 else {
+            self.memory.writes += u64::from(dirty);
+            return;
+        };
+        let Some((left, mut dirty)) = l3.add(line, dirty) else { return };
+        if self.inclusion == Inclusion::Inclusive {
+            for inner in [Some(&mut self.l1i), Some(&mut self.l1d), self.l2.as_mut()].into_iter().flatten() {
+                dirty |= inner.array.take(left).is_some_and(|resident| resident.dirty);
+            }
+        }
+        l3.written_back += u64::from(dirty);
+        self.memory.writes += u64::from(dirty);
     }
 
     fn fill_l2(&mut self, line: u64, dirty: bool) {
-        let Some((left, dirty)) = self.l2.add(line, dirty) else { return };
+        let Some(l2) = &mut self.l2 else { return };
+        let Some((left, dirty)) = l2.add(line, dirty) else { return };
+        l2.written_back += u64::from(dirty);
         if self.inclusion == Inclusion::Victims {
             self.fill_l3(left, dirty);
-        } else if dirty && !self.l3.mark_dirty(left) {
-            self.fill_l3(left, true);
+        } else if dirty {
+            self.write_to_l3(left);
         }
     }
 
-    fn access(&mut self, line: u64, store: bool) -> Level {
-        let level = if self.l1.touch(line) {
-            Level::L1
-        } else if self.l2.touch(line) {
-            Level::L2
-        } else if self.l3.touch(line) {
-            let mut dirty = false;
-            if self.inclusion == Inclusion::Victims {
-                dirty = self.l3.take(line).expect("it was found");
+    fn write_to_l3(&mut self, line: u64) {
+        if !self.l3.as_mut().is_some_and(|l3| l3.array.mark_dirty(line)) {
+            self.fill_l3(line, true);
+        }
+    }
+
+    /// What the first level throws out.
+    fn write_to_l2(&mut self, line: u64) {
+        match &mut self.l2 {
+            None => self.write_to_l3(line),
+            Some(l2) => {
+                if !l2.array.mark_dirty(line) {
+                    self.fill_l2(line, true);
+                }
             }
-            self.fill_l2(line, dirty);
-            Level::L3
-        } else {
-            self.memory_reads += 1;
-            if self.inclusion != Inclusion::Victims {
-                self.fill_l3(line, false);
+        }
+    }
+
+    fn access(&mut self, line: u64, request: Request) -> Level {
+        if request == Request::Walk && self.walks_skip_l1 {
+            return self.access_outer(line, request);
+        }
+        let fetch = request == Request::Fetch;
+        let store = request == Request::Store;
+        let first = if fetch { &mut self.l1i } else { &mut self.l1d };
+        if first.ask(line, request) {
+            if store {
+                first.array.mark_dirty(line);
             }
-            self.fill_l2(line, false);
-            Level::Memory
-        };
-        if let Some((left, true)) = self.l1.add(line, store)
-            && !self.l2.mark_dirty(left)
-        {
-            self.fill_l2(left, true);
+            return Level::L1;
+        }
+        let level = self.access_outer(line, request);
+        let first = if fetch { &mut self.l1i } else { &mut self.l1d };
+        if let Some((left, true)) = first.add(line, store) {
+            first.written_back += 1;
+            self.write_to_l2(left);
         }
         level
     }
+
+    fn access_outer(&mut self, line: u64, request: Request) -> Level {
+        let takes_victims = self.takes_victims();
+        if self.l2.as_mut().is_some_and(|l2| l2.ask(line, request)) {
+            return Level::L2;
+        }
+        let (mut level, mut dirty) = (Level::Memory, false);
+        if let Some(l3) = &mut self.l3
+            && l3.ask(line, request)
+        {
+            level = Level::L3;
+            if takes_victims {
+                dirty = l3.array.take(line).expect("it was found").dirty;
+            }
+        } else {
+            self.memory.reads += 1;
+            if !takes_victims {
+                self.fill_l3(line, false);
+            }
+        }
+        self.fill_l2(line, dirty);
+        level
+    }
+
+    /// Into the third level, or the last that there is behind the first; the second, if the third takes its victims.
+    fn prefetch(&mut self, line: u64) -> bool {
+        let outer = [self.l2.as_mut(), self.l3.as_mut()];
+        if outer.into_iter().flatten().any(|cache| cache.array.find(line).is_some()) {
+            return false;
+        }
+        let cache = if self.l3.is_some() && !self.takes_victims() {
+            self.fill_l3(line, false);
+            self.l3.as_mut()
+        } else {
+            self.fill_l2(line, false);
+            self.l2.as_mut()
+        };
+        let Some(cache) = cache else { return false };
+        cache.mark_prefetched(line);
+        self.memory.prefetches += 1;
+        true
+    }
+
+    fn holds(&mut self, line: u64) -> Level {
+        let levels =
+            [(Level::L1, Some(&mut self.l1d)), (Level::L2, self.l2.as_mut()), (Level::L3, self.l3.as_mut())];
+        let nearest = levels.into_iter().find_map(|(level, cache)| Some((level, cache?.array.find(line)?)));
+        nearest.map_or(Level::Memory, |(level, _)| level)
+    }
+}
+
+/// What the caches are asked.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Access(Request),
+    Prefetch,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => Just(Step::Access(Request::Load)),
+        3 => Just(Step::Access(Request::Store)),
+        2 => Just(Step::Access(Request::Fetch)),
+        2 => Just(Step::Access(Request::Walk)),
+        1 => Just(Step::Prefetch),
+    ]
 }
 
 proptest! {
@@ -134,9 +299,9 @@ proptest! {
                 prop_assert_eq!(array.get(key).is_some(), naive.touch(key));
             } else {
                 let left = array.put(key, ()).map(|(key, ())| key);
-                prop_assert_eq!(left, naive.add(key, false).map(|(key, _)| key));
+                prop_assert_eq!(left, naive.add(key, false).map(|resident| resident.key));
             }
-            let mut resident: Vec<_> = naive.resident.iter().map(|entry| entry.0).collect();
+            let mut resident: Vec<_> = naive.resident.iter().map(|resident| resident.key).collect();
             let mut keys: Vec<_> = array.keys().collect();
             resident.sort_unstable();
             keys.sort_unstable();
@@ -145,34 +310,36 @@ proptest! {
     }
 
     #[test]
-    fn caches_are_three_naive_arrays(
+    fn caches_are_naive_arrays(
         inclusion in prop_oneof![Just(Inclusion::Neither), Just(Inclusion::Inclusive), Just(Inclusion::Victims)],
-        accesses in prop::collection::vec((0..200_u64, any::<bool>()), 1..800),
+        // Mostly with both outer levels.
+        second in prop::bool::weighted(0.8),
+        third in prop::bool::weighted(0.8),
+        walks_skip_l1 in any::<bool>(),
+        steps in prop::collection::vec((0..200_u64, step()), 1..800),
     ) {
-        // 16, 32 and 48 lines; the third level has three sets... of 16, which is no power of two sets.
+        // 16, 16, 32 and 48 lines; the third level has three sets... of 16, which is no power of two sets.
         let shapes = CacheShapes {
-            l1i: CacheShape::new(1, 2, 1),
+            l1i: CacheShape::new(1, 1, 1),
             l1d: CacheShape::new(1, 2, 1),
-            l2: Some(CacheShape::new(2, 4, 2)),
-            l3: Some(CacheShape::new(3, 16, 3)),
+            l2: second.then(|| CacheShape::new(2, 4, 2)),
+            l3: third.then(|| CacheShape::new(3, 16, 3)),
             inclusion,
-            walks_skip_l1: false,
+            walks_skip_l1,
         };
         let mut caches = Caches::new(&shapes);
-        let mut naive = NaiveCaches {
-            l1: NaiveArray::new(8, 2),
-            l2: NaiveArray::new(8, 4),
-            l3: NaiveArray::new(3, 16),
-            inclusion,
-            memory_reads: 0,
-            memory_writes: 0,
-        };
-        for (line, store) in accesses {
-            let request = if store { Request::Store } else { Request::Load };
-            prop_assert_eq!(caches.access(line, request), naive.access(line, store));
+        let mut naive = NaiveCaches::new(&shapes);
+        for (line, step) in steps {
+            match step {
+                Step::Access(request) => prop_assert_eq!(caches.access(line, request), naive.access(line, request)),
+                Step::Prefetch => prop_assert_eq!(caches.prefetch(line), naive.prefetch(line)),
+            }
+            prop_assert_eq!(caches.holds(line), naive.holds(line));
         }
-        prop_assert_eq!(caches.memory().reads, naive.memory_reads);
-        prop_assert_eq!(caches.memory().writes, naive.memory_writes);
+        prop_assert_eq!(caches.memory(), naive.memory);
+        prop_assert!(naive.l1i.is_as(caches.l1i()) && naive.l1d.is_as(caches.l1d()));
+        prop_assert!(naive.l2.take().unwrap_or_default().is_as(caches.l2()));
+        prop_assert!(naive.l3.take().unwrap_or_default().is_as(caches.l3()));
     }
 
     #[test]

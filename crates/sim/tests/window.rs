@@ -318,6 +318,38 @@ fn who_comes_second_to_a_page_waits_for_its_walk() {
 }
 
 #[test]
+fn who_comes_second_to_a_page_waits_for_its_walk_whatever_the_page_s_size() {
+    let base = 1 << 45;
+    // Pages of one size, and a range of larger ones among them; behind a host with small ones a large page's parts are pages.
+    let run = |pages, large: bool, second: u64| {
+        let mut profile = paper();
+        profile.paging.pages = pages;
+        profile.memory.cycles_per_line = 1;
+        let mut core = core(&profile);
+        if large {
+            core.machine_mut().use_pages(base..base + (1 << 30), PageSize::Large);
+        }
+        let before = core.machine().statistics().memory.reads;
+        let cycles = measure(&mut core, |core| {
+            core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(base, 8)], None);
+            core.execute(&instruction(&[], &[1], 0), &[MemoryAccess::load(base + second, 8)], None);
+            core.execute(&instruction(&[1], &[], 0), &[MemoryAccess::load(base + second + 192, 8)], None);
+        });
+        (cycles.cycles, core.machine().statistics().memory.reads - before)
+    };
+    // A walk of three entries for both, then the second's line, and only then the third's. The first's line besides.
+    for (pages, large) in [(PageSize::Large, false), (PageSize::Small, true)] {
+        let (cycles, reads) = run(pages, large, 5 * 4096);
+        assert_eq!(reads, 3 + 3);
+        assert_about(cycles, 7 + 3 * 160 + 2 * 160, 8);
+    }
+    // With small pages the second walks by itself: its leaf is in the line of the first's.
+    let (cycles, reads) = run(PageSize::Small, false, 5 * 4096);
+    assert_eq!(reads, 4 + 3);
+    assert_about(cycles, 7 + 4 * 160 + 2 * 160, 30);
+}
+
+#[test]
 fn who_comes_second_to_an_entry_of_the_page_table_waits_for_its_line() {
     // Two loads whose pages share all tables but the last: four walkers walk for both at once, but the second's three
     // upper entries are in lines that the first has asked memory for. A long chain behind the second load makes its end

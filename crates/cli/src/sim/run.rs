@@ -8,10 +8,10 @@ use lab::experiment::FOLDER as EXPERIMENTS;
 use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
+use sim_lab::machine::profile;
 use sim_lab::qemu::Qemu;
 use sim_lab::run::{self, Run, run as simulate};
 use sim_lab::store::Store;
-use sim_lab::study;
 
 use super::{Outcome, error, here, named};
 use crate::lab::print;
@@ -22,10 +22,12 @@ pub(crate) struct Asked {
     /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or cache
     #[arg(long, value_name = "NAME", default_value = "unordered_map", value_parser = named::<Container>)]
     container: Container,
-    /// How keys are looked up: alone, slb, stlt-sw, stlt-va, stlt, or known (nobody has to look)
+    /// How keys are looked up: alone, slb, stlt-sw, stlt-va or stlt; in this process also slb-batches and stlt-batches (sixteen keys
+    /// at a time, but for redis) and known (nobody has to look)
     #[arg(long, value_name = "NAME", default_value = "stlt", value_parser = named::<Variant>)]
     variant: Variant,
-    /// The machine: a profile of the folder profiles/, or a path that ends with .toml
+    /// The machine: a profile of the folder profiles/ (gainestown: the STLT paper's; server: a core of today), one that is built in
+    /// (stlt_paper and current_server, the same two by another name; sandy_bridge), or a path that ends with .toml
     #[arg(long, value_name = "NAME|PATH", default_value = "gainestown")]
     machine: String,
     /// Change the machine: a piece of TOML, like "paging.pages = '2MiB'"; may be given again
@@ -40,7 +42,8 @@ pub(crate) struct Asked {
     /// What is asked for: zipf (as YCSB strews it), plain (one rank a record), latest or uniform
     #[arg(long, value_name = "NAME", default_value = "zipf", value_parser = named::<Distribution>)]
     distribution: Distribution,
-    /// Bytes of the table in front: an STLT's rows (a power of two), or both tables of an SLB; 48 a key if not given
+    /// Bytes of the table in front: an STLT's rows (a power of two), or both tables of an SLB, of which the cache table is a fifth
+    /// (the SLB of cache is one table, and has all of them); if not given 48 a key, rounded up to a power of two for an STLT
     #[arg(long, value_name = "NUM")]
     table_bytes: Option<u64>,
     /// Rows of a set of the STLT: 1, 2, 4 or 8
@@ -96,7 +99,7 @@ impl Asked {
     /// The configuration that was asked for.
     pub(crate) fn configuration(&self) -> Result<Configuration, Box<dyn std::error::Error>> {
         let from = here().join(EXPERIMENTS);
-        let mut machine = study::profile(&self.machine, &from)?;
+        let mut machine = profile(&self.machine, &from)?;
         for change in &self.change {
             let changes = toml::from_str(change).map_err(error)?;
             machine = machine.with_changes(&changes)?;
@@ -170,8 +173,9 @@ fn run_all(path: &Path, store: &Store) -> Outcome {
     let wrong = |why: &dyn std::fmt::Display| error(format!("{}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| wrong(&why))?;
     let configurations: Vec<Configuration> = serde_json::from_str(&text).map_err(|why| wrong(&why))?;
-    if !configurations.iter().all(Configuration::is_current) {
-        return Err(wrong(&"it is of another version of the simulator"));
+    // All of them before the first: whoever wrote the list can mend it whole.
+    for (place, configuration) in (1..).zip(&configurations) {
+        configuration.check().map_err(|why| wrong(&format_args!("configuration {place} asks for {why}")))?;
     }
     run::run_all(&configurations, |run| {
         print(format_args!("{}\n", store.put(&run)?.display()));

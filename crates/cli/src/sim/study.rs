@@ -9,8 +9,9 @@ use lab::machine::Provenance;
 use lab::report::{Report, to_json};
 use lab::results::Results;
 use sim_lab::configuration::Guest;
+use sim_lab::qemu::Qemu;
 use sim_lab::study::{self, Options};
-use sim_lab::sweep::Place;
+use sim_lab::sweep::{Place, Swept};
 use sim_lab::{in_use, speed, storage, sweep as sweeps};
 
 use super::{Outcome, catalogue, error, family, named, results_folder, store};
@@ -23,7 +24,8 @@ pub(crate) struct Making {
     /// kept only where --out says
     #[arg(long)]
     quick: bool,
-    /// Who runs the programs: in-process or qemu
+    /// Who runs the programs, where the experiment does not say: in-process or qemu; other guests' results than its own are kept
+    /// only where --out says
     #[arg(long, value_name = "NAME", default_value = "in-process", value_parser = named::<Guest>)]
     guest: Guest,
     /// Runs at a time; as many as there are processors if not given
@@ -42,7 +44,8 @@ pub(crate) struct Making {
 pub(crate) struct Showing {
     #[command(flatten)]
     making: Making,
-    /// Keep the results (CSV) below this folder instead of the repository's results/
+    /// Keep the results (CSV) below this folder, whatever they are, instead of the repository's results/, which takes those that are
+    /// in full, of the experiment's own guests, and lack nothing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print JSON
@@ -113,7 +116,7 @@ fn exhibit(name: &str, showing: &Showing) -> Outcome {
         let known: Vec<_> = catalogue.definitions().iter().map(|known| known.name.as_str()).collect();
         return Err(error(format!("there is no experiment '{name}': there are {}", known.join(", "))));
     }
-    show(&catalogue, &definitions, showing)
+    show(&catalogue, definitions, showing)
 }
 
 pub(crate) fn study(arguments: &Study) -> Outcome {
@@ -125,7 +128,7 @@ pub(crate) fn study(arguments: &Study) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let definitions = chosen(&catalogue, &arguments.experiments)?;
-    show(&catalogue, &definitions, &arguments.showing)
+    show(&catalogue, definitions, &arguments.showing)
 }
 
 fn chosen(catalogue: &Catalogue, names: &[String]) -> Result<Vec<Definition>, Box<dyn std::error::Error>> {
@@ -151,27 +154,65 @@ impl Making {
         })
     }
 
-    /// What is missing for these guests is said once, before anything runs.
-    fn check(&self) -> Result<(), Box<dyn std::error::Error>> {
-        if self.guest == Guest::Qemu {
-            sim_lab::qemu::Qemu::find()?;
+    /// Who runs the programs of a definition. One that cannot be read has nobody: it says why itself, when it is its turn.
+    fn guests(&self, definition: &Definition) -> Vec<Guest> {
+        study::guests(definition, self.guest, self.scale()).unwrap_or_default()
+    }
+
+    /// Leaves out the definitions whose guests cannot run here, and says once, before anything runs, what is missing for them;
+    /// whether all are left. Who is asked for may not matter: there are definitions that name their own guests.
+    ///
+    /// # Errors
+    /// If none is left.
+    fn leave_out_impossible(
+        &self,
+        definitions: &mut Vec<Definition>,
+    ) -> Result<bool, Box<dyn std::error::Error>> {
+        if !definitions.iter().any(|definition| self.guests(definition).contains(&Guest::Qemu)) {
+            return Ok(true);
         }
-        Ok(())
+        let Err(missing) = Qemu::find() else { return Ok(true) };
+        let needs_it = |definition: &Definition| {
+            let guests = self.guests(definition);
+            !guests.is_empty() && guests.iter().all(|&guest| guest == Guest::Qemu)
+        };
+        let left_out: Vec<Definition> =
+            definitions.extract_if(.., |definition| needs_it(definition)).collect();
+        if definitions.is_empty() {
+            return Err(missing.into());
+        }
+        eprintln!("lookaside: {missing}");
+        for definition in &left_out {
+            eprintln!("lookaside: without it, {} is left out", definition.name);
+        }
+        Ok(left_out.is_empty())
+    }
+
+    /// Why results do not go where the newest ones count, if they should not.
+    fn objection(&self, definition: &Definition, results: &Results, swept: &Swept) -> Option<&'static str> {
+        let own = study::guests(definition, Guest::default(), self.scale()).unwrap_or_default();
+        if results.rows.is_empty() || !results.skipped.is_empty() || !swept.failed.is_empty() {
+            Some("not all of it was measured")
+        } else if self.guests(definition) != own {
+            Some("the experiment's own guests are others")
+        } else {
+            None
+        }
     }
 }
 
 pub(crate) fn sweep(arguments: &Sweep) -> Outcome {
     let making = &arguments.making;
-    making.check()?;
     let catalogue = catalogue()?;
-    let definitions = chosen(&catalogue, &arguments.experiments)?;
+    let mut definitions = chosen(&catalogue, &arguments.experiments)?;
+    definitions.retain(|definition| {
+        ![storage::KIND, speed::KIND].contains(&definition.kind.as_str()) && !in_use::is(&definition.kind)
+    });
+    let all_possible = making.leave_out_impossible(&mut definitions)?;
     let store = store(making.store.as_deref(), &catalogue)?;
     let options = making.options()?;
     let mut configurations = Vec::new();
-    let kept = |definition: &&Definition| {
-        ![storage::KIND, speed::KIND].contains(&definition.kind.as_str()) && !in_use::is(&definition.kind)
-    };
-    for definition in definitions.iter().filter(kept) {
+    for definition in &definitions {
         let study = study::Study::new(definition, options.scale)?;
         let seeds = options.seeds.unwrap_or_else(|| definition.runs_for(options.scale));
         configurations.extend(study.configurations(options.guest, seeds)?);
@@ -189,20 +230,16 @@ pub(crate) fn sweep(arguments: &Sweep) -> Outcome {
         swept.failed.len(),
         store.folder().display()
     ));
-    Ok(if swept.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if all_possible && swept.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn show(catalogue: &Catalogue, definitions: &[Definition], showing: &Showing) -> Outcome {
+fn show(catalogue: &Catalogue, mut definitions: Vec<Definition>, showing: &Showing) -> Outcome {
     let making = &showing.making;
-    making.check()?;
+    let mut all_ran = making.leave_out_impossible(&mut definitions)?;
     let store = store(making.store.as_deref(), catalogue)?;
     let options = making.options()?;
-    let kept = (options.scale == Scale::Full && options.guest == Guest::InProcess)
-        .then(|| results_folder(catalogue));
-    let out = showing.out.clone().or(kept);
-    let mut all_ran = true;
     let mut done: Vec<(&Definition, Results)> = Vec::new();
-    for definition in definitions {
+    for definition in &definitions {
         let provenance = Provenance::collect(catalogue.folder(), "system");
         let progress = Session::progress_bar(&definition.name);
         // The others may still work.
@@ -215,8 +252,16 @@ fn show(catalogue: &Catalogue, definitions: &[Definition], showing: &Showing) ->
             }
         };
         all_ran &= swept.failed.is_empty();
-        if let Some(folder) = &out {
-            eprintln!("kept in {}", results.write(folder)?.display());
+        match (&showing.out, making.objection(definition, &results, &swept)) {
+            (Some(folder), _) => eprintln!("kept in {}", results.write(folder)?.display()),
+            // As its help says.
+            (None, _) if making.quick => {}
+            (None, None) => {
+                eprintln!("kept in {}", results.write(&results_folder(catalogue))?.display());
+            }
+            (None, Some(reason)) => {
+                eprintln!("{}: not kept, {reason}: give --out to keep it", definition.name);
+            }
         }
         if !showing.json {
             print(format_args!("{}\n", Report::of(definition, &results)?));

@@ -155,6 +155,18 @@ pub enum Variant {
 }
 
 impl Variant {
+    /// All of them.
+    pub const ALL: [Variant; 8] = [
+        Variant::Alone,
+        Variant::Known,
+        Variant::Slb,
+        Variant::StltSw,
+        Variant::StltVa,
+        Variant::Stlt,
+        Variant::SlbBatches,
+        Variant::StltBatches,
+    ];
+
     /// As it is written in definitions and on command lines.
     #[must_use]
     pub const fn name(self) -> &'static str {

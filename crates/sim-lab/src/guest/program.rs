@@ -364,6 +364,7 @@ impl Program {
 
     /// The request arrives: its key is written to the stack.
     pub(super) fn begin<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) -> Key {
+        self.records.prefetch(record);
         if let Some(server) = &mut self.server {
             server.before(pen);
         }
@@ -399,8 +400,10 @@ impl Program {
         pen: &mut Pen<'_, P>,
         query: Key,
     ) -> Option<u32> {
-        self.make_integer(pen);
         let integer = self.shape.hash.of(&query.bytes());
+        // The host fetches the line while the guest computes where it is.
+        self.lookaside.as_ref()?.prefetch(integer);
+        self.make_integer(pen);
         let lookaside = self.lookaside.as_mut()?;
         if let Some(found) = lookaside.find(pen, &self.records, integer, query) {
             self.fast_path.hits += 1;

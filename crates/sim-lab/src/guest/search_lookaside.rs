@@ -52,6 +52,13 @@ struct Slot {
     used: bool,
 }
 
+/// The slots of a line: of the buffer's, as of the host's cache.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Slots([Slot; WAYS]);
+
+const _: () = assert!(size_of::<Slots>() as u64 == LINE);
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Log {
     tags: [u32; LOG_ENTRIES],
@@ -65,7 +72,7 @@ pub struct SearchLookaside {
     log_address: u64,
     lines: u64,
     log_lines: u64,
-    cache: Vec<[Slot; WAYS]>,
+    cache: Vec<Slots>,
     log: HashMap<u64, Log>,
     draws: u64,
 }
@@ -100,7 +107,7 @@ impl SearchLookaside {
             log_address: heap.allocate_table(log_lines * LINE).next_multiple_of(LINE),
             lines,
             log_lines,
-            cache: vec![Default::default(); lines as usize],
+            cache: vec![Slots::default(); lines as usize],
             log: HashMap::default(),
             draws: 0,
         }
@@ -145,7 +152,7 @@ impl SearchLookaside {
     ) -> Option<(u64, usize, u32)> {
         let (line, address) = self.find_line(pen, integer);
         pen.compute(TAG, &[INTEGER]).compute(COUNT, &[]);
-        for (at, slot) in self.cache[line as usize].into_iter().enumerate() {
+        for (at, slot) in self.cache[line as usize].0.into_iter().enumerate() {
             let matches = slot.used && slot.tag == tag_of(integer);
             pen.at(code).load(WORD, SLOT, address + 2 * at as u64, 2);
             pen.branch(&[WORD, TAG], matches, code + 64);
@@ -189,7 +196,7 @@ impl SearchLookaside {
 
     fn count<P: Processor>(&mut self, pen: &mut Pen<'_, P>, line: u64, at: usize) {
         let counters = self.cache_address + line * LINE + COUNTERS;
-        let slots = &mut self.cache[line as usize];
+        let slots = &mut self.cache[line as usize].0;
         let full = slots[at].counter == u8::MAX;
         pen.load(OTHER, SLOT, counters + at as u64, 1).branch(&[OTHER], full, CODE_LOOKASIDE + 256);
         let mut written = at;
@@ -212,7 +219,7 @@ impl SearchLookaside {
     /// Tells the buffer of a record that the slow path has found; its target is in [`RECORD`].
     pub(super) fn emit<P: Processor>(&mut self, pen: &mut Pen<'_, P>, integer: u64, record: u32) {
         let line = reduced(integer, self.lines);
-        let full = self.cache[line as usize].iter().all(|slot| slot.used);
+        let full = self.cache[line as usize].0.iter().all(|slot| slot.used);
         pen.at(CODE_LOOKASIDE + 512).load(WORD, SLOT, self.cache_address + line * LINE + COUNTERS + 7, 1);
         pen.branch(&[WORD], full, CODE_LOOKASIDE + 544);
         if full {
@@ -224,7 +231,7 @@ impl SearchLookaside {
                 return;
             }
         }
-        let slots = &mut self.cache[line as usize];
+        let slots = &mut self.cache[line as usize].0;
         let coldest = (0..WAYS).min_by_key(|&at| (slots[at].used, slots[at].counter)).unwrap_or_default();
         slots[coldest] = Slot { record, tag: tag_of(integer), counter: 0, used: true };
         let address = self.cache_address + line * LINE;

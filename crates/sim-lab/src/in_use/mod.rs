@@ -42,8 +42,9 @@ use sim::{Core, Profile};
 
 use crate::configuration::{Configuration, Guest, Lengths, Table};
 use crate::guest::{Container, Distribution, Hash, Program, Variant};
+use crate::machine::profile;
 use crate::run::{self, RunError};
-use crate::study::{Options, StudyError, profile};
+use crate::study::{Options, StudyError};
 
 /// Rows of a set, everywhere here.
 const WAYS: u32 = 4;

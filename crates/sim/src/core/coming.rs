@@ -2,7 +2,8 @@
 //!
 //! Every miss adds one, every walk several, and every hit asks while anything is on its way: a list that is searched from end
 //! to end made the window a third slower where all accesses miss. So this is a table of buckets, found by a multiplicative
-//! hash (Knuth, The Art of Computer Programming 3, 6.4), each of a few places that lie in two lines of the host's cache.
+//! hash (Knuth, The Art of Computer Programming 3, 6.4), each of a few places that lie in two lines of the host's cache. And of
+//! each bucket it is known when the last of it arrives: whoever asks for a later time, which most do, searches none.
 //!
 //! Nothing is ever taken out. What has arrived is as good as absent, because whoever asks, asks for a time that is not before
 //! the present; its place is given to the next. There are many more places than a window of instructions can have misses; if a
@@ -13,10 +14,17 @@ use crate::reservations::Cycle;
 /// Places of a bucket.
 const PLACES: usize = 8;
 
+/// What is on its way, and when it arrives.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Bucket([(u64, Cycle); PLACES]);
+
 /// The table.
 #[derive(Debug, Clone)]
 pub(super) struct Coming {
-    buckets: Vec<[(u64, Cycle); PLACES]>,
+    buckets: Vec<Bucket>,
+    /// Of each bucket, the last arrival that it ever had: not before any of those that it has.
+    latest: Vec<Cycle>,
     shift: u32,
     /// The last arrival of all: afterwards nobody need search.
     last: Cycle,
@@ -27,7 +35,12 @@ impl Coming {
     pub(super) fn new(window: u32) -> Coming {
         let buckets = (2 * window as usize).next_power_of_two().max(64);
         let shift = u64::BITS - buckets.trailing_zeros();
-        Coming { buckets: vec![[(u64::MAX, 0); PLACES]; buckets], shift, last: 0 }
+        Coming {
+            buckets: vec![Bucket([(u64::MAX, 0); PLACES]); buckets],
+            latest: vec![0; buckets],
+            shift,
+            last: 0,
+        }
     }
 
     #[inline]
@@ -40,7 +53,8 @@ impl Coming {
     pub(super) fn expect(&mut self, what: u64, now: Cycle, arrival: Cycle) {
         self.last = self.last.max(arrival);
         let bucket = self.bucket(what);
-        let places = &mut self.buckets[bucket];
+        self.latest[bucket] = self.latest[bucket].max(arrival);
+        let places = &mut self.buckets[bucket].0;
         // One that has arrived is as good as any other that has.
         let earliest = || (0..PLACES).min_by_key(|&place| places[place].1.max(now)).unwrap_or_default();
         let chosen = places.iter().position(|place| place.0 == what).unwrap_or_else(earliest);
@@ -53,8 +67,15 @@ impl Coming {
         if self.last <= done {
             return done;
         }
-        let places = &self.buckets[self.bucket(what)];
-        places.iter().find(|place| place.0 == what).map_or(done, |&(_, arrival)| arrival.max(done))
+        let bucket = self.bucket(what);
+        if self.latest[bucket] <= done {
+            return done;
+        }
+        self.buckets[bucket]
+            .0
+            .iter()
+            .find(|place| place.0 == what)
+            .map_or(done, |&(_, arrival)| arrival.max(done))
     }
 }
 

@@ -9,15 +9,22 @@
 //!
 //! The machine puts a line into the caches at once, and a translation into the TLBs; what is on its way (module `coming`)
 //! keeps the time honest for whoever comes second (a secondary miss): to a line, from whichever level it comes, and to a page
-//! that is being walked for. The entries that a walk reads are lines like any other: who comes second to one, another walk
-//! or a load, waits for it. A walker waits for its own reads, one at a time, and takes none of the core's miss buffers for
-//! them (the paper says nothing of it). Lines written back and lines prefetched take their turn on the channel, and walks
-//! for translations that are fetched ahead theirs at the walker; nobody waits for those until they are asked for.
+//! that is being walked for, of the size that its translation has. The entries that a walk reads are lines like any other: who
+//! comes second to one, another walk or a load, waits for it. A walker waits for its own reads, one at a time, and takes none
+//! of the core's miss buffers for them (the paper says nothing of it). Lines written back and lines prefetched take their turn
+//! on the channel, and walks for translations that are fetched ahead theirs at the walker; nobody waits for those until they
+//! are asked for.
+//!
+//! A miss buffer, a walker or a place of the insertion buffer is found for the time that the access would take on an idle
+//! machine, and is then taken until its real end, which the channel or a line on its way may put off: that end is known when the
+//! channel has been asked, and the channel is asked for a time. So where something waits for the channel, more may be under
+//! way at a time than there are units.
 
 use super::coming::Coming;
 use crate::cache::Level;
 use crate::dram::Dram;
 use crate::machine::{Access, Machine, TranslatedBy, WalkedAhead};
+use crate::page::PageSize;
 use crate::profile::Profile;
 use crate::reservations::{Cycle, Reservations};
 use crate::walker::WalkReads;
@@ -42,7 +49,8 @@ pub(super) struct MemoryClock {
     lines: Coming,
     /// Physical pages whose translation is being walked for.
     pages: Coming,
-    page_bits: u32,
+    /// The size of page that most are of.
+    usual: PageSize,
     level: [Cycle; 4],
     memory: Cycle,
     /// Write-backs that the channel has been told of.
@@ -61,7 +69,7 @@ impl MemoryClock {
             dram: Dram::new(&profile.memory),
             lines: Coming::new(profile.core.window),
             pages: Coming::new(profile.core.window),
-            page_bits: profile.paging.pages.bytes().trailing_zeros(),
+            usual: profile.paging.pages,
             level: Level::ALL.map(|level| profile.latency(level).into()),
             memory: profile.memory.latency.into(),
             written: 0,
@@ -82,11 +90,17 @@ impl MemoryClock {
         machine.take_kernel_cycles();
     }
 
+    /// What a physical page is called: its number, and above that its size, because pages of several have the same numbers.
+    #[inline]
+    fn page(&self, physical: u64, size: PageSize) -> u64 {
+        size.number(physical) | (size as u64 ^ self.usual as u64) << 62
+    }
+
     /// When an access that is asked for at `at` is done. Nobody will ask for times before `now`.
     #[inline]
     pub(super) fn time(&mut self, machine: &mut Machine, access: &Access, now: Cycle, at: Cycle) -> Timed {
         let own = self.translate(access.walk, access.translation_cycles, machine, now, at);
-        let page = access.physical >> self.page_bits;
+        let page = self.page(access.physical, access.page);
         let translated = match access.translated {
             TranslatedBy::Walk => {
                 self.pages.expect(page, now, own);
@@ -160,7 +174,7 @@ impl MemoryClock {
             let WalkedAhead { pte, reads } = self.walked_ahead[place];
             let end = self.walk(reads, machine, now, at);
             if pte.is_present() {
-                self.pages.expect(pte.frame() >> self.page_bits, now, end);
+                self.pages.expect(self.page(pte.frame(), pte.size()), now, end);
             }
         }
         self.walked_ahead.clear();

@@ -583,6 +583,10 @@ impl Core {
             let next = self.time_load(further, entered, waited);
             timed.done = timed.done.max(next.done);
         }
+        // Every store has been written by then: none is on its way, whatever the places say.
+        if self.last_written <= timed.translated {
+            return timed;
+        }
         let granules =
             access.address >> 3..=access.address.saturating_add(u64::from(access.bytes.max(1)) - 1) >> 3;
         let (mut forwarded, mut latest, mut all) = (false, 0, true);

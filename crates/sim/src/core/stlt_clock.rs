@@ -55,6 +55,7 @@ impl Core {
         if self.is_software() {
             return self.load_va_in_software(instruction, integer);
         }
+        self.machine.prefetch_row(integer);
         self.fetch(instruction);
         let entered = self.enter(instruction.sources, false);
         let now = entered.dispatch;

@@ -46,11 +46,12 @@ impl Machine {
         address
     }
 
-    /// Asks for the line of memory in which an integer's row would be, for a [`replay_load_va`](Machine::replay_load_va)
-    /// soon to come. Nothing that is simulated changes.
+    /// Asks for the lines of memory in which an integer's row would be, for a [`replay_load_va`](Machine::replay_load_va) or
+    /// a [`load_va`](Machine::load_va) soon to come. Nothing that is simulated changes.
+    #[inline]
     pub fn prefetch_row(&self, integer: u64) {
-        if let Some(row) = self.process.table.as_ref().and_then(|table| table.set(integer).first()) {
-            pages::prefetch(row);
+        if let Some(table) = &self.process.table {
+            table.prefetch(integer);
         }
     }
 

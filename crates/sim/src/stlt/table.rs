@@ -120,6 +120,17 @@ impl Row {
     }
 }
 
+/// Rows of a block.
+const ROWS_OF_BLOCK: usize = 8;
+
+/// The largest set there is: two lines of the host's cache, of which no set of fewer than eight rows needs the second. In a
+/// vector of rows each set of four was a part of two lines, because what is allocated large begins sixteen bytes behind a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(align(64))]
+struct Block([Row; ROWS_OF_BLOCK]);
+
+const _: () = assert!(size_of::<Block>() == 2 * 64);
+
 /// A row that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
@@ -145,7 +156,9 @@ pub enum Inserted {
 /// An STLT. Two are equal if every row is, and the draws to come are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    rows: Vec<Row>,
+    /// Those of the last block that are beyond `rows` are always free.
+    blocks: Vec<Block>,
+    rows: usize,
     ways: usize,
     variant: Variant,
     base: u64,
@@ -164,16 +177,17 @@ impl Table {
         if !rows.is_power_of_two() || rows < u64::from(ways) || rows > 1 << 40 {
             return Err(TableError::Rows { rows, ways });
         }
-        let mut memory = Vec::new();
-        memory.try_reserve_exact(rows as usize).map_err(|_| TableError::Memory { rows })?;
-        memory.resize(rows as usize, Row::FREE);
-        Ok(Table { rows: memory, ways: ways as usize, variant, base, random: mix(seed) | 1 })
+        let mut blocks = Vec::new();
+        let count = (rows as usize).div_ceil(ROWS_OF_BLOCK);
+        blocks.try_reserve_exact(count).map_err(|_| TableError::Memory { rows })?;
+        blocks.resize(count, Block([Row::FREE; ROWS_OF_BLOCK]));
+        Ok(Table { blocks, rows: rows as usize, ways: ways as usize, variant, base, random: mix(seed) | 1 })
     }
 
     /// Rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.rows.len() as u64
+        self.rows as u64
     }
 
     /// Rows of a set.
@@ -190,7 +204,8 @@ impl Table {
 
     #[inline]
     fn first(&self, integer: u64) -> usize {
-        let sets = self.rows.len() / self.ways;
+        // Both are powers of two.
+        let sets = self.rows >> self.ways.trailing_zeros();
         ((integer >> SUB_INTEGER_BITS) as usize & (sets - 1)) * self.ways
     }
 
@@ -204,53 +219,68 @@ impl Table {
     #[must_use]
     pub fn set(&self, integer: u64) -> &[Row] {
         let first = self.first(integer);
-        &self.rows[first..first + self.ways]
+        &self.blocks[first / ROWS_OF_BLOCK].0[first % ROWS_OF_BLOCK..][..self.ways]
+    }
+
+    #[inline]
+    fn row_mut(&mut self, place: usize) -> &mut Row {
+        &mut self.blocks[place / ROWS_OF_BLOCK].0[place % ROWS_OF_BLOCK]
+    }
+
+    /// Asks the host for the rows of the integer's set.
+    pub(super) fn prefetch(&self, integer: u64) {
+        for line in self.set(integer).chunks(ROWS_OF_BLOCK / 2) {
+            pages::prefetch(line);
+        }
     }
 
     fn row_for(&self, integer: u64) -> Option<usize> {
-        let first = self.first(integer);
-        (first..first + self.ways).find(|&row| self.rows[row].is_for(integer))
+        let row = self.set(integer).iter().position(|row| row.is_for(integer))?;
+        Some(self.first(integer) + row)
     }
 
     /// The row for an integer. Its counter may rise.
     pub fn load(&mut self, integer: u64) -> Option<Found> {
         let place = self.row_for(integer)?;
-        let counter = self.rows[place].counter();
-        let counted = self.draw() & ((1 << counter) - 1) == 0;
+        let draw = self.draw();
+        let row = self.row_mut(place);
+        let counter = row.counter();
+        let counted = draw & ((1 << counter) - 1) == 0;
         if counted {
-            self.rows[place].set_counter((counter + 1) & MOST);
+            row.set_counter((counter + 1) & MOST);
         }
-        Some(Found { place: self.base + place as u64 * ROW_BYTES, row: self.rows[place], counted })
+        let row = *row;
+        Some(Found { place: self.base + place as u64 * ROW_BYTES, row, counted })
     }
 
     /// Puts in a record's address and translation: where the row lies, and what it took the place of.
     pub fn insert(&mut self, integer: u64, address: u64, pte: Pte) -> (u64, Inserted) {
-        let first = self.first(integer);
-        let mut victim = first;
-        for place in first..first + self.ways {
-            let row = self.rows[place];
+        let set = self.set(integer);
+        let mut victim = 0;
+        for (place, row) in set.iter().enumerate() {
             if row.is_for(integer) {
                 victim = place;
                 break;
             }
-            let temperature = |row: Row| (row.address() != 0, row.counter());
-            if temperature(row) < temperature(self.rows[victim]) {
+            let temperature = |row: &Row| (row.address() != 0, row.counter());
+            if temperature(row) < temperature(&set[victim]) {
                 victim = place;
             }
         }
-        let inserted = match self.rows[victim] {
+        let inserted = match set[victim] {
             row if row.is_for(integer) => Inserted::Replaced,
             row if row.address() == 0 => Inserted::Free,
             _ => Inserted::Evicted,
         };
-        self.rows[victim] = Row::new(integer, address, pte);
-        (self.base + victim as u64 * ROW_BYTES, inserted)
+        let place = self.first(integer) + victim;
+        *self.row_mut(place) = Row::new(integer, address, pte);
+        (self.base + place as u64 * ROW_BYTES, inserted)
     }
 
     /// Frees the row for an integer, and says where it lay.
     pub fn remove(&mut self, integer: u64) -> Option<u64> {
         let place = self.row_for(integer)?;
-        self.rows[place] = Row::FREE;
+        *self.row_mut(place) = Row::FREE;
         Some(self.base + place as u64 * ROW_BYTES)
     }
 
@@ -259,7 +289,8 @@ impl Table {
     pub fn scrub(&mut self, mut current: impl FnMut(u64, &Row) -> Pte) -> u64 {
         let mut changed = 0;
         let places = (self.base..).step_by(ROW_BYTES as usize);
-        for (place, row) in places.zip(&mut self.rows).filter(|(_, row)| row.address() != 0) {
+        let rows = self.blocks.iter_mut().flat_map(|block| &mut block.0);
+        for (place, row) in places.zip(rows).filter(|(_, row)| row.address() != 0) {
             let pte = current(place, row);
             if pte != row.pte {
                 changed += 1;
@@ -272,7 +303,7 @@ impl Table {
     /// Rows in use.
     #[must_use]
     pub fn used(&self) -> u64 {
-        self.rows.iter().filter(|row| row.address() != 0).count() as u64
+        self.blocks.iter().flat_map(|block| &block.0).filter(|row| row.address() != 0).count() as u64
     }
 
     /// xorshift64* (Vigna, ACM Trans. Math. Softw. 42(4), 2016): the high bits are the good ones.
@@ -384,6 +415,31 @@ mod tests {
             assert_eq!(new(rows, ways), Err(TableError::Rows { rows, ways }));
         }
         assert_eq!(new(8, 8), Ok(()));
+    }
+
+    #[test]
+    fn a_set_is_whole_whatever_its_size() {
+        for (rows, ways) in [(1, 1), (2, 1), (4, 2), (4, 4), (64, 1), (64, 2), (64, 4), (64, 8)] {
+            let mut table = table(rows, ways);
+            // As many of each set as it has rows, and then one more.
+            let all = 0..rows;
+            let integer = |row: u64| ((row / u64::from(ways)) << 12) + row % u64::from(ways);
+            for row in all.clone() {
+                let (place, inserted) = table.insert(integer(row), 0x1000 + row, pte());
+                assert_eq!((place, inserted), ((1 << 40) + 16 * row, Inserted::Free));
+                let set = table.set(integer(row));
+                assert_eq!(
+                    (set.len() as u32, set.as_ptr() as usize % 64 / 16),
+                    (ways, row as usize / ways as usize * ways as usize % 4)
+                );
+            }
+            let found = |row| table.load(integer(row)).map(|found| (found.place, found.row.address()));
+            assert!(all.map(found).eq((0..rows).map(|row| Some(((1 << 40) + 16 * row, 0x1000 + row)))));
+            assert_eq!(table.insert(integer(0) | 0x800, 0x9000, pte()).1, Inserted::Evicted);
+            assert_eq!((table.used(), table.rows()), (rows, rows));
+            assert_eq!(table.scrub(|_, _| Pte::NONE), rows);
+            assert_eq!(table.used(), 0);
+        }
     }
 
     #[test]

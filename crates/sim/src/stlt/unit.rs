@@ -266,7 +266,7 @@ impl Machine {
     /// `loadVA`: the address of the record that the integer was inserted with, or 0.
     pub fn load_va(&mut self, integer: u64) -> LoadVa {
         let shape = self.stlt.shape;
-        let Some(table) = &mut self.process.table else {
+        let Some(table) = &self.process.table else {
             let accesses = TableAccesses::default();
             let outcome = LoadVaOutcome::NoTable;
             let unit_cycles = shape.load_cycles;
@@ -279,10 +279,12 @@ impl Machine {
                 latency: unit_cycles,
             };
         };
+        // The host fetches the row while the set's lines are simulated, which do not depend on it.
+        table.prefetch(integer);
         let (variant, ways, set) = (table.variant(), table.ways(), table.set_address(integer));
-        let found = table.load(integer);
-        let counted = found.is_some_and(|found| found.counted);
         let mut accesses = self.read_set(variant, set, ways);
+        let found = self.process.table.as_mut().and_then(|table| table.load(integer));
+        let counted = found.is_some_and(|found| found.counted);
         let (address, outcome) = match found {
             None => (0, LoadVaOutcome::Absent),
             Some(Found { place, row, .. }) => {
@@ -321,6 +323,7 @@ impl Machine {
             latency: shape.insert_cycles,
         };
         let Some(table) = &self.process.table else { return result };
+        table.prefetch(integer);
         let (variant, ways, set) = (table.variant(), table.ways(), table.set_address(integer));
         let mut pte = Pte::NONE;
         if address != 0 && variant == Variant::Full {
