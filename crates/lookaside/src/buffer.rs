@@ -215,12 +215,17 @@ impl<T: Table> Buffer<T> {
     pub fn resize(&self, size: usize) -> Result<(), CreateError> {
         // First: pinning may run the destructors of what was removed, which are free to resize, too.
         let guard = crossbeam_epoch::pin();
+        let none = Vec::new;
         // SAFETY: of the default collector, as the guards of visits are.
         #[allow(unsafe_code)]
         unsafe {
-            self.resize_guarded(size, &guard, Vec::new, |_| {})?;
+            for table in self.resize_guarded(size, none, |_| {})?.into_iter().flatten() {
+                visit::retire(table, &guard);
+            }
         }
-        visit::retired_a_table();
+        drop(guard);
+        // Not to be left to the ends of visits: who resizes may have none.
+        visit::look();
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
         Ok(())
     }
@@ -245,19 +250,26 @@ impl<T: Table> Buffer<T> {
         publish: impl FnOnce(&T),
     ) -> Result<(), CreateError> {
         // SAFETY: the caller's promise.
-        unsafe { self.resize_guarded(size, guard, || self.stripes.lock_all(), publish) }
+        unsafe {
+            for table in self.resize_guarded(size, || self.stripes.lock_all(), publish)?.into_iter().flatten()
+            {
+                table.retire(guard);
+            }
+        }
+        Ok(())
     }
 
+    /// What was replaced.
+    ///
     /// # Safety
-    /// Who uses the table has pinned the guard's collector, or holds one of these stripes.
+    /// Who uses the table has pinned a collector to which what is given is retired, or holds one of these stripes.
     #[allow(unsafe_code)]
     unsafe fn resize_guarded<'b>(
         &'b self,
         size: usize,
-        guard: &Guard,
         stripes: impl FnOnce() -> Vec<Held<'b>>,
         publish: impl FnOnce(&T),
-    ) -> Result<(), CreateError> {
+    ) -> Result<[Option<Replaced<T>>; 2], CreateError> {
         let mut fitting = self.fitting.lock();
         let mut config = self.config.lock();
         let resized = config.with_size_of(size);
@@ -268,11 +280,9 @@ impl<T: Table> Buffer<T> {
         drop(stripes);
         *config = resized;
         fitting.begins_anew();
+        self.passed.take();
         self.monitor.begins_anew();
-        drop((config, fitting));
-        // SAFETY: the caller's promise.
-        replaced.into_iter().for_each(|table| unsafe { table.retire(guard) });
-        Ok(())
+        Ok(replaced.map(Replaced::some))
     }
 
     /// One step towards a table that fits what is asked for, by a thread that has nothing of the table and since the last step
@@ -286,8 +296,7 @@ impl<T: Table> Buffer<T> {
         let (soon, replaced) = unsafe { self.fit_under(passed, || Some(Vec::new()), |_| {}) };
         if let Some(replaced) = replaced {
             // SAFETY: the caller's promise.
-            unsafe { replaced.retire(guard) };
-            visit::retired_a_table();
+            unsafe { visit::retire(replaced, guard) };
         }
         soon
     }
@@ -347,6 +356,7 @@ impl<T: Table> Buffer<T> {
             Step::Succeed => match stripes() {
                 Some(_held) => {
                     fitting.has_folded();
+                    self.passed.take();
                     // SAFETY: as above.
                     unsafe { self.table.successor() }.inspect(|folded| publish(folded));
                     self.table.succeed()
@@ -362,6 +372,7 @@ impl<T: Table> Buffer<T> {
                 Ok(whole) => match stripes() {
                     Some(_held) => {
                         fitting.has_unfolded();
+                        self.passed.take();
                         self.monitor.begins_anew();
                         publish(&whole);
                         Some(self.table.replace(whole))

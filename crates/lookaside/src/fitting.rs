@@ -57,7 +57,7 @@ const LINES: usize = 1024;
 const FEWEST: usize = 64;
 /// Turns to rest after an attempt that failed, at most. An attempt takes some ten microseconds, a turn is some ten thousand
 /// lookups, or a thousand while slots are copied.
-const LONGEST_REST: u32 = 64;
+const LONGEST_REST: u32 = 8;
 
 /// What is to be done with the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -394,7 +394,7 @@ mod tests {
                 (0..).find(|_| fitting.step(&folded, lookups(1)) == Step::Unfold).unwrap()
             })
             .collect();
-        assert_eq!(rests, [1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64]);
+        assert_eq!(rests, [1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8]);
         // A whole one that is full has no other to become.
         assert_eq!(Fitting::new().step(&table(1 << 16), lookups(1 << 20)), Step::Nothing);
     }

@@ -287,7 +287,8 @@ impl Watch {
             self.copying.set(fit(asked - self.told.replace(asked)));
         }
         let behind = self.behind.get();
-        if behind > 0 && monitor.is_watching() {
+        let is_same_table = self.begun.get() == monitor.begun.load(Ordering::Relaxed);
+        if behind > 0 && monitor.is_watching() && is_same_table {
             self.set_part(behind, self.asks.get());
         } else {
             self.start_block(monitor, filled, capacity());
@@ -492,10 +493,15 @@ mod tests {
         run(&lost, 0, 5 * capacity as u64, &|| false);
         run(&lost, 0, 10_000_000, &|| !monitor.verdict().on);
         assert!(!monitor.verdict().on);
+        // And is tried ever more rarely.
+        run(&lost, 0, 5_000_000, &|| false);
         let before = monitor.verdict();
         monitor.begins_anew();
         let after = monitor.verdict();
         assert!(after.on && after.gain.is_none() && after.switches == before.switches + 1, "{after:?}");
+        // Whoever was in the middle of passing it by takes note.
+        run(&lost, 0, u64::from(BLOCK), &|| false);
+        assert!(watch.asks.get());
         // Each second lookup fills a slot: two lookups for each that there is, and no trial.
         run(&lost, 1, 2 * capacity as u64, &|| false);
         let filling = monitor.verdict();

@@ -393,7 +393,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     }
 
     /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, and kept the old one's
-    /// handle. What it has let go of altogether, as one does that is full, is forgotten by itself in the call that does it.
+    /// handle. What it has let go of altogether, as one does that is full, is forgotten by itself: in the call that does it if
+    /// that is a write, or in the next.
     pub fn forget<Q: Hash + ?Sized>(&mut self, key: &Q) {
         self.ownership.clear(self.buffer(), hash_of(&self.hasher, key));
     }

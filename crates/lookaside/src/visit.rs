@@ -11,15 +11,15 @@
 //!
 //! An epoch is left, or pinned anew, without looking for what could be freed, and the occasional look that pinning takes
 //! does not keep up with readers who write a lot. So a thread counts what it retires, and looks when that is much. A table that
-//! was replaced is much by itself: it is looked for as often as it takes for everyone to have left it.
+//! was replaced is much by itself: until it has gone, whoever ends or refreshes a visit looks for it, ever more rarely.
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crossbeam_epoch::Guard;
 
-use crate::buffer::{Buffer, Write};
+use crate::buffer::{Buffer, Replaced, Write};
 use crate::seat::{self, GROUP, Seat};
 use crate::slb::Slb;
 use crate::stats::count;
@@ -50,17 +50,20 @@ struct Collection;
 thread_local! {
     /// What this thread has retired since it last collected.
     static RETIRED: Cell<u32> = const { Cell::new(0) };
-    /// How often it is to look for a table that it has retired.
-    static LOOKS: Cell<u32> = const { Cell::new(0) };
+    /// Ends of visits until this thread next looks for a table that waits, and from there to the look after that.
+    static LOOK: Cell<(u32, u32)> = const { Cell::new((0, 1)) };
 }
+
+/// Tables that were retired to the default collector, and have not gone.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 impl Collection {
     /// Entries that may wait before a thread collects. A look frees some five hundred things, and an entry comes to up to four:
     /// two of its own, and a node of an index that retires to the same collector.
     const MOST: u32 = 128;
-    /// Looks for a table. What is retired goes when the epoch has moved on twice, and each look moves it by one at most: not if
-    /// some thread has not refreshed its visit since the last.
-    const FOR_A_TABLE: u32 = 64;
+    /// Ends of visits from one look for a table to the next, at most. A look moves the epoch on by one at most, and not if some
+    /// thread has not refreshed its visit since the last; what is retired goes when it has moved twice.
+    const RARELY: u32 = 1024;
 
     /// Frees as much as was retired, if that is much. To be called unpinned, or just pinned.
     fn collect(&self) {
@@ -69,15 +72,24 @@ impl Collection {
             let much = if retired.get() >= Collection::MOST { retired.take() } else { 0 };
             much.div_ceil(Collection::MOST)
         });
-        let one = LOOKS.try_with(|looks| {
-            let left = looks.get();
-            if left > 0 {
-                looks.set(left - 1);
-            }
-            left.min(1)
-        });
+        let one = u32::from(WAITING.load(Ordering::Relaxed) > 0 && self.is_time());
         // Past the thread's destructors others collect.
-        (0..much.unwrap_or(0).max(one.unwrap_or(0))).for_each(|_| crossbeam_epoch::pin().flush());
+        (0..much.unwrap_or(0).max(one)).for_each(|_| crossbeam_epoch::pin().flush());
+    }
+}
+
+impl Collection {
+    /// Whether a table that waits is to be looked for now.
+    fn is_time(&self) -> bool {
+        let is_time = LOOK.try_with(|look| {
+            let (left, apart) = look.get();
+            look.set(match left {
+                0 => (apart, (2 * apart).min(Collection::RARELY)),
+                left => (left - 1, apart),
+            });
+            left == 0
+        });
+        is_time.unwrap_or(false)
     }
 }
 
@@ -93,9 +105,25 @@ pub(crate) fn retired() {
     let _ = RETIRED.try_with(|retired| retired.set(retired.get().saturating_add(1)));
 }
 
-/// To be called where a table is retired to the default collector.
-pub(crate) fn retired_a_table() {
-    let _ = LOOKS.try_with(|looks| looks.set(Collection::FOR_A_TABLE));
+/// Retires a table to the default collector, and looks for it often at first.
+///
+/// # Safety
+/// As [`Replaced::retire`]; and `guard` is of the default collector.
+#[allow(unsafe_code)]
+pub(crate) unsafe fn retire<T: Send + 'static>(table: Replaced<T>, guard: &Guard) {
+    WAITING.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's promise.
+    unsafe { table.retire(guard) };
+    // Behind it, and so freed no earlier.
+    guard.defer(|| WAITING.fetch_sub(1, Ordering::Relaxed));
+    let _ = LOOK.try_with(|look| look.set((0, 1)));
+}
+
+/// Looks for tables, and for whatever was retired before them: by a thread that is in no call that a destructor must not come
+/// between.
+pub(crate) fn look() {
+    // The first gives others what this thread has retired, the next two move the epoch, the last frees.
+    (0..4).for_each(|_| crossbeam_epoch::pin().flush());
 }
 
 impl<'b, T: Table> Visit<'b, T> {

@@ -35,7 +35,7 @@ pub fn profile(name: &str, from: &Path) -> Result<Profile, MachineError> {
     if name.ends_with(".toml") {
         return Ok(Profile::read(Path::new(name))?);
     }
-    let file = Path::new(PROFILES).join(name).with_extension("toml");
+    let file = Path::new(PROFILES).join(format!("{name}.toml"));
     match from.ancestors().map(|above| above.join(&file)).find(|path| path.is_file()) {
         Some(path) => Ok(Profile::read(&path)?),
         None => Profile::named(name)
@@ -66,12 +66,15 @@ mod tests {
         let (folder, from) = (above.path().join(PROFILES), above.path().join("experiments/sim"));
         std::fs::create_dir_all(&folder).expect("made");
         std::fs::create_dir_all(&from).expect("made");
-        let own = Profile { name: "own".into(), ..Profile::stlt_paper() };
-        std::fs::write(folder.join("own.toml"), own.to_toml().expect("TOML")).expect("written");
+        for name in ["own", "own.2026"] {
+            let own = Profile { name: name.into(), ..Profile::stlt_paper() };
+            std::fs::write(folder.join(format!("{name}.toml")), own.to_toml().expect("TOML"))
+                .expect("written");
+        }
         std::fs::write(folder.join("README.md"), "no machine").expect("written");
         let error = profile("pentium", &from).expect_err("nobody has it");
         let MachineError::Unknown { known, .. } = &error else { panic!("{error}") };
-        let own_and_built_in = ["current_server", "own", "sandy_bridge", "stlt_paper"];
+        let own_and_built_in = ["current_server", "own", "own.2026", "sandy_bridge", "stlt_paper"];
         assert!(own_and_built_in.iter().all(|name| known.iter().any(|known| known == name)), "{known:?}");
         for name in known {
             assert_eq!(profile(name, &from).expect("a machine").name, *name);

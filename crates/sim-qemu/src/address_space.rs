@@ -123,6 +123,12 @@ impl AddressSpace {
     }
 }
 
+/// Whether a call that fails may have done a part of what it was asked for: rights of the pages before a hole, a mapping taken
+/// away to make room.
+pub(crate) fn may_fail_midway(number: i64) -> bool {
+    matches!(number, MPROTECT | MREMAP | MMAP | MUNMAP)
+}
+
 impl Change {
     fn range(&self) -> &Range<u64> {
         match self {

@@ -2,8 +2,8 @@
 //!
 //! The plugin goes to the page by its address, in a process that it shares with the guest. A guest that greets without having
 //! mapped it, or takes it away again, must come to no more than not being answered. So the system is asked ([`crate::maps`])
-//! when it greets, and anew after each system call that did something to the page: unmapped or replaced it, or gave it other
-//! rights. Both are rare. In between nothing happens to it on the thread that is served. (Of several threads, one can take
+//! when it greets, and anew after each system call that did something to the page (unmapped or replaced it, or gave it other
+//! rights), or that failed and may have done a part of it. All are rare. In between nothing happens to it on the thread that is served. (Of several threads, one can take
 //! the page from under another. Then the other's own moves to it fault, plugin or not.)
 //!
 //! Rejected: to forget the page whenever a call names it. One with enough rights is as good as before.
@@ -45,6 +45,14 @@ impl Mailbox {
     pub(crate) fn pages_change(&self, changes: &[Change]) {
         let at = self.at.load(Ordering::Relaxed);
         if at != 0 && changes.iter().any(|change| change.concerns(&PAGE)) && !is_there(at) {
+            self.at.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// A system call has failed that may have done a part of what it was asked for.
+    pub(crate) fn check(&self) {
+        let at = self.at.load(Ordering::Relaxed);
+        if at != 0 && !is_there(at) {
             self.at.store(0, Ordering::Relaxed);
         }
     }
@@ -114,6 +122,7 @@ mod tests {
         let others = [Change::Gone(0..MAILBOX), Change::Protected(MAILBOX + MAILBOX_BYTES..u64::MAX)];
         mailbox.pages_change(&[Change::Protected(PAGE)]);
         mailbox.pages_change(&others);
+        mailbox.check();
         assert_eq!(mailbox.read(RESULT), Some(7));
         // SAFETY: nobody else has a pointer to the page.
         unsafe { mprotect(page, BYTES, MprotectFlags::READ) }.expect("read only");

@@ -5,8 +5,12 @@ use std::ops::Range;
 
 /// Memory that can be read and written, is this process's alone, and of no file. None where the system does not tell.
 pub(crate) fn own_memory() -> Vec<Range<usize>> {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    maps.lines().filter_map(own).collect()
+    own_of(&fs::read("/proc/self/maps").unwrap_or_default())
+}
+
+/// Names of files may be of any bytes.
+fn own_of(maps: &[u8]) -> Vec<Range<usize>> {
+    String::from_utf8_lossy(maps).lines().filter_map(own).collect()
 }
 
 /// The range of a line, if it is such memory.
@@ -37,6 +41,8 @@ mod tests {
         ] {
             assert_eq!(own(line), expected, "{line}");
         }
+        let named = b"7f0000200000-7f0000400000 r-xp 00000000 fe:00 12 /caf\xe9.so\n1000-2000 rw-p 00000000 00:00 0\n";
+        assert!(own_of(named).into_iter().eq(std::iter::once(0x1000..0x2000)), "names of other bytes");
         let here = Box::new(0_u64);
         let address = (&raw const *here).addr();
         assert!(own_memory().iter().any(|range| range.contains(&address)));

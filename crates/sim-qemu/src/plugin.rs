@@ -409,8 +409,12 @@ extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
         // SAFETY: of the guest's threads, only the one that forked is in the new process.
         unsafe { plugin.fork() };
     }
-    if address_space::gives_memory(number) {
+    // In a fork, another thread's lock would stay locked for ever.
+    if address_space::gives_memory(number) && !plugin.forked.load(Ordering::Relaxed) {
         plugin.host_pages.lock().grown();
+    }
+    if result < 0 && address_space::may_fail_midway(number) {
+        plugin.mailbox.check();
     }
     let changes = plugin.address_space.lock().returned(processor, number, result);
     if !changes.is_empty() {

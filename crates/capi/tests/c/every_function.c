@@ -2,6 +2,7 @@
  * with absurd sizes and with addresses of more than 48 bits. */
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "lookaside_inline.h"
@@ -640,7 +641,7 @@ static size_t mapped(void) {
     FILE *statm = fopen("/proc/self/statm", "r");
     CHECK(statm != NULL && fscanf(statm, "%zu", &pages) == 1);
     fclose(statm);
-    return pages * 4096;
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 /* The table that a smaller one has taken the place of is unmapped, although its only thread does nothing but look up. */
