@@ -527,38 +527,32 @@ impl Fitted {
     }
 }
 
-/// Its entry may be freed then.
-#[test]
-fn what_is_cleared_while_slots_are_copied_is_in_no_table() {
-    check(3, || {
+/// What takes the entry's pointer out while slots are copied takes it out of every table.
+fn is_in_no_table_after(takes_out: fn(&Fitted)) {
+    check(3, move || {
         let world = Fitted::new();
         let folder = thread::spawn({
             let world = world.clone();
             move || world.fold()
         });
-        world.clear();
-        assert_eq!(world.found(), None, "the one who cleared it");
+        takes_out(&world);
+        assert_eq!(world.found(), None, "the one who took it out");
         let replaced = folder.join().unwrap();
         assert_eq!(world.found(), None, "and everyone");
         Fitted::end(replaced);
     });
 }
 
+/// Its entry may be freed then.
+#[test]
+fn what_is_cleared_while_slots_are_copied_is_in_no_table() {
+    is_in_no_table_after(Fitted::clear);
+}
+
 /// By its pointer, as the dead are: they are freed then.
 #[test]
 fn what_is_forgotten_while_slots_are_copied_is_in_no_table() {
-    check(3, || {
-        let world = Fitted::new();
-        let folder = thread::spawn({
-            let world = world.clone();
-            move || world.fold()
-        });
-        world.forget();
-        assert_eq!(world.found(), None, "the one who forgot it");
-        let replaced = folder.join().unwrap();
-        assert_eq!(world.found(), None, "and everyone");
-        Fitted::end(replaced);
-    });
+    is_in_no_table_after(Fitted::forget);
 }
 
 /// It is thrown out of the table that is copied, when it has been copied already: who clears it finds it only in the copy.

@@ -211,16 +211,7 @@ fn a_replayed_table_is_a_simulated_one() {
 #[test]
 fn every_program_finds_every_record_by_every_way() {
     for container in Container::ALL {
-        for variant in [
-            Variant::Alone,
-            Variant::Known,
-            Variant::Slb,
-            Variant::StltSw,
-            Variant::StltVa,
-            Variant::Stlt,
-            Variant::SlbBatches,
-            Variant::StltBatches,
-        ] {
+        for variant in Variant::ALL {
             if container == Container::Redis && variant.in_batches() {
                 continue;
             }

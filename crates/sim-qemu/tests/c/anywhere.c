@@ -3,15 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../../capi/tests/c/check.h"
 #include "stlt_anywhere.h"
-
-#define CHECK(condition)                                                        \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-            return 1;                                                           \
-        }                                                                       \
-    } while (0)
 
 enum { RECORDS = 1000, ROWS = 1 << 12 };
 

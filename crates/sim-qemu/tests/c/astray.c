@@ -3,15 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../../capi/tests/c/check.h"
 #include "stlt.h"
-
-#define CHECK(condition)                                                        \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-            exit(1);                                                            \
-        }                                                                       \
-    } while (0)
 
 enum { PAGE = 4096 };
 

@@ -5,15 +5,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "../../../capi/tests/c/check.h"
 #include "stlt.h"
-
-#define CHECK(condition)                                                        \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);     \
-            exit(1);                                                            \
-        }                                                                       \
-    } while (0)
 
 /* Some thousand instructions: of a trace, many buffers. */
 static void work(void) {
