@@ -23,7 +23,7 @@
 //! as fast as it came; so the whole table begins empty.
 //!
 //! Where a table is replaced only while nobody writes (the C interface), that may not be possible for long: each attempt that
-//! fails is followed by a rest of twice as many turns as the one before.
+//! fails is followed by a rest of twice as many turns as the one before, and of eight at most.
 //!
 //! Only lookups that asked the table count: one that the monitor has switched off is asked in trials only, and what is not asked
 //! for is not new either.

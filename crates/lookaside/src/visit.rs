@@ -76,9 +76,7 @@ impl Collection {
         // Past the thread's destructors others collect.
         (0..much.unwrap_or(0).max(one)).for_each(|_| crossbeam_epoch::pin().flush());
     }
-}
 
-impl Collection {
     /// Whether a table that waits is to be looked for now.
     fn is_time(&self) -> bool {
         let is_time = LOOK.try_with(|look| {
