@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 // The version of the layout that `lookaside_inline.h` knows.
-#define LOOKASIDE_LAYOUT 2
+#define LOOKASIDE_LAYOUT 3
 
 // Every emission enters, or a share of them; a newcomer takes the place of the coldest.
 #define LOOKASIDE_ADMIT_SAMPLED 0

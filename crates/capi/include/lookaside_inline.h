@@ -29,7 +29,7 @@
 #include <emmintrin.h>
 #endif
 
-#define LOOKASIDE_INLINE_LAYOUT 2
+#define LOOKASIDE_INLINE_LAYOUT 3
 
 #if LOOKASIDE_INLINE_LAYOUT != LOOKASIDE_LAYOUT
 #error "lookaside_inline.h and lookaside.h are of different versions"
@@ -66,12 +66,16 @@ static inline lookaside_session *lookaside_inline_attach(SLB *b) {
     return lookaside_attach(b, LOOKASIDE_INLINE_LAYOUT);
 }
 
+LOOKASIDE_INLINE_ALWAYS uint64_t lookaside_inline_fold(uint64_t number, uint64_t by) {
+    lookaside_inline_wide product = (lookaside_inline_wide)number * by;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 /* A caller's hash as the table sees it. */
 LOOKASIDE_INLINE_ALWAYS uint64_t lookaside_inline_hash(const void *b, uint64_t hash) {
     const lookaside_inline_prefix *prefix = (const lookaside_inline_prefix *)b;
-    lookaside_inline_wide product =
-        (lookaside_inline_wide)(hash ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
-    return (((uint64_t)product ^ (uint64_t)(product >> 64)) & prefix->others) | prefix->mark;
+    uint64_t folded = lookaside_inline_fold(hash ^ UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd6e8feb86659fd93));
+    return (lookaside_inline_fold(folded, UINT64_C(0x243f6a8885a308d3)) & prefix->others) | prefix->mark;
 }
 
 /* The line of a hash that lookaside_inline_hash gave. */

@@ -388,7 +388,7 @@ impl<T: Table> Buffer<T> {
                 }
             },
         };
-        (fitting.is_copying(), replaced)
+        (fitting.is_at_work(), replaced)
     }
 
     /// As [`Visit::ticket`], for faces that keep their guards themselves.
@@ -514,7 +514,7 @@ mod tests {
         }
         drop(visit);
         let whole = buffer.capacity();
-        let is_copying_after = |lookups| {
+        let is_at_work_after = |lookups| {
             let (soon, replaced) =
                 // SAFETY: nobody else uses the buffer.
                 unsafe { buffer.fit_exclusively(Passed { lookups, evictions: 0 }, |_| false, |_| {}) };
@@ -522,18 +522,18 @@ mod tests {
             replaced.into_iter().for_each(|table| unsafe { table.retire(crossbeam_epoch::unprotected()) });
             soon
         };
-        assert!(!is_copying_after(whole as u64), "it sees what there is");
+        assert!(!is_at_work_after(whole as u64), "it sees what there is");
         let other = buffer.fitting.lock();
-        assert!(!is_copying_after(whole as u64), "another is at it");
+        assert!(!is_at_work_after(whole as u64), "another is at it");
         drop(other);
-        assert!(is_copying_after(0), "what was told meanwhile has been forgotten");
+        assert!(is_at_work_after(0), "what was told meanwhile has been forgotten");
         buffer.lock(7);
         for _ in 0..200 {
-            assert!(is_copying_after(0));
+            assert!(is_at_work_after(0));
             assert_eq!(buffer.capacity(), whole);
         }
         buffer.unlock(7);
-        assert!((0..200).any(|_| !is_copying_after(0)), "never replaced");
+        assert!((0..200).any(|_| !is_at_work_after(0)), "never replaced");
         assert!(buffer.capacity() <= whole / 4);
         assert_eq!(buffer.occupancy(), 100);
     }

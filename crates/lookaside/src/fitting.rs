@@ -55,9 +55,11 @@ const NEW: usize = 64;
 const LINES: usize = 1024;
 /// Fewer than these are not worth folding: they lie in the first-level cache, or nearly.
 const FEWEST: usize = 64;
-/// Turns to rest after an attempt that failed, at most. An attempt takes some ten microseconds, a turn is some ten thousand
-/// lookups, or a thousand while slots are copied.
+/// Turns to rest after an attempt that somebody's stripe prevented, at most. An attempt takes some ten microseconds, a turn of
+/// those that should come soon is a thousand lookups.
 const LONGEST_REST: u32 = 8;
+/// And after one for which there was no memory, which does not come back so soon.
+const WITHOUT_MEMORY: u32 = 1024;
 
 /// What is to be done with the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,9 +144,9 @@ impl Fitting {
         }
     }
 
-    /// Whether slots are being copied.
-    pub(crate) fn is_copying(&self) -> bool {
-        self.copied.is_some()
+    /// Whether there is something to be done: slots to be copied, or a table to be replaced.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.copied.is_some() || self.crowded
     }
 
     /// What to do now that this has passed, too.
@@ -206,7 +208,7 @@ impl Fitting {
     /// There was no memory for another table: nothing is to be tried for a while.
     pub(crate) fn has_failed(&mut self) {
         self.patience = self.longer();
-        self.rest = LONGEST_REST;
+        self.rest = WITHOUT_MEMORY;
     }
 
     /// The table could not be replaced, since somebody had a stripe: that is to be tried again, but not at once.
@@ -305,7 +307,7 @@ mod tests {
             // Of seven slots, half in use, one line in thirty runs over.
             assert!(kept as f64 >= 0.98 * keys as f64, "{kept} of {keys} kept");
             assert_eq!((folded.occupancy(), folded.filled().unwrap().0), (kept, kept));
-            assert!(!fitting.is_copying());
+            assert!(!fitting.is_at_work());
         }
     }
 
@@ -383,7 +385,7 @@ mod tests {
         // What it has thrown out is remembered until it is done; here there is no memory for the whole one.
         assert_eq!(fitting.step(&folded, lookups(1)), Step::Unfold);
         fitting.has_failed();
-        for _ in 0..LONGEST_REST {
+        for _ in 0..WITHOUT_MEMORY {
             assert_eq!(fitting.step(&folded, lookups(1)), Step::Nothing);
         }
         assert_eq!(fitting.step(&folded, lookups(1)), Step::Unfold);

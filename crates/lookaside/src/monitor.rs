@@ -177,8 +177,8 @@ pub(crate) struct Watch {
     /// Lookups of a block behind its part of now: it is run in parts. After each of those without the table is seen whether the
     /// watching has been ended, so that no lookup has to; after each with it, whether the table fits.
     behind: Cell<i32>,
-    /// Whether slots of the table were being copied.
-    copying: Cell<bool>,
+    /// Whether there was something to be done about the table, so that the next part should be short.
+    soon: Cell<bool>,
     /// Lookups that asked the table in the blocks before, and those that did not.
     asked: Cell<u64>,
     passed_by: Cell<u64>,
@@ -205,7 +205,7 @@ impl Watch {
             asks: Cell::new(true),
             block: Cell::new(0),
             behind: Cell::new(0),
-            copying: Cell::new(false),
+            soon: Cell::new(false),
             asked: Cell::new(0),
             passed_by: Cell::new(0),
             told: Cell::new(0),
@@ -284,7 +284,7 @@ impl Watch {
         if self.phase.get() == Phase::Decided {
             // Those of trials, too: what they threw out is told with them.
             let asked = self.asked();
-            self.copying.set(fit(asked - self.told.replace(asked)));
+            self.soon.set(fit(asked - self.told.replace(asked)));
         }
         let behind = self.behind.get();
         let is_same_table = self.begun.get() == monitor.begun.load(Ordering::Relaxed);
@@ -298,7 +298,7 @@ impl Watch {
 
     /// As [`Watch::set_block`], for the first part of so many lookups; the others stay behind.
     fn set_part(&self, lookups: i32, asks: bool) {
-        let blocks = if asks && !self.copying.get() { PART } else { 1 };
+        let blocks = if asks && !self.soon.get() { PART } else { 1 };
         let part = lookups.min(blocks * BLOCK as i32);
         self.set_block(part, asks);
         self.behind.set(lookups - part);

@@ -43,9 +43,8 @@ impl Mailbox {
 
     /// A system call has done this to pages. If the mailbox is none any more, the guest must greet again.
     pub(crate) fn pages_change(&self, changes: &[Change]) {
-        let at = self.at.load(Ordering::Relaxed);
-        if at != 0 && changes.iter().any(|change| change.concerns(&PAGE)) && !is_there(at) {
-            self.at.store(0, Ordering::Relaxed);
+        if changes.iter().any(|change| change.concerns(&PAGE)) {
+            self.check();
         }
     }
 

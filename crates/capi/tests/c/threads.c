@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "check.h"
 #include "lookaside_inline.h"
@@ -24,6 +25,9 @@ static atomic_long retired, freed, hits, writers_left;
 /* Keys that are asked for; how often the table has become smaller and larger again, and how often it is to. */
 static atomic_uint_fast64_t asked;
 static atomic_long refitted;
+/* Seconds for which the writers wait for the readers, who may have few of a busy machine's. */
+enum { PATIENCE = 240 };
+static time_t begun;
 static long refit;
 static SLB *b;
 static pthread_barrier_t barrier;
@@ -128,8 +132,9 @@ static void *write_on(void *argument) {
     uint64_t which = *(uint64_t *)argument, state = which * 7919 + 1;
     pthread_barrier_wait(&barrier);
     /* So many, and on until the readers have seen something of it. */
-    for (uint64_t done = 1; done <= CHANGES || (done <= 1000 * CHANGES &&
-                                                (atomic_load(&hits) < 1000 || atomic_load(&refitted) < refit));
+    for (uint64_t done = 1;
+         done <= CHANGES ||
+         ((atomic_load(&hits) < 1000 || atomic_load(&refitted) < refit) && time(NULL) - begun < PATIENCE);
          done++) {
         /* Each writer has its own keys: so their versions rise. */
         uint64_t key = next_random(&state) % (atomic_load(&asked) / WRITERS) * WRITERS + which;
@@ -187,7 +192,8 @@ static void *refit_on(void *unused) {
     /* No table that fits itself is smaller, and all keys have no room in it. */
     enum { WHOLE = 1 << 16, SMALLEST = 64 * 64 };
     while (atomic_load(&writers_left) > 0) {
-        atomic_store(&asked, KEYS / 8);
+        /* So few that no line of the smallest table has too many: it would be whole again before anyone sees it small. */
+        atomic_store(&asked, KEYS / 16);
         CHECK(lookaside_resize(b, WHOLE));
         while (atomic_load(&writers_left) > 0 && bytes_now() == WHOLE) sched_yield();
         /* Of what had been asked for before, too much may still have been in it: then all keys may have room. */
@@ -218,6 +224,7 @@ static void together(uint32_t table, void *(*disturb)(void *)) {
     atomic_store(&writers_left, WRITERS);
     atomic_store(&asked, KEYS);
     atomic_store(&refitted, 0);
+    begun = time(NULL);
     refit = disturb == refit_on ? 3 : 0;
     for (int i = 0; i < WRITERS; i++) CHECK(pthread_create(&threads[count++], NULL, write_on, &writers[i]) == 0);
     for (int i = 0; i <= READERS; i++) CHECK(pthread_create(&threads[count++], NULL, read_on, &readers[i]) == 0);
