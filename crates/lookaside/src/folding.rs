@@ -3,7 +3,12 @@
 //! ```text
 //!   16 bytes    state = fold((a ^ state) * (b ^ key))
 //!    8 or less  state = fold(fold((a ^ state) * key) * a constant)
+//!    none       state = fold(state * a constant)
 //! ```
+//!
+//! The last is for keys that end with the first: folded once, integers in a row are multiples of one number in the bits that
+//! choose the bucket, and those of some numbers lie in few buckets. Of 128 keys of 16 bytes one in 85 had no room in 64 buckets,
+//! where one in 1,500 has none if they are thrown at random.
 //!
 //! fold adds, without carry, the upper half of the 128-bit product to the lower: it is the step of wyhash and foldhash. Keys of
 //! 24 bytes take three of them, inlined. It is seeded anew for each map: who does not know the seed cannot choose keys that
@@ -77,6 +82,9 @@ impl Hasher for FoldingHasher {
         let (pairs, rest) = bytes.as_chunks::<16>();
         for pair in pairs {
             self.state = fold(word(&pair[..8]) ^ self.state, word(&pair[8..]) ^ self.key);
+        }
+        if rest.is_empty() && !pairs.is_empty() {
+            self.state = fold(self.state, END);
         }
         let (words, rest) = rest.as_chunks::<8>();
         if let [last] = words {
@@ -178,6 +186,40 @@ mod tests {
                 key
             }),
         );
+    }
+
+    /// What a table that has folded itself holds: of two keys a line, thrown at random, one in 1,500 has no room beside seven
+    /// others. Integers in a row that were folded once may lie in a few lines.
+    #[test]
+    #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
+    fn few_keys_in_a_row_have_room_in_a_small_table() {
+        const LINES: u64 = 64;
+        let without_room = |hashes: &dyn Fn(&FoldingState, u64) -> u64| {
+            let mut without = 0;
+            for _ in 0..1000 {
+                let (state, mut full) = (FoldingState::default(), [0u32; LINES as usize]);
+                for number in 0..2 * LINES {
+                    full[(((hashes(&state, number) & 0xffff_ffff) * LINES) >> 32) as usize] += 1;
+                }
+                without += full.iter().map(|&keys| keys.saturating_sub(7)).sum::<u32>();
+            }
+            f64::from(without) / (1000.0 * 2.0 * LINES as f64)
+        };
+        let bytes = |length: usize, at: usize| {
+            move |state: &FoldingState, number: u64| {
+                let mut key = [0u8; 48];
+                key[at..at + 8].copy_from_slice(&number.to_be_bytes());
+                state.hash_one(&key[..length])
+            }
+        };
+        for (length, at) in
+            [(8, 0), (16, 0), (16, 8), (24, 0), (24, 8), (24, 16), (32, 8), (32, 24), (48, 40)]
+        {
+            let share = without_room(&bytes(length, at));
+            assert!(share < 0.002, "{share} of keys of {length} bytes that differ at {at}");
+        }
+        let share = without_room(&|state, number| state.hash_one(number));
+        assert!(share < 0.002, "{share} of numbers");
     }
 
     #[test]
