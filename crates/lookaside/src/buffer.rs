@@ -9,7 +9,7 @@
 //!   write:    Buffer::write -> change the index -> (Write::put) -> drop
 //! ```
 //!
-//! Several indexes may share one buffer: each has a [`Mark`].
+//! Several indexes may share one buffer: each has a [`Mark`]. What is asked of hashes is said at [`crate::Map::sharing`].
 //!
 //! # Which epoch
 //!

@@ -23,7 +23,8 @@
 //! as fast as it came; so the whole table begins empty.
 //!
 //! Where a table is replaced only while nobody writes (the C interface), that may not be possible for long: each attempt that
-//! fails is followed by a rest of twice as many turns as the one before, and of eight at most.
+//! a stripe prevents is followed by a rest of twice as many turns as the one before, and of eight at most; one for which there
+//! is no memory, by a rest of a thousand.
 //!
 //! Only lookups that asked the table count: one that the monitor has switched off is asked in trials only, and what is not asked
 //! for is not new either.
@@ -58,7 +59,8 @@ const FEWEST: usize = 64;
 /// Turns to rest after an attempt that somebody's stripe prevented, at most. An attempt takes some ten microseconds, a turn of
 /// those that should come soon is a thousand lookups.
 const LONGEST_REST: u32 = 8;
-/// And after one for which there was no memory, which does not come back so soon.
+/// And after one for which there was no memory, which does not come back so soon: a million lookups while a whole table is wanted,
+/// some ten millions while only a smaller one is, for turns are longer then. That the table is crowded is seen nevertheless.
 const WITHOUT_MEMORY: u32 = 1024;
 
 /// What is to be done with the table.
@@ -123,7 +125,7 @@ pub(crate) struct Fitting {
     watches: u64,
     filled: usize,
     patience: u64,
-    /// Turns in which nothing is to be tried, and how many after the next attempt that fails.
+    /// Turns in which nothing is to be tried, and how many after the next attempt that a stripe prevents.
     rest: u32,
     next_rest: u32,
 }
@@ -154,8 +156,9 @@ impl Fitting {
         let Some((filled, lines)) = table.filled() else { return Step::Nothing };
         self.passed.lookups += passed.lookups;
         self.passed.evictions += passed.evictions;
-        if self.rest > 0 {
-            self.rest -= 1;
+        let rests = self.rest > 0;
+        self.rest = self.rest.saturating_sub(1);
+        if rests && self.is_at_work() {
             return Step::Nothing;
         }
         if let Some(from) = self.copied {
@@ -181,7 +184,7 @@ impl Fitting {
         }
         self.watches = 0;
         let new = filled.abs_diff(std::mem::replace(&mut self.filled, filled));
-        if filled == 0 || new * NEW > filled {
+        if rests || filled == 0 || new * NEW > filled {
             return Step::Nothing;
         }
         let roomy = |times: u32| filled << times <= capacity / ROOMY;
@@ -397,6 +400,15 @@ mod tests {
             })
             .collect();
         assert_eq!(rests, [1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8]);
+        // Of a smaller one there was no memory for: nothing more is tried, but it does not stay crowded.
+        let mut fitting = Fitting { folded: true, ..Fitting::new() };
+        let (folded, watched) = (table(200), table(0).capacity() as u64 / WATCHED);
+        assert_eq!(settled(&mut fitting, &folded), Step::Fold(6));
+        fitting.has_failed();
+        for _ in 0..100 {
+            assert_eq!(fitting.step(&folded, lookups(watched)), Step::Nothing);
+        }
+        assert_eq!(fitting.step(&folded, Passed { lookups: watched, evictions: watched / 9 }), Step::Unfold);
         // A whole one that is full has no other to become.
         assert_eq!(Fitting::new().step(&table(1 << 16), lookups(1 << 20)), Step::Nothing);
     }

@@ -6,9 +6,9 @@
 //!    none       state = fold(state * a constant)
 //! ```
 //!
-//! The last is for keys that end with the first: folded once, integers in a row are multiples of one number in the bits that
-//! choose the bucket, and those of some numbers lie in few buckets. Of 128 keys of 16 bytes one in 85 had no room in 64 buckets,
-//! where one in 1,500 has none if they are thrown at random.
+//! The last is for keys of whole pairs: folded once, integers in a row are multiples of one number in the bits that choose the
+//! bucket, and those of some numbers lie in few buckets. Of 128 keys of 16 bytes one in 85 had no room in 64 buckets, where one
+//! in 1,500 has none if they are thrown at random. A str of such a length takes it, too, and would not need it.
 //!
 //! fold adds, without carry, the upper half of the 128-bit product to the lower: it is the step of wyhash and foldhash. Keys of
 //! 24 bytes take three of them, inlined. It is seeded anew for each map: who does not know the seed cannot choose keys that

@@ -115,6 +115,11 @@ impl<K, V, I, T: Table> Map<K, V, I, RandomState, T> {
 impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
     /// A map over this index, behind a table that others may share.
     ///
+    /// The table takes a key's bucket from the upper bits of its hash's lower half (with STLT-SW, from the lowest), and its tag and
+    /// stripe from the highest bits: all of them must be as even as random ones, of few neighbouring keys, too. The default
+    /// hasher's are. Those of a hasher that multiplies an integer once are not: of 128 integers in a row, one in 75 has no
+    /// room then in a table that has fitted itself to them.
+    ///
     /// # Errors
     /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
     pub fn sharing(index: I, buffer: &SharedBuffer<T>, hasher: S) -> Result<Self, NoMarkLeft> {

@@ -35,7 +35,8 @@ pub(crate) const BLOCK: u32 = 1024;
 const SHORTEST: u32 = 16;
 /// And at most.
 const LONGEST: u32 = 8192;
-/// Blocks after which it is seen to whether the table fits, and that at once where its slots are being copied.
+/// Blocks after which it is seen to whether the table fits; at once where there is something to be done about it: slots to be
+/// copied, or a table to be replaced.
 const PART: i32 = 64;
 /// Trials that the verdict is the median of.
 const TRIALS: usize = 7;

@@ -96,7 +96,7 @@ impl<K, V, I, T: Table> OwnedMap<K, V, I, RandomState, T> {
 }
 
 impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
-    /// A map over this index, whose keys are hashed so.
+    /// A map over this index, whose keys are hashed so: what is asked of a hasher is said at [`crate::Map::sharing`].
     ///
     /// # Errors
     /// As [`OwnedMap::new`].

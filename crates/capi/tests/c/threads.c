@@ -25,10 +25,10 @@ static atomic_long retired, freed, hits, writers_left;
 /* Keys that are asked for; how often the table has become smaller and larger again, and how often it is to. */
 static atomic_uint_fast64_t asked;
 static atomic_long refitted;
+static long refit;
 /* Seconds for which the writers wait for the readers, who may have few of a busy machine's. */
 enum { PATIENCE = 240 };
 static time_t begun;
-static long refit;
 static SLB *b;
 static pthread_barrier_t barrier;
 enum way { TICKETS, INLINED, BATCHES, LOCKS };
@@ -192,8 +192,8 @@ static void *refit_on(void *unused) {
     /* No table that fits itself is smaller, and all keys have no room in it. */
     enum { WHOLE = 1 << 16, SMALLEST = 64 * 64 };
     while (atomic_load(&writers_left) > 0) {
-        /* So few that no line of the smallest table has too many: it would be whole again before anyone sees it small. */
-        atomic_store(&asked, KEYS / 16);
+        /* So few that no line of the smallest table has too many, or it would be whole again before anyone sees it small: one has four. */
+        atomic_store(&asked, KEYS / 32);
         CHECK(lookaside_resize(b, WHOLE));
         while (atomic_load(&writers_left) > 0 && bytes_now() == WHOLE) sched_yield();
         /* Of what had been asked for before, too much may still have been in it: then all keys may have room. */
