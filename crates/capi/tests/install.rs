@@ -59,7 +59,12 @@ fn programs_are_built_with_what_pkg_config_says() {
     }
     let (home, directory) = (Path::new(env!("CARGO_MANIFEST_DIR")), tempfile::tempdir().unwrap());
     let prefix = directory.path().join("prefix");
-    output_of(Command::new(home.join("install")).arg(&prefix).env("PROFILE", "dev"));
+    // In a build folder of its own: built for itself, the library is of other features than in the workspace, and would lie where
+    // the workspace's is, which other crates are built with.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("install");
+    output_of(
+        Command::new(home.join("install")).arg(&prefix).env("PROFILE", "dev").env("CARGO_TARGET_DIR", target),
+    );
     let source = directory.path().join("program.c");
     std::fs::write(
         &source,
