@@ -141,6 +141,32 @@ fn experiments_of_other_programs_are_named_with_their_commands() {
     assert!(String::from_utf8(absent.stderr).unwrap().contains("no experiment 'absent'"));
 }
 
+/// Which pages the allocator takes is said when a program starts: a definition that asks for huge ones has the command started
+/// anew, by whatever it was told else. What the definitions do not agree about, one command runs all the same.
+#[test]
+fn a_definition_chooses_the_pages_of_the_heap() {
+    let reports = json(&["run", "--quick", "--json", "slb-bars", "slb-warm-up"]);
+    let heap = |report: &Value| report["provenance"]["allocator"].as_str().unwrap().to_owned();
+    assert_eq!(reports.as_array().unwrap().len(), 2);
+    assert_eq!(reports[0]["experiment"], "slb-bars");
+    assert!(heap(&reports[0]).contains("glibc.malloc.hugetlb=1"), "{reports}");
+    assert!(reports[0]["quick"].as_bool().unwrap() && !reports[0]["rows"].as_array().unwrap().is_empty());
+    assert_eq!(
+        (reports[1]["experiment"].as_str(), heap(&reports[1]).as_str()),
+        (Some("slb-warm-up"), "system")
+    );
+    let plain = json(&["run", "--quick", "--json", "--malloc", "plain", "slb-bars"]);
+    assert!(!heap(&plain[0]).contains("hugetlb") && heap(&plain[0]).contains("GLIBC_TUNABLES"), "{plain}");
+    let kept = tempfile::tempdir().unwrap();
+    let text = lab(&["run", "--quick", "--runs", "1", "slb-bars"]);
+    assert!(!text.status.success(), "--quick and --runs do not go together");
+    let text = lab(&["run", "--quick", "--out", kept.path().to_str().unwrap(), "slb-bars"]);
+    assert!(String::from_utf8(text.stdout).unwrap().contains("glibc.malloc.hugetlb=1"));
+    assert_eq!(std::fs::read_dir(kept.path()).unwrap().count(), 1);
+    let unknown = lab(&["run", "--quick", "--malloc", "large", "slb-bars"]);
+    assert!(String::from_utf8(unknown.stderr).unwrap().contains("there are 'huge'"));
+}
+
 /// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what it
 /// promises, and every number that its expectations speak of.
 #[test]

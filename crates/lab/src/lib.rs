@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`experiment`] | definitions as data, kinds of experiment as code, and running the one with the other |
 //! | [`index`] | experiments on the hash index, and the tables it is compared with |
+//! | [`allocator`] | the pages under the heap, which some experiments choose |
 //! | [`advice`] | whether a lookaside table pays for the requests of a trace |
 //! | [`mod@lookaside`] | experiments on the Search Lookaside Buffer, and the indexes it is shown on |
 //! | [`art`] | experiments on the adaptive radix tree: the paper on TLB misses |
@@ -20,6 +21,7 @@
 #![deny(unsafe_code)]
 
 pub mod advice;
+pub mod allocator;
 pub mod art;
 mod cache;
 pub mod drive;

@@ -76,6 +76,15 @@ impl<'r> Report<'r> {
         })
     }
 
+    /// The report as a JSON document.
+    ///
+    /// # Panics
+    /// Never: it is texts and numbers.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("a report is texts and numbers")
+    }
+
     /// Whether every expectation was met.
     #[must_use]
     pub fn all_met(&self) -> bool {
@@ -83,12 +92,12 @@ impl<'r> Report<'r> {
     }
 }
 
-/// Several reports as one JSON document: an array.
+/// Several reports, or what [`Report::to_value`] made of them, as one JSON document: an array.
 ///
 /// # Panics
 /// Never: they are texts and numbers.
 #[must_use]
-pub fn to_json(reports: &[Report<'_>]) -> String {
+pub fn to_json(reports: &[impl Serialize]) -> String {
     serde_json::to_string_pretty(reports).expect("a report is texts and numbers")
 }
 

@@ -12,11 +12,9 @@
 //! | [`comparison`] | kind `peers-index`: the experiment |
 //! | [`mod@lookaside`] | kinds `slb-peers-lookups` and `art-peers-slb`: indexes that people use, alone and behind a lookaside table |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
-//! | [`allocator`] | what the C library's allocator is told about pages |
 
 #![deny(unsafe_code)]
 
-pub mod allocator;
 pub mod art;
 pub mod comparison;
 pub mod engine;

@@ -5,15 +5,14 @@
 // A program of its own, which talks to people.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use lab::allocator::{Again, Flags, Malloc};
 use lab::experiment::{Catalogue, ExperimentError, Scale, Session};
 use lab::machine::Provenance;
 use lab::report::{Report, to_json};
-use lookaside_peers::allocator::Malloc;
 
 /// Compare the parts of this project with foreign engines
 #[derive(Parser)]
@@ -35,8 +34,9 @@ struct Options {
     /// Only these: names of experiments, or paths of their definitions
     #[arg(value_name = "NAME|PATH")]
     names: Vec<String>,
-    /// The pages under the C library's allocator: plain, as it takes them by itself, or huge. If not said, huge for `index`,
-    /// whose own engine lies in huge ones; plain for the others, whose entries or nodes lie in the same heap or pages
+    /// The pages under the C library's allocator: plain, as it takes them by itself, or huge. If not said, as the definitions
+    /// say; and where they do not, huge for `index`, whose own engine lies in huge ones, and plain for the others, whose
+    /// entries or nodes lie in the same heap or pages
     #[arg(long, value_name = "PAGES")]
     malloc: Option<Malloc>,
     /// Run small, once: shows that it works; the numbers mean nothing and are kept only where --out says
@@ -56,10 +56,11 @@ struct Options {
 /// The definitions that are run where none is named.
 const INDEX: [&str; 3] = ["index-largest", "peers-index", "peers-index-small"];
 const INDEX_IN_PLAIN_MEMORY: [&str; 2] = ["index-largest", "peers-index-plain-malloc"];
-const LOOKASIDE: [&str; 8] = [
+const LOOKASIDE: [&str; 9] = [
     "slb-peers-bars",
     "slb-cpp-bars",
     "slb-side-by-side",
+    "slb-regular-pages",
     "slb-peers-figure7",
     "slb-peers-figure12a",
     "slb-peers-loses",
@@ -70,7 +71,9 @@ const LOOKASIDE: [&str; 8] = [
 const ART: [&str; 2] = ["art-peers", "art-peers-large"];
 
 fn main() -> ExitCode {
-    let (all, usual, options): (&[&str], Malloc, Options) = match Arguments::parse() {
+    let arguments = Arguments::parse();
+    let command = arguments.command();
+    let (all, usual, options): (&[&str], Malloc, Options) = match arguments {
         Arguments::Index(options) if options.malloc == Some(Malloc::Plain) => {
             (&INDEX_IN_PLAIN_MEMORY, Malloc::Plain, options)
         }
@@ -78,22 +81,12 @@ fn main() -> ExitCode {
         Arguments::Lookaside(options) => (&LOOKASIDE, Malloc::Plain, options),
         Arguments::Art(options) => (&ART, Malloc::Plain, options),
     };
-    let Options { names, malloc, quick, runs, out, json } = options;
-    let malloc = malloc.unwrap_or(usual);
-    match malloc.restart() {
-        Ok(None) => {}
-        Ok(Some(mut command)) => {
-            eprintln!("peers: {}", command.exec());
-            return ExitCode::FAILURE;
-        }
-        Err(error) => {
-            eprintln!("peers: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    let scale = if quick { Scale::Quick } else { Scale::Full };
-    let names = if names.is_empty() { all.iter().map(ToString::to_string).collect() } else { names };
-    match run(&names, malloc, scale, runs.map(usize::from), out, json) {
+    let names = if options.names.is_empty() {
+        all.iter().map(ToString::to_string).collect()
+    } else {
+        options.names.clone()
+    };
+    match run(command, &names, usual, &options) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("peers: {error}");
@@ -102,13 +95,21 @@ fn main() -> ExitCode {
     }
 }
 
+impl Arguments {
+    fn command(&self) -> &'static str {
+        match self {
+            Arguments::Index(_) => "index",
+            Arguments::Lookaside(_) => "lookaside",
+            Arguments::Art(_) => "art",
+        }
+    }
+}
+
 fn run(
+    command: &str,
     names: &[String],
-    malloc: Malloc,
-    scale: Scale,
-    runs: Option<usize>,
-    out: Option<PathBuf>,
-    json: bool,
+    usual: Malloc,
+    options: &Options,
 ) -> Result<ExitCode, ExperimentError> {
     let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
     let own = Catalogue::read(&catalogue.folder().join("peers"))?;
@@ -118,27 +119,40 @@ fn run(
         None => own.get(name),
     });
     let definitions = definitions.collect::<Result<Vec<_>, _>>()?;
-    let out = out.or_else(|| (scale == Scale::Full).then(|| catalogue.results_folder()));
-    let mut done = Vec::new();
+    let scale = if options.quick { Scale::Quick } else { Scale::Full };
+    let out = options.out.clone().or_else(|| (scale == Scale::Full).then(|| catalogue.results_folder()));
+    let flags =
+        Flags { quick: options.quick, runs: options.runs, out: options.out.as_deref(), json: options.json };
+    let mut all_met = true;
+    let mut reports = Vec::new();
     for definition in &definitions {
+        let malloc = options.malloc.or(definition.heap).unwrap_or(usual);
+        if !malloc.is_here() {
+            // So each is also measured in memory that no other has used.
+            let Again { all_met: met, reports: more } =
+                malloc.run_again(&[command], &definition.path, &flags)?;
+            all_met &= met;
+            reports.extend(more);
+            continue;
+        }
         let provenance = Provenance::collect(catalogue.folder(), &malloc.describe());
         let session = Session::new(
-            runs.unwrap_or_else(|| definition.runs_for(scale)),
+            options.runs.map_or_else(|| definition.runs_for(scale), usize::from),
             Session::progress_bar(&definition.name),
         );
         let results = lookaside_peers::laboratory().run(definition, scale, provenance, session)?;
         if let Some(folder) = &out {
             eprintln!("kept in {}", results.write(folder)?.display());
         }
-        done.push(results);
+        let report = Report::of(definition, &results)?;
+        if !options.json {
+            println!("{report}");
+        }
+        all_met &= report.all_met();
+        reports.push(report.to_value());
     }
-    let reports = definitions.iter().zip(&done).map(|(definition, results)| Report::of(definition, results));
-    let reports = reports.collect::<Result<Vec<_>, _>>()?;
-    if json {
+    if options.json {
         println!("{}", to_json(&reports));
-    } else {
-        reports.iter().for_each(|report| println!("{report}"));
     }
-    let all_met = reports.iter().all(Report::all_met);
     Ok(if all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

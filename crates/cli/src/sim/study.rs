@@ -128,6 +128,12 @@ pub(crate) fn study(arguments: &Study) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let definitions = chosen(&catalogue, &arguments.experiments)?;
+    if let Some(other) = definitions.iter().find(|definition| definition.heap.is_some()) {
+        let path = other.path.display();
+        return Err(error(format!(
+            "{path}: 'heap' is for what is measured on this machine; a profile says the pages"
+        )));
+    }
     show(&catalogue, definitions, &arguments.showing)
 }
 

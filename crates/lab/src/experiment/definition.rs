@@ -7,6 +7,7 @@
 //! kind = "index-space"                   # which code runs it
 //! about = "How it is measured, and where that differs from the paper."
 //! differs = "Why our numbers are not the paper's, in a paragraph or several."   # optional
+//! heap = "huge"                          # pages of the C library's allocator, or "plain"; optional
 //! runs = 5
 //!
 //! [parameters]                           # the kind's own
@@ -40,6 +41,7 @@ use serde::Deserialize;
 use super::ExperimentError;
 use super::quantity::Expectation;
 use super::reference::Reference;
+use crate::allocator::Malloc;
 
 /// A definition; the fields are described in the module.
 #[derive(Debug, Clone, Deserialize)]
@@ -57,6 +59,8 @@ pub struct Definition {
     pub about: String,
     /// Why our numbers are not the paper's, all in all; paragraphs are parted by empty lines.
     pub differs: Option<String>,
+    /// The pages that the C library's allocator takes memory in; as the program has them where nothing is said.
+    pub heap: Option<Malloc>,
     /// How often everything is measured: medians and extremes are over these runs.
     pub runs: usize,
     /// The kind's parameters.

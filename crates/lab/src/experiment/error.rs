@@ -43,6 +43,14 @@ pub enum ExperimentError {
         /// What runs it.
         command: String,
     },
+    /// This program could not be started anew with other pages under its heap.
+    #[error("this program, started anew for a heap in {malloc} pages: {reason}")]
+    Again {
+        /// The pages.
+        malloc: &'static str,
+        /// What was wrong.
+        reason: String,
+    },
     /// A definition names a kind of experiment that this program does not have.
     #[error("experiment '{experiment}' is of the kind '{kind}', which this program does not have: it has {}", known.join(", "))]
     UnknownKind {
