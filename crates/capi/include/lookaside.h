@@ -49,7 +49,10 @@
 #include <stdint.h>
 
 // The version of the layout that `lookaside_inline.h` knows.
-#define LOOKASIDE_LAYOUT 3
+#define LOOKASIDE_LAYOUT 4
+
+// Where a session counts lookups down to that do not ask the table.
+#define LOOKASIDE_OFF -1073741824
 
 // Every emission enters, or a share of them; a newcomer takes the place of the coldest.
 #define LOOKASIDE_ADMIT_SAMPLED 0
@@ -113,19 +116,18 @@ typedef void (*lookaside_freefunc)(void *entry, void *context);
 
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
 //
-// A lookup first takes one from `left`, and calls lookaside_turn() where nothing is left. It asks the table only if
-// `uses_table` is not zero, and otherwise counts itself in `bypassed`; so it does in `misses`. The rest are hits.
+// A lookup first takes one from `left`. It asks the table if that is not below zero then. Nor does it if that is LOOKASIDE_OFF
+// to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again: then it asks if
+// `uses_table` is not zero. Of those that ask, `misses` are no hits.
 typedef struct lookaside_session {
-    // Lookups until the next turn.
-    uint32_t left;
+    // Lookups until the next turn; above LOOKASIDE_OFF if they are not to ask the table.
+    int32_t left;
     // Whether lookups ask the table: the monitor's decision.
     uint32_t uses_table;
     // Lookups that were not answered, since the last turn.
     uint64_t misses;
-    // Lookups that did not ask.
-    uint64_t bypassed;
-    // Of which `left` is to be taken for the number of a lookup.
-    uint32_t phase;
+    // What is left when the next hit counts, or the first behind that.
+    int32_t due;
 } lookaside_session;
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.
@@ -438,14 +440,16 @@ struct lookaside_session *lookaside_attach(struct SLB *b,
 // `session` is this thread's for `b`.
 void lookaside_turn(const struct SLB *b, struct lookaside_session *session);
 
-// For `lookaside_inline.h`: a hit that counts, and the slot that it was in. Nothing if `b` or `session` is NULL.
+// For `lookaside_inline.h`: a hit that counts, the slot that it was in, and what is left behind its lookup. Nothing if `b` or
+// `session` is NULL.
 //
 // # Safety
 // `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
 void lookaside_warm(const struct SLB *b,
                     struct lookaside_session *session,
                     uint64_t hash,
-                    uint32_t slot);
+                    uint32_t slot,
+                    int32_t left);
 
 // What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
 // table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options

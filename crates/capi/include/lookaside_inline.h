@@ -13,7 +13,7 @@
  *
  * What is read here is frozen in crates/capi/src/layout.rs:
  *
- *     b -> { layout, counted, others, mark, lines } -> pointer -> { base, count } -> lines of 64 bytes:
+ *     b -> { layout, others, mark, lines } -> pointer -> { base, count } -> lines of 64 bytes:
  *
  *      0        8                                      56        63  64
  *     +--------+--------+-- . . . --+--------+--------+-----------+--+
@@ -29,7 +29,7 @@
 #include <emmintrin.h>
 #endif
 
-#define LOOKASIDE_INLINE_LAYOUT 3
+#define LOOKASIDE_INLINE_LAYOUT 4
 
 #if LOOKASIDE_INLINE_LAYOUT != LOOKASIDE_LAYOUT
 #error "lookaside_inline.h and lookaside.h are of different versions"
@@ -51,8 +51,7 @@ typedef struct lookaside_inline_lines {
 } lookaside_inline_lines;
 
 typedef struct lookaside_inline_prefix {
-    uint32_t layout;
-    uint32_t counted;
+    uint64_t layout;
     uint64_t others;
     uint64_t mark;
     lookaside_inline_lines *const *lines;
@@ -117,36 +116,37 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_entry(const uint64_t *line, unsig
     return address - 1 < UINT64_C(0xffffffffffff) ? (void *)(uintptr_t)address : NULL;
 }
 
-/* Has the slot of a hit warmed if the hit is one that counts: by the number of its lookup, the `nth` of those that asked last, so
- * that no guess of the processor waits for the line. */
+/* Has the slot of a hit warmed if the hit is one that counts: by the number of its lookup, of those that asked last together `later`
+ * before the last, so that no guess of the processor waits for the line. */
 LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, uint64_t hash, unsigned slot,
-                                                  uint32_t nth) {
-    uint32_t number = s->phase - s->left + nth;
-    if (__builtin_expect(number * UINT32_C(0x9e3779b9) <= ((const lookaside_inline_prefix *)b)->counted, 0)) {
-        lookaside_warm((const SLB *)b, s, hash, slot);
-    }
+                                                  int32_t later) {
+    int32_t left = s->left + later;
+    if (__builtin_expect(left <= s->due, 0)) lookaside_warm((const SLB *)b, s, hash, slot, left);
 }
 
-/* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. */
-LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_session *s, uint32_t lookups) {
-    if (__builtin_expect(s->left < lookups, 0)) lookaside_turn((const SLB *)b, s);
+/* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. One comparison, where
+ * the table is asked: the fewer instructions a lookup takes, the more of them wait for memory at once. */
+LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_session *s, int32_t lookups) {
+    int32_t left = s->left - lookups;
+    s->left = left;
+    if (__builtin_expect(left >= 0, 1)) return 1;
+    if (left >= LOOKASIDE_OFF && left <= LOOKASIDE_OFF + 1024) return 0;
+    s->left = left + lookups;
+    lookaside_turn((const SLB *)b, s);
     s->left -= lookups;
-    if (__builtin_expect(s->uses_table == 0, 0)) {
-        s->bypassed += lookups;
-        return 0;
-    }
-    return 1;
+    return s->uses_table != 0;
 }
 
-/* The entry of a key in the line of its hash (lookaside_inline_hash), or NULL; for the `nth` of the lookups that asked last. */
+/* The entry of a key in the line of its hash (lookaside_inline_hash), or NULL; of the lookups that asked last together it is `later`
+ * before the last. */
 LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_find(const void *b, lookaside_session *s, uint64_t hash, void *key,
-                                                    bool (*match)(void *entry, void *key), uint32_t nth) {
+                                                    bool (*match)(void *entry, void *key), int32_t later) {
     const uint64_t *line = lookaside_inline_line(b, hash);
     for (unsigned set = lookaside_inline_slots(line, hash); set != 0; set &= set - 1) {
         unsigned slot = (unsigned)__builtin_ctz(set) / 2;
         void *entry = lookaside_inline_entry(line, slot, hash);
         if (entry != NULL && match(entry, key)) {
-            lookaside_inline_hit(b, s, hash, slot, nth);
+            lookaside_inline_hit(b, s, hash, slot, later);
             return entry;
         }
     }
@@ -181,7 +181,7 @@ LOOKASIDE_INLINE_ALWAYS size_t lookaside_inline_get_group(const void *b, lookasi
     uint64_t hashes[LOOKASIDE_INLINE_GROUP];
     unsigned slots[LOOKASIDE_INLINE_GROUP];
     size_t found = 0;
-    if (!lookaside_inline_asks(b, s, (uint32_t)count)) {
+    if (!lookaside_inline_asks(b, s, (int32_t)count)) {
         for (size_t i = 0; i < count; i++) entries[i] = NULL;
         return 0;
     }
@@ -197,12 +197,13 @@ LOOKASIDE_INLINE_ALWAYS size_t lookaside_inline_get_group(const void *b, lookasi
         __builtin_prefetch(entry + entry_bytes - 1);
     }
     for (size_t i = 0; i < count; i++) {
+        int32_t later = (int32_t)(count - 1 - i);
         if (entries[i] != NULL && match(entries[i], keys[i])) {
             /* What was peeked at is an answer of that moment: it need not be looked for again. */
-            lookaside_inline_hit(b, s, hashes[i], slots[i], (uint32_t)i);
+            lookaside_inline_hit(b, s, hashes[i], slots[i], later);
         } else {
             /* Behind another with the same tag, or put there since, or not there. */
-            entries[i] = lookaside_inline_find(b, s, hashes[i], keys[i], match, (uint32_t)i);
+            entries[i] = lookaside_inline_find(b, s, hashes[i], keys[i], match, later);
         }
         found += entries[i] != NULL;
     }

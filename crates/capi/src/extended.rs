@@ -287,7 +287,8 @@ pub unsafe extern "C" fn lookaside_turn(b: *const SLB, session: *mut lookaside_s
     }
 }
 
-/// For `lookaside_inline.h`: a hit that counts, and the slot that it was in. Nothing if `b` or `session` is NULL.
+/// For `lookaside_inline.h`: a hit that counts, the slot that it was in, and what is left behind its lookup. Nothing if `b` or
+/// `session` is NULL.
 ///
 /// # Safety
 /// `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
@@ -297,9 +298,10 @@ pub unsafe extern "C" fn lookaside_warm(
     session: *mut lookaside_session,
     hash: u64,
     slot: u32,
+    left: i32,
 ) {
     // SAFETY: as in `lookaside_turn`.
     if let (Some(handle), Some(session)) = unsafe { (Handle::of(b), session.cast::<Session>().as_ref()) } {
-        session.seat.warm(handle.table(), hash, slot as usize);
+        handle.warm(session, hash, slot as usize, left);
     }
 }

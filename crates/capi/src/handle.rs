@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use crossbeam_epoch::{Collector, Guard, unprotected};
-use lookaside::{Buffer, CreateError, Mark, Passed, Pointer, Replaced, Table, Ticket};
+use lookaside::{Buffer, CreateError, Mark, Passed, Pointer, Replaced, Seat, Table, Ticket};
 use parking_lot::Mutex;
 
-use crate::layout::{Lines, Prefix, check_layout};
+use crate::layout::{LOOKASIDE_OFF, Lines, Prefix, check_layout};
 use crate::options::fail;
 use crate::session::{Registry, Session};
 use crate::table::{EitherConfig, EitherTable};
@@ -73,8 +73,6 @@ pub(crate) struct Shared {
     pub(crate) collector: Collector,
     pub(crate) registry: Arc<Registry>,
     pub(crate) id: u64,
-    /// [`Table::counted`] of its tables.
-    counted: u32,
     /// Whether `lookaside_inline.h` knows the lines of its tables.
     readable: bool,
     entry_bytes: usize,
@@ -97,8 +95,7 @@ impl Shared {
         let buffer = Buffer::for_indexes(config, indexes)?;
         // SAFETY: nobody else has it.
         let table: &EitherTable = unsafe { buffer.table(unprotected()) };
-        let (lines, counted, readable) =
-            (table.lines(), table.counted(), matches!(table, EitherTable::Slb(_)));
+        let (lines, readable) = (table.lines(), matches!(table, EitherTable::Slb(_)));
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             replaced: Mutex::default(),
@@ -107,7 +104,6 @@ impl Shared {
             collector: Collector::new(),
             registry: Arc::default(),
             id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
-            counted,
             readable,
             entry_bytes,
         })
@@ -210,7 +206,7 @@ impl Handle {
     /// `None` if as many indexes as the buffer was made for have a handle.
     pub(crate) fn new(shared: Arc<Shared>, callbacks: Callbacks) -> Option<Handle> {
         let mark: Mark = shared.buffer.mark().ok()?;
-        let prefix = Prefix::new(shared.counted, mark, &shared.lines);
+        let prefix = Prefix::new(mark, &shared.lines);
         Some(Handle { prefix, mark, callbacks, id: shared.id, shared })
     }
 
@@ -262,16 +258,19 @@ impl Handle {
     /// Whether the next so many lookups are to ask the table.
     #[inline(always)]
     fn asks(&self, session: &Session, lookups: u32) -> bool {
-        let face = &session.face;
-        if face.left.get() < lookups {
-            self.turn(session);
+        let (face, lookups) = (&session.face, lookups as i32);
+        let left = face.left.get() - lookups;
+        face.left.set(left);
+        if left >= 0 {
+            return true;
         }
-        face.left.set(face.left.get() - lookups);
-        if face.uses_table.get() == 0 {
-            face.bypassed.set(face.bypassed.get() + u64::from(lookups));
+        if (LOOKASIDE_OFF..=LOOKASIDE_OFF + Seat::TURN as i32).contains(&left) {
             return false;
         }
-        true
+        face.left.set(left + lookups);
+        self.turn(session);
+        face.left.set(face.left.get() - lookups);
+        face.uses_table.get() != 0
     }
 
     /// Tells the counts, and asks the monitor.
@@ -294,10 +293,10 @@ impl Handle {
 
     /// As lookaside_inline_find().
     #[inline(always)]
-    fn find(&self, session: &Session, hash: u64, key: *mut c_void, nth: usize) -> *mut c_void {
+    fn find(&self, session: &Session, hash: u64, key: *mut c_void, later: i32) -> *mut c_void {
         match self.table().find(hash, |pointer| self.is_of(pointer, key)) {
             Some((slot, pointer)) => {
-                self.hit(session, hash, slot, nth);
+                self.hit(session, hash, slot, later);
                 address(pointer)
             }
             None => {
@@ -309,10 +308,17 @@ impl Handle {
 
     /// As lookaside_inline_hit().
     #[inline(always)]
-    fn hit(&self, session: &Session, hash: u64, slot: usize, nth: usize) {
-        if self.prefix.counts(session.face.number(nth)) {
-            session.seat.warm(self.table(), hash, slot);
+    fn hit(&self, session: &Session, hash: u64, slot: usize, later: i32) {
+        let left = session.face.left.get() + later;
+        if left <= session.face.due.get() {
+            self.warm(session, hash, slot, left);
         }
+    }
+
+    /// A hit counts, behind which this is left.
+    pub(crate) fn warm(&self, session: &Session, hash: u64, slot: usize, left: i32) {
+        session.seat.warm(self.table(), hash, slot);
+        session.face.due.set(left.saturating_sub(session.seat.next_counted()));
     }
 
     /// The entry of a key, or null.
@@ -376,13 +382,14 @@ impl Handle {
         }
         let mut hits = 0;
         for (i, (&hash, &key)) in hashes.iter().zip(keys).enumerate() {
+            let later = (keys.len() - 1 - i) as i32;
             let found = match peeked[i] {
                 Some((slot, entry)) if self.is_of(entry, key) => {
-                    self.hit(session, hash, slot, i);
+                    self.hit(session, hash, slot, later);
                     address(entry)
                 }
                 // Behind another with the same tag, or put there since, or not there.
-                _ => self.find(session, hash, key, i),
+                _ => self.find(session, hash, key, later),
             };
             let ticket = if found.is_null() { self.shared.buffer.ticket(hash).number() } else { VOID_TICKET };
             hits += usize::from(!found.is_null());

@@ -2,9 +2,9 @@
 //! code that was compiled for another layout is turned away when it asks for a session.
 //!
 //! ```text
-//!   SLB ---> [ layout | counted | others | mark | lines ]           one a handle
-//!                                                   |
-//!                         [ pointer ] <-------------+               one a buffer; replaced when it is resized
+//!   SLB ---> [ layout | others | mark | lines ]                     one a handle
+//!                                         |
+//!                         [ pointer ] <---+                         one a buffer; replaced when it is resized
 //!                              |
 //!        [ base | count ] <----+
 //!            |
@@ -19,8 +19,8 @@
 //! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is zero is
 //!   empty.
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
-//! * A hit warms its slot, by lookaside_warm(), if its lookup's number, that is `phase - left`, times [`Seat::STEP`], is at
-//!   most `counted`; all in 32 bits. In a batch, of which all are taken from `left` at once, each adds its place.
+//! * A hit warms its slot, by lookaside_warm(), if what is left behind its lookup is `due` or less. In a batch, of which all are
+//!   taken from `left` at once, that is `left` and the lookups of the batch behind it.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
@@ -32,7 +32,7 @@ use lookaside::{Mark, Pointer, Seat};
 use crate::options::fail;
 
 /// The version of the layout that `lookaside_inline.h` knows.
-pub const LOOKASIDE_LAYOUT: u32 = 3;
+pub const LOOKASIDE_LAYOUT: u32 = 4;
 
 /// See the head of this module.
 const MIX_WITH: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -69,29 +69,22 @@ pub(crate) struct Lines {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Prefix {
-    layout: u32,
-    counted: u32,
+    layout: u64,
     others: u64,
     mark: u64,
     lines: *const AtomicPtr<Lines>,
 }
 
 impl Prefix {
-    pub(crate) fn new(counted: u32, mark: Mark, lines: &AtomicPtr<Lines>) -> Prefix {
+    pub(crate) fn new(mark: Mark, lines: &AtomicPtr<Lines>) -> Prefix {
         let number = mark.on(0);
-        Prefix { layout: LOOKASIDE_LAYOUT, counted, others: mark.on(u64::MAX) ^ number, mark: number, lines }
+        Prefix { layout: LOOKASIDE_LAYOUT.into(), others: mark.on(u64::MAX) ^ number, mark: number, lines }
     }
 
     /// The hash as the table is to see it.
     #[inline(always)]
     pub(crate) fn hash(&self, hash: u64) -> u64 {
         mix(hash) & self.others | self.mark
-    }
-
-    /// Whether the hit of the lookup of this number is one that counts.
-    #[inline(always)]
-    pub(crate) fn counts(&self, number: u32) -> bool {
-        number.wrapping_mul(Seat::STEP) <= self.counted
     }
 }
 
@@ -108,36 +101,30 @@ pub(crate) fn check_layout(layout: u32) -> bool {
 
 /// What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
 ///
-/// A lookup first takes one from `left`, and calls lookaside_turn() where nothing is left. It asks the table only if
-/// `uses_table` is not zero, and otherwise counts itself in `bypassed`; so it does in `misses`. The rest are hits.
+/// A lookup first takes one from `left`. It asks the table if that is not below zero then. Nor does it if that is LOOKASIDE_OFF
+/// to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again: then it asks if
+/// `uses_table` is not zero. Of those that ask, `misses` are no hits.
 #[repr(C)]
 #[derive(Debug)]
 pub struct lookaside_session {
-    /// Lookups until the next turn.
-    pub left: Cell<u32>,
+    /// Lookups until the next turn; above LOOKASIDE_OFF if they are not to ask the table.
+    pub left: Cell<i32>,
     /// Whether lookups ask the table: the monitor's decision.
     pub uses_table: Cell<u32>,
     /// Lookups that were not answered, since the last turn.
     pub misses: Cell<u64>,
-    /// Lookups that did not ask.
-    pub bypassed: Cell<u64>,
-    /// Of which `left` is to be taken for the number of a lookup.
-    pub phase: Cell<u32>,
+    /// What is left when the next hit counts, or the first behind that.
+    pub due: Cell<i32>,
 }
 
-impl lookaside_session {
-    /// The number of the `nth` of the lookups that were taken from `left` last.
-    #[inline(always)]
-    pub(crate) fn number(&self, nth: usize) -> u32 {
-        self.phase.get().wrapping_sub(self.left.get()).wrapping_add(nth as u32)
-    }
-}
+/// Where a session counts lookups down to that do not ask the table.
+pub const LOOKASIDE_OFF: i32 = -1_073_741_824;
 
 const _: () = {
     assert!(size_of::<usize>() == 8, "addresses of 48 bits need pointers of 64");
     assert!(size_of::<Prefix>() == 32 && std::mem::offset_of!(Prefix, lines) == 24);
-    assert!(size_of::<lookaside_session>() == 32 && std::mem::offset_of!(lookaside_session, phase) == 24);
-    assert!(Pointer::BITS == 48 && Seat::STEP == 0x9e37_79b9);
+    assert!(size_of::<lookaside_session>() == 24 && std::mem::offset_of!(lookaside_session, due) == 16);
+    assert!(Pointer::BITS == 48 && Seat::TURN == 1024);
 };
 
 #[cfg(test)]

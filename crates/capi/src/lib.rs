@@ -45,7 +45,7 @@ pub use extended::*;
 pub use figure4::*;
 pub use handle::{SLB, hashfunc, lookaside_ticket, matchfunc};
 pub use headers::HEADERS;
-pub use layout::{LOOKASIDE_LAYOUT, lookaside_session};
+pub use layout::{LOOKASIDE_LAYOUT, LOOKASIDE_OFF, lookaside_session};
 pub use options::*;
 pub use owned::*;
 pub use stats::*;

@@ -34,7 +34,7 @@ use lookaside::Seat;
 use parking_lot::Mutex;
 
 use crate::handle::{Handle, Shared};
-use crate::layout::lookaside_session;
+use crate::layout::{LOOKASIDE_OFF, lookaside_session};
 
 /// Entries retired for each time that the buffer's epochs are asked to collect, which frees up to twice as many.
 const COLLECTED_AFTER: usize = 256;
@@ -55,7 +55,7 @@ pub(crate) struct Session {
     /// What C code may use.
     pub(crate) face: lookaside_session,
     /// What was left when the face's counts were gathered.
-    granted: Cell<u32>,
+    granted: Cell<i32>,
     id: u64,
     next: Cell<*mut Session>,
     pub(crate) seat: Seat,
@@ -219,15 +219,12 @@ impl Session {
 
     fn with(shared: &Arc<Shared>, contents: Contents) -> Session {
         let seat = shared.buffer.seat();
-        // Another number for each.
-        let seed = shared.id << 32 | shared.registry.0.lock().len() as u64;
         Session {
             face: lookaside_session {
                 left: Cell::new(0),
                 uses_table: Cell::new(1),
                 misses: Cell::new(0),
-                bypassed: Cell::new(0),
-                phase: Cell::new((lookaside::Random::new(seed).next() >> 32) as u32),
+                due: Cell::new(-seat.next_counted()),
             },
             granted: Cell::new(0),
             id: shared.id,
@@ -246,25 +243,36 @@ impl Session {
     pub(crate) fn gather(&self) {
         let face = &self.face;
         let left = face.left.get();
-        let (taken, misses, bypassed) =
-            (self.granted.replace(left).saturating_sub(left), face.misses.take(), face.bypassed.take());
-        self.seat.counted(u64::from(taken).saturating_sub(misses + bypassed), misses, bypassed);
+        // Of a caller who took more than it said it would: none.
+        let taken = u64::try_from(self.granted.replace(left) - left).unwrap_or(0);
+        let misses = face.misses.take();
+        match face.uses_table.get() {
+            0 => self.seat.counted(0, 0, taken),
+            _ => self.seat.counted(taken.saturating_sub(misses), misses, 0),
+        }
     }
 
     /// Ends a turn before its time: the monitor is asked again at the next lookup.
     pub(crate) fn end_turn(&self) {
         self.gather();
-        self.face.left.set(0);
-        self.granted.set(0);
+        self.grant(0);
     }
 
     /// Grants the lookups of another turn. What was counted has been gathered.
     pub(crate) fn begin_turn(&self) {
+        self.grant(match self.face.uses_table.get() {
+            0 => LOOKASIDE_OFF + Seat::TURN as i32,
+            _ => Seat::TURN as i32,
+        });
+    }
+
+    fn grant(&self, left: i32) {
         let face = &self.face;
-        // So that the numbers of lookups go on.
-        face.phase.set(face.phase.get().wrapping_add(Seat::TURN - face.left.get()));
-        face.left.set(Seat::TURN);
-        self.granted.set(Seat::TURN);
+        // As far away as before. Where no lookup was a hit for long, it is the next.
+        let ahead = face.left.get().saturating_sub(face.due.get()).max(0);
+        face.due.set(left - ahead);
+        face.left.set(left);
+        self.granted.set(left);
     }
 
     /// Whether it is an owner's, which pins nothing.

@@ -48,6 +48,7 @@
 //! | `fitting` | and is, by a smaller one, while what is asked for has room there |
 //! | `monitor` | off where it does not pay, on again where it does |
 //! | `buffer` | all of that together |
+//! | `cadence` | which hits are counted |
 //! | `visit`, `ownership`, `seat` | a thread at a buffer, among others or alone, and what it keeps |
 //! | `entry`, `index`, `map`, `owned` | the safe faces |
 
@@ -67,6 +68,8 @@ mod word;
 
 #[cfg(not(loom))]
 mod buffer;
+#[cfg(not(loom))]
+mod cadence;
 #[cfg(not(loom))]
 mod entry;
 #[cfg(not(loom))]

@@ -153,6 +153,10 @@ fn median(gains: &[f64]) -> Option<f64> {
     (sorted.len() >= TRIALS.div_ceil(2)).then(|| sorted[sorted.len() / 2])
 }
 
+/// Where lookups are counted down to that do not ask the table. So one comparison of what is left tells a lookup that it asks, as
+/// nearly all do; only those that do not, and the first of a block, look further.
+const OFF: i32 = i32::MIN / 2;
+
 /// What a thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -169,11 +173,13 @@ enum Phase {
 /// One thread's part.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Lookups until the block ends, or a part of it.
+    /// Lookups until the block ends, or a part of it; above [`OFF`] if they do not ask the table.
     left: Cell<i32>,
+    /// What is left when the next hit counts, or the first behind that.
+    due: Cell<i32>,
     /// Whether they ask the table.
     asks: Cell<bool>,
-    /// How many it had at first.
+    /// What was left at first.
     block: Cell<i32>,
     /// Lookups of a block behind its part of now: it is run in parts. After each of those without the table is seen whether the
     /// watching has been ended, so that no lookup has to; after each with it, whether the table fits.
@@ -200,9 +206,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new() -> Watch {
+    /// The first hit that counts is that of a lookup of so many.
+    pub(crate) fn new(due: i32) -> Watch {
         Watch {
             left: Cell::new(0),
+            due: Cell::new(-due),
             asks: Cell::new(true),
             block: Cell::new(0),
             behind: Cell::new(0),
@@ -236,11 +244,14 @@ impl Watch {
         // Subtracted and stored at once: before a quick index, two instructions more are a twentieth of its lookups.
         let left = self.left.get() - lookups;
         self.left.set(left);
-        if left < 0 {
-            self.left.set(left + lookups);
-            self.next_block(lookups, monitor, filled.get(), capacity, fit);
+        if left >= 0 {
+            return true;
         }
-        self.asks.get()
+        if (OFF..=OFF + BLOCK as i32).contains(&left) {
+            return false;
+        }
+        self.left.set(left + lookups);
+        self.next_block(lookups, monitor, filled.get(), capacity, fit)
     }
 
     /// Lookups that were told to ask the table, so far.
@@ -258,10 +269,16 @@ impl Watch {
         (self.block.get() - self.left.get()) as u64
     }
 
-    /// Another number for each lookup that asks the table, until the block ends.
+    /// Whether a hit counts, of those that were last let ask together: behind it are so many.
     #[inline(always)]
-    pub(crate) fn number(&self) -> u32 {
-        self.left.get() as u32
+    pub(crate) fn is_due(&self, later: usize) -> bool {
+        self.left.get() + later as i32 <= self.due.get()
+    }
+
+    /// That one has counted: the next is so many lookups later.
+    #[inline(always)]
+    pub(crate) fn set_due(&self, later: usize, next: i32) {
+        self.due.set(self.left.get() + later as i32 - next);
     }
 
     /// Ends a block without the table if nobody watches any more.
@@ -280,7 +297,7 @@ impl Watch {
         filled: u64,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(u64) -> bool,
-    ) {
+    ) -> bool {
         // Not in a trial, whose blocks are to be alike.
         if self.phase.get() == Phase::Decided {
             // Those of trials, too: what they threw out is told with them.
@@ -295,6 +312,7 @@ impl Watch {
             self.start_block(monitor, filled, capacity());
         }
         self.left.set(self.left.get() - lookups);
+        self.asks.get()
     }
 
     /// As [`Watch::set_block`], for the first part of so many lookups; the others stay behind.
@@ -310,8 +328,12 @@ impl Watch {
         self.asked.set(self.asked());
         self.passed_by.set(self.passed_by());
         self.asks.set(asks);
-        self.block.set(lookups);
-        self.left.set(lookups);
+        let left = if asks { lookups } else { OFF + lookups };
+        // As far away as before. Where no lookup was a hit for long, it is the next.
+        let ahead = (self.left.get() - self.due.get()).max(0);
+        self.due.set(left - ahead);
+        self.block.set(left);
+        self.left.set(left);
     }
 
     fn start_block(&self, monitor: &Monitor, filled: u64, capacity: usize) {
@@ -428,7 +450,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn a_table_that_costs_more_than_it_saves_is_switched_off_and_on_again_when_it_pays() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new());
+        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
         let lookups = 400_000;
         run(&monitor, &watch, lookups, |with| if with { 300 } else { 100 });
         let verdict = monitor.verdict();
@@ -448,7 +470,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn a_table_that_pays_stays_on_and_is_tried_ever_more_rarely() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new());
+        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
         run(&monitor, &watch, 2_000_000, |with| if with { 20 } else { 200 });
         let verdict = monitor.verdict();
         assert!(verdict.on && verdict.switches == 0 && verdict.gain > Some(2.0), "{verdict:?}");
@@ -459,7 +481,7 @@ mod tests {
     #[test]
     fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
         for interrupted in [Phase::Before, Phase::Other, Phase::After] {
-            let (monitor, watch) = (Monitor::new(true), Watch::new());
+            let (monitor, watch) = (Monitor::new(true), Watch::new(1));
             let cost = |with| if with { 300 } else { 100 };
             while watch.phase.get() != interrupted {
                 run(&monitor, &watch, 1, cost);
@@ -475,7 +497,7 @@ mod tests {
     /// It fills, and so looks worse than it is.
     #[test]
     fn an_empty_table_in_the_place_of_another_is_not_tried_before_it_has_filled() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new());
+        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
         let capacity = 100_000;
         let (filled, mut lookups) = (Cell::new(0), 0);
         let mut run = |cost: &dyn Fn(bool) -> u32, fills: u64, most: u64, until: &dyn Fn() -> bool| {
@@ -526,7 +548,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn who_does_not_watch_always_uses_the_table() {
-        let (monitor, watch) = (Monitor::new(false), Watch::new());
+        let (monitor, watch) = (Monitor::new(false), Watch::new(1));
         assert_eq!(run(&monitor, &watch, 100_000, |_| 1), 100_000);
         assert_eq!(monitor.verdict().trials, 0);
     }

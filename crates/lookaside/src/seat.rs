@@ -10,7 +10,7 @@
 //!
 //! # Which hits warm their slot
 //!
-//! Decided by the number of the lookup, before the bucket is looked at; and then the slot of the hit that counted before is
+//! Decided by the number of the lookup, before the bucket is looked at ([`crate::cadence`]); and then the slot of the hit that counted before is
 //! warmed, whose line has come meanwhile: a hit writes one line at most, but another bucket's than its own. A branch that
 //! depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it.
 
@@ -20,6 +20,7 @@ use std::rc::Rc;
 use crossbeam_epoch::Guard;
 
 use crate::buffer::Buffer;
+use crate::cadence::Cadence;
 use crate::fitting::Passed;
 use crate::monitor::{self, Monitor, Watch};
 use crate::random::Random;
@@ -35,10 +36,10 @@ pub(crate) const GROUP: usize = 16;
 #[derive(Debug)]
 pub struct Seat {
     pub(crate) random: Random,
-    /// The next hit's, of those that are not on account. Begins anywhere: seats that are soon left would else never come to one
-    /// that counts.
-    number: Cell<u32>,
-    counted: u32,
+    /// Which hits count. Begins anywhere: seats that are soon left would else never come to one that counts.
+    cadence: Cadence,
+    /// Hits until the next that counts, of those that are not on account.
+    until: Cell<i32>,
     /// Lookups that the watch let ask ([`Seat::find_on_account`]), and those that it did not, that were told.
     told: Cell<(u64, u64)>,
     /// The hit that counted last.
@@ -55,9 +56,6 @@ pub struct Seat {
 impl Seat {
     /// Lookups between two calls of [`Seat::turn`].
     pub const TURN: u32 = monitor::BLOCK;
-    /// A hit counts if its number, times this, is at most [`Table::counted`]. The golden ratio of 2^32: its multiples are
-    /// spread evenly, and with no period that a program's own could meet.
-    pub const STEP: u32 = 0x9e37_79b9;
 
     /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. Tells the
     /// counts. `fit` is [`Buffer::fit_exclusively`].
@@ -147,25 +145,36 @@ impl Seat {
     #[inline(always)]
     pub fn hit<T: Table>(&self, table: &T, hash: u64, slot: usize) {
         count(&self.tally.hits);
-        let number = self.number.get();
-        self.number.set(number.wrapping_add(1));
-        self.warm_if_it_counts(table, hash, slot, number);
+        let until = self.until.get() - 1;
+        self.until.set(until);
+        if until <= 0 {
+            self.warm(table, hash, slot);
+            self.until.set(self.next_counted());
+        }
+    }
+
+    /// A hit has counted: after how many lookups the next one does.
+    #[inline]
+    #[must_use]
+    pub fn next_counted(&self) -> i32 {
+        self.cadence.next()
     }
 }
 
 impl Seat {
     /// `counted` as by [`Table::counted`].
     pub(crate) fn new(random: Random, counted: u32) -> Seat {
+        let cadence = Cadence::new(counted, (random.next() >> 32) as u32);
         Seat {
-            number: Cell::new((random.next() >> 32) as u32),
-            counted,
+            until: Cell::new(cadence.next()),
             told: Cell::new((0, 0)),
             warming: Cell::new(None),
             random,
             tally: Tally::default(),
             filled: Cell::new(0),
             thrown_out: Cell::new(0),
-            watch: Watch::new(),
+            watch: Watch::new(cadence.next()),
+            cadence,
         }
     }
 
@@ -245,7 +254,7 @@ impl Seat {
         for (i, &hash) in hashes.iter().enumerate() {
             let Some((slot, pointer)) = peeked[i] else { continue };
             if hit(i, pointer) {
-                self.confirm(table, hash, slot, i);
+                self.confirm(table, hash, slot, hashes.len() - 1 - i);
             } else if self.find_on_account(table, hash, |pointer| hit(i, pointer)).is_none() {
                 // Else it was behind another with the same tag, or has been put there since.
                 missed[misses] = i;
@@ -265,16 +274,12 @@ impl Seat {
         tally.hits.set(tally.hits.get().wrapping_sub(lookups));
     }
 
-    /// A hit of those that [`Seat::uses_table`] counted: the `nth` of the call.
+    /// A hit of those that [`Seat::uses_table`] counted: so many of its call come later.
     #[inline(always)]
-    fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, nth: usize) {
-        self.warm_if_it_counts(table, hash, slot, self.watch.number().wrapping_add(nth as u32));
-    }
-
-    #[inline(always)]
-    fn warm_if_it_counts<T: Table>(&self, table: &T, hash: u64, slot: usize, number: u32) {
-        if number.wrapping_mul(Seat::STEP) <= self.counted {
+    fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, later: usize) {
+        if self.watch.is_due(later) {
             self.warm(table, hash, slot);
+            self.watch.set_due(later, self.next_counted());
         }
     }
 

@@ -80,7 +80,7 @@ static void nothing(void) {
     lookaside_reclaim(NULL);
     CHECK(lookaside_get_many(NULL, keys, 1, entries, NULL) == 0 && entries[0] == &key);
     CHECK(lookaside_attach(NULL, LOOKASIDE_LAYOUT) == NULL);
-    lookaside_warm(NULL, NULL, 0, 0);
+    lookaside_warm(NULL, NULL, 0, 0, 0);
     lookaside_turn(NULL, NULL);
     lookaside_default_options(NULL, 0);
     lookaside_paper_options(NULL, 0);
