@@ -120,13 +120,13 @@ typedef void (*lookaside_freefunc)(void *entry, void *context);
 // to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again: then it asks if
 // `uses_table` is not zero. Of those that ask, `misses` are no hits.
 typedef struct lookaside_session {
-    // Lookups until the next turn; above LOOKASIDE_OFF if they are not to ask the table.
+    // Lookups until the next turn; that and LOOKASIDE_OFF if they are not to ask the table.
     int32_t left;
     // Whether lookups ask the table: the monitor's decision.
     uint32_t uses_table;
     // Lookups that were not answered, since the last turn.
     uint64_t misses;
-    // What is left when the next hit counts, or the first behind that.
+    // What is left behind the lookup that counts next, if it is a hit.
     int32_t due;
 } lookaside_session;
 
@@ -440,8 +440,8 @@ struct lookaside_session *lookaside_attach(struct SLB *b,
 // `session` is this thread's for `b`.
 void lookaside_turn(const struct SLB *b, struct lookaside_session *session);
 
-// For `lookaside_inline.h`: a hit that counts, the slot that it was in, and what is left behind its lookup. Nothing if `b` or
-// `session` is NULL.
+// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is left behind
+// its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
 //
 // # Safety
 // `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.

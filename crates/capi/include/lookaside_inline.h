@@ -116,7 +116,7 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_entry(const uint64_t *line, unsig
     return address - 1 < UINT64_C(0xffffffffffff) ? (void *)(uintptr_t)address : NULL;
 }
 
-/* Has the slot of a hit warmed if the hit is one that counts: by the number of its lookup, of those that asked last together `later`
+/* Has the slot of a hit warmed if its lookup is one of those that count: by its number, of those that asked last together `later`
  * before the last, so that no guess of the processor waits for the line. */
 LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, uint64_t hash, unsigned slot,
                                                   int32_t later) {
@@ -124,8 +124,8 @@ LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_sessi
     if (__builtin_expect(left <= s->due, 0)) lookaside_warm((const SLB *)b, s, hash, slot, left);
 }
 
-/* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. One comparison, where
- * the table is asked: the fewer instructions a lookup takes, the more of them wait for memory at once. */
+/* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. Where they ask,
+ * one comparison: the fewer instructions a lookup takes, the more of them wait for memory at once. */
 LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_session *s, int32_t lookups) {
     int32_t left = s->left - lookups;
     s->left = left;
@@ -137,8 +137,8 @@ LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_sessi
     return s->uses_table != 0;
 }
 
-/* The entry of a key in the line of its hash (lookaside_inline_hash), or NULL; of the lookups that asked last together it is `later`
- * before the last. */
+/* The entry of a key in the line of its hash (lookaside_inline_hash), or NULL; of the lookups that asked last together it is
+ * `later` before the last. */
 LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_find(const void *b, lookaside_session *s, uint64_t hash, void *key,
                                                     bool (*match)(void *entry, void *key), int32_t later) {
     const uint64_t *line = lookaside_inline_line(b, hash);

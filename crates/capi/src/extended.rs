@@ -287,8 +287,8 @@ pub unsafe extern "C" fn lookaside_turn(b: *const SLB, session: *mut lookaside_s
     }
 }
 
-/// For `lookaside_inline.h`: a hit that counts, the slot that it was in, and what is left behind its lookup. Nothing if `b` or
-/// `session` is NULL.
+/// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is left behind
+/// its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
 ///
 /// # Safety
 /// `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
@@ -302,6 +302,6 @@ pub unsafe extern "C" fn lookaside_warm(
 ) {
     // SAFETY: as in `lookaside_turn`.
     if let (Some(handle), Some(session)) = unsafe { (Handle::of(b), session.cast::<Session>().as_ref()) } {
-        handle.warm(session, hash, slot as usize, left);
+        handle.reach(session, hash, slot as usize, left);
     }
 }

@@ -311,14 +311,14 @@ impl Handle {
     fn hit(&self, session: &Session, hash: u64, slot: usize, later: i32) {
         let left = session.face.left.get() + later;
         if left <= session.face.due.get() {
-            self.warm(session, hash, slot, left);
+            self.reach(session, hash, slot, left);
         }
     }
 
-    /// A hit counts, behind which this is left.
-    pub(crate) fn warm(&self, session: &Session, hash: u64, slot: usize, left: i32) {
-        session.seat.warm(self.table(), hash, slot);
-        session.face.due.set(left.saturating_sub(session.seat.next_counted()));
+    /// As [`lookaside::Seat::reach`], of a hit behind which this is left.
+    pub(crate) fn reach(&self, session: &Session, hash: u64, slot: usize, left: i32) {
+        let due = &session.face.due;
+        due.set(session.seat.reach(self.table(), hash, slot, due.get(), left));
     }
 
     /// The entry of a key, or null.

@@ -19,8 +19,9 @@
 //! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is zero is
 //!   empty.
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
-//! * A hit warms its slot, by lookaside_warm(), if what is left behind its lookup is `due` or less. In a batch, of which all are
-//!   taken from `left` at once, that is `left` and the lookups of the batch behind it.
+//! * A hit calls lookaside_warm() if what is left behind its lookup is `due` or less: that warms its slot if the lookup is one of
+//!   those that count, and says which is the next. In a batch, of which all are taken from `left` at once, that is `left` and the
+//!   lookups of the batch behind it.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
@@ -107,13 +108,13 @@ pub(crate) fn check_layout(layout: u32) -> bool {
 #[repr(C)]
 #[derive(Debug)]
 pub struct lookaside_session {
-    /// Lookups until the next turn; above LOOKASIDE_OFF if they are not to ask the table.
+    /// Lookups until the next turn; that and LOOKASIDE_OFF if they are not to ask the table.
     pub left: Cell<i32>,
     /// Whether lookups ask the table: the monitor's decision.
     pub uses_table: Cell<u32>,
     /// Lookups that were not answered, since the last turn.
     pub misses: Cell<u64>,
-    /// What is left when the next hit counts, or the first behind that.
+    /// What is left behind the lookup that counts next, if it is a hit.
     pub due: Cell<i32>,
 }
 

@@ -224,7 +224,7 @@ impl Session {
                 left: Cell::new(0),
                 uses_table: Cell::new(1),
                 misses: Cell::new(0),
-                due: Cell::new(-seat.next_counted()),
+                due: Cell::new(-seat.first_counted()),
             },
             granted: Cell::new(0),
             id: shared.id,
@@ -243,7 +243,7 @@ impl Session {
     pub(crate) fn gather(&self) {
         let face = &self.face;
         let left = face.left.get();
-        // Of a caller who took more than it said it would: none.
+        // Of a caller who gave back what it had not taken: none.
         let taken = u64::try_from(self.granted.replace(left) - left).unwrap_or(0);
         let misses = face.misses.take();
         match face.uses_table.get() {
@@ -268,8 +268,8 @@ impl Session {
 
     fn grant(&self, left: i32) {
         let face = &self.face;
-        // As far away as before. Where no lookup was a hit for long, it is the next.
-        let ahead = face.left.get().saturating_sub(face.due.get()).max(0);
+        // As far away as before; where no lookup was a hit for long, not too far behind to count from.
+        let ahead = face.left.get().saturating_sub(face.due.get()).max(-(Seat::TURN as i32));
         face.due.set(left - ahead);
         face.left.set(left);
         self.granted.set(left);

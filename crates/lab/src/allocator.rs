@@ -6,7 +6,7 @@
 //! `glibc.malloc.hugetlb=1` is set when a program starts, and at no other time: so an experiment whose definition says
 //! `heap = "huge"` is run by this program anew.
 //!
-//! Either setting lets it give every large allocation back to the kernel when it is freed, so that the memory of one engine is
+//! Either setting takes the place of whatever else the variable said, and lets it give every large allocation back to the kernel when it is freed, so that the memory of one engine is
 //! not counted as the next one's. Where nothing is said the heap is as programs have it.
 
 use std::env;
@@ -20,6 +20,8 @@ use crate::experiment::ExperimentError;
 
 /// The variable that the GNU C library reads when a program starts.
 const VARIABLE: &str = "GLIBC_TUNABLES";
+/// Says that a program was started anew: if it does not find the other then, the system took it away, and would again.
+const ANEW: &str = "LOOKASIDE_STARTED_ANEW";
 
 /// The pages that the allocator takes memory in.
 ///
@@ -33,7 +35,7 @@ const VARIABLE: &str = "GLIBC_TUNABLES";
 pub enum Malloc {
     /// Transparent huge pages.
     Huge,
-    /// Regular pages, unless the kernel gives huge ones to everybody.
+    /// As the library takes them by itself: regular ones, unless the kernel gives huge ones to everybody.
     Plain,
 }
 
@@ -76,6 +78,15 @@ pub struct Again {
     pub reports: Vec<serde_json::Value>,
 }
 
+/// The allocator of this program, as it was started, in words for a result's provenance.
+#[must_use]
+pub fn describe() -> String {
+    match env::var(VARIABLE) {
+        Ok(tunables) if !tunables.is_empty() => format!("system ({VARIABLE}={tunables})"),
+        _ => "system".into(),
+    }
+}
+
 impl Malloc {
     /// As the command line and definitions name it.
     #[must_use]
@@ -93,12 +104,6 @@ impl Malloc {
             }
             Malloc::Plain => "glibc.malloc.mmap_threshold=131072:glibc.malloc.trim_threshold=131072",
         }
-    }
-
-    /// The words for a result's provenance.
-    #[must_use]
-    pub fn describe(self) -> String {
-        format!("system ({VARIABLE}={})", self.tunables())
     }
 
     /// Whether this program was started so.
@@ -119,10 +124,13 @@ impl Malloc {
         flags: &Flags<'_>,
     ) -> Result<Again, ExperimentError> {
         let again = |reason: String| ExperimentError::Again { malloc: self.name(), reason };
+        if env::var_os(ANEW).is_some() {
+            return Err(again(format!("the system does not let it have {VARIABLE}")));
+        }
         let program = env::current_exe().map_err(|error| again(error.to_string()))?;
         let Flags { quick, runs, out, json } = *flags;
         let mut command_line = Command::new(program);
-        command_line.env(VARIABLE, self.tunables());
+        command_line.env(VARIABLE, self.tunables()).env(ANEW, "1");
         command_line.args(command).arg(definition).args(["--malloc", self.name()]);
         command_line.args(quick.then_some("--quick")).args(json.then_some("--json"));
         command_line.args(runs.map(|runs| format!("--runs={runs}")));
@@ -132,6 +140,9 @@ impl Malloc {
         command_line.stdout(if json { Stdio::piped() } else { Stdio::inherit() });
         let child = command_line.spawn().map_err(|error| again(error.to_string()))?;
         let output = child.wait_with_output().map_err(|error| again(error.to_string()))?;
+        if output.status.code().is_none() {
+            return Err(again(format!("it was ended: {}", output.status)));
+        }
         let reports = match json {
             // One that failed before it printed any has said why.
             true if output.stdout.is_empty() => Vec::new(),

@@ -35,7 +35,7 @@ use crate::word::{Pointer, Word};
 
 /// Where the falling probability ends: 2^-14 is seldom enough.
 const WARMEST: u64 = 15;
-/// And where it begins: one hit in 2^3 is counted at all.
+/// And where it begins: one lookup in 2^3 counts at all, if it is a hit.
 const SELDOM: u32 = 3;
 
 /// Slots in a bucket.
@@ -55,7 +55,7 @@ pub enum CounterPolicy {
 }
 
 impl CounterPolicy {
-    /// How many of 2^32 hits count, less one: which ones is decided before the bucket is looked at ([`crate::seat`]), since
+    /// How many of 2^32 lookups count, less one: which ones is decided before the bucket is looked at ([`crate::seat`]), since
     /// a branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up the lookups behind
     /// this one.
     pub(crate) fn counted(self) -> u32 {

@@ -5,8 +5,8 @@
 //! middle one the other way round: without the table if it is on, with it if it is off.
 //!
 //! ```text
-//!    ... as decided ...  | as decided | the other way | as decided |  ... as decided ...
-//!                           timed          timed           timed
+//!    ... as decided ...  | as decided |  the other way   | the other way |    as decided    | as decided |  ... as decided ...
+//!                           timed      to warm the caches     timed       to warm the caches     timed
 //! ```
 //!
 //! The cost of a block is wall time by the number of its lookups, whatever the program does between them: that is the same in
@@ -14,8 +14,13 @@
 //! threads, so a preempted block decides nothing; and going back takes a larger advantage than staying.
 //!
 //! Trials cost what the worse way costs. So they become rare where the answer is clear: the interval doubles after each
-//! trial that confirms the verdict, up to [`LONGEST`] blocks, and begins anew when one contradicts it. A table that was
-//! off is cold; before its trial it is used for as many blocks as a sixty-fourth of the interval, so that it can warm.
+//! trial that confirms the verdict, up to [`LONGEST`] blocks, and begins anew when one contradicts it.
+//!
+//! The processor's caches hold what the way decided on asks for: the other way is cold. A table that was off holds what was hot
+//! when it was switched off; before it is timed it is used for as many blocks as a sixty-fourth of the interval, so that it can
+//! warm. An index that a table stands before is cold in the caches; where that could turn the verdict, where it seems no more
+//! than half as dear again without the table, it is asked for some blocks before it is timed: else a table that costs a tenth
+//! stays on. Where the table gains more, that would cost, and say nothing new.
 //!
 //! While a table first fills it must look worse than it is: nothing is tried before free slots have become rare, or four
 //! times as many lookups have been made as there are slots. An empty table in the place of another (it was resized, or is whole
@@ -40,6 +45,10 @@ const LONGEST: u32 = 8192;
 const PART: i32 = 64;
 /// Trials that the verdict is the median of.
 const TRIALS: usize = 7;
+/// Where lookups without the table seem at most so much dearer, they are given blocks to warm the caches.
+const NEAR: f64 = 1.5;
+/// So many, at least and at most: a sixteenth of the interval.
+const TO_WARM: [u32; 2] = [8, 128];
 /// How much cheaper lookups must be with the table for it to be switched on again: 2 %. It is switched off for a quarter of
 /// that.
 const MARGIN: f64 = 0.02;
@@ -162,20 +171,20 @@ const OFF: i32 = i32::MIN / 2;
 enum Phase {
     /// As decided, until the next trial.
     Decided,
-    /// Warming a table that is off.
-    Warming,
     /// The blocks of a trial.
     Before,
+    Warming,
     Other,
+    Returning,
     After,
 }
 
 /// One thread's part.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Lookups until the block ends, or a part of it; above [`OFF`] if they do not ask the table.
+    /// Lookups until the block ends, or a part of it; that and [`OFF`] if they do not ask the table.
     left: Cell<i32>,
-    /// What is left when the next hit counts, or the first behind that.
+    /// What is left behind the lookup that counts next, if it is a hit.
     due: Cell<i32>,
     /// Whether they ask the table.
     asks: Cell<bool>,
@@ -194,6 +203,8 @@ pub(crate) struct Watch {
     phase: Cell<Phase>,
     /// Whether the table was on when the trial began.
     tried: Cell<bool>,
+    /// Whether the last trial found both ways about as dear.
+    is_near: Cell<bool>,
     interval: Cell<u32>,
     began: Cell<Option<Instant>>,
     /// Nanoseconds of the blocks before and in the middle.
@@ -206,7 +217,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The first hit that counts is that of a lookup of so many.
+    /// The first lookup that counts is behind so many.
     pub(crate) fn new(due: i32) -> Watch {
         Watch {
             left: Cell::new(0),
@@ -220,6 +231,7 @@ impl Watch {
             told: Cell::new(0),
             phase: Cell::new(Phase::Decided),
             tried: Cell::new(true),
+            is_near: Cell::new(false),
             interval: Cell::new(SHORTEST),
             began: Cell::new(None),
             costs: Cell::new([0; 2]),
@@ -269,16 +281,21 @@ impl Watch {
         (self.block.get() - self.left.get()) as u64
     }
 
-    /// Whether a hit counts, of those that were last let ask together: behind it are so many.
+    /// What is left behind the last lookup that was let ask.
     #[inline(always)]
-    pub(crate) fn is_due(&self, later: usize) -> bool {
-        self.left.get() + later as i32 <= self.due.get()
+    pub(crate) fn left(&self) -> i32 {
+        self.left.get()
     }
 
-    /// That one has counted: the next is so many lookups later.
+    /// And behind that which counts next: see [`crate::cadence`].
     #[inline(always)]
-    pub(crate) fn set_due(&self, later: usize, next: i32) {
-        self.due.set(self.left.get() + later as i32 - next);
+    pub(crate) fn due(&self) -> i32 {
+        self.due.get()
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_due(&self, due: i32) {
+        self.due.set(due);
     }
 
     /// Ends a block without the table if nobody watches any more.
@@ -329,8 +346,8 @@ impl Watch {
         self.passed_by.set(self.passed_by());
         self.asks.set(asks);
         let left = if asks { lookups } else { OFF + lookups };
-        // As far away as before. Where no lookup was a hit for long, it is the next.
-        let ahead = (self.left.get() - self.due.get()).max(0);
+        // As far away as before; where no lookup was a hit for long, not too far behind to count from.
+        let ahead = (self.left.get() - self.due.get()).max(-(BLOCK as i32));
         self.due.set(left - ahead);
         self.block.set(left);
         self.left.set(left);
@@ -363,39 +380,53 @@ impl Watch {
                 let newly_filled = filled - self.filled.replace(filled);
                 self.lookups.set(self.lookups.get() + blocks);
                 let warm = newly_filled * 20 < blocks || self.lookups.get() > 4 * capacity as u64;
-                if !warm {
-                    self.begin(Phase::Decided, on, self.interval.get());
-                } else if on {
+                if warm {
                     self.begin(Phase::Before, on, 1);
                 } else {
-                    self.begin(Phase::Warming, true, self.interval.get().div_ceil(64));
+                    self.begin(Phase::Decided, on, self.interval.get());
                 }
             }
-            Phase::Warming => self.begin(Phase::Before, on, 1),
             // Another thread's trial has switched meanwhile: this one's blocks are not what they are taken for.
-            Phase::Before | Phase::Other | Phase::After if on != self.tried.get() => {
+            _ if on != self.tried.get() => {
                 self.filled.set(filled);
                 self.interval.set(SHORTEST);
                 self.begin(Phase::Decided, on, SHORTEST);
             }
             Phase::Before => {
                 self.costs.set([passed, 0]);
-                self.begin(Phase::Other, !on, 1);
+                self.begin_warm(Phase::Warming, Phase::Other, !on);
             }
+            Phase::Warming => self.begin(Phase::Other, !on, 1),
             Phase::Other => {
                 self.costs.set([self.costs.get()[0], passed]);
-                self.begin(Phase::After, on, 1);
+                self.begin_warm(Phase::Returning, Phase::After, on);
             }
+            Phase::Returning => self.begin(Phase::After, on, 1),
             Phase::After => {
                 let [before, other] = self.costs.get();
                 let decided = (before + passed) as f64 / 2.0;
                 let gain = if on { other as f64 / decided } else { decided / other as f64 };
+                self.is_near.set(gain < NEAR);
                 let agrees = gain.is_finite() && gain > 0.0 && monitor.record(gain);
                 let longer = if agrees { (self.interval.get() * 2).min(LONGEST) } else { SHORTEST };
                 self.interval.set(longer);
                 self.filled.set(filled);
                 self.begin(Phase::Decided, !monitor.off.load(Ordering::Relaxed), longer);
             }
+        }
+    }
+
+    /// Begins a block that is timed, behind as many that warm what it needs as that takes.
+    fn begin_warm(&self, warming: Phase, timed: Phase, uses_table: bool) {
+        let [least, most] = TO_WARM;
+        let to_warm = match (self.tried.get(), self.is_near.get()) {
+            (true, false) => 0,
+            (true, true) => (self.interval.get() / 16).clamp(least, most),
+            (false, _) => self.interval.get().div_ceil(64),
+        };
+        match to_warm {
+            0 => self.begin(timed, uses_table, 1),
+            blocks => self.begin(warming, uses_table, blocks),
         }
     }
 
@@ -477,11 +508,38 @@ mod tests {
         assert!((4..20).contains(&verdict.trials), "{verdict:?}");
     }
 
+    /// What is asked for in one way only is cold in the caches for the other, at first.
+    #[test]
+    #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
+    fn a_table_that_costs_a_tenth_is_switched_off_although_the_index_is_cold_at_first() {
+        let cold_for = 4 * BLOCK;
+        for (with_table, without, stays_on) in
+            [(110_u32, 100_u32, false), (100, 110, true), (100, 1000, true)]
+        {
+            let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+            let (last, same_way) = (Cell::new(true), Cell::new(cold_for));
+            let cost = |with: bool| {
+                same_way.set(if last.replace(with) == with { same_way.get() + 1 } else { 0 });
+                let cold = if same_way.get() < cold_for { 30 } else { 0 };
+                cold + if with { with_table } else { without }
+            };
+            let lookups = 10_000_000;
+            let with = run(&monitor, &watch, lookups, cost);
+            assert_eq!(monitor.verdict().on, stays_on, "{with_table}, {without}: {:?}", monitor.verdict());
+            // What that costs while it stays on: hardly a trial's blocks.
+            let without_table = f64::from(lookups) - with as f64;
+            let dearer =
+                without_table * (f64::from(without) / f64::from(with_table) - 1.0) / f64::from(lookups);
+            assert!(!stays_on || dearer < 0.02, "{with_table}, {without}: {dearer}");
+        }
+    }
+
     /// Another thread switches while this one compares: blocks with the table are taken for blocks without, or the other way.
     #[test]
     fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
-        for interrupted in [Phase::Before, Phase::Other, Phase::After] {
+        for interrupted in [Phase::Before, Phase::Warming, Phase::Other, Phase::Returning, Phase::After] {
             let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+            watch.is_near.set(true);
             let cost = |with| if with { 300 } else { 100 };
             while watch.phase.get() != interrupted {
                 run(&monitor, &watch, 1, cost);

@@ -10,9 +10,9 @@
 //!
 //! # Which hits warm their slot
 //!
-//! Decided by the number of the lookup, before the bucket is looked at ([`crate::cadence`]); and then the slot of the hit that counted before is
-//! warmed, whose line has come meanwhile: a hit writes one line at most, but another bucket's than its own. A branch that
-//! depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it.
+//! Decided by the number of the lookup, before the bucket is looked at ([`crate::cadence`]); and then the slot of the hit that
+//! counted before is warmed, whose line has come meanwhile: a hit writes one line at most, but another bucket's than its own. A
+//! branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -148,16 +148,28 @@ impl Seat {
         let until = self.until.get() - 1;
         self.until.set(until);
         if until <= 0 {
-            self.warm(table, hash, slot);
-            self.until.set(self.next_counted());
+            self.until.set(-self.reach(table, hash, slot, 0, 0));
         }
     }
 
-    /// A hit has counted: after how many lookups the next one does.
-    #[inline]
+    /// Behind how many lookups the first is that counts.
     #[must_use]
-    pub fn next_counted(&self) -> i32 {
+    pub fn first_counted(&self) -> i32 {
         self.cadence.next()
+    }
+
+    /// A hit that may count, as one does of some lookups in a row: warms its slot if it does. Lookups are counted down; `due` is the
+    /// one that was said to count next, `left` that of the hit, at it or behind. Which counts next.
+    ///
+    /// # Panics
+    /// Perhaps, if the slot is not what [`Table::find`] or [`Table::peek`] gave.
+    #[inline(never)]
+    pub fn reach<T: Table>(&self, table: &T, hash: u64, slot: usize, due: i32, left: i32) -> i32 {
+        let (counts, due) = self.cadence.due(due, left);
+        if counts {
+            self.warm(table, hash, slot);
+        }
+        due
     }
 }
 
@@ -213,11 +225,23 @@ impl Seat {
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
+        self.find_before(table, hash, accept, 0)
+    }
+
+    /// As [`Seat::find_on_account`], where [`Seat::uses_table`] let so many more ask with this one, behind it.
+    #[inline(always)]
+    fn find_before<T: Table>(
+        &self,
+        table: &T,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+        later: usize,
+    ) -> Option<Pointer> {
         let Some((slot, pointer)) = table.find(hash, accept) else {
             self.missed(1);
             return None;
         };
-        self.confirm(table, hash, slot, 0);
+        self.confirm(table, hash, slot, later);
         Some(pointer)
     }
 
@@ -253,9 +277,10 @@ impl Seat {
         }
         for (i, &hash) in hashes.iter().enumerate() {
             let Some((slot, pointer)) = peeked[i] else { continue };
+            let later = hashes.len() - 1 - i;
             if hit(i, pointer) {
-                self.confirm(table, hash, slot, hashes.len() - 1 - i);
-            } else if self.find_on_account(table, hash, |pointer| hit(i, pointer)).is_none() {
+                self.confirm(table, hash, slot, later);
+            } else if self.find_before(table, hash, |pointer| hit(i, pointer), later).is_none() {
                 // Else it was behind another with the same tag, or has been put there since.
                 missed[misses] = i;
                 misses += 1;
@@ -277,19 +302,16 @@ impl Seat {
     /// A hit of those that [`Seat::uses_table`] counted: so many of its call come later.
     #[inline(always)]
     fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, later: usize) {
-        if self.watch.is_due(later) {
-            self.warm(table, hash, slot);
-            self.watch.set_due(later, self.next_counted());
+        let (due, left) = (self.watch.due(), self.watch.left() + later as i32);
+        if left <= due {
+            self.watch.set_due(self.reach(table, hash, slot, due, left));
         }
     }
 
     /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
     /// branches; were they to wait for memory, then all lookups behind them would, too.
-    ///
-    /// # Panics
-    /// Perhaps, if the slot is not what [`Table::find`] or [`Table::peek`] gave.
-    #[inline(never)]
-    pub fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+    #[inline]
+    fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
         if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
             table.warm(hash, slot, &self.random);
         }

@@ -64,7 +64,7 @@ pub unsafe trait Table: Send + Sync + Sized + 'static {
         self.find(hash, |_| true)
     }
 
-    /// How many of 2^32 hits are to be followed by [`Table::warm`], less one.
+    /// How many of 2^32 lookups are to be followed by [`Table::warm`] if they are hits, less one.
     fn counted(&self) -> u32;
 
     /// Warms a slot that was found with this hash. It may hold another's entry by now.

@@ -5,12 +5,12 @@
 // A program of its own, which talks to people.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::allocator::{Again, Flags, Malloc};
-use lab::experiment::{Catalogue, ExperimentError, Scale, Session};
+use lab::allocator::{self, Again, Flags, Malloc};
+use lab::experiment::{Catalogue, Definition, ExperimentError, Scale, Session};
 use lab::machine::Provenance;
 use lab::report::{Report, to_json};
 
@@ -127,32 +127,47 @@ fn run(
     let mut reports = Vec::new();
     for definition in &definitions {
         let malloc = options.malloc.or(definition.heap).unwrap_or(usual);
-        if !malloc.is_here() {
-            // So each is also measured in memory that no other has used.
-            let Again { all_met: met, reports: more } =
-                malloc.run_again(&[command], &definition.path, &flags)?;
-            all_met &= met;
-            reports.extend(more);
-            continue;
+        // So each is also measured in memory that no other has used.
+        let ran = if malloc.is_here() {
+            measure(definition, scale, options, catalogue.folder(), out.as_deref())
+        } else {
+            malloc.run_again(&[command], &definition.path, &flags)
+        };
+        match ran {
+            Ok(ran) => {
+                all_met &= ran.all_met;
+                reports.extend(ran.reports);
+            }
+            // The others may still work.
+            Err(error) => {
+                eprintln!("peers: {error}");
+                all_met = false;
+            }
         }
-        let provenance = Provenance::collect(catalogue.folder(), &malloc.describe());
-        let session = Session::new(
-            options.runs.map_or_else(|| definition.runs_for(scale), usize::from),
-            Session::progress_bar(&definition.name),
-        );
-        let results = lookaside_peers::laboratory().run(definition, scale, provenance, session)?;
-        if let Some(folder) = &out {
-            eprintln!("kept in {}", results.write(folder)?.display());
-        }
-        let report = Report::of(definition, &results)?;
-        if !options.json {
-            println!("{report}");
-        }
-        all_met &= report.all_met();
-        reports.push(report.to_value());
     }
     if options.json {
         println!("{}", to_json(&reports));
     }
     Ok(if all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn measure(
+    definition: &Definition,
+    scale: Scale,
+    options: &Options,
+    definitions: &Path,
+    out: Option<&Path>,
+) -> Result<Again, ExperimentError> {
+    let provenance = Provenance::collect(definitions, &allocator::describe());
+    let runs = options.runs.map_or_else(|| definition.runs_for(scale), usize::from);
+    let session = Session::new(runs, Session::progress_bar(&definition.name));
+    let results = lookaside_peers::laboratory().run(definition, scale, provenance, session)?;
+    if let Some(folder) = out {
+        eprintln!("kept in {}", results.write(folder)?.display());
+    }
+    let report = Report::of(definition, &results)?;
+    if !options.json {
+        println!("{report}");
+    }
+    Ok(Again { all_met: report.all_met(), reports: vec![report.to_value()] })
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::allocator::{Again, Flags, Malloc};
+use lab::allocator::{self, Again, Flags, Malloc};
 use lab::experiment::{Catalogue, Definition, ExperimentError, Laboratory, Scale, Session};
 use lab::machine::Provenance;
 use lab::report::{Report, to_json};
@@ -85,15 +85,13 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
         let malloc = arguments.malloc.or(definition.heap);
         let ran = match malloc.filter(|malloc| !malloc.is_here()) {
             Some(malloc) => malloc.run_again(&["lab", "run"], &definition.path, &flags),
-            None => {
-                measure(definition, malloc, scale, runs, &catalogue, out.as_deref()).and_then(|results| {
-                    let report = Report::of(definition, &results)?;
-                    if !arguments.json {
-                        print(format_args!("{report}\n"));
-                    }
-                    Ok(Again { all_met: report.all_met(), reports: vec![report.to_value()] })
-                })
-            }
+            None => measure(definition, scale, runs, &catalogue, out.as_deref()).and_then(|results| {
+                let report = Report::of(definition, &results)?;
+                if !arguments.json {
+                    print(format_args!("{report}\n"));
+                }
+                Ok(Again { all_met: report.all_met(), reports: vec![report.to_value()] })
+            }),
         };
         match ran {
             Ok(ran) => {
@@ -138,15 +136,12 @@ fn command_of(other: &Definition) -> String {
 
 fn measure(
     definition: &Definition,
-    malloc: Option<Malloc>,
     scale: Scale,
     runs: usize,
     catalogue: &Catalogue,
     out: Option<&Path>,
 ) -> Result<Results, ExperimentError> {
-    // The command uses the allocator that the standard library starts from.
-    let allocator = malloc.map_or_else(|| "system".into(), Malloc::describe);
-    let provenance = Provenance::collect(catalogue.folder(), &allocator);
+    let provenance = Provenance::collect(catalogue.folder(), &allocator::describe());
     let session = Session::new(runs, Session::progress_bar(&definition.name));
     let results = Laboratory::new().run(definition, scale, provenance, session)?;
     if let Some(folder) = out {
