@@ -26,7 +26,7 @@ const ANEW: &str = "LOOKASIDE_STARTED_ANEW";
 /// The pages that the allocator takes memory in.
 ///
 /// ```
-/// # use lab::allocator::Malloc;
+/// # use lookaside_lab::allocator::Malloc;
 /// assert_eq!("huge".parse(), Ok(Malloc::Huge));
 /// assert!("large".parse::<Malloc>().is_err());
 /// ```
