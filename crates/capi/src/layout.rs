@@ -102,7 +102,7 @@ pub(crate) fn check_layout(layout: u32) -> bool {
 
 /// What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
 ///
-/// A lookup first takes one from `left`. It asks the table if that is not below zero then. Nor does it if that is LOOKASIDE_OFF
+/// A lookup first takes one from `left`. It asks the table if that is not below zero then. It does not if that is LOOKASIDE_OFF
 /// to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again: then it asks if
 /// `uses_table` is not zero. Of those that ask, `misses` are no hits.
 #[repr(C)]
