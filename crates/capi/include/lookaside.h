@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 // The version of the layout that `lookaside_inline.h` knows.
-#define LOOKASIDE_LAYOUT 4
+#define LOOKASIDE_LAYOUT 5
 
 // Where a session counts lookups down to that do not ask the table.
 #define LOOKASIDE_OFF -1073741824
@@ -207,7 +207,7 @@ typedef struct lookaside_counts {
 
 // What the monitor has found.
 typedef struct lookaside_verdict {
-    // Cost of a lookup without the table by its cost with it; 0 before there were enough trials.
+    // Cost of a lookup by itself without the table by its cost with it; 0 before there were enough trials.
     double gain;
     // Trials made.
     uint64_t trials;
@@ -215,10 +215,14 @@ typedef struct lookaside_verdict {
     uint64_t switches;
     // Whether it watches at all.
     bool watching;
-    // Whether lookups use the table.
+    // Whether lookups one at a time use the table.
     bool on;
+    // Whether lookups in batches use it.
+    bool on_in_batches;
     // Zeroes, for what newer libraries may say.
-    uint8_t reserved[6];
+    uint8_t reserved[5];
+    // As `gain`, of lookups in batches.
+    double gain_in_batches;
 } lookaside_verdict;
 
 #ifdef __cplusplus
@@ -434,11 +438,14 @@ size_t lookaside_get_many(struct SLB *b,
 struct lookaside_session *lookaside_attach(struct SLB *b,
                                            uint32_t layout);
 
-// For `lookaside_inline.h`: tells what a session counted, and asks the monitor. Nothing if either is NULL.
+// For `lookaside_inline.h`: tells what a session counted, and asks the monitor, before a call of so many lookups. Nothing if either
+// is NULL.
 //
 // # Safety
 // `session` is this thread's for `b`.
-void lookaside_turn(const struct SLB *b, struct lookaside_session *session);
+void lookaside_turn(const struct SLB *b,
+                    struct lookaside_session *session,
+                    uint32_t lookups);
 
 // For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is left behind
 // its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.

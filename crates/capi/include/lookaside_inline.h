@@ -29,7 +29,7 @@
 #include <emmintrin.h>
 #endif
 
-#define LOOKASIDE_INLINE_LAYOUT 4
+#define LOOKASIDE_INLINE_LAYOUT 5
 
 #if LOOKASIDE_INLINE_LAYOUT != LOOKASIDE_LAYOUT
 #error "lookaside_inline.h and lookaside.h are of different versions"
@@ -132,7 +132,7 @@ LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_sessi
     if (__builtin_expect(left >= 0, 1)) return 1;
     if (left >= LOOKASIDE_OFF && left <= LOOKASIDE_OFF + 1024) return 0;
     s->left = left + lookups;
-    lookaside_turn((const SLB *)b, s);
+    lookaside_turn((const SLB *)b, s, (uint32_t)lookups);
     s->left -= lookups;
     return s->uses_table != 0;
 }

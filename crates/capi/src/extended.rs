@@ -275,15 +275,16 @@ pub unsafe extern "C" fn lookaside_attach(b: *mut SLB, layout: u32) -> *mut look
     std::ptr::from_ref(session::of(handle)).cast::<lookaside_session>().cast_mut()
 }
 
-/// For `lookaside_inline.h`: tells what a session counted, and asks the monitor. Nothing if either is NULL.
+/// For `lookaside_inline.h`: tells what a session counted, and asks the monitor, before a call of so many lookups. Nothing if either
+/// is NULL.
 ///
 /// # Safety
 /// `session` is this thread's for `b`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lookaside_turn(b: *const SLB, session: *mut lookaside_session) {
+pub unsafe extern "C" fn lookaside_turn(b: *const SLB, session: *mut lookaside_session, lookups: u32) {
     // SAFETY: the caller's promise. A session begins with what C sees of it.
     if let (Some(handle), Some(session)) = unsafe { (Handle::of(b), session.cast::<Session>().as_ref()) } {
-        handle.turn(session);
+        handle.turn(session, lookups);
     }
 }
 

@@ -268,18 +268,18 @@ impl Handle {
             return false;
         }
         face.left.set(left + lookups);
-        self.turn(session);
+        self.turn(session, lookups as u32);
         face.left.set(face.left.get() - lookups);
         face.uses_table.get() != 0
     }
 
-    /// Tells the counts, and asks the monitor.
+    /// Tells the counts, and asks the monitor: before a call of so many lookups.
     #[cold]
-    pub(crate) fn turn(&self, session: &Session) {
+    pub(crate) fn turn(&self, session: &Session, lookups: u32) {
         session.gather();
         let shared = &self.shared;
         let fit = |passed| shared.fit(session, passed);
-        let uses_table = session.seat.turn(&shared.buffer, || self.table().capacity(), fit);
+        let uses_table = session.seat.turn(&shared.buffer, lookups, || self.table().capacity(), fit);
         session.face.uses_table.set(uses_table.into());
         session.begin_turn();
     }

@@ -33,7 +33,7 @@ use lookaside::{Mark, Pointer, Seat};
 use crate::options::fail;
 
 /// The version of the layout that `lookaside_inline.h` knows.
-pub const LOOKASIDE_LAYOUT: u32 = 4;
+pub const LOOKASIDE_LAYOUT: u32 = 5;
 
 /// See the head of this module.
 const MIX_WITH: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -40,7 +40,7 @@ pub struct lookaside_counts {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct lookaside_verdict {
-    /// Cost of a lookup without the table by its cost with it; 0 before there were enough trials.
+    /// Cost of a lookup by itself without the table by its cost with it; 0 before there were enough trials.
     pub gain: f64,
     /// Trials made.
     pub trials: u64,
@@ -48,10 +48,14 @@ pub struct lookaside_verdict {
     pub switches: u64,
     /// Whether it watches at all.
     pub watching: bool,
-    /// Whether lookups use the table.
+    /// Whether lookups one at a time use the table.
     pub on: bool,
+    /// Whether lookups in batches use it.
+    pub on_in_batches: bool,
     /// Zeroes, for what newer libraries may say.
-    pub reserved: [u8; 6],
+    pub reserved: [u8; 5],
+    /// As `gain`, of lookups in batches.
+    pub gain_in_batches: f64,
 }
 
 /// Writes what fits.
@@ -192,7 +196,9 @@ pub(crate) unsafe fn write_verdict(handle: &Handle, verdict: *mut lookaside_verd
         switches: found.switches,
         watching: found.watching,
         on: found.on,
-        reserved: [0; 6],
+        on_in_batches: found.on_in_batches,
+        reserved: [0; 5],
+        gain_in_batches: found.gain_in_batches.unwrap_or(0.0),
     };
     // SAFETY: the caller's promise.
     unsafe { write_known(&all, verdict, bytes) };

@@ -18,15 +18,25 @@
 //!
 //! The processor's caches hold what the way decided on asks for: the other way is cold. A table that was off holds what was hot
 //! when it was switched off; before it is timed it is used for as many blocks as a sixty-fourth of the interval, so that it can
-//! warm. An index that a table stands before is cold in the caches; where that could turn the verdict, where it seems no more
-//! than half as dear again without the table, it is asked for some blocks before it is timed: else a table that costs a tenth
-//! stays on. Where the table gains more, that would cost, and say nothing new.
+//! warm; for a quarter of that where it costs half as much again as the index alone, or more: there the warming alone would cost
+//! two lookups in a hundred. An index that a table stands before is cold in the caches; where that could turn the verdict, where it
+//! seems no more than half as dear again without the table, it is asked for some blocks before it is timed: else a table that
+//! costs a tenth stays on. Where the table gains more, that would cost, and say nothing new.
 //!
 //! While a table first fills it must look worse than it is: nothing is tried before free slots have become rare, or four
 //! times as many lookups have been made as there are slots. An empty table in the place of another (it was resized, or is whole
 //! again: `fitting`) first fills like any: it is on, and what was found of the other is forgotten.
 //!
 //! While it is off, writes go on telling the table, so that it is never wrong when it comes back.
+//!
+//! # One at a time, and in batches
+//!
+//! An index that looks up many keys together is quicker in batches by a factor that a table in front of it does not have: there may
+//! be a gain in lookups one at a time and a loss in batches. So there is a verdict for each, and a thread makes trials of each, by
+//! what the first call of a block is. A trial is broken off where a block of it begins with another. Whose calls come by turns has
+//! blocks of both, all of the same mixture: then both verdicts are the mixture's.
+//!
+//! Rejected: *a count for each*: two more instructions a lookup, of which a quick index has fifty.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -45,25 +55,42 @@ const LONGEST: u32 = 8192;
 const PART: i32 = 64;
 /// Trials that the verdict is the median of.
 const TRIALS: usize = 7;
-/// Where lookups without the table seem at most so much dearer, they are given blocks to warm the caches.
+/// Where lookups the one way seem at most so much dearer than the other, they are given more blocks to warm.
 const NEAR: f64 = 1.5;
-/// So many, at least and at most: a sixteenth of the interval.
+/// So many without the table, at least and at most: a sixteenth of the interval. None where they are much dearer.
 const TO_WARM: [u32; 2] = [8, 128];
+/// The part of the interval with it. Where that is much dearer, a quarter of this: all of it would cost what the trials find.
+const WARMS_TABLE: u32 = 64;
 /// How much cheaper lookups must be with the table for it to be switched on again: 2 %. It is switched off for a quarter of
 /// that.
 const MARGIN: f64 = 0.02;
 
-/// What all threads share.
+/// How lookups come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Single,
+    Batch,
+}
+
+impl Call {
+    /// Of so many lookups.
+    #[inline(always)]
+    pub(crate) fn of(lookups: u32) -> Call {
+        if lookups > 1 { Call::Batch } else { Call::Single }
+    }
+}
+
+/// What all threads share. Two of a thing are of lookups one at a time, and of those in batches.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     watching: AtomicBool,
-    off: AtomicBool,
+    off: [AtomicBool; 2],
     switches: AtomicU64,
     made: AtomicU64,
     /// Tables that began empty in another's place.
     begun: AtomicU64,
     /// Cost without the table by cost with it, of the last trials; the oldest first.
-    gains: Mutex<Vec<f64>>,
+    gains: Mutex<[Vec<f64>; 2]>,
 }
 
 /// What the monitor has found.
@@ -71,11 +98,15 @@ pub(crate) struct Monitor {
 pub struct Verdict {
     /// Whether it watches at all.
     pub watching: bool,
-    /// Whether lookups use the table.
+    /// Whether lookups one at a time use the table.
     pub on: bool,
-    /// Cost of a lookup without the table by its cost with it, the median of the last trials; `None` before there were
+    /// Cost of such a lookup without the table by its cost with it, the median of the last trials; `None` before there were
     /// enough.
     pub gain: Option<f64>,
+    /// Whether lookups in batches use the table.
+    pub on_in_batches: bool,
+    /// As `gain`, of lookups in batches.
+    pub gain_in_batches: Option<f64>,
     /// Trials made.
     pub trials: u64,
     /// How often it has switched.
@@ -86,11 +117,11 @@ impl Monitor {
     pub(crate) fn new(watching: bool) -> Monitor {
         Monitor {
             watching: AtomicBool::new(watching),
-            off: AtomicBool::new(false),
+            off: Default::default(),
             switches: AtomicU64::new(0),
             made: AtomicU64::new(0),
             begun: AtomicU64::new(0),
-            gains: Mutex::new(Vec::new()),
+            gains: Mutex::default(),
         }
     }
 
@@ -101,52 +132,59 @@ impl Monitor {
         let mut gains = self.gains.lock();
         self.watching.store(watching, Ordering::Relaxed);
         if !watching {
-            self.off.store(false, Ordering::Relaxed);
+            self.off.iter().for_each(|off| off.store(false, Ordering::Relaxed));
         }
-        gains.clear();
+        gains.iter_mut().for_each(Vec::clear);
     }
 
     /// An empty table is in the place of the one that was judged.
     pub(crate) fn begins_anew(&self) {
         // As in `watch`. A thread in the middle of a trial sees the number before it says what it found.
         let mut gains = self.gains.lock();
-        gains.clear();
+        gains.iter_mut().for_each(Vec::clear);
         self.begun.fetch_add(1, Ordering::Relaxed);
-        if self.off.swap(false, Ordering::Relaxed) {
-            self.switches.fetch_add(1, Ordering::Relaxed);
-        }
+        let were_off = self.off.iter().filter(|off| off.swap(false, Ordering::Relaxed)).count();
+        self.switches.fetch_add(were_off as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn is_watching(&self) -> bool {
         self.watching.load(Ordering::Relaxed)
     }
 
+    fn is_on(&self, call: Call) -> bool {
+        !self.off[call as usize].load(Ordering::Relaxed)
+    }
+
     pub(crate) fn verdict(&self) -> Verdict {
+        let [gain, gain_in_batches] = self.gains.lock().each_ref().map(|gains| median(gains));
         Verdict {
             watching: self.watching.load(Ordering::Relaxed),
-            on: !self.off.load(Ordering::Relaxed),
-            gain: median(&self.gains.lock()),
+            on: self.is_on(Call::Single),
+            gain,
+            on_in_batches: self.is_on(Call::Batch),
+            gain_in_batches,
             trials: self.made.load(Ordering::Relaxed),
             switches: self.switches.load(Ordering::Relaxed),
         }
     }
 
-    /// Records a trial, and says whether it agrees with the verdict as it now is.
-    fn record(&self, gain: f64) -> bool {
+    /// Records a trial of such lookups, and says whether it agrees with the verdict as it now is.
+    fn record(&self, call: Call, gain: f64) -> bool {
         let mut gains = self.gains.lock();
         if !self.is_watching() {
             return false;
         }
+        let gains = &mut gains[call as usize];
         self.made.fetch_add(1, Ordering::Relaxed);
         if gains.len() == TRIALS {
             gains.remove(0);
         }
         gains.push(gain);
-        let off = self.off.load(Ordering::Relaxed);
-        let change = median(&gains)
+        let off = !self.is_on(call);
+        let change = median(gains)
             .is_some_and(|gain| if off { gain > 1.0 + MARGIN } else { gain < 1.0 - MARGIN / 4.0 });
         if change {
-            self.off.store(!off, Ordering::Relaxed);
+            self.off[call as usize].store(!off, Ordering::Relaxed);
             self.switches.fetch_add(1, Ordering::Relaxed);
             // Those of the table in another state say nothing about this one.
             gains.clear();
@@ -179,6 +217,56 @@ enum Phase {
     After,
 }
 
+/// Where a thread is between trials of one kind of lookups, or in one.
+#[derive(Debug)]
+struct Course {
+    phase: Cell<Phase>,
+    /// Whether the table was on when the trial began.
+    tried: Cell<bool>,
+    /// Whether the last trial found both ways about as dear.
+    is_near: Cell<bool>,
+    interval: Cell<u32>,
+    /// Lookups of a block behind its part of now: it is run in parts. After each of those without the table is seen whether the
+    /// watching has been ended, so that no lookup has to; after each with it, whether the table fits.
+    behind: Cell<i32>,
+    began: Cell<Option<Instant>>,
+    /// Nanoseconds of the blocks before and in the middle.
+    costs: Cell<[u64; 2]>,
+    /// Free slots filled when the last block ended.
+    filled: Cell<u64>,
+}
+
+impl Course {
+    fn new() -> Course {
+        Course {
+            phase: Cell::new(Phase::Decided),
+            tried: Cell::new(true),
+            is_near: Cell::new(false),
+            interval: Cell::new(SHORTEST),
+            behind: Cell::new(0),
+            began: Cell::new(None),
+            costs: Cell::new([0; 2]),
+            filled: Cell::new(0),
+        }
+    }
+
+    /// Lookups of the other kind come. A trial is broken off, and made when as many blocks have passed as before it.
+    fn leave(&self) {
+        if self.phase.replace(Phase::Decided) != Phase::Decided {
+            self.behind.set((BLOCK * self.interval.get()) as i32);
+        }
+    }
+
+    /// Another table is there, of which nothing is known.
+    fn restart(&self, filled: u64) {
+        self.phase.set(Phase::Decided);
+        self.interval.set(SHORTEST);
+        self.behind.set(0);
+        self.began.set(None);
+        self.filled.set(filled);
+    }
+}
+
 /// One thread's part.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -190,29 +278,19 @@ pub(crate) struct Watch {
     asks: Cell<bool>,
     /// What was left at first.
     block: Cell<i32>,
-    /// Lookups of a block behind its part of now: it is run in parts. After each of those without the table is seen whether the
-    /// watching has been ended, so that no lookup has to; after each with it, whether the table fits.
-    behind: Cell<i32>,
-    /// Whether there was something to be done about the table, so that the next part should be short.
+    /// Whether the next part should be short: there was something to be done about the table, or it is the first of its kind.
     soon: Cell<bool>,
     /// Lookups that asked the table in the blocks before, and those that did not.
     asked: Cell<u64>,
     passed_by: Cell<u64>,
     /// Those of the first that were told to who lets the table fit.
     told: Cell<u64>,
-    phase: Cell<Phase>,
-    /// Whether the table was on when the trial began.
-    tried: Cell<bool>,
-    /// Whether the last trial found both ways about as dear.
-    is_near: Cell<bool>,
-    interval: Cell<u32>,
-    began: Cell<Option<Instant>>,
-    /// Nanoseconds of the blocks before and in the middle.
-    costs: Cell<[u64; 2]>,
+    /// What the block began with.
+    call: Cell<Call>,
+    courses: [Course; 2],
+    /// Lookups since the table began empty.
     lookups: Cell<u64>,
-    /// Free slots filled when the last block ended.
-    filled: Cell<u64>,
-    /// Tables that had begun empty then.
+    /// Tables that had begun empty when the last block ended.
     begun: Cell<u64>,
 }
 
@@ -224,29 +302,25 @@ impl Watch {
             due: Cell::new(-due),
             asks: Cell::new(true),
             block: Cell::new(0),
-            behind: Cell::new(0),
             soon: Cell::new(false),
             asked: Cell::new(0),
             passed_by: Cell::new(0),
             told: Cell::new(0),
-            phase: Cell::new(Phase::Decided),
-            tried: Cell::new(true),
-            is_near: Cell::new(false),
-            interval: Cell::new(SHORTEST),
-            began: Cell::new(None),
-            costs: Cell::new([0; 2]),
+            call: Cell::new(Call::Single),
+            courses: [Course::new(), Course::new()],
             lookups: Cell::new(0),
-            filled: Cell::new(0),
             begun: Cell::new(0),
         }
     }
 
-    /// Whether the next `lookups` lookups are to ask the table. `filled` is how many free slots this thread has filled so
-    /// far, of the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it wants to be soon again.
+    /// Whether the next `lookups` lookups, which come so, are to ask the table. `filled` is how many free slots this thread has
+    /// filled so far, of the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it wants to be
+    /// soon again.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
         lookups: u32,
+        call: Call,
         monitor: &Monitor,
         filled: &Cell<u64>,
         capacity: impl Fn() -> usize,
@@ -263,7 +337,7 @@ impl Watch {
             return false;
         }
         self.left.set(left + lookups);
-        self.next_block(lookups, monitor, filled.get(), capacity, fit)
+        self.next_block(lookups, call, monitor, filled.get(), capacity, fit)
     }
 
     /// Lookups that were told to ask the table, so far.
@@ -302,29 +376,41 @@ impl Watch {
     pub(crate) fn heed(&self, monitor: &Monitor) {
         if !self.asks.get() && !monitor.is_watching() {
             self.set_block(0, false);
-            self.behind.set(0);
+            self.course().behind.set(0);
         }
+    }
+
+    fn course(&self) -> &Course {
+        &self.courses[self.call.get() as usize]
     }
 
     #[cold]
     fn next_block(
         &self,
         lookups: i32,
+        call: Call,
         monitor: &Monitor,
         filled: u64,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(u64) -> bool,
     ) -> bool {
         // Not in a trial, whose blocks are to be alike.
-        if self.phase.get() == Phase::Decided {
+        if self.course().phase.get() == Phase::Decided {
             // Those of trials, too: what they threw out is told with them.
             let asked = self.asked();
             self.soon.set(fit(asked - self.told.replace(asked)));
         }
-        let behind = self.behind.get();
+        let changes = self.call.get() != call;
+        if changes {
+            self.course().leave();
+            self.call.set(call);
+            // Where calls come by turns, the few of one kind begin few parts; long ones would be most of all lookups.
+            self.soon.set(true);
+        }
+        let behind = self.course().behind.get();
         let is_same_table = self.begun.get() == monitor.begun.load(Ordering::Relaxed);
         if behind > 0 && monitor.is_watching() && is_same_table {
-            self.set_part(behind, self.asks.get());
+            self.set_part(behind, if changes { monitor.is_on(call) } else { self.asks.get() });
         } else {
             self.start_block(monitor, filled, capacity());
         }
@@ -337,7 +423,7 @@ impl Watch {
         let blocks = if asks && !self.soon.get() { PART } else { 1 };
         let part = lookups.min(blocks * BLOCK as i32);
         self.set_block(part, asks);
-        self.behind.set(lookups - part);
+        self.course().behind.set(lookups - part);
     }
 
     /// From now on so many lookups ask the table, or do not; what came before is kept.
@@ -354,75 +440,77 @@ impl Watch {
     }
 
     fn start_block(&self, monitor: &Monitor, filled: u64, capacity: usize) {
-        let on = !monitor.off.load(Ordering::Relaxed);
+        let (call, course) = (self.call.get(), self.course());
+        let on = monitor.is_on(call);
         if !monitor.watching.load(Ordering::Relaxed) {
-            self.interval.set(SHORTEST);
+            course.interval.set(SHORTEST);
             self.begin(Phase::Decided, true, SHORTEST);
             return;
         }
         let begun = monitor.begun.load(Ordering::Relaxed);
         if self.begun.replace(begun) != begun {
             self.lookups.set(0);
-            self.filled.set(filled);
-            self.interval.set(SHORTEST);
+            self.courses.iter().for_each(|course| course.restart(filled));
             self.begin(Phase::Decided, on, SHORTEST);
             return;
         }
         let now = moment();
-        let passed = self.began.get().map_or(0, |began| now.duration_since(began).as_nanos() as u64);
-        match self.phase.get() {
+        let passed = course.began.get().map_or(0, |began| now.duration_since(began).as_nanos() as u64);
+        match course.phase.get() {
             // The first lookup of all: nothing has passed that could be judged.
-            Phase::Decided if self.began.get().is_none() => {
-                self.begin(Phase::Decided, on, self.interval.get());
+            Phase::Decided if course.began.get().is_none() => {
+                self.begin(Phase::Decided, on, course.interval.get());
             }
             Phase::Decided => {
-                let blocks = u64::from(BLOCK) * u64::from(self.interval.get());
-                let newly_filled = filled - self.filled.replace(filled);
+                let blocks = u64::from(BLOCK) * u64::from(course.interval.get());
+                let newly_filled = filled - course.filled.replace(filled);
                 self.lookups.set(self.lookups.get() + blocks);
                 let warm = newly_filled * 20 < blocks || self.lookups.get() > 4 * capacity as u64;
                 if warm {
                     self.begin(Phase::Before, on, 1);
                 } else {
-                    self.begin(Phase::Decided, on, self.interval.get());
+                    self.begin(Phase::Decided, on, course.interval.get());
                 }
             }
             // Another thread's trial has switched meanwhile: this one's blocks are not what they are taken for.
-            _ if on != self.tried.get() => {
-                self.filled.set(filled);
-                self.interval.set(SHORTEST);
+            _ if on != course.tried.get() => {
+                course.filled.set(filled);
+                course.interval.set(SHORTEST);
                 self.begin(Phase::Decided, on, SHORTEST);
             }
             Phase::Before => {
-                self.costs.set([passed, 0]);
+                course.costs.set([passed, 0]);
                 self.begin_warm(Phase::Warming, Phase::Other, !on);
             }
             Phase::Warming => self.begin(Phase::Other, !on, 1),
             Phase::Other => {
-                self.costs.set([self.costs.get()[0], passed]);
+                course.costs.set([course.costs.get()[0], passed]);
                 self.begin_warm(Phase::Returning, Phase::After, on);
             }
             Phase::Returning => self.begin(Phase::After, on, 1),
             Phase::After => {
-                let [before, other] = self.costs.get();
+                let [before, other] = course.costs.get();
                 let decided = (before + passed) as f64 / 2.0;
                 let gain = if on { other as f64 / decided } else { decided / other as f64 };
-                self.is_near.set(gain < NEAR);
-                let agrees = gain.is_finite() && gain > 0.0 && monitor.record(gain);
-                let longer = if agrees { (self.interval.get() * 2).min(LONGEST) } else { SHORTEST };
-                self.interval.set(longer);
-                self.filled.set(filled);
-                self.begin(Phase::Decided, !monitor.off.load(Ordering::Relaxed), longer);
+                course.is_near.set((1.0 / NEAR..NEAR).contains(&gain));
+                let agrees = gain.is_finite() && gain > 0.0 && monitor.record(call, gain);
+                let longer = if agrees { (course.interval.get() * 2).min(LONGEST) } else { SHORTEST };
+                course.interval.set(longer);
+                course.filled.set(filled);
+                self.begin(Phase::Decided, monitor.is_on(call), longer);
             }
         }
     }
 
     /// Begins a block that is timed, behind as many that warm what it needs as that takes.
     fn begin_warm(&self, warming: Phase, timed: Phase, uses_table: bool) {
+        let course = self.course();
         let [least, most] = TO_WARM;
-        let to_warm = match (self.tried.get(), self.is_near.get()) {
+        let to_warm = match (course.tried.get(), course.is_near.get()) {
             (true, false) => 0,
-            (true, true) => (self.interval.get() / 16).clamp(least, most),
-            (false, _) => self.interval.get().div_ceil(64),
+            (true, true) => (course.interval.get() / 16).clamp(least, most),
+            (false, true) => course.interval.get().div_ceil(WARMS_TABLE),
+            (false, false) => course.interval.get().div_ceil(4 * WARMS_TABLE),
         };
         match to_warm {
             0 => self.begin(timed, uses_table, 1),
@@ -431,12 +519,13 @@ impl Watch {
     }
 
     fn begin(&self, phase: Phase, uses_table: bool, blocks: u32) {
+        let course = self.course();
         if phase == Phase::Before {
-            self.tried.set(uses_table);
+            course.tried.set(uses_table);
         }
-        self.phase.set(phase);
+        course.phase.set(phase);
         self.set_part((BLOCK * blocks) as i32, uses_table);
-        self.began.set(Some(moment()));
+        course.began.set(Some(moment()));
     }
 }
 
@@ -467,15 +556,32 @@ mod tests {
         *BEGINNING + PASSED.get()
     }
 
-    /// Lets lookups pass that take so many nanoseconds, with the table or without, and says how many were with it.
-    fn run(monitor: &Monitor, watch: &Watch, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
-        let (filled, mut with) = (Cell::new(0), 0);
-        for _ in 0..lookups {
-            let uses_table = watch.uses_table(1, monitor, &filled, || 1000, |_| false);
-            with += u64::from(uses_table);
-            PASSED.set(PASSED.get() + Duration::from_nanos(u64::from(cost(uses_table))));
+    /// Lets so many lookups pass, or a few more, each call of them as many as `calls` says. They take so many nanoseconds, in such
+    /// a call, with the table or without. How many were with it.
+    fn run_calls(
+        monitor: &Monitor,
+        watch: &Watch,
+        lookups: u32,
+        mut calls: impl FnMut() -> u32,
+        cost: impl Fn(Call, bool) -> u32,
+    ) -> u64 {
+        let (filled, mut with, mut done) = (Cell::new(0), 0, 0);
+        while done < lookups {
+            let together = calls();
+            let call = Call::of(together);
+            let uses_table = watch.uses_table(together, call, monitor, &filled, || 1000, |_| false);
+            with += u64::from(uses_table) * u64::from(together);
+            done += together;
+            PASSED.set(
+                PASSED.get() + Duration::from_nanos(u64::from(cost(call, uses_table)) * u64::from(together)),
+            );
         }
         with
+    }
+
+    /// As [`run_calls`], one at a time.
+    fn run(monitor: &Monitor, watch: &Watch, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
+        run_calls(monitor, watch, lookups, || 1, |_, with| cost(with))
     }
 
     #[test]
@@ -539,13 +645,13 @@ mod tests {
     fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
         for interrupted in [Phase::Before, Phase::Warming, Phase::Other, Phase::Returning, Phase::After] {
             let (monitor, watch) = (Monitor::new(true), Watch::new(1));
-            watch.is_near.set(true);
+            watch.course().is_near.set(true);
             let cost = |with| if with { 300 } else { 100 };
-            while watch.phase.get() != interrupted {
+            while watch.course().phase.get() != interrupted {
                 run(&monitor, &watch, 1, cost);
             }
-            monitor.off.store(true, Ordering::Relaxed);
-            while watch.phase.get() != Phase::Decided {
+            monitor.off[Call::Single as usize].store(true, Ordering::Relaxed);
+            while watch.course().phase.get() != Phase::Decided {
                 run(&monitor, &watch, 1, cost);
             }
             assert_eq!(monitor.verdict().trials, 0, "{interrupted:?}: {:?}", monitor.gains.lock());
@@ -563,7 +669,7 @@ mod tests {
                 if until() {
                     return;
                 }
-                let with = watch.uses_table(1, &monitor, &filled, || capacity, |_| false);
+                let with = watch.uses_table(1, Call::Single, &monitor, &filled, || capacity, |_| false);
                 PASSED.set(PASSED.get() + Duration::from_nanos(u64::from(cost(with))));
                 lookups += 1;
                 filled.set(filled.get() + if lookups % 2 == 0 { fills } else { 0 });
@@ -598,9 +704,61 @@ mod tests {
         let monitor = Monitor::new(true);
         monitor.watch(false);
         for _ in 0..TRIALS {
-            assert!(!monitor.record(0.1));
+            assert!(!monitor.record(Call::Single, 0.1) && !monitor.record(Call::Batch, 0.1));
         }
-        assert!(monitor.verdict().on && monitor.verdict().trials == 0);
+        let verdict = monitor.verdict();
+        assert!(verdict.on && verdict.on_in_batches && verdict.trials == 0);
+    }
+
+    /// An index that looks up many keys together gains by that what a table would have saved.
+    #[test]
+    #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
+    fn lookups_one_at_a_time_and_in_batches_have_a_verdict_each() {
+        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+        let cost = |call, with| match (call, with) {
+            (Call::Single, true) | (Call::Batch, false) => 100,
+            (Call::Single, false) | (Call::Batch, true) => 300,
+        };
+        let lookups = 400_000;
+        run_calls(&monitor, &watch, lookups, || 1, cost);
+        run_calls(&monitor, &watch, lookups, || 16, cost);
+        let verdict = monitor.verdict();
+        assert!(verdict.on && !verdict.on_in_batches, "{verdict:?}");
+        assert!(verdict.gain > Some(2.0), "{verdict:?}");
+        // Each time that they change, the verdict of theirs holds at once, but for what is left of a part.
+        for _ in 0..10 {
+            let single = run_calls(&monitor, &watch, lookups, || 1, cost);
+            let batches = run_calls(&monitor, &watch, lookups, || 16, cost);
+            assert!(single > u64::from(lookups) * 9 / 10, "{single} with the table, which pays");
+            let left = u64::from(PART.unsigned_abs() * BLOCK);
+            assert!(batches < left + u64::from(lookups) / 20, "{batches} with the table, which does not");
+        }
+        assert_eq!(monitor.verdict().switches, 1);
+        assert_eq!((monitor.verdict().on, monitor.verdict().on_in_batches), (true, false));
+    }
+
+    /// Blocks of both, as they come: trials of each are broken off again and again, and made nevertheless.
+    #[test]
+    #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
+    fn calls_that_come_by_turns_are_judged_as_the_mixture() {
+        // Batches are one call in seventeen, half of all lookups; or half of the calls, and nearly all lookups.
+        for (one_in, cost_with, stays_on) in
+            [(17, 300, false), (17, 30, true), (2, 300, false), (2, 30, true)]
+        {
+            let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+            let random = crate::random::Random::new(7);
+            let calls = || if random.below(one_in) == 0 { 16 } else { 1 };
+            let cost = |_, with| if with { cost_with } else { 100 };
+            run_calls(&monitor, &watch, 20_000_000, calls, cost);
+            let verdict = monitor.verdict();
+            assert_eq!(verdict.on_in_batches, stays_on, "{one_in}: {verdict:?}");
+            // One at a time that are a seventeenth of all lookups begin too few blocks in a row to be tried.
+            assert!(verdict.on == stays_on || one_in == 2, "{verdict:?}");
+            let lookups = 4_000_000;
+            let with = run_calls(&monitor, &watch, lookups, calls, cost);
+            let astray = if stays_on { u64::from(lookups).saturating_sub(with) } else { with };
+            assert!(astray < u64::from(lookups) / 10, "{one_in}, {cost_with}: {astray} the wrong way");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crossbeam_epoch::Guard;
 use crate::buffer::Buffer;
 use crate::cadence::Cadence;
 use crate::fitting::Passed;
-use crate::monitor::{self, Monitor, Watch};
+use crate::monitor::{self, Call, Monitor, Watch};
 use crate::random::Random;
 use crate::stats::{Tally, count};
 use crate::stripes::Ticket;
@@ -57,17 +57,18 @@ impl Seat {
     /// Lookups between two calls of [`Seat::turn`].
     pub const TURN: u32 = monitor::BLOCK;
 
-    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. Tells the
-    /// counts. `fit` is [`Buffer::fit_exclusively`].
+    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The first call of
+    /// these is of so many lookups. Tells the counts. `fit` is [`Buffer::fit_exclusively`].
     #[cold]
     pub fn turn<T: Table>(
         &self,
         buffer: &Buffer<T>,
+        lookups: u32,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
         self.tell(buffer);
-        let uses = self.uses_table(Seat::TURN, &buffer.monitor, capacity, fit);
+        let uses = self.asks(Seat::TURN, Call::of(lookups), &buffer.monitor, capacity, fit);
         // The caller counts.
         self.told.set((self.watch.asked(), self.watch.passed_by()));
         uses
@@ -190,6 +191,7 @@ impl Seat {
         }
     }
 
+    /// Whether the next so many lookups, one call, are to ask the table.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
@@ -198,8 +200,20 @@ impl Seat {
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
+        self.asks(lookups, Call::of(lookups), monitor, capacity, fit)
+    }
+
+    #[inline(always)]
+    fn asks(
+        &self,
+        lookups: u32,
+        call: Call,
+        monitor: &Monitor,
+        capacity: impl Fn() -> usize,
+        fit: impl FnOnce(Passed) -> bool,
+    ) -> bool {
         let fit = |lookups| fit(Passed { lookups, evictions: self.thrown_out.take() });
-        self.watch.uses_table(lookups, monitor, &self.filled, capacity, fit)
+        self.watch.uses_table(lookups, call, monitor, &self.filled, capacity, fit)
     }
 
     #[inline(always)]

@@ -168,7 +168,7 @@ impl<'b, T: Table> Visit<'b, T> {
     }
 
     /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]: the
-    /// monitor's decision. Counts them: those that ask as hits, of which the misses are taken off. 1024 at most: more count
+    /// monitor's decision, which may be one for a lookup alone and another for several. Counts them: those that ask as hits, of which the misses are taken off. 1024 at most: more count
     /// as so many. Here a table that fits itself (`Config::fits`) is copied and replaced, some of it at a time: who never asks has
     /// one of one size.
     #[inline(always)]

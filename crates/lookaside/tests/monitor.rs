@@ -38,14 +38,20 @@ fn config() -> Config {
     Config { pages: PageKind::Base, ..Config::with_size(64 << 10) }
 }
 
-/// Looks keys up until the table has been switched off.
-fn until_off(mut look_up_all: impl FnMut(), verdict: impl Fn() -> Verdict) {
+/// Looks keys up until the table has been switched off for one at a time.
+fn until_off(look_up_all: impl FnMut(), verdict: impl Fn() -> Verdict) {
+    until(|verdict| !verdict.on, look_up_all, &verdict);
+    assert!(verdict().switches % 2 == 1);
+}
+
+/// Looks keys up until the monitor has found so.
+fn until(found: impl Fn(Verdict) -> bool, mut look_up_all: impl FnMut(), verdict: &impl Fn() -> Verdict) {
     let deadline = Instant::now() + Duration::from_secs(120);
-    while verdict().on {
+    while !found(verdict()) {
         assert!(Instant::now() < deadline, "{:?}", verdict());
         look_up_all();
     }
-    assert!(verdict().watching && verdict().switches % 2 == 1 && verdict().trials >= 4);
+    assert!(verdict().watching && verdict().trials >= 4);
 }
 
 fn asked(counts: Counts) -> u64 {
@@ -75,6 +81,26 @@ fn a_map_whose_table_does_not_pay_goes_on_without_it_and_misses_no_write() {
     reader.refresh();
     let on = buffer.counts();
     assert_eq!((asked(on) - asked(off), on.bypassed), (2 * KEYS, off.bypassed), "always used from now on");
+}
+
+#[test]
+fn lookups_in_batches_are_judged_by_themselves() {
+    let buffer = SharedBuffer::for_indexes(&config(), 1).unwrap();
+    let map = Map::sharing(RwLock::new(BTreeSet::new()), &buffer, Dear::default()).unwrap();
+    (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
+    let (keys, reader) = ((0..KEYS).collect::<Vec<_>>(), map.pin());
+    let keys: Vec<&u64> = keys.iter().collect();
+    let verdict = || buffer.verdict();
+    let in_batches = || {
+        let mut values = [None; KEYS as usize];
+        reader.get_many(&keys, &mut values);
+        assert!(values.iter().zip(&keys).all(|(value, key)| *value == Some(*key)));
+    };
+    until(|verdict| !verdict.on_in_batches, in_batches, &verdict);
+    assert!(verdict().on && verdict().gain.is_none(), "{:?}", verdict());
+    let one_at_a_time = || keys.iter().for_each(|key| assert_eq!(reader.get(*key), Some(*key)));
+    until(|verdict| !verdict.on, one_at_a_time, &verdict);
+    assert!(!verdict().on_in_batches, "{:?}", verdict());
 }
 
 #[test]

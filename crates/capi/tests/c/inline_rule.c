@@ -137,13 +137,13 @@ static void batches(void) {
         for (size_t i = 0; i < MOST; i++) SLB_invalidate(b, keys[i]);
     }
     /* Each lookup is counted once, as a hit or as a miss. */
-    lookaside_turn(b, s);
+    lookaside_turn(b, s, 1);
     lookaside_counts counts, more;
     lookaside_get_counts(b, &counts, sizeof counts);
     for (size_t i = 0; i < MOST; i++) all[i] = next(), entries[i] = NULL;
     for (size_t i = 0; i < MOST; i += 5) lookaside_emit_key(b, keys[i], keys[i], NULL);
     size_t found = lookaside_inline_get_many(b, s, keys, MOST, entries, 8, hash, is_key);
-    lookaside_turn(b, s);
+    lookaside_turn(b, s, 1);
     lookaside_get_counts(b, &more, sizeof more);
     CHECK(found == MOST / 5 && more.hits - counts.hits == found && more.misses - counts.misses == MOST - found);
     SLB_destroy(b);

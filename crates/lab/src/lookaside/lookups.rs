@@ -398,7 +398,8 @@ impl<'e> Experiment<'e> {
             {
                 let metric = part.mix.metric("table on", call);
                 let point = part.name(self.parameters);
-                self.session.record(&name, &point, metric, "", f64::from(u8::from(verdict.on)));
+                let on = if call == Call::Batch { verdict.on_in_batches } else { verdict.on };
+                self.session.record(&name, &point, metric, "", f64::from(u8::from(on)));
             }
         }
         Ok(())

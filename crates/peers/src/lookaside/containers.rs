@@ -294,6 +294,8 @@ impl<const N: usize> Contestant<N> for Foreign {
             watching: found.watching,
             on: found.on,
             gain: (found.gain > 0.0).then_some(found.gain),
+            on_in_batches: found.on_in_batches,
+            gain_in_batches: (found.gain_in_batches > 0.0).then_some(found.gain_in_batches),
             trials: found.trials,
             switches: found.switches,
         })
