@@ -47,6 +47,7 @@
 //! | `current` | the table can be replaced while it is used |
 //! | `fitting` | and is, by a smaller one, while what is asked for has room there |
 //! | `monitor` | off where it does not pay, on again where it does |
+//! | `watch` | a thread's trials of that |
 //! | `buffer` | all of that together |
 //! | `cadence` | which hits are counted |
 //! | `visit`, `ownership`, `seat` | a thread at a buffer, among others or alone, and what it keeps |
@@ -94,6 +95,8 @@ mod shared;
 mod stats;
 #[cfg(not(loom))]
 mod visit;
+#[cfg(not(loom))]
+mod watch;
 
 #[cfg(all(test, loom))]
 mod loom_tests;

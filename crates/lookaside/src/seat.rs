@@ -22,11 +22,12 @@ use crossbeam_epoch::Guard;
 use crate::buffer::Buffer;
 use crate::cadence::Cadence;
 use crate::fitting::Passed;
-use crate::monitor::{self, Call, Monitor, Watch};
+use crate::monitor::{Call, Monitor};
 use crate::random::Random;
 use crate::stats::{Tally, count};
 use crate::stripes::Ticket;
 use crate::table::{Emission, Table};
+use crate::watch::{self, Watch};
 use crate::word::Pointer;
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
@@ -55,7 +56,7 @@ pub struct Seat {
 /// For faces that keep guards and tables themselves, and count their lookups: the C interface.
 impl Seat {
     /// Lookups between two calls of [`Seat::turn`].
-    pub const TURN: u32 = monitor::BLOCK;
+    pub const TURN: u32 = watch::BLOCK;
 
     /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The first call of
     /// these is of so many lookups. Tells the counts. `fit` is [`Buffer::fit_exclusively`].
