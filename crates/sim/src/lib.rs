@@ -36,7 +36,7 @@
 //! | `cache` | where lines are |
 //! | `prefetch` | guesses: distance for translations, strides and VLDP for lines |
 //! | `machine`, `statistics` | all of it together, and what it counted |
-//! | `shortcuts` | the fast path without a clock: what is where it was |
+//! | `shortcuts` | the fast path: what is where it was |
 //! | `stlt` | the table, its two instructions and its system calls |
 //! | `reservations`, `dram`, `predictor`, `core` | the clock: what overlaps, what queues, what was guessed wrong |
 //! | `trace` | recorded accesses |

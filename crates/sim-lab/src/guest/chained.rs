@@ -13,6 +13,7 @@
 //!
 //! With n records in m buckets a lookup of one of them compares 1 + (n - 1) / 2m hashes on average.
 
+use super::foresight::Trail;
 use super::heap::Place;
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -35,10 +36,17 @@ pub struct Chained {
     first: u32,
     /// The node before each bucket's first.
     before: Vec<u32>,
-    /// Of each node, whose number is its record's.
-    next: Vec<u32>,
-    buckets_of: Vec<u32>,
-    places: Vec<Place>,
+    /// A node's number is its record's.
+    nodes: Vec<Node>,
+}
+
+/// What is kept of a node, in one line of the host's: all of it is looked at together.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(16))]
+struct Node {
+    next: u32,
+    bucket: u32,
+    place: Place,
 }
 
 impl Chained {
@@ -53,9 +61,7 @@ impl Chained {
             head,
             first: NONE,
             before: vec![NONE; buckets as usize],
-            next: Vec::new(),
-            buckets_of: Vec::new(),
-            places: Vec::new(),
+            nodes: Vec::new(),
         }
     }
 
@@ -71,18 +77,29 @@ impl Chained {
 
     /// Where a node lies: link, record, hash.
     fn address(&self, node: u32) -> u64 {
-        if node == HEAD { self.head + 16 } else { self.places[node as usize].address() }
+        if node == HEAD { self.head + 16 } else { self.nodes[node as usize].place.address() }
     }
 
     fn after(&self, node: u32) -> u32 {
-        if node == HEAD { self.first } else { self.next[node as usize] }
+        if node == HEAD { self.first } else { self.nodes[node as usize].next }
+    }
+
+    /// Asks for a node's line, if there is such a node: the trail to it.
+    fn prefetch(&self, node: u32) -> Trail {
+        match self.nodes.get(node as usize) {
+            Some(kept) => {
+                pages::prefetch(kept);
+                Trail::Node(node)
+            }
+            None => Trail::Ends,
+        }
     }
 
     fn link(&mut self, node: u32, to: u32) {
         if node == HEAD {
             self.first = to;
         } else {
-            self.next[node as usize] = to;
+            self.nodes[node as usize].next = to;
         }
     }
 }
@@ -90,10 +107,8 @@ impl Chained {
 impl Lookup for Chained {
     fn insert(&mut self, records: &mut Records, record: u32) {
         let bucket = self.bucket(records.key(record));
-        debug_assert_eq!(record as usize, self.next.len(), "records come in order");
-        self.places.push(records.heap().allocate(24));
-        self.buckets_of.push(bucket);
-        self.next.push(NONE);
+        debug_assert_eq!(record as usize, self.nodes.len(), "records come in order");
+        self.nodes.push(Node { next: NONE, bucket, place: records.heap().allocate(24) });
         let before = self.before[bucket as usize];
         if before == NONE {
             // An empty bucket's first node goes to the front of the list; what stood there now stands behind it.
@@ -101,7 +116,7 @@ impl Lookup for Chained {
             self.link(record, old);
             self.first = record;
             if old != NONE {
-                let displaced = self.buckets_of[old as usize];
+                let displaced = self.nodes[old as usize].bucket;
                 self.before[displaced as usize] = record;
             }
             self.before[bucket as usize] = HEAD;
@@ -126,6 +141,8 @@ impl Lookup for Chained {
         let mut node = self.after(before);
         pen.load(NODE, NODE, self.address(before), 8);
         loop {
+            // The host fetches the next node while the guest compares this one.
+            self.prefetch(self.after(node));
             let found = records.key(node);
             pen.at(CODE_INDEX + 128).load(WORD, NODE, self.address(node) + 16, 8);
             // Two hashes of one bucket are equal for equal keys only: 64 bits of them.
@@ -142,7 +159,7 @@ impl Lookup for Chained {
             if next == NONE {
                 return None;
             }
-            let elsewhere = self.buckets_of[next as usize] != bucket;
+            let elsewhere = self.nodes[next as usize].bucket != bucket;
             pen.load(WORD, NODE, self.address(next) + 16, 8).compute_for(DIVISION, WORD, &[WORD]);
             pen.branch(&[WORD, SLOT], !elsewhere, CODE_INDEX + 128);
             if elsewhere {
@@ -152,10 +169,29 @@ impl Lookup for Chained {
         }
     }
 
+    fn follow(&self, key: Key, trail: &mut Trail) {
+        *trail = match *trail {
+            Trail::Begins => {
+                let bucket = self.bucket(key);
+                pages::prefetch(&self.before[bucket as usize]);
+                Trail::Bucket(bucket)
+            }
+            Trail::Bucket(bucket) => match self.before[bucket as usize] {
+                HEAD => self.prefetch(self.first),
+                node => self.prefetch(node),
+            },
+            Trail::Node(node) => {
+                self.prefetch(self.nodes[node as usize].next);
+                Trail::Ends
+            }
+            Trail::Ends => Trail::Ends,
+        };
+    }
+
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {
         let _ = records;
         let node = self.address(record);
-        let bucket = self.buckets_of[record as usize];
+        let bucket = self.nodes[record as usize].bucket;
         pen.at(CODE_INDEX + 1024).chain(NODE, &[1; 12]);
         for word in 0..3 {
             pen.store(RECORD, NODE, node + 8 * word, 8);

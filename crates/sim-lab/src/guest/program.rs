@@ -27,6 +27,7 @@ use workload::DistributionError;
 
 use super::batch::BATCH;
 use super::flood::{Collision, Flood};
+use super::foresight::{Foreseen, Foresight, Trail};
 use super::processor::{Nobody, Pen, Processor};
 use super::records::{Form, Records};
 use super::registers::{INTEGER, QUERY, RECORD, WORD};
@@ -245,7 +246,7 @@ impl Program {
         first
     }
 
-    /// From this record on, keys are an attacker's: their integers for the STLT are what he has made of them.
+    /// From this record on, keys are an attacker's: their integers for the table in front are what he has made of them.
     pub fn collide(&mut self, from: u32, collision: Collision) {
         self.flood = Some(Flood { from, collision });
     }
@@ -254,25 +255,53 @@ impl Program {
     pub fn run<P: Processor>(&mut self, processor: &mut P, requests: u64) {
         let mut pen = Pen::new(processor);
         let in_batches = self.shape.variant.in_batches() && self.uses_table;
-        let batch = if in_batches { BATCH } else { 1 };
-        let mut gets = Vec::with_capacity(batch);
-        for done in 1..=requests {
-            let request = self.requests.next();
-            if let Request::Get(record) = request {
-                gets.push(record);
+        let mut gets = Vec::new();
+        let mut foresight = Foresight::of(requests);
+        let mut done = 0;
+        while let Some(Foreseen { request, integer, .. }) = self.next_of(&mut foresight, &pen) {
+            done += 1;
+            match request {
+                Request::Get(record) if in_batches => gets.push(record),
+                Request::Get(record) => self.look_up(&mut pen, record, integer),
+                Request::Insert => {}
             }
-            if gets.len() == batch || request == Request::Insert || done == requests {
-                if in_batches {
-                    self.get_many(&mut pen, &gets);
-                } else {
-                    gets.iter().for_each(|&record| self.get(&mut pen, record));
-                }
+            let is_whole = gets.len() == BATCH || request == Request::Insert || done == requests;
+            if in_batches && is_whole {
+                self.get_many(&mut pen, &gets);
                 gets.clear();
             }
             if request == Request::Insert {
                 self.insert(&mut pen);
             }
         }
+    }
+
+    /// The next request; what the host needs for it and for those behind it is on its way.
+    #[inline]
+    fn next_of<P: Processor>(&mut self, foresight: &mut Foresight, pen: &Pen<'_, P>) -> Option<Foreseen> {
+        let Program { shape, records, index, lookaside, requests, uses_table, flood, .. } = self;
+        let in_front = *uses_table && !matches!(shape.variant, Variant::Alone | Variant::Known);
+        foresight.next(
+            || requests.next(),
+            |foreseen| {
+                let Request::Get(record) = foreseen.request else { return };
+                if foreseen.trail == Trail::Begins {
+                    records.prefetch(record);
+                }
+                if !in_front {
+                    let (key, trail) = (records.key(record), &mut foreseen.trail);
+                    each!(&*index, own => own.follow(key, trail));
+                } else if foreseen.trail == Trail::Begins {
+                    foreseen.trail = Trail::Ends;
+                    let integer = integer_of(shape.hash, *flood, record, records.key(record));
+                    foreseen.integer = Some(integer);
+                    match lookaside {
+                        Some(lookaside) => lookaside.prefetch(integer),
+                        None => pen.foresee(integer),
+                    }
+                }
+            },
+        )
     }
 
     /// Brings the table in front to the state after so many requests, and the requests to the next one, without
@@ -333,19 +362,29 @@ impl Program {
     /// # Panics
     /// Never for a record that is there: the index has it.
     pub fn get<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) {
+        self.look_up(pen, record, None);
+    }
+
+    /// The same, where its integer may be known.
+    fn look_up<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32, integer: Option<u64>) {
         let query = self.begin(pen, record);
+        let integer = || integer.unwrap_or_else(|| self.integer_of(record, query));
         let found = match self.shape.variant {
             Variant::Alone => self.find_by_index(pen, query),
             Variant::Known => {
                 pen.at(CODE_PROGRAM + 128).compute(RECORD, &[]);
                 Some(record)
             }
-            Variant::Slb | Variant::SlbBatches => self.find_by_lookaside(pen, query),
+            Variant::Slb | Variant::SlbBatches => {
+                let integer = integer();
+                self.find_by_lookaside(pen, query, integer)
+            }
             Variant::StltSw | Variant::StltVa | Variant::Stlt | Variant::StltBatches if !self.uses_table => {
                 self.find_by_index(pen, query)
             }
             Variant::StltSw | Variant::StltVa | Variant::Stlt | Variant::StltBatches => {
-                self.find_by_stlt(pen, record, query)
+                let integer = integer();
+                self.find_by_stlt(pen, record, query, integer)
             }
         };
         debug_assert_eq!(found, Some(record), "the index has every record");
@@ -391,16 +430,15 @@ impl Program {
 
     /// A record's integer for the table in front.
     pub(super) fn integer_of(&self, record: u32, query: Key) -> u64 {
-        let integer = self.shape.hash.of(&query.bytes());
-        self.flood.map_or(integer, |flood| flood.integer(record, integer))
+        integer_of(self.shape.hash, self.flood, record, query)
     }
 
     pub(super) fn find_by_lookaside<P: Processor>(
         &mut self,
         pen: &mut Pen<'_, P>,
         query: Key,
+        integer: u64,
     ) -> Option<u32> {
-        let integer = self.shape.hash.of(&query.bytes());
         // The host fetches the line while the guest computes where it is.
         self.lookaside.as_ref()?.prefetch(integer);
         self.make_integer(pen);
@@ -420,9 +458,9 @@ impl Program {
         pen: &mut Pen<'_, P>,
         record: u32,
         query: Key,
+        integer: u64,
     ) -> Option<u32> {
         self.make_integer(pen);
-        let integer = self.integer_of(record, query);
         pen.at(CODE_PROGRAM + 128);
         let address = pen.load_va(RECORD, INTEGER, integer);
         pen.at(CODE_PROGRAM + 136).branch(&[RECORD], address == 0, CODE_PROGRAM + 224);
@@ -476,4 +514,10 @@ impl Program {
             server.after(pen, 0);
         }
     }
+}
+
+/// A record's integer for the table in front.
+fn integer_of(hash: Hash, flood: Option<Flood>, record: u32, query: Key) -> u64 {
+    let integer = hash.of(&query.bytes());
+    flood.map_or(integer, |flood| flood.integer(record, integer))
 }

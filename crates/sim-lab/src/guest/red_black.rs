@@ -10,6 +10,7 @@
 //! A lookup goes down to a leaf whatever it meets, remembering the last node that is not smaller, and compares
 //! once more at the end. With n nodes that is at most 2 log2(n + 1) comparisons and about log2 n.
 
+use super::foresight::Trail;
 use super::heap::Place;
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -28,23 +29,25 @@ const RECORD_AT: u64 = 56;
 #[derive(Debug, Clone)]
 pub struct RedBlackTree {
     root: u32,
-    children: Vec<[u32; 2]>,
+    nodes: Vec<Node>,
+    /// Of each node: not in it, since no lookup asks.
     parents: Vec<u32>,
     red: Vec<bool>,
-    places: Vec<Place>,
+}
+
+/// What a lookup needs of a node, in one line of the host's.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(16))]
+struct Node {
+    children: [u32; 2],
+    place: Place,
 }
 
 impl RedBlackTree {
     /// An empty tree.
     #[must_use]
     pub fn new() -> RedBlackTree {
-        RedBlackTree {
-            root: NIL,
-            children: Vec::new(),
-            parents: Vec::new(),
-            red: Vec::new(),
-            places: Vec::new(),
-        }
+        RedBlackTree { root: NIL, nodes: Vec::new(), parents: Vec::new(), red: Vec::new() }
     }
 
     fn is_red(&self, node: u32) -> bool {
@@ -52,7 +55,7 @@ impl RedBlackTree {
     }
 
     fn child(&self, node: u32, side: usize) -> u32 {
-        self.children[node as usize][side]
+        self.nodes[node as usize].children[side]
     }
 
     fn parent(&self, node: u32) -> u32 {
@@ -63,7 +66,7 @@ impl RedBlackTree {
     fn rotate(&mut self, node: u32, side: usize) {
         let up = self.child(node, 1 - side);
         let moved = self.child(up, side);
-        self.children[node as usize][1 - side] = moved;
+        self.nodes[node as usize].children[1 - side] = moved;
         if moved != NIL {
             self.parents[moved as usize] = node;
         }
@@ -73,9 +76,9 @@ impl RedBlackTree {
             self.root = up;
         } else {
             let own = usize::from(self.child(parent, RIGHT) == node);
-            self.children[parent as usize][own] = up;
+            self.nodes[parent as usize].children[own] = up;
         }
-        self.children[up as usize][side] = node;
+        self.nodes[up as usize].children[side] = node;
         self.parents[node as usize] = up;
     }
 
@@ -110,8 +113,14 @@ impl RedBlackTree {
         if node == NIL { NIL } else { self.parent(node) }
     }
 
+    fn prefetch(&self, node: u32) {
+        if let Some(node) = self.nodes.get(node as usize) {
+            pages::prefetch(node);
+        }
+    }
+
     fn address(&self, node: u32) -> u64 {
-        self.places[node as usize].address()
+        self.nodes[node as usize].place.address()
     }
 }
 
@@ -125,20 +134,20 @@ impl Lookup for RedBlackTree {
     fn insert(&mut self, records: &mut Records, record: u32) {
         debug_assert_eq!(record as usize, self.parents.len(), "records come in order");
         let key = records.key(record);
-        self.places.push(records.heap().allocate(NODE_BYTES));
+        let place = records.heap().allocate(NODE_BYTES);
         let (mut parent, mut node, mut side) = (NIL, self.root, LEFT);
         while node != NIL {
             parent = node;
             side = usize::from(records.key(node) < key);
             node = self.child(node, side);
         }
-        self.children.push([NIL, NIL]);
+        self.nodes.push(Node { children: [NIL, NIL], place });
         self.parents.push(parent);
         self.red.push(true);
         if parent == NIL {
             self.root = record;
         } else {
-            self.children[parent as usize][side] = record;
+            self.nodes[parent as usize].children[side] = record;
         }
         self.balance(record);
     }
@@ -147,6 +156,8 @@ impl Lookup for RedBlackTree {
         pen.at(CODE_INDEX).compute(NODE, &[]).compute(RECORD, &[]);
         let (mut node, mut last) = (self.root, NIL);
         while node != NIL {
+            // The host fetches the next node, whichever it will be, while the guest compares.
+            self.nodes[node as usize].children.iter().for_each(|&child| self.prefetch(child));
             let key = records.key(node);
             let smaller = key < query;
             pen.at(CODE_INDEX + 64).compute(OTHER, &[NODE]).compute(WORD, &[NODE]);
@@ -177,6 +188,11 @@ impl Lookup for RedBlackTree {
         }
         pen.load(RECORD, RECORD, self.address(last) + RECORD_AT, 8);
         Some(last)
+    }
+
+    /// Its path is longer than requests are known ahead.
+    fn follow(&self, _: Key, trail: &mut Trail) {
+        *trail = Trail::Ends;
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, _: &Records, record: u32) {
