@@ -12,7 +12,8 @@
 //!
 //! Decided by the number of the lookup, before the bucket is looked at ([`crate::cadence`]); and then the slot of the hit that
 //! counted before is warmed, whose line has come meanwhile: a hit writes one line at most, but another bucket's than its own. A
-//! branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it.
+//! branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it. Where
+//! every hit counts, as in the paper, each warms its own slot.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -324,10 +325,13 @@ impl Seat {
     }
 
     /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
-    /// branches; were they to wait for memory, then all lookups behind them would, too.
+    /// branches; were they to wait for memory, then all lookups behind them would, too. Where every hit counts, it counts at once,
+    /// to the letter of the paper: nothing is gained there by waiting for the next.
     #[inline]
     fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
-        if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
+        if table.counted() == u32::MAX {
+            table.warm(hash, slot, &self.random);
+        } else if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
             table.warm(hash, slot, &self.random);
         }
     }

@@ -133,7 +133,11 @@ unsafe impl Table for Slb {
 
     #[inline]
     fn warm(&self, hash: u64, slot: usize, random: &Random) {
-        self.bucket(hash).raise(slot, self.config.counters, random);
+        let bucket = self.bucket(hash);
+        // Another's entry may have come there since the hit, whose warmth this is not.
+        if bucket.load(slot).pointer_for(hash).is_some() {
+            bucket.raise(slot, self.config.counters, random);
+        }
     }
 
     #[inline(always)]
@@ -356,6 +360,24 @@ mod tests {
 
     fn paper(size: usize, threshold: u8, sampling: f64) -> Config {
         Config { admission: Admission::Logged { threshold, sampling }, ..Config::paper(size) }
+    }
+
+    #[test]
+    fn the_warmth_of_a_hit_is_not_that_of_who_has_taken_its_slot_since() {
+        let (table, random) = (Config::paper(64).create().unwrap(), Random::new(5));
+        assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
+        let (slot, _) = table.find(hash(1), |_| true).unwrap();
+        let warmth = || table.bucket(hash(1)).temperatures()[slot];
+        let before = warmth();
+        table.warm(hash(1), slot, &random);
+        assert_eq!(warmth(), before + 1);
+        // It goes, and another comes, whose tag is another.
+        assert_eq!(table.clear(hash(1)), 1);
+        assert_eq!(emit(&table, hash(2), pointer(2), &random), Emission::Admitted);
+        assert_eq!(table.find(hash(2), |_| true).unwrap().0, slot);
+        let newcomer = warmth();
+        table.warm(hash(1), slot, &random);
+        assert_eq!(warmth(), newcomer);
     }
 
     /// Its Table 2.

@@ -486,6 +486,21 @@ fn cases() -> u32 {
     if std::env::var_os("LOOKASIDE_STRESS_CHANGES").is_some() { 32 } else { 192 }
 }
 
+/// The paper's counters are those of their own slots, and of every hit.
+#[test]
+fn by_the_papers_policy_each_hit_counts_at_once() {
+    let mut owned = OwnedMap::new(BTreeSet::new(), &Config::paper(64 * 64)).unwrap();
+    owned.insert(7u16, Value::from(7));
+    owned.monitor(false);
+    assert!(owned.get(&7).is_some(), "from the index");
+    let counter = |owned: &OwnedMap<_, _, _>| owned.hottest(1)[0].2;
+    let newcomer = counter(&owned);
+    for hits in 1..=20 {
+        assert!(owned.get(&7).is_some());
+        assert_eq!(counter(&owned), newcomer + hits);
+    }
+}
+
 #[test]
 fn the_hottest_are_those_that_are_asked_for_most() {
     let config = Config { counters: CounterPolicy::EveryHit, ..standard(1 << 16) };
