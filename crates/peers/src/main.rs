@@ -56,7 +56,7 @@ struct Options {
 /// The definitions that are run where none is named.
 const INDEX: [&str; 3] = ["index-largest", "peers-index", "peers-index-small"];
 const INDEX_IN_PLAIN_MEMORY: [&str; 2] = ["index-largest", "peers-index-plain-malloc"];
-const LOOKASIDE: [&str; 9] = [
+const LOOKASIDE: [&str; 10] = [
     "slb-peers-bars",
     "slb-cpp-bars",
     "slb-side-by-side",
@@ -64,6 +64,7 @@ const LOOKASIDE: [&str; 9] = [
     "slb-peers-figure7",
     "slb-peers-figure12a",
     "slb-peers-loses",
+    "slb-monitored",
     "slb-peers-stlt",
     "slb-cpp-stlt",
 ];

@@ -470,7 +470,7 @@ fn instructions_and_accesses_are_those_of_cachegrind() {
     if !has_valgrind() {
         return;
     }
-    for index in [Index::UnorderedMap, Index::Map] {
+    for index in [Index::UnorderedMap, Index::DenseHashMap, Index::Map, Index::BtreeMap] {
         let Some(bench) = Bench::of(index) else { continue };
         let run = Run { load: 0, functional: 100, detailed: 100, ..small(index, Variant::Alone) };
         let run = Run { records: 5000, ..run };

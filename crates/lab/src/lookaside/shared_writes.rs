@@ -1,7 +1,8 @@
 //! Kind `slb-shared-writes`: how often a lookup writes a line that other cores read, by how hits are counted.
 //!
 //! On two cores a counter that every hit raises costs little; on sixteen, each write takes the line of a hot bucket away
-//! from fifteen caches. This counts the words of the Cache Table that lookups change: exact, and the same on any machine.
+//! from fifteen caches. This counts the words of the Cache Table that lookups change: exact, and the same on any machine. Which
+//! hits count is drawn here for each by itself, at the odds at which a map's readers count theirs in turn.
 //!
 //! From that and costs, which the definition names, comes a model of many cores: a lookup takes as long as on one core, and
 //! each word that it writes costs one transfer of the line, if another core has read it since. With several sockets, of as

@@ -10,7 +10,8 @@
 //! each table's. What never gets there stands with all draws that were made.
 
 use lookaside::{
-    Admission, Config, CounterPolicy, CreateError, Parameters as _, Pointer, Random, StltConfig, Table, Ways,
+    Admission, Buffer, Config, CounterPolicy, CreateError, Parameters as _, Pointer, Slb, Stlt, StltConfig,
+    Table, Ways,
 };
 use rand::distr::Distribution;
 use serde::Deserialize;
@@ -134,11 +135,11 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
                 session.begin(format!("{}, {}", choice.name, point.name));
                 let course = if choice.stlt {
                     let config = StltConfig { ways: Ways::Four, ..StltConfig::with_size(point.bytes) };
-                    let table = config.create().map_err(machine)?;
-                    follow(parameters, goal, ranks(), simulated(&table, &places))
+                    let buffer = Buffer::<Stlt>::new(&config).map_err(machine)?;
+                    follow(parameters, goal, ranks(), simulated(&buffer, &places))
                 } else {
-                    let table = choice.config(point.bytes).create().map_err(machine)?;
-                    follow(parameters, goal, ranks(), simulated(&table, &places))
+                    let buffer = Buffer::<Slb>::new(&choice.config(point.bytes)).map_err(machine)?;
+                    follow(parameters, goal, ranks(), simulated(&buffer, &places))
                 };
                 let draws = record(session, parameters, &choice.name, &point.name, course, steady);
                 session.record(&choice.name, &point.name, "draws by the ideal's", "x", draws / ideal_draws);
@@ -221,21 +222,22 @@ fn record(
     draws
 }
 
-/// A table, which is told of every rank and says whether it had it.
-fn simulated<'t, T: Table>(table: &'t T, places: &'t Permutation) -> impl FnMut(u64) -> bool + 't {
-    let random = Random::new(9);
+/// A table, which is told of every rank and says whether it had it: looked up in, and emitted to, as by a map's reader.
+fn simulated<'t, T: Table>(buffer: &'t Buffer<T>, places: &'t Permutation) -> impl FnMut(u64) -> bool + 't {
+    buffer.monitor(false);
+    let visit = buffer.visit();
     move |rank| {
         let pointer = Pointer::new(rank + 1).expect("ranks are few");
         // A bijection and a multiplication, twice: as even as a hash, and no two ranks alike.
         let mixed = (places.record(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let hash = (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         let hash = hash ^ hash >> 32;
-        if table.hit(hash, &random, |found| found == pointer).is_some() {
+        let asks = visit.uses_table(1);
+        debug_assert!(asks, "nobody watches");
+        if visit.find_on_account(hash, |found| found == pointer).is_some() {
             return true;
         }
-        if table.wants(hash, &random) {
-            table.insert(hash, pointer, &random);
-        }
+        visit.emit(&visit.ticket(hash), hash, pointer);
         false
     }
 }
