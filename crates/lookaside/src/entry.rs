@@ -45,6 +45,7 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crossbeam_epoch::Guard;
 
+use crate::in_turn::in_turn;
 use crate::visit::retired;
 use crate::word::Pointer;
 
@@ -294,8 +295,11 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             Arc::clone(&entry.reclaimer.0).retire(dead);
         } else {
             retired();
-            // SAFETY: by the promise of `forgotten`, whoever can still reach it is pinned now. Once. Entries are `Send`.
-            unsafe { crossbeam_epoch::pin().defer_unchecked(move || dead.free()) };
+            in_turn(move || {
+                let guard = crossbeam_epoch::pin();
+                // SAFETY: by the promise of `forgotten`, whoever can still reach it is pinned now. Once. Entries are `Send`.
+                unsafe { guard.defer_unchecked(move || in_turn(move || dead.free())) };
+            });
         }
     }
 }

@@ -80,6 +80,8 @@ mod folding;
 #[cfg(not(loom))]
 pub mod index;
 #[cfg(not(loom))]
+mod in_turn;
+#[cfg(not(loom))]
 mod map;
 #[cfg(not(loom))]
 mod monitor;

@@ -33,6 +33,7 @@ use crate::buffer::{Buffer, Write};
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch};
 use crate::folding::FoldingState;
+use crate::in_turn::in_turn;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
 use crate::mark::{Mark, NoMarkLeft};
 use crate::seat::GROUP;
@@ -65,10 +66,13 @@ impl<T: Table> Reclaim for Buffer<T> {
             }
             // SAFETY: nobody has a handle, and whoever was about to emit it has left; it is in no table any more, and
             // whoever read it there will have left when this runs. Once. Entries are `Send` and `'static`.
-            unsafe { guard.defer_unchecked(move || dead.free()) };
+            unsafe { guard.defer_unchecked(move || in_turn(move || dead.free())) };
         };
-        // SAFETY: what the closure owns is `Send` and `'static`.
-        unsafe { guard.defer_unchecked(forget_and_free) };
+        in_turn(move || {
+            let guard = crossbeam_epoch::pin();
+            // SAFETY: what the closure owns is `Send` and `'static`.
+            unsafe { guard.defer_unchecked(move || in_turn(forget_and_free)) };
+        });
     }
 }
 
