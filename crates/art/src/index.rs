@@ -144,11 +144,10 @@ impl<T: Key + ?Sized, K: 'static, V: 'static> Core<T, Handle<K, V>> {
         &self,
         keys: &[&Q],
         pin: &Pin<'p>,
-        found: &mut [Option<Found<'p, K, V>>],
+        mut found: impl FnMut(usize, Option<Found<'p, K, V>>),
         saw: impl Fn(&T),
     ) {
-        assert_eq!(keys.len(), found.len(), "one answer a key");
-        for (keys, found) in keys.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+        for (group, keys) in keys.chunks(GROUP).enumerate() {
             let encoded: [Option<Q::Bytes<'_>>; GROUP] = from_fn(|i| keys.get(i).map(|key| key.encode()));
             let Some(first) = &encoded[0] else { return };
             let mut sought: [&T; GROUP] = [first.borrow(); GROUP];
@@ -165,8 +164,8 @@ impl<T: Key + ?Sized, K: 'static, V: 'static> Core<T, Handle<K, V>> {
                     pages::prefetch(std::ptr::from_ref(handle.value()).wrapping_add(1));
                 }
             });
-            for (found, handle) in found.iter_mut().zip(handles) {
-                *found = handle.and_then(|handle| handle.found(pin));
+            for (i, handle) in handles[..keys.len()].iter().enumerate() {
+                found(group * GROUP + i, handle.and_then(|handle| handle.found(pin)));
             }
         }
     }
@@ -209,10 +208,15 @@ where
         self.pin().get(key)?.found(pin)
     }
 
-    fn find_many<'p>(&self, keys: &[&Q], pin: &Pin<'p>, found: &mut [Option<Found<'p, K, V>>]) {
+    fn find_many<'p>(
+        &self,
+        keys: &[&Q],
+        pin: &Pin<'p>,
+        mut found: impl FnMut(usize, Option<Found<'p, K, V>>),
+    ) {
         // What a table lets through of a group is often one.
-        if let ([key], [found]) = (keys, &mut *found) {
-            *found = self.find(*key, pin);
+        if let [key] = keys {
+            found(0, self.find(*key, pin));
             return;
         }
         let _reader = self.pin();
@@ -300,10 +304,15 @@ where
         self.get(key.encode().borrow())?.found(pin)
     }
 
-    fn find_many<'p>(&self, keys: &[&Q], pin: &Pin<'p>, found: &mut [Option<Found<'p, K, V>>]) {
+    fn find_many<'p>(
+        &self,
+        keys: &[&Q],
+        pin: &Pin<'p>,
+        mut found: impl FnMut(usize, Option<Found<'p, K, V>>),
+    ) {
         // What a table lets through of a group is often one.
-        if let ([key], [found]) = (keys, &mut *found) {
-            *found = self.find(*key, pin);
+        if let [key] = keys {
+            found(0, self.find(*key, pin));
             return;
         }
         self.core.find_entries(keys, pin, found, |_| ());

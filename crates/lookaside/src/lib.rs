@@ -72,15 +72,17 @@ mod buffer;
 #[cfg(not(loom))]
 mod cadence;
 #[cfg(not(loom))]
+mod countdown;
+#[cfg(not(loom))]
 mod entry;
 #[cfg(not(loom))]
 mod fitting;
 #[cfg(not(loom))]
 mod folding;
 #[cfg(not(loom))]
-pub mod index;
-#[cfg(not(loom))]
 mod in_turn;
+#[cfg(not(loom))]
+pub mod index;
 #[cfg(not(loom))]
 mod map;
 #[cfg(not(loom))]

@@ -58,7 +58,6 @@ pub(crate) fn hash_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u
 impl<T: Table> Reclaim for Buffer<T> {
     fn retire(self: Arc<Self>, dead: Dead) {
         retired();
-        let guard = crossbeam_epoch::pin();
         let forget_and_free = move || {
             let guard = crossbeam_epoch::pin();
             if let Some(pointer) = dead.pointer() {
@@ -329,9 +328,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
             if self.visit.uses_table(keys.len() as u32) {
                 self.get_group(keys, values);
             } else {
-                let mut found = [None; GROUP];
-                self.map.index.find_many(keys, &self.token(), &mut found[..keys.len()]);
-                values.iter_mut().zip(found).for_each(|(value, found)| *value = found.map(Found::value));
+                // An index that lies may name a key that there is not, or leave one out: then what was there stays.
+                self.map.index.find_many(keys, &self.token(), |i, found| {
+                    values.get_mut(i).into_iter().for_each(|value| *value = found.map(Found::value));
+                });
             }
         }
     }
@@ -380,7 +380,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
             *ticket = Some(self.visit.ticket(hashes[i]));
         }
         let mut found = [None; GROUP];
-        self.map.index.find_many(&sought[..missed.len()], &self.token(), &mut found[..missed.len()]);
+        // Offered to the table when the index has done: their atomic exchanges would wait for its loads.
+        self.map.index.find_many(&sought[..missed.len()], &self.token(), |at, answer| {
+            found.get_mut(at).into_iter().for_each(|found| *found = answer);
+        });
         for ((&i, found), ticket) in missed.iter().zip(found).zip(&tickets) {
             values[i].set(found.map(Found::value));
             if let (Some(found), Some(ticket)) = (found, ticket) {

@@ -270,9 +270,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
             if self.ownership.uses_table(self.buffer(), keys.len() as u32) {
                 self.get_group(keys, values);
             } else {
-                let mut found = [None; GROUP];
-                self.index().find_many(keys, &self.token(), &mut found[..keys.len()]);
-                values.iter_mut().zip(found).for_each(|(value, found)| *value = found.map(Found::value));
+                // An index that lies may name a key that there is not, or leave one out: then what was there stays.
+                self.index().find_many(keys, &self.token(), |i, found| {
+                    values.get_mut(i).into_iter().for_each(|value| *value = found.map(Found::value));
+                });
             }
         }
     }
@@ -318,7 +319,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         let mut sought = [keys[0]; GROUP];
         missed.iter().zip(&mut sought).for_each(|(&i, key)| *key = keys[i]);
         let mut found = [None; GROUP];
-        self.index().find_many(&sought[..missed.len()], &self.token(), &mut found[..missed.len()]);
+        // Offered to the table when the index has done: their atomic exchanges would wait for its loads.
+        self.index().find_many(&sought[..missed.len()], &self.token(), |at, answer| {
+            found.get_mut(at).into_iter().for_each(|found| *found = answer);
+        });
         for (&i, found) in missed.iter().zip(found) {
             values[i].set(found.map(Found::value));
             if let Some(found) = found {

@@ -32,7 +32,14 @@ impl Ownership {
     pub(crate) fn uses_table<T: Table>(&self, buffer: &Buffer<T>, lookups: u32) -> bool {
         // An owner's table is of one size. A lookup runs the user's code, which may look up again: were the table replaced there,
         // nobody could say that the lookup outside has nothing of it.
-        self.seat.uses_table(lookups, &buffer.monitor, || self.table(buffer).capacity(), |_| false)
+        let Ownership { seat } = self;
+        seat.uses_table(
+            &seat.countdown,
+            lookups,
+            &buffer.monitor,
+            || self.table(buffer).capacity(),
+            |_| false,
+        )
     }
 
     #[inline(always)]
@@ -42,7 +49,7 @@ impl Ownership {
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
-        self.seat.find_on_account(self.table(buffer), hash, accept)
+        self.seat.find_on_account(&self.seat.countdown, self.table(buffer), hash, accept)
     }
 
     /// As [`crate::Visit::find_group`].
@@ -55,7 +62,7 @@ impl Ownership {
         hit: impl FnMut(usize, Pointer) -> bool,
         search: impl FnMut(&[usize]),
     ) {
-        self.seat.find_group(self.table(buffer), hashes, fetch, hit, search);
+        self.seat.find_group(&self.seat.countdown, self.table(buffer), hashes, fetch, hit, search);
     }
 
     pub(crate) fn emit<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {

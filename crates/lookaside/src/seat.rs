@@ -22,13 +22,14 @@ use crossbeam_epoch::Guard;
 
 use crate::buffer::Buffer;
 use crate::cadence::Cadence;
+use crate::countdown::Countdown;
 use crate::fitting::Passed;
-use crate::monitor::{Call, Monitor};
+use crate::monitor::Monitor;
 use crate::random::Random;
 use crate::stats::{Tally, count};
 use crate::stripes::Ticket;
 use crate::table::{Emission, Table};
-use crate::watch::{self, Watch};
+use crate::watch::{self, Lookups, Watch};
 use crate::word::Pointer;
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
@@ -52,6 +53,8 @@ pub struct Seat {
     /// Keys thrown out since the table last was to fit.
     thrown_out: Cell<u64>,
     watch: Watch,
+    /// That of who visits no longer, or of who looks up by the seat itself.
+    pub(crate) countdown: Countdown,
 }
 
 /// For faces that keep guards and tables themselves, and count their lookups: the C interface.
@@ -70,21 +73,16 @@ impl Seat {
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
         self.tell(buffer);
-        let uses = self.asks(Seat::TURN, Call::of(lookups), &buffer.monitor, capacity, fit);
+        let countdown = &self.countdown;
+        let uses = self.asks(countdown, Lookups::of_block(lookups), &buffer.monitor, capacity, fit);
         // The caller counts.
-        self.told.set((self.watch.asked(), self.watch.passed_by()));
+        self.told.set((self.watch.asked(countdown), self.watch.passed_by(countdown)));
         uses
     }
 
     /// Tells the buffer what was counted, and takes note if its monitor watches no more.
     pub fn tell<T: Table>(&self, buffer: &Buffer<T>) {
-        let now = (self.watch.asked(), self.watch.passed_by());
-        let before = self.told.replace(now);
-        // Of those that asked on account, the misses have been taken off already.
-        self.tally.hits.set(self.tally.hits.get().wrapping_add(now.0 - before.0));
-        self.tally.bypassed.set(self.tally.bypassed.get() + (now.1 - before.1));
-        buffer.totals.take(&self.tally);
-        self.watch.heed(&buffer.monitor);
+        self.tell_of(&self.countdown, buffer);
     }
 
     /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on from
@@ -188,34 +186,47 @@ impl Seat {
             tally: Tally::default(),
             filled: Cell::new(0),
             thrown_out: Cell::new(0),
-            watch: Watch::new(cadence.next()),
+            watch: Watch::new(),
+            countdown: Countdown::new(cadence.next()),
             cadence,
         }
+    }
+
+    /// [`Seat::tell`] by who keeps the countdown himself.
+    pub(crate) fn tell_of<T: Table>(&self, countdown: &Countdown, buffer: &Buffer<T>) {
+        let now = (self.watch.asked(countdown), self.watch.passed_by(countdown));
+        let before = self.told.replace(now);
+        // Of those that asked on account, the misses have been taken off already.
+        self.tally.hits.set(self.tally.hits.get().wrapping_add(now.0 - before.0));
+        self.tally.bypassed.set(self.tally.bypassed.get() + (now.1 - before.1));
+        buffer.totals.take(&self.tally);
+        self.watch.heed(countdown, &buffer.monitor);
     }
 
     /// Whether the next so many lookups, one call, are to ask the table.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
+        countdown: &Countdown,
         lookups: u32,
         monitor: &Monitor,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
-        self.asks(lookups, Call::of(lookups), monitor, capacity, fit)
+        self.asks(countdown, Lookups::of_call(lookups), monitor, capacity, fit)
     }
 
     #[inline(always)]
     fn asks(
         &self,
-        lookups: u32,
-        call: Call,
+        countdown: &Countdown,
+        lookups: Lookups,
         monitor: &Monitor,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
         let fit = |lookups| fit(Passed { lookups, evictions: self.thrown_out.take() });
-        self.watch.uses_table(lookups, call, monitor, &self.filled, capacity, fit)
+        self.watch.uses_table(countdown, lookups, monitor, &self.filled, capacity, fit)
     }
 
     #[inline(always)]
@@ -237,17 +248,19 @@ impl Seat {
     #[inline(always)]
     pub(crate) fn find_on_account<T: Table>(
         &self,
+        countdown: &Countdown,
         table: &T,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
-        self.find_before(table, hash, accept, 0)
+        self.find_before(countdown, table, hash, accept, 0)
     }
 
     /// As [`Seat::find_on_account`], where [`Seat::uses_table`] let so many more ask with this one, behind it.
     #[inline(always)]
     fn find_before<T: Table>(
         &self,
+        countdown: &Countdown,
         table: &T,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
@@ -257,7 +270,7 @@ impl Seat {
             self.missed(1);
             return None;
         };
-        self.confirm(table, hash, slot, later);
+        self.confirm(countdown, table, hash, slot, later);
         Some(pointer)
     }
 
@@ -265,6 +278,7 @@ impl Seat {
     #[inline(always)]
     pub(crate) fn find_group<T: Table>(
         &self,
+        countdown: &Countdown,
         table: &T,
         hashes: &[u64],
         fetch: impl Fn(Pointer),
@@ -295,8 +309,8 @@ impl Seat {
             let Some((slot, pointer)) = peeked[i] else { continue };
             let later = hashes.len() - 1 - i;
             if hit(i, pointer) {
-                self.confirm(table, hash, slot, later);
-            } else if self.find_before(table, hash, |pointer| hit(i, pointer), later).is_none() {
+                self.confirm(countdown, table, hash, slot, later);
+            } else if self.find_before(countdown, table, hash, |pointer| hit(i, pointer), later).is_none() {
                 // Else it was behind another with the same tag, or has been put there since.
                 missed[misses] = i;
                 misses += 1;
@@ -317,10 +331,10 @@ impl Seat {
 
     /// A hit of those that [`Seat::uses_table`] counted: so many of its call come later.
     #[inline(always)]
-    fn confirm<T: Table>(&self, table: &T, hash: u64, slot: usize, later: usize) {
-        let (due, left) = (self.watch.due(), self.watch.left() + later as i32);
+    fn confirm<T: Table>(&self, countdown: &Countdown, table: &T, hash: u64, slot: usize, later: usize) {
+        let (due, left) = (countdown.due(), countdown.left() + later as i32);
         if left <= due {
-            self.watch.set_due(self.reach(table, hash, slot, due, left));
+            countdown.set_due(self.reach(table, hash, slot, due, left));
         }
     }
 

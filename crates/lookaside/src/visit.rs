@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use crossbeam_epoch::Guard;
 
 use crate::buffer::{Buffer, Replaced, Write};
+use crate::countdown::Countdown;
 use crate::seat::{self, GROUP, Seat};
 use crate::slb::Slb;
 use crate::stats::count;
@@ -34,6 +35,8 @@ const EMISSIONS: usize = 8;
 #[derive(Debug)]
 pub struct Visit<'b, T: Table = Slb> {
     buffer: &'b Buffer<T>,
+    /// The seat's, while this lasts.
+    countdown: Countdown,
     seat: Rc<Seat>,
     /// Tickets, hashes and pointers.
     emissions: [Cell<Option<(u64, u64, Pointer)>>; EMISSIONS],
@@ -130,9 +133,11 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// Pins an epoch.
     pub(crate) fn new(buffer: &'b Buffer<T>) -> Visit<'b, T> {
+        let seat = seat::own(buffer);
         Visit {
             buffer,
-            seat: seat::own(buffer),
+            countdown: seat.countdown.clone(),
+            seat,
             emissions: Default::default(),
             waiting: Cell::new(0),
             guard: crossbeam_epoch::pin(),
@@ -163,7 +168,7 @@ impl<'b, T: Table> Visit<'b, T> {
         // As `pin` has it and `repin` does not: what is found from here on was not loaded before the epoch was taken. Pairs
         // with the fence by which crossbeam-epoch stamps what is retired.
         fence(Ordering::SeqCst);
-        self.seat.tell(self.buffer);
+        self.seat.tell_of(&self.countdown, self.buffer);
         self._collection.collect();
     }
 
@@ -177,7 +182,7 @@ impl<'b, T: Table> Visit<'b, T> {
         // SAFETY: pinned, as all who visit are.
         #[allow(unsafe_code)]
         let fit = |passed| unsafe { self.buffer.fit(passed, &self.guard) };
-        self.seat.uses_table(lookups, &self.buffer.monitor, || self.table().capacity(), fit)
+        self.seat.uses_table(&self.countdown, lookups, &self.buffer.monitor, || self.table().capacity(), fit)
     }
 
     #[inline(always)]
@@ -209,7 +214,7 @@ impl<'b, T: Table> Visit<'b, T> {
     /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
     #[inline(always)]
     pub fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.seat.find_on_account(self.table(), hash, accept)
+        self.seat.find_on_account(&self.countdown, self.table(), hash, accept)
     }
 
     /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines should be on
@@ -229,7 +234,7 @@ impl<'b, T: Table> Visit<'b, T> {
         hit: impl FnMut(usize, Pointer) -> bool,
         search: impl FnMut(&[usize]),
     ) {
-        self.seat.find_group(self.table(), hashes, fetch, hit, search);
+        self.seat.find_group(&self.countdown, self.table(), hashes, fetch, hit, search);
     }
 
     /// To be taken after a miss and before the index is searched.
@@ -283,6 +288,7 @@ impl<T: Table> Drop for Visit<'_, T> {
     fn drop(&mut self) {
         // While still pinned: what was found is there.
         self.emit_waiting();
-        self.seat.tell(self.buffer);
+        self.seat.tell_of(&self.countdown, self.buffer);
+        self.seat.countdown.continue_from(&self.countdown);
     }
 }

@@ -39,6 +39,7 @@
 use std::cell::Cell;
 use std::time::Instant;
 
+use crate::countdown::{Countdown, Turn};
 use crate::monitor::{Call, Monitor};
 
 /// Lookups in a block: some ten to a hundred microseconds.
@@ -58,10 +59,6 @@ const NEAR: f64 = 1.5;
 const TO_WARM: [u32; 2] = [8, 128];
 /// The part of the interval with it. Where that is much dearer, a quarter of this: all of it would cost what the trials find.
 const WARMS_TABLE: u32 = 64;
-
-/// Where lookups are counted down to that do not ask the table. So one comparison of what is left tells a lookup that it asks, as
-/// nearly all do; only those that do not, and the first of a block, look further.
-const OFF: i32 = i32::MIN / 2;
 
 /// What a thread is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,16 +97,37 @@ impl Timed {
     }
 }
 
+/// Lookups that are let ask together, or not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lookups {
+    number: u32,
+    call: Call,
+}
+
+impl Lookups {
+    /// One call; more than [`BLOCK`] count as so many.
+    #[inline(always)]
+    pub(crate) fn of_call(number: u32) -> Lookups {
+        Lookups { number, call: Call::of(number) }
+    }
+
+    /// A block of calls, of which the first is so many lookups.
+    pub(crate) fn of_block(first: u32) -> Lookups {
+        Lookups { number: BLOCK, call: Call::of(first) }
+    }
+
+    #[inline(always)]
+    fn number(self) -> i32 {
+        self.number.min(BLOCK) as i32
+    }
+}
+
 /// One thread's part. Two of a thing are of lookups one at a time, and of those in batches.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Lookups until the block ends, or a part of it; that and [`OFF`] if they do not ask the table.
-    left: Cell<i32>,
-    /// What is left behind the lookup that counts next, if it is a hit.
-    due: Cell<i32>,
-    /// Whether they ask the table.
+    /// Whether the lookups of the block, or of a part of it, ask the table.
     asks: Cell<bool>,
-    /// What was left at first.
+    /// How many they are; what is left of them is in the [`Countdown`].
     block: Cell<i32>,
     /// Whether there was something to be done about the table, so that the next part should be short.
     soon: Cell<bool>,
@@ -157,11 +175,9 @@ fn set<T: Copy>(both: &Cell<[T; 2]>, call: Call, to: T) {
 }
 
 impl Watch {
-    /// The first lookup that counts is behind so many.
-    pub(crate) fn new(due: i32) -> Watch {
+    /// Nothing is known yet.
+    pub(crate) fn new() -> Watch {
         Watch {
-            left: Cell::new(0),
-            due: Cell::new(-due),
             asks: Cell::new(true),
             block: Cell::new(0),
             soon: Cell::new(false),
@@ -186,78 +202,54 @@ impl Watch {
         }
     }
 
-    /// Whether the next `lookups` lookups, which come so, are to ask the table. `filled` is how many free slots this thread has
+    /// Whether the next lookups are to ask the table. `filled` is how many free slots this thread has
     /// filled so far, of the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it wants to be
     /// soon again.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
-        lookups: u32,
-        call: Call,
+        countdown: &Countdown,
+        lookups: Lookups,
         monitor: &Monitor,
         filled: &Cell<u64>,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(u64) -> bool,
     ) -> bool {
-        let lookups = lookups.min(BLOCK) as i32;
-        // Subtracted and stored at once: before a quick index, two instructions more are a twentieth of its lookups.
-        let left = self.left.get() - lookups;
-        self.left.set(left);
-        if left >= 0 {
-            return true;
+        match countdown.take(lookups.number()) {
+            Turn::Asks => true,
+            Turn::PassesBy => false,
+            Turn::Ended => self.next_block(countdown, lookups, monitor, filled.get(), capacity, fit),
         }
-        if (OFF..=OFF + BLOCK as i32).contains(&left) {
-            return false;
-        }
-        self.left.set(left + lookups);
-        self.next_block(lookups, call, monitor, filled.get(), capacity, fit)
     }
 
     /// Lookups that were told to ask the table, so far.
-    pub(crate) fn asked(&self) -> u64 {
-        self.asked.get() + if self.asks.get() { self.done() } else { 0 }
+    pub(crate) fn asked(&self, countdown: &Countdown) -> u64 {
+        self.asked.get() + if self.asks.get() { self.done(countdown) } else { 0 }
     }
 
     /// Lookups that were told not to, so far.
-    pub(crate) fn passed_by(&self) -> u64 {
-        self.passed_by.get() + if self.asks.get() { 0 } else { self.done() }
+    pub(crate) fn passed_by(&self, countdown: &Countdown) -> u64 {
+        self.passed_by.get() + if self.asks.get() { 0 } else { self.done(countdown) }
     }
 
     /// Lookups of the block, or of its part, so far.
-    fn done(&self) -> u64 {
-        (self.block.get() - self.left.get()) as u64
-    }
-
-    /// What is left behind the last lookup that was let ask.
-    #[inline(always)]
-    pub(crate) fn left(&self) -> i32 {
-        self.left.get()
-    }
-
-    /// And behind that which counts next: see [`crate::cadence`].
-    #[inline(always)]
-    pub(crate) fn due(&self) -> i32 {
-        self.due.get()
-    }
-
-    #[inline(always)]
-    pub(crate) fn set_due(&self, due: i32) {
-        self.due.set(due);
+    fn done(&self, countdown: &Countdown) -> u64 {
+        (self.block.get() - countdown.rest()) as u64
     }
 
     /// Ends a block without the table if nobody watches any more.
-    pub(crate) fn heed(&self, monitor: &Monitor) {
+    pub(crate) fn heed(&self, countdown: &Countdown, monitor: &Monitor) {
         if !self.asks.get() && !monitor.is_watching() {
             self.began.set(None);
-            self.set_block(0, false);
+            self.set_block(countdown, 0, false);
         }
     }
 
     #[cold]
     fn next_block(
         &self,
-        lookups: i32,
-        call: Call,
+        countdown: &Countdown,
+        lookups: Lookups,
         monitor: &Monitor,
         filled: u64,
         capacity: impl Fn() -> usize,
@@ -266,24 +258,23 @@ impl Watch {
         // Not in a trial, whose blocks are to be alike.
         if self.phase.get() == Phase::Decided {
             // Those of trials, too: what they threw out is told with them.
-            let asked = self.asked();
+            let asked = self.asked(countdown);
             self.soon.set(fit(asked - self.told.replace(asked)));
         }
-        let before = self.call.replace(call);
+        let before = self.call.replace(lookups.call);
         if !monitor.is_watching() || self.begun.get() != monitor.begun() {
             self.start_anew(monitor, filled);
         } else {
-            self.time(before);
-            self.meet(call);
+            self.time(countdown, before);
+            self.meet(lookups.call);
             if self.behind.get() == 0 {
                 let (phase, blocks) = self.next_phase(monitor, filled, capacity());
                 self.phase.set(phase);
                 self.behind.set(blocks * BLOCK);
             }
         }
-        self.start_part(monitor);
-        self.left.set(self.left.get() - lookups);
-        self.asks.get()
+        self.start_part(countdown, monitor);
+        countdown.take(lookups.number()) == Turn::Asks
     }
 
     /// Nobody watches, or another table is there, of which nothing is known.
@@ -309,7 +300,7 @@ impl Watch {
     }
 
     /// Lookups of the phase begin that ask the table, or do not; what came before is kept.
-    fn start_part(&self, monitor: &Monitor) {
+    fn start_part(&self, countdown: &Countdown, monitor: &Monitor) {
         let (phase, call) = (self.phase.get(), self.call.get());
         let asks = monitor.is_on(call) != phase.is_other_way();
         let are_alike = monitor.is_on(Call::Single) == monitor.is_on(Call::Batch);
@@ -324,7 +315,7 @@ impl Watch {
         };
         let part = self.behind.get().min(length);
         self.behind.set(self.behind.get() - part);
-        self.set_block(part as i32, asks);
+        self.set_block(countdown, part as i32, asks);
         if phase != Phase::Decided {
             set(&self.met, call, true);
         }
@@ -341,28 +332,24 @@ impl Watch {
     }
 
     /// A part has passed, which began with such a call.
-    fn time(&self, call: Call) {
+    fn time(&self, countdown: &Countdown, call: Call) {
         if let Some(began) = self.began.take() {
             let mut costs = self.costs.get();
             let timed = &mut costs[call as usize][usize::from(self.phase.get().is_other_way())];
             // Not what it was to be: the C interface takes 1024 at a time.
-            timed.lookups += self.done();
+            timed.lookups += self.done(countdown);
             timed.nanoseconds += moment().duration_since(began).as_nanos() as u64;
             self.costs.set(costs);
         }
     }
 
     /// From now on so many lookups ask the table, or do not.
-    fn set_block(&self, lookups: i32, asks: bool) {
-        self.asked.set(self.asked());
-        self.passed_by.set(self.passed_by());
+    fn set_block(&self, countdown: &Countdown, lookups: i32, asks: bool) {
+        self.asked.set(self.asked(countdown));
+        self.passed_by.set(self.passed_by(countdown));
         self.asks.set(asks);
-        let left = if asks { lookups } else { OFF + lookups };
-        // As far away as before; where no lookup was a hit for long, not too far behind to count from.
-        let ahead = (self.left.get() - self.due.get()).max(-(BLOCK as i32));
-        self.due.set(left - ahead);
-        self.block.set(left);
-        self.left.set(left);
+        self.block.set(lookups);
+        countdown.set(lookups, asks, BLOCK as i32);
     }
 
     /// What comes behind the phase that has passed, and for how many blocks.
@@ -469,11 +456,29 @@ mod tests {
         *BEGINNING + PASSED.get()
     }
 
+    /// What a thread keeps.
+    struct Thread {
+        watch: Watch,
+        countdown: Countdown,
+    }
+
+    impl Thread {
+        fn new() -> Thread {
+            Thread { watch: Watch::new(), countdown: Countdown::new(1) }
+        }
+
+        /// Whether a call asks a table of such a capacity, of which so much has been filled.
+        fn asks(&self, monitor: &Monitor, call: u32, filled: &Cell<u64>, capacity: usize) -> bool {
+            let Thread { watch, countdown } = self;
+            watch.uses_table(countdown, Lookups::of_call(call), monitor, filled, || capacity, |_| false)
+        }
+    }
+
     /// Lets so many lookups pass, or a few more, each call of them as many as `calls` says. They take so many nanoseconds, in such
     /// a call, with the table or without. How many were with it.
     fn run_calls(
         monitor: &Monitor,
-        watch: &Watch,
+        thread: &Thread,
         lookups: u32,
         mut calls: impl FnMut() -> u32,
         cost: impl Fn(Call, bool) -> u32,
@@ -482,7 +487,7 @@ mod tests {
         while done < lookups {
             let together = calls();
             let call = Call::of(together);
-            let uses_table = watch.uses_table(together, call, monitor, &filled, || 1000, |_| false);
+            let uses_table = thread.asks(monitor, together, &filled, 1000);
             with += u64::from(uses_table) * u64::from(together);
             done += together;
             PASSED.set(
@@ -493,23 +498,23 @@ mod tests {
     }
 
     /// As [`run_calls`], one at a time.
-    fn run(monitor: &Monitor, watch: &Watch, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
-        run_calls(monitor, watch, lookups, || 1, |_, with| cost(with))
+    fn run(monitor: &Monitor, thread: &Thread, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
+        run_calls(monitor, thread, lookups, || 1, |_, with| cost(with))
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn a_table_that_costs_more_than_it_saves_is_switched_off_and_on_again_when_it_pays() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+        let (monitor, thread) = (Monitor::new(true), Thread::new());
         let lookups = 400_000;
-        run(&monitor, &watch, lookups, |with| if with { 300 } else { 100 });
+        run(&monitor, &thread, lookups, |with| if with { 300 } else { 100 });
         let verdict = monitor.verdict();
         assert!(!verdict.on && verdict.switches == 1, "{verdict:?}");
-        let with = run(&monitor, &watch, lookups, |with| if with { 300 } else { 100 });
+        let with = run(&monitor, &thread, lookups, |with| if with { 300 } else { 100 });
         assert!(with < u64::from(lookups) / 20, "used in {with} lookups although off");
         // The interval has grown meanwhile.
         for _ in 0..100 {
-            run(&monitor, &watch, lookups, |with| if with { 100 } else { 300 });
+            run(&monitor, &thread, lookups, |with| if with { 100 } else { 300 });
             if monitor.verdict().on {
                 return;
             }
@@ -520,8 +525,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn a_table_that_pays_stays_on_and_is_tried_ever_more_rarely() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
-        run(&monitor, &watch, 2_000_000, |with| if with { 20 } else { 200 });
+        let (monitor, thread) = (Monitor::new(true), Thread::new());
+        run(&monitor, &thread, 2_000_000, |with| if with { 20 } else { 200 });
         let verdict = monitor.verdict();
         assert!(verdict.on && verdict.switches == 0 && verdict.gain > Some(2.0), "{verdict:?}");
         assert!((4..20).contains(&verdict.trials), "{verdict:?}");
@@ -535,7 +540,7 @@ mod tests {
         for (with_table, without, stays_on) in
             [(110_u32, 100_u32, false), (100, 110, true), (100, 1000, true)]
         {
-            let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+            let (monitor, thread) = (Monitor::new(true), Thread::new());
             let (last, same_way) = (Cell::new(true), Cell::new(cold_for));
             let cost = |with: bool| {
                 same_way.set(if last.replace(with) == with { same_way.get() + 1 } else { 0 });
@@ -543,7 +548,7 @@ mod tests {
                 cold + if with { with_table } else { without }
             };
             let lookups = 10_000_000;
-            let with = run(&monitor, &watch, lookups, cost);
+            let with = run(&monitor, &thread, lookups, cost);
             assert_eq!(monitor.verdict().on, stays_on, "{with_table}, {without}: {:?}", monitor.verdict());
             // What that costs while it stays on: hardly a trial's blocks.
             let without_table = f64::from(lookups) - with as f64;
@@ -557,15 +562,15 @@ mod tests {
     #[test]
     fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
         for interrupted in [Phase::Before, Phase::Warming, Phase::Other, Phase::Returning, Phase::After] {
-            let (monitor, watch) = (Monitor::new(true), Watch::new(1));
-            watch.is_near.set([true; 2]);
+            let (monitor, thread) = (Monitor::new(true), Thread::new());
+            thread.watch.is_near.set([true; 2]);
             let cost = |with| if with { 300 } else { 100 };
-            while watch.phase.get() != interrupted {
-                run(&monitor, &watch, 1, cost);
+            while thread.watch.phase.get() != interrupted {
+                run(&monitor, &thread, 1, cost);
             }
             monitor.off[Call::Single as usize].store(true, Ordering::Relaxed);
-            while watch.phase.get() != Phase::Decided {
-                run(&monitor, &watch, 1, cost);
+            while thread.watch.phase.get() != Phase::Decided {
+                run(&monitor, &thread, 1, cost);
             }
             assert_eq!(monitor.verdict().trials, 0, "{interrupted:?}: {:?}", monitor.verdict());
         }
@@ -574,7 +579,7 @@ mod tests {
     /// It fills, and so looks worse than it is.
     #[test]
     fn an_empty_table_in_the_place_of_another_is_not_tried_before_it_has_filled() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+        let (monitor, thread) = (Monitor::new(true), Thread::new());
         let capacity = 100_000;
         let (filled, mut lookups) = (Cell::new(0), 0);
         let mut run = |cost: &dyn Fn(bool) -> u32, fills: u64, most: u64, until: &dyn Fn() -> bool| {
@@ -582,7 +587,7 @@ mod tests {
                 if until() {
                     return;
                 }
-                let with = watch.uses_table(1, Call::Single, &monitor, &filled, || capacity, |_| false);
+                let with = thread.asks(&monitor, 1, &filled, capacity);
                 PASSED.set(PASSED.get() + Duration::from_nanos(u64::from(cost(with))));
                 lookups += 1;
                 filled.set(filled.get() + if lookups % 2 == 0 { fills } else { 0 });
@@ -601,7 +606,7 @@ mod tests {
         assert!(after.on && after.gain.is_none() && after.switches == before.switches + 1, "{after:?}");
         // Whoever was in the middle of passing it by takes note.
         run(&lost, 0, u64::from(BLOCK), &|| false);
-        assert!(watch.asks.get());
+        assert!(thread.watch.asks.get());
         // Each second lookup fills a slot: two lookups for each that there is, and no trial.
         run(&lost, 1, 2 * capacity as u64, &|| false);
         let filling = monitor.verdict();
@@ -615,22 +620,22 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn lookups_one_at_a_time_and_in_batches_have_a_verdict_each() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+        let (monitor, thread) = (Monitor::new(true), Thread::new());
         let cost = |call, with| match (call, with) {
             (Call::Single, true) | (Call::Batch, false) => 100,
             (Call::Single, false) | (Call::Batch, true) => 300,
         };
         let lookups = 400_000;
         // So many that they are tried rarely: the others soon nevertheless.
-        run_calls(&monitor, &watch, 20_000_000, || 1, cost);
-        run_calls(&monitor, &watch, lookups, || 16, cost);
+        run_calls(&monitor, &thread, 20_000_000, || 1, cost);
+        run_calls(&monitor, &thread, lookups, || 16, cost);
         let verdict = monitor.verdict();
         assert!(verdict.on && !verdict.on_in_batches, "{verdict:?}");
         assert!(verdict.gain > Some(2.0), "{verdict:?}");
         // Each time that they change, the verdict of theirs holds at once, but for what is left of a part.
         for _ in 0..10 {
-            let single = run_calls(&monitor, &watch, lookups, || 1, cost);
-            let batches = run_calls(&monitor, &watch, lookups, || 16, cost);
+            let single = run_calls(&monitor, &thread, lookups, || 1, cost);
+            let batches = run_calls(&monitor, &thread, lookups, || 16, cost);
             assert!(single > u64::from(lookups) * 9 / 10, "{single} with the table, which pays");
             let left = u64::from(PART * BLOCK);
             assert!(batches < left + u64::from(lookups) / 20, "{batches} with the table, which does not");
@@ -665,7 +670,7 @@ mod tests {
     fn calls_that_come_by_turns_are_judged_as_the_mixture() {
         for (first, then) in [(300, 30), (30, 300), (130, 60), (70, 140)] {
             for (mixture, mut calls) in mixtures() {
-                let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+                let (monitor, thread) = (Monitor::new(true), Thread::new());
                 for with_table in [first, then] {
                     let pays = with_table < 100;
                     // One at a time all is three times as dear.
@@ -677,12 +682,12 @@ mod tests {
                     // Until it is found; the longest interval may have to pass for each trial that it takes.
                     let most = 16 * LONGEST;
                     let found = (0..most).any(|_| {
-                        run_calls(&monitor, &watch, 8 * BLOCK, &mut calls, cost);
+                        run_calls(&monitor, &thread, 8 * BLOCK, &mut calls, cost);
                         verdict().trials > 20 && (verdict().on, verdict().on_in_batches) == (pays, pays)
                     });
                     assert!(found, "{}", name());
                     let lookups = 8_000_000;
-                    let with = run_calls(&monitor, &watch, lookups, &mut calls, cost);
+                    let with = run_calls(&monitor, &thread, lookups, &mut calls, cost);
                     let astray = if pays { u64::from(lookups).saturating_sub(with) } else { with };
                     assert!(astray < u64::from(lookups) / 10, "{}, {astray} the wrong way", name());
                 }
@@ -700,7 +705,7 @@ mod tests {
     }
 
     fn runs_go_the_way_of_their_kind(run: u32) {
-        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+        let (monitor, thread) = (Monitor::new(true), Thread::new());
         let (astray, done) = (Cell::new(0), Cell::new(0));
         let calls = || if done.get() % (2 * run) < run { 1 } else { 16 };
         let cost = |call, with| {
@@ -710,11 +715,11 @@ mod tests {
             astray.set(astray.get() + if is_right { 0 } else { together });
             if is_right { 100 } else { 300 }
         };
-        run_calls(&monitor, &watch, 40_000_000, calls, cost);
+        run_calls(&monitor, &thread, 40_000_000, calls, cost);
         let verdict = monitor.verdict();
         assert_eq!((verdict.on, verdict.on_in_batches), (true, false), "{verdict:?}");
         astray.set(0);
-        run_calls(&monitor, &watch, 8_000_000, calls, cost);
+        run_calls(&monitor, &thread, 8_000_000, calls, cost);
         assert!(astray.get() < 800_000, "{} the wrong way: {:?}", astray.get(), monitor.verdict());
     }
 
@@ -722,28 +727,28 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn both_kinds_are_tried_soon_when_the_watching_begins_anew() {
-        let (monitor, watch) = (Monitor::new(true), Watch::new(1));
+        let (monitor, thread) = (Monitor::new(true), Thread::new());
         let pays = |_, with| if with { 100 } else { 300 };
-        run_calls(&monitor, &watch, 10_000_000, || 16, pays);
+        run_calls(&monitor, &thread, 10_000_000, || 16, pays);
         monitor.watch(false);
-        run_calls(&monitor, &watch, 200_000, || 1, pays);
+        run_calls(&monitor, &thread, 200_000, || 1, pays);
         monitor.watch(true);
-        run_calls(&monitor, &watch, 20_000_000, || 1, pays);
+        run_calls(&monitor, &thread, 20_000_000, || 1, pays);
         let loses = |_, with| if with { 300 } else { 100 };
-        run_calls(&monitor, &watch, 500_000, || 16, loses);
+        run_calls(&monitor, &thread, 500_000, || 16, loses);
         assert!(monitor.verdict().on && !monitor.verdict().on_in_batches, "{:?}", monitor.verdict());
         monitor.watch(false);
-        run_calls(&monitor, &watch, 200_000, || 16, pays);
+        run_calls(&monitor, &thread, 200_000, || 16, pays);
         monitor.watch(true);
-        run_calls(&monitor, &watch, 500_000, || 1, loses);
+        run_calls(&monitor, &thread, 500_000, || 1, loses);
         assert!(!monitor.verdict().on, "{:?}", monitor.verdict());
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn who_does_not_watch_always_uses_the_table() {
-        let (monitor, watch) = (Monitor::new(false), Watch::new(1));
-        assert_eq!(run(&monitor, &watch, 100_000, |_| 1), 100_000);
+        let (monitor, thread) = (Monitor::new(false), Thread::new());
+        assert_eq!(run(&monitor, &thread, 100_000, |_| 1), 100_000);
         assert_eq!(monitor.verdict().trials, 0);
     }
 }

@@ -37,14 +37,14 @@ pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
     /// The record of a key.
     fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N, Self::Value>>;
 
-    /// The records of keys, [`BATCH`] at most: `found[i]` becomes that of `keys[i]`.
+    /// The records of keys, [`BATCH`] at most: `found(i, ...)` is told that of `keys[i]`.
     fn records<'g>(
         &'g self,
         keys: &[&Key<N>],
         guard: &'g Guard,
-        found: &mut [Option<&'g Record<N, Self::Value>>],
+        mut found: impl FnMut(usize, Option<&'g Record<N, Self::Value>>),
     ) {
-        keys.iter().zip(found).for_each(|(key, found)| *found = self.record(key, guard));
+        keys.iter().enumerate().for_each(|(i, key)| found(i, self.record(key, guard)));
     }
 
     /// Puts a record in, in the place of the one of an equal key.
@@ -141,7 +141,9 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
             *ticket = Some(self.visit.ticket(hashes[i]));
         }
         let mut found = [None; BATCH];
-        self.beside.index.records(&sought[..missed.len()], self.visit.guard(), &mut found[..missed.len()]);
+        self.beside
+            .index
+            .records(&sought[..missed.len()], self.visit.guard(), |at, record| found[at] = record);
         for ((&i, found), ticket) in missed.iter().zip(found).zip(&tickets) {
             values[i].set(found.map(|record| &record.1));
             if let (Some(record), Some(ticket)) = (found, ticket) {
@@ -179,9 +181,9 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     #[inline]
     pub(super) fn get_many<'s>(&'s self, keys: &[&Key<N>], values: &mut [Option<&'s I::Value>]) {
         if !self.visit.uses_table(keys.len() as u32) {
-            let mut found = [None; BATCH];
-            self.beside.index.records(keys, self.visit.guard(), &mut found[..keys.len()]);
-            values.iter_mut().zip(found).for_each(|(value, found)| *value = found.map(|record| &record.1));
+            let found =
+                |i, record: Option<&'s Record<N, I::Value>>| values[i] = record.map(|record| &record.1);
+            self.beside.index.records(keys, self.visit.guard(), found);
             return;
         }
         let mut hashes = [0; BATCH];

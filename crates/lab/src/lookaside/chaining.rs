@@ -122,9 +122,14 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
         None
     }
 
-    /// What is stored under these keys, [`BATCH`] at most: `found[i]` becomes that of `keys[i]`.
+    /// What is stored under these keys, [`BATCH`] at most: `found(i, ...)` is told that of `keys[i]`.
     #[inline(always)]
-    pub(crate) fn get_many<'g>(&'g self, keys: &[&Key<N>], guard: &'g Guard, found: &mut [Option<&'g E>]) {
+    pub(crate) fn get_many<'g>(
+        &'g self,
+        keys: &[&Key<N>],
+        guard: &'g Guard,
+        mut found: impl FnMut(usize, Option<&'g E>),
+    ) {
         let mut chains = [0; BATCH];
         for (key, chain) in keys.iter().zip(&mut chains) {
             *chain = self.chain_of(key);
@@ -136,8 +141,8 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
             pages::prefetch(first);
             pages::prefetch(first.cast::<u8>().wrapping_add(64));
         }
-        for ((key, &chain), found) in keys.iter().zip(&chains).zip(found) {
-            *found = self.search(chain, key, guard);
+        for (i, (key, &chain)) in keys.iter().zip(&chains).enumerate() {
+            found(i, self.search(chain, key, guard));
         }
     }
 
@@ -279,7 +284,7 @@ impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
         for keys in keys.chunks(BATCH) {
             let asked = batch_of(keys);
             let mut found = [None; BATCH];
-            self.get_many(&asked[..keys.len()], &guard, &mut found);
+            self.get_many(&asked[..keys.len()], &guard, |i, record| found[i] = record);
             found[..keys.len()].iter().for_each(|record| tally.count(record.map(|record| record.1.read())));
         }
         tally
@@ -309,7 +314,12 @@ unsafe impl<const N: usize, V: Send + Sync + 'static> Records<N> for Chaining<N,
     }
 
     #[inline(always)]
-    fn records<'g>(&'g self, keys: &[&Key<N>], guard: &'g Guard, found: &mut [Option<&'g Record<N, V>>]) {
+    fn records<'g>(
+        &'g self,
+        keys: &[&Key<N>],
+        guard: &'g Guard,
+        found: impl FnMut(usize, Option<&'g Record<N, V>>),
+    ) {
         self.get_many(keys, guard, found);
     }
 

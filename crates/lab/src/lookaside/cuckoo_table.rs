@@ -163,15 +163,21 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Va
         pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
     }
 
-    fn find_many<'p>(&self, keys: &[&Key<N>], pin: &Pin<'p>, found: &mut [Option<Found<'p, Key<N>, Value>>]) {
+    #[inline]
+    fn find_many<'p>(
+        &self,
+        keys: &[&Key<N>],
+        pin: &Pin<'p>,
+        mut found: impl FnMut(usize, Option<Found<'p, Key<N>, Value>>),
+    ) {
         pin.with_epoch(|guard| {
-            for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
+            for (batch, keys) in keys.chunks(BATCH).enumerate() {
                 let mut locations = [None; BATCH];
                 self.get_many(keys, &mut locations[..keys.len()]);
-                for (found, location) in found.iter_mut().zip(locations) {
+                for (i, location) in locations[..keys.len()].iter().enumerate() {
                     // SAFETY: an address of an item, found while the epoch is pinned.
                     let seen = location.map(|at| unsafe { Seen::<Handle<_, _>>::at(at.get(), guard) });
-                    *found = seen.and_then(|handle| handle.found(pin));
+                    found(batch * BATCH + i, seen.and_then(|handle| handle.found(pin)));
                 }
             }
         });

@@ -169,7 +169,12 @@ impl<const N: usize, const HUGE: bool, const REORGANISED: bool> Find<Key<N>, Key
         self.tree.find(key, pin)
     }
 
-    fn find_many<'p>(&self, keys: &[&Key<N>], pin: &Pin<'p>, found: &mut [Option<Found<'p, Key<N>, Value>>]) {
+    fn find_many<'p>(
+        &self,
+        keys: &[&Key<N>],
+        pin: &Pin<'p>,
+        found: impl FnMut(usize, Option<Found<'p, Key<N>, Value>>),
+    ) {
         self.tree.find_many(keys, pin, found);
     }
 }

@@ -165,11 +165,15 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for Lmdb<N> {
         self.look(&self.file.read(), key, pin)
     }
 
-    fn find_many<'p>(&self, keys: &[&Key<N>], pin: &Pin<'p>, found: &mut [Option<Found<'p, Key<N>, Value>>]) {
-        assert_eq!(keys.len(), found.len(), "one answer a key");
+    fn find_many<'p>(
+        &self,
+        keys: &[&Key<N>],
+        pin: &Pin<'p>,
+        mut found: impl FnMut(usize, Option<Found<'p, Key<N>, Value>>),
+    ) {
         let _pinned = crossbeam_epoch::pin();
         let reading = self.file.read();
-        keys.iter().zip(found).for_each(|(key, found)| *found = self.look(&reading, key, pin));
+        keys.iter().enumerate().for_each(|(i, key)| found(i, self.look(&reading, key, pin)));
     }
 }
 
