@@ -38,14 +38,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crossbeam_epoch::Guard;
 
-use crate::in_turn::in_turn;
+use crate::in_turn::{in_turn, quietly};
 use crate::visit::retired;
 use crate::word::Pointer;
 
@@ -73,18 +72,6 @@ impl Dead {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
         unsafe { (self.free)(self.address) };
     }
-}
-
-/// Runs a destructor, and lets nobody hear of its panics.
-fn quietly(destructor: impl FnOnce()) {
-    // Nobody sees what a panic left half done: it is gone.
-    let mut outcome = catch_unwind(AssertUnwindSafe(destructor));
-    // What it panicked with has a destructor, which might panic, too; and so on, though not for ever.
-    for _ in 0..8 {
-        let Err(payload) = outcome else { return };
-        outcome = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-    }
-    std::mem::forget(outcome);
 }
 
 /// Among the number of handles: no table has the entry, and nobody can emit it any more.

@@ -328,7 +328,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
             if self.visit.uses_table(keys.len() as u32) {
                 self.get_group(keys, values);
             } else {
-                // An index that lies may name a key that there is not, or leave one out: then what was there stays.
+                // An index that lies may leave a key out, or name one that there is not.
+                values.fill(None);
                 self.map.index.find_many(keys, &self.token(), |i, found| {
                     values.get_mut(i).into_iter().for_each(|value| *value = found.map(Found::value));
                 });

@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use crate::buffer::Buffer;
 use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch};
+use crate::in_turn::in_turn;
 use crate::index::{Discard, Find, Scan, Store};
 use crate::map::{RandomState, Removed, hash_of};
 use crate::mark::Mark;
@@ -53,7 +54,7 @@ impl<T: Table> Reclaim for Graveyard<T> {
             None => {
                 drop(waiting);
                 // SAFETY: the map is gone, and with it all who could have found it; no handle is left.
-                unsafe { dead.free() };
+                in_turn(move || unsafe { dead.free() });
             }
         }
     }
@@ -270,7 +271,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
             if self.ownership.uses_table(self.buffer(), keys.len() as u32) {
                 self.get_group(keys, values);
             } else {
-                // An index that lies may name a key that there is not, or leave one out: then what was there stays.
+                // An index that lies may leave a key out, or name one that there is not.
+                values.fill(None);
                 self.index().find_many(keys, &self.token(), |i, found| {
                     values.get_mut(i).into_iter().for_each(|value| *value = found.map(Found::value));
                 });

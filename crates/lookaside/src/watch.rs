@@ -273,7 +273,7 @@ impl Watch {
                 self.behind.set(blocks * BLOCK);
             }
         }
-        self.start_part(countdown, monitor);
+        self.start_part(countdown, lookups, monitor);
         countdown.take(lookups.number()) == Turn::Asks
     }
 
@@ -299,8 +299,8 @@ impl Watch {
         }
     }
 
-    /// Lookups of the phase begin that ask the table, or do not; what came before is kept.
-    fn start_part(&self, countdown: &Countdown, monitor: &Monitor) {
+    /// Lookups of the phase begin that ask the table, or do not: those of this call, at least. What came before is kept.
+    fn start_part(&self, countdown: &Countdown, lookups: Lookups, monitor: &Monitor) {
         let (phase, call) = (self.phase.get(), self.call.get());
         let asks = monitor.is_on(call) != phase.is_other_way();
         let are_alike = monitor.is_on(Call::Single) == monitor.is_on(Call::Batch);
@@ -315,14 +315,15 @@ impl Watch {
         };
         let part = self.behind.get().min(length);
         self.behind.set(self.behind.get() - part);
-        self.set_block(countdown, part as i32, asks);
+        // A call goes one way, however little is left for it.
+        self.set_block(countdown, (part as i32).max(lookups.number()), asks);
         if phase != Phase::Decided {
             set(&self.met, call, true);
         }
         self.began.set(phase.is_timed().then(moment));
     }
 
-    /// Half a block to a whole one; more is not told from lookups that ask. Were all of one length, then calls that come by turns of
+    /// Half a block to a whole one. Were all of one length, then calls that come by turns of
     /// about that length would all be met at the same moment of their turns; as in C, where each is of the lookups of a session's
     /// turn.
     fn uneven_length(&self) -> u32 {
@@ -336,7 +337,7 @@ impl Watch {
         if let Some(began) = self.began.take() {
             let mut costs = self.costs.get();
             let timed = &mut costs[call as usize][usize::from(self.phase.get().is_other_way())];
-            // Not what it was to be: the C interface takes 1024 at a time.
+            // Perhaps more than it was to be: the C interface takes 1024 at a time.
             timed.lookups += self.done(countdown);
             timed.nanoseconds += moment().duration_since(began).as_nanos() as u64;
             self.costs.set(costs);
@@ -467,12 +468,20 @@ mod tests {
             Thread { watch: Watch::new(), countdown: Countdown::new(1) }
         }
 
-        /// Whether a call asks a table of such a capacity, of which so much has been filled.
-        fn asks(&self, monitor: &Monitor, call: u32, filled: &Cell<u64>, capacity: usize) -> bool {
+        /// Whether lookups ask a table of such a capacity, of which so much has been filled.
+        fn asks(&self, monitor: &Monitor, lookups: Lookups, filled: &Cell<u64>, capacity: usize) -> bool {
             let Thread { watch, countdown } = self;
-            watch.uses_table(countdown, Lookups::of_call(call), monitor, filled, || capacity, |_| false)
+            watch.uses_table(countdown, lookups, monitor, filled, || capacity, |_| false)
+        }
+
+        /// Lookups that asked, and those that did not.
+        fn counts(&self) -> [u64; 2] {
+            [self.watch.asked(&self.countdown), self.watch.passed_by(&self.countdown)]
         }
     }
+
+    const ONE: Lookups = Lookups { number: 1, call: Call::Single };
+    const BATCH: Lookups = Lookups { number: 16, call: Call::Batch };
 
     /// Lets so many lookups pass, or a few more, each call of them as many as `calls` says. They take so many nanoseconds, in such
     /// a call, with the table or without. How many were with it.
@@ -480,26 +489,29 @@ mod tests {
         monitor: &Monitor,
         thread: &Thread,
         lookups: u32,
-        mut calls: impl FnMut() -> u32,
+        mut calls: impl FnMut() -> Lookups,
         cost: impl Fn(Call, bool) -> u32,
     ) -> u64 {
-        let (filled, mut with, mut done) = (Cell::new(0), 0, 0);
+        let (filled, mut with, mut done, before) = (Cell::new(0), 0, 0, thread.counts());
         while done < lookups {
-            let together = calls();
-            let call = Call::of(together);
-            let uses_table = thread.asks(monitor, together, &filled, 1000);
+            let asked = calls();
+            let Lookups { number: together, call } = asked;
+            let uses_table = thread.asks(monitor, asked, &filled, 1000);
             with += u64::from(uses_table) * u64::from(together);
             done += together;
             PASSED.set(
                 PASSED.get() + Duration::from_nanos(u64::from(cost(call, uses_table)) * u64::from(together)),
             );
         }
+        // Each is counted, the way that it went.
+        let counted = [0, 1].map(|way| thread.counts()[way] - before[way]);
+        assert_eq!(counted, [with, u64::from(done) - with]);
         with
     }
 
     /// As [`run_calls`], one at a time.
     fn run(monitor: &Monitor, thread: &Thread, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
-        run_calls(monitor, thread, lookups, || 1, |_, with| cost(with))
+        run_calls(monitor, thread, lookups, || ONE, |_, with| cost(with))
     }
 
     #[test]
@@ -587,7 +599,7 @@ mod tests {
                 if until() {
                     return;
                 }
-                let with = thread.asks(&monitor, 1, &filled, capacity);
+                let with = thread.asks(&monitor, ONE, &filled, capacity);
                 PASSED.set(PASSED.get() + Duration::from_nanos(u64::from(cost(with))));
                 lookups += 1;
                 filled.set(filled.get() + if lookups % 2 == 0 { fills } else { 0 });
@@ -627,15 +639,15 @@ mod tests {
         };
         let lookups = 400_000;
         // So many that they are tried rarely: the others soon nevertheless.
-        run_calls(&monitor, &thread, 20_000_000, || 1, cost);
-        run_calls(&monitor, &thread, lookups, || 16, cost);
+        run_calls(&monitor, &thread, 20_000_000, || ONE, cost);
+        run_calls(&monitor, &thread, lookups, || BATCH, cost);
         let verdict = monitor.verdict();
         assert!(verdict.on && !verdict.on_in_batches, "{verdict:?}");
         assert!(verdict.gain > Some(2.0), "{verdict:?}");
         // Each time that they change, the verdict of theirs holds at once, but for what is left of a part.
         for _ in 0..10 {
-            let single = run_calls(&monitor, &thread, lookups, || 1, cost);
-            let batches = run_calls(&monitor, &thread, lookups, || 16, cost);
+            let single = run_calls(&monitor, &thread, lookups, || ONE, cost);
+            let batches = run_calls(&monitor, &thread, lookups, || BATCH, cost);
             assert!(single > u64::from(lookups) * 9 / 10, "{single} with the table, which pays");
             let left = u64::from(PART * BLOCK);
             assert!(batches < left + u64::from(lookups) / 20, "{batches} with the table, which does not");
@@ -645,21 +657,29 @@ mod tests {
     }
 
     /// Calls of both kinds: at random, batches one call in so many; or by turns, so many lookups of each.
-    fn mixtures() -> Vec<(String, Box<dyn FnMut() -> u32>)> {
-        let mut mixtures: Vec<(String, Box<dyn FnMut() -> u32>)> = Vec::new();
+    fn mixtures() -> Vec<(String, Box<dyn FnMut() -> Lookups>)> {
+        let mut mixtures: Vec<(String, Box<dyn FnMut() -> Lookups>)> = Vec::new();
         for one_in in [17, 2] {
             let random = crate::random::Random::new(7);
-            let calls = move || if random.below(one_in) == 0 { 16 } else { 1 };
+            let calls = move || if random.below(one_in) == 0 { BATCH } else { ONE };
             mixtures.push((format!("one call in {one_in} a batch"), Box::new(calls)));
         }
         for run in [500, 1000, 2000, 3000, 20_000] {
             let mut done = 0;
             let calls = move || {
-                let together = if done % (2 * run) < run { 1 } else { 16 };
-                done += together;
-                together
+                let call = if done % (2 * run) < run { ONE } else { BATCH };
+                done += call.number;
+                call
             };
             mixtures.push((format!("{run} lookups of each by turns"), Box::new(calls)));
+        }
+        for blocks in [1, 3] {
+            let mut done = 0;
+            let calls = move || {
+                done += 1;
+                Lookups::of_block(if done % (2 * blocks) < blocks { 1 } else { 16 })
+            };
+            mixtures.push((format!("{blocks} blocks of C's sessions of each by turns"), Box::new(calls)));
         }
         mixtures
     }
@@ -707,7 +727,7 @@ mod tests {
     fn runs_go_the_way_of_their_kind(run: u32) {
         let (monitor, thread) = (Monitor::new(true), Thread::new());
         let (astray, done) = (Cell::new(0), Cell::new(0));
-        let calls = || if done.get() % (2 * run) < run { 1 } else { 16 };
+        let calls = || if done.get() % (2 * run) < run { ONE } else { BATCH };
         let cost = |call, with| {
             let together = if call == Call::Single { 1 } else { 16 };
             done.set(done.get() + together);
@@ -729,18 +749,18 @@ mod tests {
     fn both_kinds_are_tried_soon_when_the_watching_begins_anew() {
         let (monitor, thread) = (Monitor::new(true), Thread::new());
         let pays = |_, with| if with { 100 } else { 300 };
-        run_calls(&monitor, &thread, 10_000_000, || 16, pays);
+        run_calls(&monitor, &thread, 10_000_000, || BATCH, pays);
         monitor.watch(false);
-        run_calls(&monitor, &thread, 200_000, || 1, pays);
+        run_calls(&monitor, &thread, 200_000, || ONE, pays);
         monitor.watch(true);
-        run_calls(&monitor, &thread, 20_000_000, || 1, pays);
+        run_calls(&monitor, &thread, 20_000_000, || ONE, pays);
         let loses = |_, with| if with { 300 } else { 100 };
-        run_calls(&monitor, &thread, 500_000, || 16, loses);
+        run_calls(&monitor, &thread, 500_000, || BATCH, loses);
         assert!(monitor.verdict().on && !monitor.verdict().on_in_batches, "{:?}", monitor.verdict());
         monitor.watch(false);
-        run_calls(&monitor, &thread, 200_000, || 16, pays);
+        run_calls(&monitor, &thread, 200_000, || BATCH, pays);
         monitor.watch(true);
-        run_calls(&monitor, &thread, 500_000, || 1, loses);
+        run_calls(&monitor, &thread, 500_000, || ONE, loses);
         assert!(!monitor.verdict().on, "{:?}", monitor.verdict());
     }
 

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Barrier, Mutex, Weak};
 
 use ledger::{Ledger, Record, one_line};
-use lookaside::index::{Find, SharedStore};
-use lookaside::{Found, Handle, Map, Pin, RwLock};
+use lookaside::index::{Find, SharedStore, Store};
+use lookaside::{Found, Handle, Map, OwnedMap, Pin, RwLock};
 
 /// Pins when it ends.
 struct PinsAtLast;
@@ -157,5 +157,40 @@ fn and_so_where_destructors_use_the_map() {
         (0..WAITING).for_each(|number| drop(nothing.insert(number, again(&nothing, &ledger, number))));
     });
     drop((set, nothing));
+    ledger.settle();
+}
+
+/// A value whose destructor pins.
+struct Pinning {
+    _record: Record,
+    _last: PinsAtLast,
+}
+
+/// An index for one owner that lets go by epochs of what it is given.
+struct Later;
+
+impl Store<u64, Pinning> for Later {
+    fn replace(&mut self, handle: Handle<u64, Pinning>) -> Option<Handle<u64, Pinning>> {
+        crossbeam_epoch::pin().defer(move || drop(handle));
+        None
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+}
+
+/// The map has gone: its entries are freed as their last handles are.
+#[test]
+fn so_it_does_what_an_owned_map_has_left_behind() {
+    let ledger = Arc::new(Ledger::default());
+    let mut map = OwnedMap::new(Later, &one_line()).unwrap();
+    end_with_much_to_free(|| {
+        for number in 0..WAITING {
+            let value = Pinning { _record: ledger.record(number), _last: PinsAtLast };
+            assert!(map.insert(number, value).is_none());
+        }
+        drop(map);
+    });
     ledger.settle();
 }

@@ -1,4 +1,4 @@
-//! Our cuckoo table as an index: alone, over records on the heap; behind a map, over its handles.
+//! Our cuckoo table as an index: alone, or with a buffer beside it, over records on the heap; behind a map, over its handles.
 //!
 //! The table stores locations of 48 bits; here they are addresses. Batches go to [`cuckoo::Table::get_many`], which asks for
 //! the lines of all keys before it reads the first.
@@ -13,6 +13,7 @@ use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Found, Handle, Pin};
 use twox_hash::XxHash3_64;
 
+use super::beside::{Record, Records};
 use super::contestant::{Alone, BATCH, Make, Request, batch_of, get_each_pinned, perform_pinned};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Tally, Value};
@@ -154,6 +155,44 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
         perform_pinned(requests, get, |request| {
             self.replace(Kept::new(request.key, Value::of(request.record)));
         })
+    }
+}
+
+// SAFETY: the records are `Kept`, which frees them after all have left who were pinned when they were replaced; and with the table.
+unsafe impl<const N: usize> Records<N> for Cuckoo<N, Kept<N>> {
+    type Value = Value;
+
+    #[inline(always)]
+    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N>> {
+        self.get(key, guard).map(|seen| seen.record())
+    }
+
+    #[inline(always)]
+    fn records<'g>(
+        &'g self,
+        keys: &[&Key<N>],
+        guard: &'g Guard,
+        mut found: impl FnMut(usize, Option<&'g Record<N>>),
+    ) {
+        let mut locations = [None; BATCH];
+        self.get_many(keys, &mut locations[..keys.len()]);
+        for (i, location) in locations[..keys.len()].iter().enumerate() {
+            // SAFETY: an address of an item, found while the epoch is pinned.
+            let seen = location.map(|at| unsafe { Seen::<Kept<N>>::at(at.get(), guard) });
+            found(i, seen.map(|seen| seen.record()));
+        }
+    }
+
+    fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N> {
+        let kept = Kept::new(record.0, record.1);
+        // SAFETY: an address of an item, looked at while the epoch is pinned, and dropped at the earliest when it is in the table.
+        let seen = unsafe { Seen::<Kept<N>>::at(kept.address(), guard) };
+        drop(self.replace(kept));
+        seen.record()
+    }
+
+    fn discard_record(&self, key: &Key<N>) {
+        drop(self.remove(key));
     }
 }
 

@@ -61,7 +61,7 @@ pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
         Entrant {
             name: "cuckoo table",
             alone: alone::<N, Cuckoo<N, Kept<N>>>,
-            shared: Some(shared::<N, Cuckoo<N, Handled<N>>>),
+            shared: Some(with_own_records::<N, Cuckoo<N, Kept<N>>>),
             sole: None,
             called: None,
         },

@@ -76,6 +76,11 @@ impl<const N: usize> Kept<N> {
         Kept(Box::into_raw(Box::new((key, value))))
     }
 
+    /// Where the record is.
+    pub(super) fn address(&self) -> u64 {
+        self.0.expose_provenance() as u64
+    }
+
     /// The value.
     #[inline(always)]
     #[must_use]
@@ -133,6 +138,16 @@ impl<'g, E> Seen<'g, E> {
     {
         // SAFETY: the caller's promise; never dropped from here.
         Seen { item: ManuallyDrop::new(unsafe { E::from_address(address) }), pinned: PhantomData }
+    }
+}
+
+impl<'g, const N: usize> Seen<'g, Kept<N>> {
+    /// The record, for as long as the epoch is pinned.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn record(&self) -> &'g (Key<N>, Value) {
+        // SAFETY: from a box, which is freed only after the epoch of `'g` has been left.
+        unsafe { &*self.item.0 }
     }
 }
 

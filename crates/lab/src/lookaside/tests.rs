@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lookaside::Handle;
 
-use super::beside::{Beside, Record};
+use super::beside::{Beside, Record, Records};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
 use super::contestant::{BATCH, Call, Front, Make, Request, fill};
 use super::cuckoo_table::Cuckoo;
 use super::entrants::own_entrants;
 use super::history;
+use super::items::Kept;
 use super::lookups::{Missing, Parameters, run_with};
 use super::model;
 use super::record::{Key, Tally, Value};
@@ -90,9 +91,14 @@ fn writers_of_one_chain_do_not_lose_each_others_records() {
 /// whether the table is asked or, for the monitor's trials, is not.
 #[test]
 fn records_with_a_buffer_beside_them_are_never_stale() {
+    are_never_stale::<Chaining<24, Record<24>>>();
+    are_never_stale::<Cuckoo<24, Kept<24>>>();
+}
+
+fn are_never_stale<I: Make + Records<24, Value = Value>>() {
     const RECORDS: usize = BATCH;
     const VERSIONS: u64 = 20_000;
-    let index = Chaining::<24, Record<24>>::make(RECORDS).unwrap();
+    let index = I::make(RECORDS).unwrap();
     let beside = Beside::<24, _, lookaside::Slb>::new(index, &lookaside::Config::with_size(256)).unwrap();
     let keys: Vec<_> = (0..RECORDS as u64).map(Key::of).collect();
     let written: Vec<_> = keys.iter().map(|_| AtomicU64::new(0)).collect();
@@ -135,6 +141,13 @@ fn records_with_a_buffer_beside_them_are_never_stale() {
         let last = VERSIONS - (VERSIONS - record) % RECORDS as u64;
         assert_eq!(session.get(&keys[record as usize]), Some(&Value::of(last)));
     }
+    for key in &keys[..2] {
+        session.remove(key);
+        assert_eq!(session.get(key), None);
+    }
+    let mut values = [None; RECORDS];
+    session.get_many(&all, &mut values);
+    assert!(values[..2] == [None; 2] && values[2..].iter().all(Option::is_some));
     drop(session);
     let counts = beside.buffer().counts();
     assert!(counts.hits > 0 && counts.invalidations >= VERSIONS, "{counts:?}");
