@@ -1,8 +1,8 @@
 //! Items that lie on the heap and are owned through their address: what tables of words store.
 //!
 //! Our cuckoo table and MICA's store 48-bit words, not values. [`Item`] is what can be turned into such a word and back:
-//! the handles of a map, and [`Kept`] records for the tables alone. A table gives what it finds as a [`Seen`]: an item
-//! that is looked at, and not owned.
+//! the handles of a map, and [`Kept`] records for tables alone or with a buffer beside them. A table gives what it finds as a
+//! [`Seen`]: an item that is looked at, and not owned.
 //!
 //! # When memory may be reused
 //!
