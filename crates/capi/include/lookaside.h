@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 // The version of the layout that `lookaside_inline.h` knows.
-#define LOOKASIDE_LAYOUT 5
+#define LOOKASIDE_LAYOUT 6
 
 // Where a session counts lookups down to that do not ask the table.
 #define LOOKASIDE_OFF -1073741824
@@ -128,6 +128,8 @@ typedef struct lookaside_session {
     uint64_t misses;
     // What is left behind the lookup that counts next, if it is a hit.
     int32_t due;
+    // Whether every hit counts (LOOKASIDE_COUNT_EVERY_HIT), and not one lookup in some.
+    uint32_t every_hit;
 } lookaside_session;
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.

@@ -1,6 +1,6 @@
 /* The hit path of the Search Lookaside Buffer, compiled into your code: your comparison and your hash are inlined. Calls remain
- * at one hit in eight, to warm its entry (LOOKASIDE_COUNT_EVERY_HIT: at each), and every 1024 lookups, to tell the counts. For
- * C11 and C++ of GCC and Clang.
+ * at one hit in eight, to warm its entry (LOOKASIDE_COUNT_EVERY_HIT: only where its counter is full), and every 1024 lookups, to
+ * tell the counts. For C11 and C++ of GCC and Clang.
  *
  *     lookaside_session *s = lookaside_inline_attach(b);      // once a thread; NULL if the library's layout is another
  *     entry = lookaside_inline_get(b, s, my_hash(key), key, my_match);
@@ -29,7 +29,7 @@
 #include <emmintrin.h>
 #endif
 
-#define LOOKASIDE_INLINE_LAYOUT 5
+#define LOOKASIDE_INLINE_LAYOUT 6
 
 #if LOOKASIDE_INLINE_LAYOUT != LOOKASIDE_LAYOUT
 #error "lookaside_inline.h and lookaside.h are of different versions"
@@ -116,12 +116,30 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_entry(const uint64_t *line, unsig
     return address - 1 < UINT64_C(0xffffffffffff) ? (void *)(uintptr_t)address : NULL;
 }
 
+/* A hit where every hit counts, as in the paper: warms its slot at once, and here, unless the slot is another's by now. Whether
+ * that is all: a full counter lowers another, which is the library's to do. */
+LOOKASIDE_INLINE_ALWAYS int lookaside_inline_count(const void *b, uint64_t hash, unsigned slot) {
+    const uint64_t *line = lookaside_inline_line(b, hash);
+    uint64_t *counters = (uint64_t *)(uintptr_t)(line + 7);
+    uint64_t temperatures = __atomic_load_n(counters, __ATOMIC_RELAXED);
+    if (lookaside_inline_entry(line, slot, hash) == NULL) return 1;
+    if ((temperatures >> (8 * slot) & 0xff) == 0xff) return 0;
+    /* No read-modify-write: two hits at once may count as one. */
+    __atomic_store_n(counters, temperatures + (UINT64_C(1) << (8 * slot)), __ATOMIC_RELAXED);
+    return 1;
+}
+
 /* Has the slot of a hit warmed if its lookup is one of those that count: by its number, of those that asked last together `later`
  * before the last, so that no guess of the processor waits for the line. */
 LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, uint64_t hash, unsigned slot,
                                                   int32_t later) {
     int32_t left = s->left + later;
-    if (__builtin_expect(left <= s->due, 0)) lookaside_warm((const SLB *)b, s, hash, slot, left);
+    if (__builtin_expect(left > s->due, 1)) return;
+    if (s->every_hit && lookaside_inline_count(b, hash, slot)) {
+        s->due = left - 1;
+        return;
+    }
+    lookaside_warm((const SLB *)b, s, hash, slot, left);
 }
 
 /* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. Where they ask,

@@ -225,6 +225,7 @@ impl Session {
                 uses_table: Cell::new(1),
                 misses: Cell::new(0),
                 due: Cell::new(-seat.first_counted()),
+                every_hit: seat.counts_every_hit().into(),
             },
             granted: Cell::new(0),
             id: shared.id,

@@ -47,6 +47,12 @@ impl Cadence {
         Cadence { counted, higher, lower, at: Cell::new(at as u32) }
     }
 
+    /// Whether each lookup counts.
+    #[inline]
+    pub(crate) fn counts_every(&self) -> bool {
+        self.counted == u32::MAX
+    }
+
     /// Lookups are counted down: `due` is the number of one that counts, and `left` that of a hit, at it or behind. Whether this
     /// counts, and the next that does.
     #[inline]
@@ -147,7 +153,8 @@ mod tests {
     #[test]
     fn every_hit_or_none() {
         let every = Cadence::new(u32::MAX, 5);
-        assert!((0..100).all(|_| every.next() == 1));
+        assert!(every.counts_every() && (0..100).all(|_| every.next() == 1));
+        assert!(!Cadence::new(u32::MAX - 1, 5).counts_every() && !Cadence::new(0, 5).counts_every());
         assert_eq!(Cadence::new(0, 5).next(), NEVER);
     }
 }

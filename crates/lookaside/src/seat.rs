@@ -153,6 +153,12 @@ impl Seat {
         }
     }
 
+    /// Whether each hit counts at once, as in the paper.
+    #[must_use]
+    pub fn counts_every_hit(&self) -> bool {
+        self.cadence.counts_every()
+    }
+
     /// Behind how many lookups the first is that counts.
     #[must_use]
     pub fn first_counted(&self) -> i32 {
@@ -166,6 +172,11 @@ impl Seat {
     /// Perhaps, if the slot is not what [`Table::find`] or [`Table::peek`] gave.
     #[inline(never)]
     pub fn reach<T: Table>(&self, table: &T, hash: u64, slot: usize, due: i32, left: i32) -> i32 {
+        if self.counts_every_hit() {
+            // At once, to the letter of the paper: nothing is gained there by waiting for the next.
+            table.warm(hash, slot, &self.random);
+            return left.saturating_sub(1);
+        }
         let (counts, due) = self.cadence.due(due, left);
         if counts {
             self.warm(table, hash, slot);
@@ -339,13 +350,10 @@ impl Seat {
     }
 
     /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
-    /// branches; were they to wait for memory, then all lookups behind them would, too. Where every hit counts, it counts at once,
-    /// to the letter of the paper: nothing is gained there by waiting for the next.
+    /// branches; were they to wait for memory, then all lookups behind them would, too.
     #[inline]
     fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
-        if table.counted() == u32::MAX {
-            table.warm(hash, slot, &self.random);
-        } else if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
+        if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
             table.warm(hash, slot, &self.random);
         }
     }

@@ -474,6 +474,49 @@ static void inlined(uint32_t policy) {
     SLB_destroy(b);
 }
 
+/* The temperature of a record, where a table holds no more than seven. */
+static unsigned temperature_of(SLB *b, const record *which) {
+    void *hottest[7];
+    uint8_t temperatures[7];
+    size_t held = lookaside_hottest(b, hottest, temperatures, 7);
+    for (size_t i = 0; i < held; i++) {
+        if (hottest[i] == which) return temperatures[i];
+    }
+    CHECK(!"held");
+    return 0;
+}
+
+/* As the paper has it: each hit adds one, whichever way it was looked up; where there is no room, it takes one from another. */
+static void each_hit_counts(void) {
+    lookaside_options options;
+    lookaside_paper_options(&options, sizeof options);
+    options.size = 64, options.match = match, options.keyhash = hash, options.entryhash = hash;
+    options.layout = LOOKASIDE_INLINE_LAYOUT, options.monitor = false;
+    SLB *b = lookaside_create(&options);
+    lookaside_session *s = lookaside_inline_attach(b);
+    CHECK(s != NULL && s->every_hit);
+    for (uint64_t i = 0; i < 7; i++) SLB_emit(b, &records[i]);
+    unsigned expected[7], others = 0;
+    for (int i = 0; i < 7; i++) expected[i] = temperature_of(b, &records[i]);
+    for (int turn = 0; turn < 40; turn++) {
+        uint64_t all[5] = {3, 4, 9, 3, 5};
+        void *keys[5], *entries[5];
+        for (int i = 0; i < 5; i++) keys[i] = &all[i];
+        CHECK(lookaside_inline_get(b, s, 3, keys[0], match) == &records[3]);
+        CHECK(lookaside_inline_get(b, s, 9, keys[2], match) == NULL);
+        CHECK(SLB_get(b, keys[0]) == &records[3]);
+        CHECK(lookaside_inline_get_many(b, s, keys, 5, entries, sizeof(record), hash, match) == 4);
+        expected[3] += 4, expected[4]++, expected[5]++;
+        for (int i = 0; i < 7; i++) CHECK(temperature_of(b, &records[i]) == expected[i]);
+    }
+    for (uint64_t key = 3; temperature_of(b, &records[3]) < 255;) CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
+    for (uint64_t key = 3, times = 0; times < 20; times++) CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
+    for (int i = 0; i < 7; i++) others += i == 3 ? 20 : temperature_of(b, &records[i]);
+    CHECK(others == expected[0] + expected[1] + expected[2] + expected[4] + expected[5] + expected[6]);
+    CHECK(temperature_of(b, &records[3]) == 255);
+    SLB_destroy(b);
+}
+
 static void owned(void) {
     lookaside_options options;
     lookaside_default_options(&options, sizeof options);
@@ -710,6 +753,7 @@ int main(void) {
     inlined(LOOKASIDE_COUNT_FALLING);
     inlined(LOOKASIDE_COUNT_EVERY_HIT);
     inlined(LOOKASIDE_COUNT_NEVER);
+    each_hit_counts();
     owned();
     monitor();
     fitting();
