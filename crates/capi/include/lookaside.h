@@ -49,7 +49,7 @@
 #include <stdint.h>
 
 // The version of the layout that `lookaside_inline.h` knows.
-#define LOOKASIDE_LAYOUT 6
+#define LOOKASIDE_LAYOUT 7
 
 // Where a session counts lookups down to that do not ask the table.
 #define LOOKASIDE_OFF -1073741824
@@ -130,6 +130,8 @@ typedef struct lookaside_session {
     int32_t due;
     // Whether every hit counts (LOOKASIDE_COUNT_EVERY_HIT), and not one lookup in some.
     uint32_t every_hit;
+    // Where the header's own stream of random numbers is.
+    uint64_t random;
 } lookaside_session;
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.

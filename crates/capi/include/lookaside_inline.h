@@ -1,6 +1,6 @@
 /* The hit path of the Search Lookaside Buffer, compiled into your code: your comparison and your hash are inlined. Calls remain
- * at one hit in eight, to warm its entry (LOOKASIDE_COUNT_EVERY_HIT: only where its counter is full), and every 1024 lookups, to
- * tell the counts. For C11 and C++ of GCC and Clang.
+ * at one hit in eight, to warm its entry (LOOKASIDE_COUNT_EVERY_HIT: at none), and every 1024 lookups, to tell the counts. For
+ * C11 and C++ of GCC and Clang.
  *
  *     lookaside_session *s = lookaside_inline_attach(b);      // once a thread; NULL if the library's layout is another
  *     entry = lookaside_inline_get(b, s, my_hash(key), key, my_match);
@@ -29,7 +29,7 @@
 #include <emmintrin.h>
 #endif
 
-#define LOOKASIDE_INLINE_LAYOUT 6
+#define LOOKASIDE_INLINE_LAYOUT 7
 
 #if LOOKASIDE_INLINE_LAYOUT != LOOKASIDE_LAYOUT
 #error "lookaside_inline.h and lookaside.h are of different versions"
@@ -116,30 +116,43 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_entry(const uint64_t *line, unsig
     return address - 1 < UINT64_C(0xffffffffffff) ? (void *)(uintptr_t)address : NULL;
 }
 
-/* A hit where every hit counts, as in the paper: warms its slot at once, and here, unless the slot is another's by now. Whether
- * that is all: a full counter lowers another, which is the library's to do. */
-LOOKASIDE_INLINE_ALWAYS int lookaside_inline_count(const void *b, uint64_t hash, unsigned slot) {
-    const uint64_t *line = lookaside_inline_line(b, hash);
+/* A hit where every hit counts, as in the paper: warms its slot at once, unless that is another's by now; of a full counter it
+ * cools another that is not cold, the first from a random one on. */
+LOOKASIDE_INLINE_ALWAYS void lookaside_inline_count(lookaside_session *s, const uint64_t *line, uint64_t hash, unsigned slot) {
     uint64_t *counters = (uint64_t *)(uintptr_t)(line + 7);
     uint64_t temperatures = __atomic_load_n(counters, __ATOMIC_RELAXED);
-    if (lookaside_inline_entry(line, slot, hash) == NULL) return 1;
-    if ((temperatures >> (8 * slot) & 0xff) == 0xff) return 0;
+    if (lookaside_inline_entry(line, slot, hash) == NULL) return;
+    if ((temperatures >> (8 * slot) & 0xff) != 0xff) {
+        temperatures += UINT64_C(1) << (8 * slot);
+    } else {
+        const uint64_t low = UINT64_C(0x007f7f7f7f7f7f7f);
+        uint64_t others = temperatures & ~(UINT64_C(0xff) << (8 * slot));
+        /* The highest bit of each counter that is not zero. */
+        uint64_t warm = (((others & low) + low) | others) & UINT64_C(0x0080808080808080);
+        if (warm == 0) return;
+        s->random += UINT64_C(0x9e3779b97f4a7c15);
+        uint64_t number = ((s->random ^ s->random >> 32) * UINT64_C(0xd6e8feb86659fd93)) >> 32;
+        unsigned start = 8 * (unsigned)((number * 7) >> 32);
+        uint64_t from_start = warm >> start;
+        unsigned cooled = from_start != 0 ? start + (unsigned)__builtin_ctzll(from_start) : (unsigned)__builtin_ctzll(warm);
+        temperatures -= UINT64_C(1) << (cooled - 7);
+    }
     /* No read-modify-write: two hits at once may count as one. */
-    __atomic_store_n(counters, temperatures + (UINT64_C(1) << (8 * slot)), __ATOMIC_RELAXED);
-    return 1;
+    __atomic_store_n(counters, temperatures, __ATOMIC_RELAXED);
 }
 
-/* Has the slot of a hit warmed if its lookup is one of those that count: by its number, of those that asked last together `later`
- * before the last, so that no guess of the processor waits for the line. */
-LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, uint64_t hash, unsigned slot,
-                                                  int32_t later) {
+/* Has the slot of a hit in this line, or in that of the hash if it is NULL, warmed if its lookup is one of those that count: by
+ * its number, of those that asked last together `later` before the last, so that no guess of the processor waits for the line. */
+LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, const uint64_t *line, uint64_t hash,
+                                                  unsigned slot, int32_t later) {
     int32_t left = s->left + later;
     if (__builtin_expect(left > s->due, 1)) return;
-    if (s->every_hit && lookaside_inline_count(b, hash, slot)) {
-        s->due = left - 1;
-        return;
+    if (s->every_hit) {
+        /* `due` stays: what is left was below it, and is from here on. */
+        lookaside_inline_count(s, line != NULL ? line : lookaside_inline_line(b, hash), hash, slot);
+    } else {
+        lookaside_warm((const SLB *)b, s, hash, slot, left);
     }
-    lookaside_warm((const SLB *)b, s, hash, slot, left);
 }
 
 /* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. Where they ask,
@@ -164,7 +177,7 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_find(const void *b, lookaside_ses
         unsigned slot = (unsigned)__builtin_ctz(set) / 2;
         void *entry = lookaside_inline_entry(line, slot, hash);
         if (entry != NULL && match(entry, key)) {
-            lookaside_inline_hit(b, s, hash, slot, later);
+            lookaside_inline_hit(b, s, line, hash, slot, later);
             return entry;
         }
     }
@@ -218,7 +231,7 @@ LOOKASIDE_INLINE_ALWAYS size_t lookaside_inline_get_group(const void *b, lookasi
         int32_t later = (int32_t)(count - 1 - i);
         if (entries[i] != NULL && match(entries[i], keys[i])) {
             /* What was peeked at is an answer of that moment: it need not be looked for again. */
-            lookaside_inline_hit(b, s, hashes[i], slots[i], later);
+            lookaside_inline_hit(b, s, NULL, hashes[i], slots[i], later);
         } else {
             /* Behind another with the same tag, or put there since, or not there. */
             entries[i] = lookaside_inline_find(b, s, hashes[i], keys[i], match, later);

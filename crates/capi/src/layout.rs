@@ -21,8 +21,8 @@
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
 //! * A hit calls lookaside_warm() if what is left behind its lookup is `due` or less: that warms its slot if the lookup is one of
 //!   those that count, and says which is the next. In a batch, of which all are taken from `left` at once, that is `left` and the
-//!   lookups of the batch behind it. Where `every_hit` is not zero it may do that itself: it adds one to the temperature of the slot,
-//!   if that is not 255, and says that the next lookup counts.
+//!   lookups of the batch behind it. Where `every_hit` is not zero it does that itself, if the slot still has the hash's tag and an
+//!   entry: it adds one to the slot's temperature, or where that is 255 takes one from another's that is not zero, if there is one.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
@@ -34,7 +34,7 @@ use lookaside::{Mark, Pointer, Seat};
 use crate::options::fail;
 
 /// The version of the layout that `lookaside_inline.h` knows.
-pub const LOOKASIDE_LAYOUT: u32 = 6;
+pub const LOOKASIDE_LAYOUT: u32 = 7;
 
 /// See the head of this module.
 const MIX_WITH: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -119,6 +119,8 @@ pub struct lookaside_session {
     pub due: Cell<i32>,
     /// Whether every hit counts (LOOKASIDE_COUNT_EVERY_HIT), and not one lookup in some.
     pub every_hit: u32,
+    /// Where the header's own stream of random numbers is.
+    pub random: Cell<u64>,
 }
 
 /// Where a session counts lookups down to that do not ask the table.
@@ -127,7 +129,7 @@ pub const LOOKASIDE_OFF: i32 = -1_073_741_824;
 const _: () = {
     assert!(size_of::<usize>() == 8, "addresses of 48 bits need pointers of 64");
     assert!(size_of::<Prefix>() == 32 && std::mem::offset_of!(Prefix, lines) == 24);
-    assert!(size_of::<lookaside_session>() == 24 && std::mem::offset_of!(lookaside_session, every_hit) == 20);
+    assert!(size_of::<lookaside_session>() == 32 && std::mem::offset_of!(lookaside_session, random) == 24);
     assert!(Pointer::BITS == 48 && Seat::TURN == 1024);
 };
 

@@ -226,6 +226,7 @@ impl Session {
                 misses: Cell::new(0),
                 due: Cell::new(-seat.first_counted()),
                 every_hit: seat.counts_every_hit().into(),
+                random: Cell::new(seat.random()),
             },
             granted: Cell::new(0),
             id: shared.id,

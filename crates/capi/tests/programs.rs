@@ -96,6 +96,30 @@ fn succeeds(name: &str) {
     }
 }
 
+/// Programs are compiled with warnings of their own choice.
+#[test]
+fn headers_compile_where_much_is_warned_of() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, header) in [
+        ("plain.c", "lookaside.h"),
+        ("inline.c", "lookaside_inline.h"),
+        ("inline.cpp", "lookaside_inline.h"),
+        ("wrapper.cpp", "lookaside.hpp"),
+    ] {
+        let source = directory.path().join(name);
+        if !has(&["stdint.h"], &source) {
+            skip(name, "there is no compiler for it: install g++");
+            return;
+        }
+        std::fs::write(&source, format!("#include \"{header}\"\nint nothing;\n")).unwrap();
+        let mut command = compiler(&source);
+        command.args(["-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wcast-align"]);
+        command.args(["-fsyntax-only", "-I"]).arg(home().join("include")).arg(&source);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 #[test]
 fn every_function_does_what_it_says_also_with_nothing() {
     succeeds("every_function.c");

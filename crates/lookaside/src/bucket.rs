@@ -173,20 +173,29 @@ impl Bucket {
         if counters >> (8 * slot) & 0xff < most {
             self.counters.store(counters + (1 << (8 * slot)), Ordering::Relaxed);
         } else if most == 255 {
-            self.lower_another(slot, random);
+            self.lower_another(counters, slot, random);
         }
     }
 
-    /// The overflow rule: one other slot that is not cold gets colder.
-    #[cold]
-    fn lower_another(&self, hit: usize, random: &Random) {
-        let mut temperatures = self.temperatures();
-        let start = random.below(SLOTS as u32) as usize;
-        let others = (0..SLOTS).map(|step| (start + step) % SLOTS);
-        if let Some(other) = others.filter(|&slot| slot != hit).find(|&slot| temperatures[slot] > 0) {
-            temperatures[other] -= 1;
-            self.set_temperatures(temperatures);
+    /// The overflow rule: one other slot that is not cold gets colder. In a register: the hottest entries, whose counters are
+    /// full, have a good part of the hits.
+    #[inline]
+    fn lower_another(&self, counters: u64, hit: usize, random: &Random) {
+        const LOW: u64 = 0x007f_7f7f_7f7f_7f7f;
+        let others = counters & !(0xff << (8 * hit));
+        // The highest bit of each counter that is not zero.
+        let warm = (((others & LOW) + LOW) | others) & !LOW & ((1 << (8 * SLOTS)) - 1);
+        if warm == 0 {
+            return;
         }
+        // The first from a random one on, and from there around.
+        let start = 8 * random.below(SLOTS as u32);
+        let from_start = warm >> start;
+        let lowered = match from_start {
+            0 => warm.trailing_zeros(),
+            _ => start + from_start.trailing_zeros(),
+        };
+        self.counters.store(counters - (1 << (lowered - 7)), Ordering::Relaxed);
     }
 
     /// The coldest slot; of several one at random.
@@ -283,6 +292,27 @@ mod tests {
             [1, 3, 4, 6].iter().all(|&slot| lowered[slot] > 100),
             "each of the others in turn: {lowered:?}"
         );
+    }
+
+    #[test]
+    fn the_only_other_that_is_warm_is_lowered_wherever_it_is() {
+        let random = Random::new(1);
+        for (hit_slot, other) in (0..SLOTS).flat_map(|slot| (0..SLOTS).map(move |other| (slot, other))) {
+            for warmth in [0, 1, 127, 128, 255] {
+                let mut temperatures = [0; SLOTS];
+                temperatures[other] = warmth;
+                temperatures[hit_slot] = 255;
+                for _ in 0..30 {
+                    let bucket = filled(temperatures);
+                    hit(&bucket, hit_slot, EveryHit, &random);
+                    let mut expected = temperatures;
+                    if other != hit_slot {
+                        expected[other] = warmth.saturating_sub(1);
+                    }
+                    assert_eq!(bucket.temperatures(), expected);
+                }
+            }
+        }
     }
 
     #[test]

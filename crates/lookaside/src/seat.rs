@@ -153,7 +153,13 @@ impl Seat {
         }
     }
 
-    /// Whether each hit counts at once, as in the paper.
+    /// A number with which to begin another stream of random numbers.
+    #[must_use]
+    pub fn random(&self) -> u64 {
+        self.random.next()
+    }
+
+    /// Whether the table hears of each hit at once, and not of one in some.
     #[must_use]
     pub fn counts_every_hit(&self) -> bool {
         self.cadence.counts_every()
@@ -173,7 +179,7 @@ impl Seat {
     #[inline(never)]
     pub fn reach<T: Table>(&self, table: &T, hash: u64, slot: usize, due: i32, left: i32) -> i32 {
         if self.counts_every_hit() {
-            // At once, to the letter of the paper: nothing is gained there by waiting for the next.
+            // At once, by the paper's policy to its letter: nothing is gained there by waiting for the next.
             table.warm(hash, slot, &self.random);
             return left.saturating_sub(1);
         }

@@ -496,7 +496,7 @@ static void each_hit_counts(void) {
     lookaside_session *s = lookaside_inline_attach(b);
     CHECK(s != NULL && s->every_hit);
     for (uint64_t i = 0; i < 7; i++) SLB_emit(b, &records[i]);
-    unsigned expected[7], others = 0;
+    unsigned expected[7], lost = 0, losers = 0;
     for (int i = 0; i < 7; i++) expected[i] = temperature_of(b, &records[i]);
     for (int turn = 0; turn < 40; turn++) {
         uint64_t all[5] = {3, 4, 9, 3, 5};
@@ -511,10 +511,45 @@ static void each_hit_counts(void) {
     }
     for (uint64_t key = 3; temperature_of(b, &records[3]) < 255;) CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
     for (uint64_t key = 3, times = 0; times < 20; times++) CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
-    for (int i = 0; i < 7; i++) others += i == 3 ? 20 : temperature_of(b, &records[i]);
-    CHECK(others == expected[0] + expected[1] + expected[2] + expected[4] + expected[5] + expected[6]);
-    CHECK(temperature_of(b, &records[3]) == 255);
+    for (int i = 0; i < 7; i++) {
+        unsigned now = temperature_of(b, &records[i]);
+        if (i == 3) {
+            CHECK(now == 255);
+        } else {
+            lost += expected[i] - now, losers += now < expected[i];
+        }
+    }
+    CHECK(lost == 20 && losers >= 2);
+    /* Until nobody has any left. */
+    for (uint64_t key = 3, times = 0; times < 300; times++) CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
+    for (int i = 0; i < 7; i++) CHECK(temperature_of(b, &records[i]) == (i == 3 ? 255 : 0));
     SLB_destroy(b);
+}
+
+/* The same, by whom nobody disturbs, and for longer than a turn. */
+static void each_hit_of_an_owner_counts(void) {
+    lookaside_options options;
+    lookaside_paper_options(&options, sizeof options);
+    options.size = 64, options.match = match, options.keyhash = hash, options.entryhash = hash;
+    options.layout = LOOKASIDE_INLINE_LAYOUT, options.monitor = false;
+    lookaside_owned *o = lookaside_owned_create(&options);
+    lookaside_session *s = lookaside_owned_attach(o, LOOKASIDE_INLINE_LAYOUT);
+    CHECK(s != NULL && s->every_hit);
+    for (uint64_t key = 0; key < 2; key++) lookaside_owned_emit_key(o, &key, &records[key]);
+    void *warmest[2];
+    uint8_t temperatures[2];
+    for (unsigned times = 2; times <= 255; times++) {
+        /* Misses between them, so that a turn ends in the middle. */
+        for (uint64_t key = 100; key < 109; key++) CHECK(lookaside_inline_get(o, s, key, &key, match) == NULL);
+        uint64_t key = 0;
+        CHECK((times % 2 ? lookaside_owned_get(o, &key) : lookaside_inline_get(o, s, key, &key, match)) == &records[0]);
+        CHECK(lookaside_owned_hottest(o, warmest, temperatures, 2) == 2 && warmest[0] == &records[0]);
+        CHECK(temperatures[0] == times && temperatures[1] == 1);
+    }
+    uint64_t key = 0;
+    CHECK(lookaside_inline_get(o, s, key, &key, match) == &records[0]);
+    CHECK(lookaside_owned_hottest(o, warmest, temperatures, 2) == 2 && temperatures[0] == 255 && temperatures[1] == 0);
+    lookaside_owned_destroy(o);
 }
 
 static void owned(void) {
@@ -754,6 +789,7 @@ int main(void) {
     inlined(LOOKASIDE_COUNT_EVERY_HIT);
     inlined(LOOKASIDE_COUNT_NEVER);
     each_hit_counts();
+    each_hit_of_an_owner_counts();
     owned();
     monitor();
     fitting();

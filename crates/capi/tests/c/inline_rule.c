@@ -200,7 +200,8 @@ static bool alike(double a, double b) {
 }
 
 static void counters(void) {
-    uint64_t others[] = {0, UINT64_C(0x00ff020000640103), UINT64_C(0x0001000000000001), UINT64_C(0x00ffffffffffffff)};
+    /* The highest byte is no counter's. */
+    uint64_t others[] = {0, UINT64_C(0xa5ff020000640103), UINT64_C(0x8001000000000001), UINT64_C(0x00ffffffffffffff)};
     for (uint32_t policy = 0; policy <= 2; policy++) {
         SLB *b = create(64, policy, 1, 1);
         for (int which = 0; which < 4; which++) {
@@ -224,6 +225,9 @@ static void counters(void) {
                                    : temperature >= 15 ? 0
                                    : (double)times / (1 << (temperature < 3 ? 3 : temperature));
                     CHECK(alike(library.raised[slot], rises) && alike(inlined.raised[slot], rises));
+                    if (policy == LOOKASIDE_COUNT_EVERY_HIT) {
+                        CHECK(library.raised[slot] == (long)rises && inlined.raised[slot] == (long)rises);
+                    }
                     /* Where each hit that counts raises: multiples of the golden ratio, below an eighth of the whole, lie at
                      * three distances, whatever they begin with and wherever the counts are told. */
                     if (policy == LOOKASIDE_COUNT_FALLING && temperature <= 3) {
@@ -236,7 +240,7 @@ static void counters(void) {
                     long lowered = 0;
                     for (int other = 0; other < SLOTS; other++) lowered += inlined.lowered[other];
                     bool full = policy == LOOKASIDE_COUNT_EVERY_HIT && temperature == 255;
-                    uint64_t rest = at & ~(UINT64_C(0xff) << (8 * slot));
+                    uint64_t rest = at & ~(UINT64_C(0xff) << (8 * slot)) & UINT64_C(0x00ffffffffffffff);
                     CHECK(lowered == (full && rest ? times : 0) && inlined.lowered[slot] == 0);
                 }
             }
@@ -245,8 +249,40 @@ static void counters(void) {
     }
 }
 
+/* The slot of which the comparison says that it is the one, and which is another's by then. */
+static uint64_t *given_away;
+static bool gives_it_away(void *entry, void *key) {
+    CHECK(entry != NULL && key != NULL);
+    *given_away ^= UINT64_C(1) << 48;
+    return true;
+}
+
+/* The warmth of a hit is not that of who has taken its slot since. */
+static void given_away_slots(void) {
+    SLB *b = create(64, LOOKASIDE_COUNT_EVERY_HIT, 1, 1);
+    lookaside_session *s = lookaside_inline_attach(b);
+    uint64_t key = 5, sealed = lookaside_inline_hash(b, key), counters = UINT64_C(0x00070605ff030201);
+    uint64_t *line = (uint64_t *)(uintptr_t)lookaside_inline_line(b, sealed);
+    void *keys[] = {&key}, *entries[1];
+    for (int slot = 0; slot < SLOTS; slot++) {
+        for (int away = 0; away <= 1; away++) {
+            for (int batch = 0; batch <= 1; batch++) {
+                for (int other = 0; other < SLOTS; other++) line[other] = 0;
+                line[slot] = sealed >> 48 << 48 | 0x1000, line[7] = counters;
+                given_away = line + slot, wanted = (void *)(uintptr_t)0x1000, times_asked = 0;
+                bool (*matches)(void *, void *) = away ? gives_it_away : match;
+                if (batch) CHECK(lookaside_inline_get_many(b, s, keys, 1, entries, 8, hash, matches) == 1);
+                else CHECK(lookaside_inline_get(b, s, key, &key, matches) == wanted);
+                CHECK((line[7] == counters) == (away == 1));
+            }
+        }
+    }
+    SLB_destroy(b);
+}
+
 int main(void) {
     slots();
+    given_away_slots();
     lines();
     batches();
     counters();

@@ -206,11 +206,11 @@ static void *refit_on(void *unused) {
     return NULL;
 }
 
-static void together(uint32_t table, void *(*disturb)(void *)) {
+static void together(uint32_t table, uint32_t counters, void *(*disturb)(void *)) {
     lookaside_options options;
     lookaside_default_options(&options, sizeof options);
     options.size = 1024, options.match = match, options.keyhash = hash_of_key, options.entryhash = hash_of_entry;
-    options.pages = LOOKASIDE_PAGES_BASE, options.monitor = false, options.table = table;
+    options.pages = LOOKASIDE_PAGES_BASE, options.monitor = false, options.table = table, options.counters = counters;
     options.fits = disturb == refit_on;
     b = lookaside_create(&options);
     CHECK(b != NULL);
@@ -314,9 +314,10 @@ static void late_calls(void) {
 }
 
 int main(void) {
-    together(LOOKASIDE_TABLE_SLB, resize_on);
-    together(LOOKASIDE_TABLE_SLB, refit_on);
-    together(LOOKASIDE_TABLE_STLT, resize_on);
+    together(LOOKASIDE_TABLE_SLB, LOOKASIDE_COUNT_FALLING, resize_on);
+    together(LOOKASIDE_TABLE_SLB, LOOKASIDE_COUNT_EVERY_HIT, resize_on);
+    together(LOOKASIDE_TABLE_SLB, LOOKASIDE_COUNT_FALLING, refit_on);
+    together(LOOKASIDE_TABLE_STLT, LOOKASIDE_COUNT_FALLING, resize_on);
     one_after_the_other();
     late_calls();
     puts("threads: nothing stale, nothing lost");
