@@ -486,12 +486,18 @@ static unsigned temperature_of(SLB *b, const record *which) {
     return 0;
 }
 
-/* As the paper has it: each hit adds one, whichever way it was looked up; where there is no room, it takes one from another. */
-static void each_hit_counts(void) {
+/* A line that counts as the paper's do. */
+static lookaside_options one_line_by_the_paper(void) {
     lookaside_options options;
     lookaside_paper_options(&options, sizeof options);
     options.size = 64, options.match = match, options.keyhash = hash, options.entryhash = hash;
     options.layout = LOOKASIDE_INLINE_LAYOUT, options.monitor = false;
+    return options;
+}
+
+/* As the paper has it: each hit adds one, whichever way it was looked up; where there is no room, it takes one from another. */
+static void each_hit_counts(void) {
+    lookaside_options options = one_line_by_the_paper();
     SLB *b = lookaside_create(&options);
     lookaside_session *s = lookaside_inline_attach(b);
     CHECK(s != NULL && s->every_hit);
@@ -528,10 +534,7 @@ static void each_hit_counts(void) {
 
 /* The same, by whom nobody disturbs, and for longer than a turn. */
 static void each_hit_of_an_owner_counts(void) {
-    lookaside_options options;
-    lookaside_paper_options(&options, sizeof options);
-    options.size = 64, options.match = match, options.keyhash = hash, options.entryhash = hash;
-    options.layout = LOOKASIDE_INLINE_LAYOUT, options.monitor = false;
+    lookaside_options options = one_line_by_the_paper();
     lookaside_owned *o = lookaside_owned_create(&options);
     lookaside_session *s = lookaside_owned_attach(o, LOOKASIDE_INLINE_LAYOUT);
     CHECK(s != NULL && s->every_hit);
