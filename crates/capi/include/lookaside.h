@@ -126,7 +126,7 @@ typedef struct lookaside_session {
     uint32_t uses_table;
     // Lookups that were not answered, since the last turn.
     uint64_t misses;
-    // What is left behind the lookup that counts next, if it is a hit.
+    // What is left behind the lookup that counts next, if it is a hit; where every hit counts, that or more.
     int32_t due;
     // Whether every hit counts (LOOKASIDE_COUNT_EVERY_HIT), and not one lookup in some.
     uint32_t every_hit;

@@ -1,6 +1,6 @@
 /* The hit path of the Search Lookaside Buffer, compiled into your code: your comparison and your hash are inlined. Calls remain
- * at one hit in eight, to warm its entry (LOOKASIDE_COUNT_EVERY_HIT: at none), and every 1024 lookups, to tell the counts. For
- * C11 and C++ of GCC and Clang.
+ * for one lookup in eight, if it is a hit, to warm its entry (not where every hit counts), and every 1024 lookups, to tell the
+ * counts. For C11 and C++ of GCC and Clang.
  *
  *     lookaside_session *s = lookaside_inline_attach(b);      // once a thread; NULL if the library's layout is another
  *     entry = lookaside_inline_get(b, s, my_hash(key), key, my_match);
@@ -148,7 +148,7 @@ LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_sessi
     int32_t left = s->left + later;
     if (__builtin_expect(left > s->due, 1)) return;
     if (s->every_hit) {
-        /* `due` stays: what is left was below it, and is from here on. */
+        /* `due` stays: what is left is at it or below, and falls; a new turn moves both. */
         lookaside_inline_count(s, line != NULL ? line : lookaside_inline_line(b, hash), hash, slot);
     } else {
         lookaside_warm((const SLB *)b, s, hash, slot, left);

@@ -21,8 +21,8 @@
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
 //! * A hit calls lookaside_warm() if what is left behind its lookup is `due` or less: that warms its slot if the lookup is one of
 //!   those that count, and says which is the next. In a batch, of which all are taken from `left` at once, that is `left` and the
-//!   lookups of the batch behind it. Where `every_hit` is not zero it does that itself, if the slot still has the hash's tag and an
-//!   entry: it adds one to the slot's temperature, or where that is 255 takes one from another's that is not zero, if there is one.
+//!   lookups of the batch behind it. Where `every_hit` is not zero it warms the slot itself, if that still has the hash's tag and an
+//!   entry, and leaves `due` as it is, which stays at what is left or above: it adds one to the slot's temperature, or where that is 255 takes one from another's that is not zero, if there is one.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
@@ -115,7 +115,7 @@ pub struct lookaside_session {
     pub uses_table: Cell<u32>,
     /// Lookups that were not answered, since the last turn.
     pub misses: Cell<u64>,
-    /// What is left behind the lookup that counts next, if it is a hit.
+    /// What is left behind the lookup that counts next, if it is a hit; where every hit counts, that or more.
     pub due: Cell<i32>,
     /// Whether every hit counts (LOOKASIDE_COUNT_EVERY_HIT), and not one lookup in some.
     pub every_hit: u32,

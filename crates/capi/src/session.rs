@@ -270,7 +270,8 @@ impl Session {
 
     fn grant(&self, left: i32) {
         let face = &self.face;
-        // As far away as before; where no lookup was a hit for long, not too far behind to count from.
+        // As far away as before: where every hit counts, no further than the next lookup, which C relies on. Where no lookup was a
+        // hit for long, not too far behind to count from.
         let ahead = face.left.get().saturating_sub(face.due.get()).max(-(Seat::TURN as i32));
         face.due.set(left - ahead);
         face.left.set(left);

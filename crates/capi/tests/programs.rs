@@ -96,27 +96,33 @@ fn succeeds(name: &str) {
     }
 }
 
-/// Programs are compiled with warnings of their own choice.
+/// Programs choose their warnings. None comes from these headers, also where the templates are made use of.
 #[test]
 fn headers_compile_where_much_is_warned_of() {
     let directory = tempfile::tempdir().unwrap();
-    for (name, header) in [
-        ("plain.c", "lookaside.h"),
-        ("inline.c", "lookaside_inline.h"),
-        ("inline.cpp", "lookaside_inline.h"),
-        ("wrapper.cpp", "lookaside.hpp"),
-    ] {
-        let source = directory.path().join(name);
-        if !has(&["stdint.h"], &source) {
+    for name in ["inline_rule.c", "wrapper.cpp"] {
+        if !has(&["stdint.h"], &directory.path().join(name)) {
             skip(name, "there is no compiler for it: install g++");
             return;
         }
-        std::fs::write(&source, format!("#include \"{header}\"\nint nothing;\n")).unwrap();
+        let source = home().join("tests/c").join(name);
         let mut command = compiler(&source);
-        command.args(["-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wcast-align"]);
+        command.args([
+            "-Wno-error",
+            "-Wpedantic",
+            "-Wconversion",
+            "-Wsign-conversion",
+            "-Wshadow",
+            "-Wcast-align",
+        ]);
         command.args(["-fsyntax-only", "-I"]).arg(home().join("include")).arg(&source);
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+        // A path in front of a line's number: what is warned of there, and not what was included from there.
+        let of_headers =
+            said.lines().filter(|line| line.contains("warning:") && line.contains("include/lookaside"));
+        assert_eq!(of_headers.collect::<Vec<_>>(), Vec::<&str>::new(), "{name}");
     }
 }
 
