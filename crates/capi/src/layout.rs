@@ -21,8 +21,9 @@
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
 //! * A hit calls lookaside_warm() if what is left behind its lookup is `due` or less: that warms its slot if the lookup is one of
 //!   those that count, and says which is the next. In a batch, of which all are taken from `left` at once, that is `left` and the
-//!   lookups of the batch behind it. Where `every_hit` is not zero it warms the slot itself, if that still has the hash's tag and an
-//!   entry, and leaves `due` as it is, which stays at what is left or above: it adds one to the slot's temperature, or where that is 255 takes one from another's that is not zero, if there is one.
+//!   lookups of the batch behind it. Where `every_hit` is not zero it warms the slot itself, if that still has the hash's tag
+//!   and an entry, and leaves `due` as it is, which stays at what is left or above: it adds one to the slot's temperature, or
+//!   where that is 255 takes one from another's that is not zero, if there is one.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
