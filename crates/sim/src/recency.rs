@@ -65,11 +65,7 @@ impl Recency {
                 let above = !(below << 4 | 0xf);
                 *order = *order & above | (*order & below) << 4 | way as u64;
             }
-            Recency::Listed { orders, ways } => {
-                let list = &mut orders[set * *ways..][..*ways];
-                let depth = list.iter().position(|&other| other as usize == way).unwrap_or_default();
-                list[..=depth].rotate_right(1);
-            }
+            Recency::Listed { orders, ways } => touch_listed(&mut orders[set * *ways..][..*ways], way),
         }
     }
 
@@ -93,11 +89,7 @@ impl Recency {
                 *order = *order & !named | (*order << 4 | way) & named;
                 way as usize
             }
-            Recency::Listed { orders, ways } => {
-                let list = &mut orders[set * *ways..][..*ways];
-                list.rotate_right(1);
-                list[0] as usize
-            }
+            Recency::Listed { orders, ways } => renew_listed(&mut orders[set * *ways..][..*ways]),
         }
     }
 
@@ -129,6 +121,20 @@ impl Recency {
             Recency::Listed { orders, ways } => orders[set * ways + ways - 1] as usize,
         }
     }
+}
+
+// Lists are of few and small arrays: apart, so that the code for words stays short where it is inlined.
+
+#[inline(never)]
+fn touch_listed(list: &mut [u32], way: usize) {
+    let depth = list.iter().position(|&other| other as usize == way).unwrap_or_default();
+    list[..=depth].rotate_right(1);
+}
+
+#[inline(never)]
+fn renew_listed(list: &mut [u32]) -> usize {
+    list.rotate_right(1);
+    list[0] as usize
 }
 
 /// Where an order names a way: the number of bits below.

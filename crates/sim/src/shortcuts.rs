@@ -35,7 +35,8 @@ use crate::page::PageSize;
 use crate::statistics::Statistics;
 use crate::walker::WalkReads;
 
-/// Lines that are remembered. A power of two.
+/// Lines that are remembered. A power of two. Parts of a program often begin at multiples of so many lines: of the lines'
+/// numbers higher bits count, too.
 const REMEMBERED: usize = 512;
 
 /// Where a line and its page's translation lay.
@@ -85,7 +86,7 @@ impl Shortcuts {
     #[inline(always)]
     fn of(&mut self, line: u64, kind: AccessKind) -> &mut Shortcut {
         let table = if kind == AccessKind::Fetch { &mut self.code } else { &mut self.data };
-        &mut table[line as usize % REMEMBERED]
+        &mut table[(line ^ line >> REMEMBERED.trailing_zeros()) as usize % REMEMBERED]
     }
 
     /// Translations have changed.

@@ -46,14 +46,18 @@ pub trait Processor {
 }
 
 impl Processor for Core {
-    #[inline]
+    // What of this an instruction has not is known where the guest is compiled.
+    #[inline(always)]
     fn execute(
         &mut self,
         instruction: &Instruction,
         access: Option<MemoryAccess>,
         outcome: Option<BranchOutcome>,
     ) {
-        Core::execute(self, instruction, access.as_slice(), outcome);
+        match access {
+            Some(access) => Core::execute(self, instruction, &[access], outcome),
+            None => Core::compute(self, instruction, outcome),
+        }
     }
 
     fn prefetch(&mut self, instruction: &Instruction, address: u64) {
@@ -76,7 +80,7 @@ impl Processor for Core {
 
 /// Only the accesses, without a clock.
 impl Processor for Machine {
-    #[inline]
+    #[inline(always)]
     fn execute(&mut self, _: &Instruction, access: Option<MemoryAccess>, _: Option<BranchOutcome>) {
         if let Some(access) = access {
             let kind = if access.store { AccessKind::Store } else { AccessKind::Load };

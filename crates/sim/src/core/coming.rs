@@ -53,8 +53,15 @@ impl Coming {
     pub(super) fn expect(&mut self, what: u64, now: Cycle, arrival: Cycle) {
         self.last = self.last.max(arrival);
         let bucket = self.bucket(what);
-        self.latest[bucket] = self.latest[bucket].max(arrival);
+        let latest = self.latest[bucket];
+        self.latest[bucket] = latest.max(arrival);
         let places = &mut self.buckets[bucket].0;
+        // Mostly all that are there have arrived. One of them may be the same thing's: this stands before it, and whoever
+        // looks takes the first.
+        if latest <= now {
+            places[0] = (what, arrival);
+            return;
+        }
         // One that has arrived is as good as any other that has.
         let earliest = || (0..PLACES).min_by_key(|&place| places[place].1.max(now)).unwrap_or_default();
         let chosen = places.iter().position(|place| place.0 == what).unwrap_or_else(earliest);

@@ -97,8 +97,20 @@ impl MemoryClock {
     }
 
     /// When an access that is asked for at `at` is done. Nobody will ask for times before `now`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn time(&mut self, machine: &mut Machine, access: &Access, now: Cycle, at: Cycle) -> Timed {
+        if access.translated != TranslatedBy::FirstTlb || access.level != Level::L1 || self.walks_ahead {
+            return self.time_beyond_first(machine, access, now, at);
+        }
+        // As below, of what the first TLB and the first cache had: most accesses.
+        let own = at + Cycle::from(access.translation_cycles);
+        let translated = self.pages.arrived(self.page(access.physical, access.page), own);
+        let done = self.lines.arrived(access.line(), translated + Cycle::from(access.cache_cycles));
+        Timed { translated, accepted: translated, done }
+    }
+
+    #[inline(never)]
+    fn time_beyond_first(&mut self, machine: &mut Machine, access: &Access, now: Cycle, at: Cycle) -> Timed {
         let own = self.translate(access.walk, access.translation_cycles, machine, now, at);
         let page = self.page(access.physical, access.page);
         let translated = match access.translated {

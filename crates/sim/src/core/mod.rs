@@ -384,7 +384,11 @@ impl Core {
             let (own, after) = rest[before..].split_at(own);
             rest = after;
             let outcome = if place + 1 == instructions.len() { exit } else { None };
-            self.step(instruction, own.iter().map(|of| of.1), outcome);
+            if own.is_empty() {
+                self.compute(instruction, outcome);
+            } else {
+                self.step(instruction, own.iter().map(|of| of.1), outcome);
+            }
         }
     }
 
@@ -396,6 +400,17 @@ impl Core {
         outcome: Option<BranchOutcome>,
     ) {
         self.step(instruction, accesses.iter().copied(), outcome);
+    }
+
+    /// Runs one instruction that accesses nothing. Most do not.
+    pub fn compute(&mut self, instruction: &Instruction, outcome: Option<BranchOutcome>) {
+        self.fetch(instruction);
+        let entered = self.enter(instruction.sources, false);
+        let done = entered.start + Cycle::from(instruction.latency);
+        self.leave(instruction.destinations, &entered, done, done, Waited::default());
+        if let (Some(kind), Some(outcome)) = (instruction.branch, outcome) {
+            self.branch(kind, instruction, outcome, done);
+        }
     }
 
     /// Runs a prefetch of the line of `address`: it leaves the window when a miss buffer has taken the line, or the first
@@ -448,11 +463,19 @@ impl Core {
         }
     }
 
-    /// Asks for the instruction's line, if it is another than the last one's.
-    #[inline]
+    /// Asks for the instruction's line, if it is another than the last one's. Mostly it is not.
+    #[inline(always)]
     fn fetch(&mut self, instruction: &Instruction) {
-        let last = instruction.address.saturating_add(u64::from(instruction.length.saturating_sub(1)));
-        for address in [instruction.address, last] {
+        let first = instruction.address;
+        let last = first.saturating_add(u64::from(instruction.length.saturating_sub(1)));
+        if first >> LINE_SHIFT != self.code_line || last >> LINE_SHIFT != self.code_line {
+            self.fetch_lines(first, last);
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_lines(&mut self, first: u64, last: u64) {
+        for address in [first, last] {
             if address >> LINE_SHIFT != self.code_line {
                 self.code_line = address >> LINE_SHIFT;
                 self.fetch_line(address);
@@ -475,7 +498,7 @@ impl Core {
     }
 
     /// Lets an instruction into the window: when it is dispatched, and when it can start.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, sources: Registers, stores: bool) -> Entered {
         let (mut cycle, mut count) = self.dispatch;
         if count == self.width {
@@ -496,7 +519,7 @@ impl Core {
     }
 
     /// Retires an instruction whose results are there at `result`, and which is finished at `done`.
-    #[inline]
+    #[inline(always)]
     fn leave(
         &mut self,
         destinations: Registers,
