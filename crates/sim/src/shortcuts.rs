@@ -20,7 +20,7 @@
 //! Of a guest under QEMU (a hash table of a million keys, the STLT paper's machine) 51 to 67 million instructions a second
 //! went through the functional phase, where it was 37 to 52 in the same runs without shortcuts; callbacks that simulate
 //! nothing let 200 to 243 through. What is left is mostly the machine's misses, and the lines of the host's caches that the
-//! guest and the simulated arrays take from each other. With huge pages of the host it is 105 to 147 today
+//! guest and the simulated arrays take from each other. With huge pages of the host it is 114 to 136 today
 //! (`lookaside sim study stlt-speed`).
 //!
 //! Rejected: collecting accesses and simulating them a thousand at a time (a tenth slower under QEMU, 36 for 39 million);
