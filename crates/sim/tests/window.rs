@@ -279,6 +279,17 @@ fn code_that_does_not_fit_waits_for_its_lines() {
 }
 
 #[test]
+fn an_instruction_that_lies_in_two_lines_waits_for_both() {
+    let mut core = core(&paper());
+    let counted = measure(&mut core, |core| {
+        core.execute(&Instruction { address: CODE + 62, ..instruction(&[], &[], 1) }, &[], None);
+    });
+    // The first line is there, and for the second one memory takes 160 cycles, of which a hit would take 4.
+    assert_about(counted.cycles, 160 - 4, 2);
+    assert_about(counted.stack.fetch, 160 - 4, 2);
+}
+
+#[test]
 fn one_walker_walks_one_walk_at_a_time() {
     let run = |walkers| {
         let mut profile = paper();
@@ -315,6 +326,26 @@ fn who_comes_second_to_a_page_waits_for_its_walk() {
     });
     // Four reads of memory for the first one's walk; only then the second's line, and only then the third's.
     assert_about(counted.cycles, 7 + 4 * 160 + 2 * 160, 8);
+}
+
+#[test]
+fn a_line_of_the_first_cache_waits_for_the_walk_to_its_page() {
+    let mut profile = paper();
+    profile.paging.pages = PageSize::Small;
+    let mut core = core(&profile);
+    let page = 1 << 45;
+    let machine = core.machine_mut();
+    machine.replay([(page, AccessKind::Load), (page + 64, AccessKind::Load)]);
+    machine.invalidate(page..page + 4096);
+    core.resume();
+    let chain = 300;
+    let counted = measure(&mut core, |core| {
+        core.execute(&instruction(&[], &[], 0), &[MemoryAccess::load(page, 8)], None);
+        core.execute(&instruction(&[], &[1], 0), &[MemoryAccess::load(page + 64, 8)], None);
+        (0..chain).for_each(|_| core.execute(&instruction(&[1], &[1], 1), &[], None));
+    });
+    // Both lines are in the first cache, and so are the walk's four entries. The chain begins when the second load is done.
+    assert_about(counted.cycles, 7 + 4 * 4 + 4 + chain, 2);
 }
 
 #[test]

@@ -54,10 +54,7 @@ impl Processor for Core {
         access: Option<MemoryAccess>,
         outcome: Option<BranchOutcome>,
     ) {
-        match access {
-            Some(access) => Core::execute(self, instruction, &[access], outcome),
-            None => Core::compute(self, instruction, outcome),
-        }
+        Core::execute(self, instruction, access.as_slice(), outcome);
     }
 
     fn prefetch(&mut self, instruction: &Instruction, address: u64) {

@@ -392,8 +392,22 @@ impl Core {
         }
     }
 
-    /// Runs one instruction.
+    /// Runs one instruction. Inlined, for a caller may know what it accesses.
+    #[inline]
     pub fn execute(
+        &mut self,
+        instruction: &Instruction,
+        accesses: &[MemoryAccess],
+        outcome: Option<BranchOutcome>,
+    ) {
+        if accesses.is_empty() {
+            self.compute(instruction, outcome);
+        } else {
+            self.access(instruction, accesses, outcome);
+        }
+    }
+
+    fn access(
         &mut self,
         instruction: &Instruction,
         accesses: &[MemoryAccess],
@@ -402,8 +416,8 @@ impl Core {
         self.step(instruction, accesses.iter().copied(), outcome);
     }
 
-    /// Runs one instruction that accesses nothing. Most do not.
-    pub fn compute(&mut self, instruction: &Instruction, outcome: Option<BranchOutcome>) {
+    /// One that accesses nothing, as most do not.
+    fn compute(&mut self, instruction: &Instruction, outcome: Option<BranchOutcome>) {
         self.fetch(instruction);
         let entered = self.enter(instruction.sources, false);
         let done = entered.start + Cycle::from(instruction.latency);
