@@ -139,7 +139,36 @@ impl<T: Table> Buffer<T> {
     /// As [`Buffer::table`].
     #[allow(unsafe_code)]
     pub unsafe fn write<'b>(&'b self, hash: u64, guard: &'b Guard) -> Write<'b, T> {
+        // SAFETY: the caller's promise.
+        unsafe { self.begin(hash, guard, |_| {}) }
+    }
+
+    /// As [`Buffer::write`]; before it clears the table, `accept` is shown what that has, as by [`Table::find`].
+    ///
+    /// # Safety
+    /// As there.
+    #[allow(unsafe_code)]
+    #[inline]
+    pub(crate) unsafe fn write_over<'b>(
+        &'b self,
+        hash: u64,
+        guard: &'b Guard,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Write<'b, T> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.begin(hash, guard, |table| {
+                table.find(hash, accept);
+            })
+        }
+    }
+
+    #[allow(unsafe_code)]
+    #[inline]
+    unsafe fn begin<'b>(&'b self, hash: u64, guard: &'b Guard, look: impl FnOnce(&T)) -> Write<'b, T> {
         let held = self.stripes.lock(hash);
+        // SAFETY: the caller's promise.
+        look(unsafe { self.table.load(guard) });
         // SAFETY: the caller's promise.
         let (table, cleared) = unsafe { self.clear(hash, guard) };
         Write { buffer: self, table, hash, cleared, _held: held }
@@ -467,6 +496,11 @@ impl<T: Table> Write<'_, T> {
         }
     }
 
+    /// Pointers that the table has room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.table.capacity()
+    }
+
     /// The buffer.
     #[must_use]
     pub fn buffer(&self) -> &Buffer<T> {
@@ -618,6 +652,7 @@ mod tests {
             refused_tickets: 1,
             invalidations: 2,
             cleared: 1,
+            successions: 0,
         };
         assert_eq!(buffer.counts(), expected);
         assert_eq!(buffer.counts().hit_ratio(), 0.25);

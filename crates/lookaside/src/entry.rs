@@ -21,6 +21,8 @@
 //! taken after come before a search that cannot find it. So it is marked as forgotten, and steps 1 and 2 are left out, the
 //! second of which would be a cold line for every write.
 //!
+//! Where the index is not asked for a write, the entry that it has owns another, with which it is freed ([`succession`]).
+//!
 //! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which by
 //! the borrow checker is when no reader is left ([`crate::owned`]).
 //!
@@ -31,6 +33,8 @@
 //! atomic read-modify-write on a line that all cores share, a hit.
 
 #![allow(unsafe_code)]
+
+mod succession;
 
 use std::borrow::Borrow;
 use std::cmp::Ordering as Order;
@@ -44,14 +48,19 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crossbeam_epoch::Guard;
 
+use self::succession::Place;
+
 use crate::in_turn::{in_turn, quietly};
 use crate::visit::retired;
 use crate::word::Pointer;
 
-/// A dead entry: where it was, and how to free it.
+pub(crate) use self::succession::prefetch_to_succeed;
+
+/// A dead entry: where it was, how to find its successor, and how to free both.
 pub(crate) struct Dead {
     pub(crate) hash: u64,
     address: usize,
+    successor: unsafe fn(usize) -> Option<usize>,
     free: unsafe fn(usize),
 }
 
@@ -59,15 +68,21 @@ pub(crate) struct Dead {
 unsafe impl Send for Dead {}
 
 impl Dead {
-    /// What a table may remember of it, if it ever could.
-    pub(crate) fn pointer(&self) -> Option<Pointer> {
-        Pointer::new(self.address as u64)
-    }
-
-    /// Frees it. Does not panic, whatever its destructors do.
+    /// What a table may remember of it and of its successor, of what it ever could.
     ///
     /// # Safety
-    /// Nobody can reach it, and nobody frees it twice.
+    /// It is not freed, and who saw a handle of it, and could give it another successor, has left.
+    pub(crate) unsafe fn pointers(&self) -> impl Iterator<Item = Pointer> + use<> {
+        // SAFETY: `successor` is that of the entry's type; the rest is the caller's promise.
+        let successor = unsafe { (self.successor)(self.address) };
+        let addresses = [Some(self.address), successor].into_iter().flatten();
+        addresses.filter_map(|address| Pointer::new(address as u64))
+    }
+
+    /// Frees it, and its successor. Does not panic, whatever their destructors do.
+    ///
+    /// # Safety
+    /// Nobody can reach them, and nobody frees them twice.
     pub(crate) unsafe fn free(self) {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
         unsafe { (self.free)(self.address) };
@@ -85,11 +100,15 @@ pub(crate) trait Reclaim: Send + Sync {
 
 /// Where the entries of one map go. An entry names it in eight bytes, half of what `Arc<dyn Reclaim>` takes: each answer of an
 /// index looks there, and sixteen bytes behind a value are another line more often than eight.
-pub(crate) struct Reclaimer(Arc<dyn Reclaim>);
+pub(crate) struct Reclaimer {
+    reclaim: Arc<dyn Reclaim>,
+    /// Entries of the map that have a successor.
+    successions: AtomicUsize,
+}
 
 impl Reclaimer {
     pub(crate) fn of(reclaim: Arc<dyn Reclaim>) -> Arc<Reclaimer> {
-        Arc::new(Reclaimer(reclaim))
+        Arc::new(Reclaimer { reclaim, successions: AtomicUsize::new(0) })
     }
 }
 
@@ -107,6 +126,7 @@ struct Entry<K, V> {
     value: V,
     reclaimer: Arc<Reclaimer>,
     hash: u64,
+    place: Place,
     handles: AtomicUsize,
 }
 
@@ -168,7 +188,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         K: Send + Sync,
         V: Send + Sync,
     {
-        let entry = Box::new(Entry { hash, key, value, handles: AtomicUsize::new(1), reclaimer });
+        let (place, handles) = (Place::default(), AtomicUsize::new(1));
+        let entry = Box::new(Entry { hash, key, value, place, handles, reclaimer });
         Handle(NonNull::from(Box::leak(entry)))
     }
 
@@ -183,7 +204,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         &self.entry().key
     }
 
-    /// The entry's value.
+    /// The entry's value, as it was put into the index. Where the index lets entries be succeeded
+    /// ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)), the key may have another by now: [`Handle::found`] has it.
     #[must_use]
     pub fn value(&self) -> &V {
         &self.entry().value
@@ -193,8 +215,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     #[must_use]
     pub fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
         let same = std::ptr::eq(Arc::as_ptr(&self.entry().reclaimer), pin.reclaimer);
-        // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p.
-        same.then_some(Found { entry: self.0, life: PhantomData })
+        // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p. The same goes for its successor.
+        same.then(|| Found { entry: self.newest(), life: PhantomData })
     }
 
     /// Gives the handle up for the address of its entry, for an index that stores words. It still counts: the entry stays
@@ -256,8 +278,20 @@ impl<K: 'static, V: 'static> Clone for Handle<K, V> {
 
 impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
+        unsafe fn successor<K, V>(address: usize) -> Option<usize> {
+            // SAFETY: the caller promises that it is there.
+            unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(address) }.place.successor()
+        }
         unsafe fn free<K, V>(address: usize) {
             let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
+            // SAFETY: the caller's promise for both; a successor has none itself.
+            unsafe {
+                if let Some(successor) = successor::<K, V>(address) {
+                    let reclaimer = &(*entry).reclaimer;
+                    reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
+                    free::<K, V>(successor);
+                }
+            }
             // Each part by itself: were the destructors of a key and of its value to panic at once, the process would end.
             // SAFETY: made by `Handle::new` from a box of this type; the caller promises that it is the last to know of it.
             unsafe {
@@ -277,15 +311,20 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
         fence(Ordering::Acquire);
         let entry = self.entry();
         let address = self.0.as_ptr().expose_provenance();
-        let dead = Dead { hash: entry.hash, address, free: free::<K, V> };
         if before & FORGOTTEN == 0 {
-            Arc::clone(&entry.reclaimer.0).retire(dead);
+            let dead = Dead { hash: entry.hash, address, successor: successor::<K, V>, free: free::<K, V> };
+            Arc::clone(&entry.reclaimer.reclaim).retire(dead);
         } else {
             retired();
             in_turn(move || {
                 let guard = crossbeam_epoch::pin();
-                // SAFETY: by the promise of `forgotten`, whoever can still reach it is pinned now. Once. Entries are `Send`.
-                unsafe { guard.defer_unchecked(move || in_turn(move || dead.free())) };
+                // No more than three words, which are deferred without being put on the heap.
+                let free = move || {
+                    // SAFETY: by the promise of `forgotten`, whoever could still reach it was pinned then. Once.
+                    in_turn(move || unsafe { free::<K, V>(address) });
+                };
+                // SAFETY: entries are `Send`, and `'static`.
+                unsafe { guard.defer_unchecked(free) };
             });
         }
     }

@@ -50,6 +50,15 @@ pub trait Find<Q: ?Sized, K: 'static, V: 'static> {
 
 /// Storing, by the one owner.
 pub trait Store<K: 'static, V: 'static> {
+    /// Whether a write whose key the table has may leave the index as it is, and let the entry that the index has be succeeded by
+    /// the new one, which is then what [`Handle::found`] finds. For an index whose search is long: behind a tree, it makes such a
+    /// write as quick as lookups are made, or nearly.
+    ///
+    /// The index then does not hear of those writes: one that has side effects, or goes by values, or that lets entries go by itself,
+    /// with which a write would be lost, leaves it off. Each key written like that keeps the bytes of its old value, until the index
+    /// is next asked about it; as many keys at most as the table has slots. Values with a destructor are not succeeded.
+    const SUCCESSION: bool = false;
+
     /// Puts a handle in, and gives back the one of an equal key, if there was one.
     fn replace(&mut self, handle: Handle<K, V>) -> Option<Handle<K, V>>;
 
@@ -70,6 +79,9 @@ pub trait Discard<Q: ?Sized, K: 'static, V: 'static> {
 
 /// Storing, by many threads.
 pub trait SharedStore<K: 'static, V: 'static> {
+    /// As [`Store::SUCCESSION`]. Nor do such writes take the index's locks.
+    const SUCCESSION: bool = false;
+
     /// Puts a handle in, and gives back the one of an equal key, if there was one.
     fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>>;
 
@@ -122,6 +134,8 @@ impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Find<Q, K, V> for BTreeSet<Handle<K
 }
 
 impl<K: Ord, V> Store<K, V> for BTreeSet<Handle<K, V>> {
+    const SUCCESSION: bool = true;
+
     fn replace(&mut self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
         BTreeSet::replace(self, handle)
     }
@@ -213,6 +227,8 @@ impl<Q: ?Sized, K: 'static, V: 'static, I: Find<Q, K, V>> Find<Q, K, V> for RwLo
 }
 
 impl<K: 'static, V: 'static, I: Store<K, V>> SharedStore<K, V> for RwLock<I> {
+    const SUCCESSION: bool = I::SUCCESSION;
+
     fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
         self.write().replace(handle)
     }

@@ -12,8 +12,9 @@
 //! A lookup asks the table first; a hit compares the full key and is done. A miss takes a ticket, asks the index, and emits
 //! what it found. Values change by replacement only: a write clears the table, changes the index, and lets go of the old
 //! entry, all under the stripe of its key ([`crate::stripes`]), so writes of one key happen one after the other whatever the
-//! index does. A value of atomics, or with a lock in it, can also be changed where it is found: neither table nor index
-//! take notice, and where the table has the key, that is as fast as a lookup.
+//! index does. Where the table has the key, and the index takes part, a write does without the index
+//! ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of atomics, or with a lock in it, can also be changed
+//! where it is found: neither table nor index take notice, and where the table has the key, that is as fast as a lookup.
 //!
 //! A [`Reader`] pins an epoch once for as many lookups as one likes: that is what a hit does not pay. What is removed
 //! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh).
@@ -31,7 +32,7 @@ use std::sync::Arc;
 
 use crate::buffer::{Buffer, Write};
 use crate::config::CreateError;
-use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch};
+use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch, prefetch_to_succeed};
 use crate::folding::FoldingState;
 use crate::in_turn::in_turn;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
@@ -55,14 +56,18 @@ pub(crate) fn hash_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u
     state.finish()
 }
 
+/// Whether values of this type may stay behind when they have been replaced: see `entry::succession`.
+pub(crate) const fn may_stay<V>() -> bool {
+    !std::mem::needs_drop::<V>()
+}
+
 impl<T: Table> Reclaim for Buffer<T> {
     fn retire(self: Arc<Self>, dead: Dead) {
         retired();
         let forget_and_free = move || {
             let guard = crossbeam_epoch::pin();
-            if let Some(pointer) = dead.pointer() {
-                self.forget(dead.hash, pointer);
-            }
+            // SAFETY: freed below at the earliest. Who saw a handle of it was pinned, and has left.
+            unsafe { dead.pointers() }.for_each(|pointer| self.forget(dead.hash, pointer));
             // SAFETY: nobody has a handle, and whoever was about to emit it has left; it is in no table any more, and
             // whoever read it there will have left when this runs. Once. Entries are `Send` and `'static`.
             unsafe { guard.defer_unchecked(move || in_turn(move || dead.free())) };
@@ -160,7 +165,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Map<K, V, I, S
     /// [`Reader::insert`], pinned for this call.
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
-        K: Hash,
+        K: Hash + Eq,
         I: SharedStore<K, V>,
     {
         self.pin().insert(key, value)
@@ -396,14 +401,32 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     /// Puts an entry in, and gives back the one that it replaced.
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
-        K: Hash,
+        K: Hash + Eq,
         I: SharedStore<K, V>,
     {
         let hash = self.hash(&key);
         // Its line comes while the entry is made.
         self.visit.prefetch(hash);
-        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.reclaimer));
-        self.store(hash, handle)
+        let handle = self.entry(key, value, hash);
+        let (write, known) = self.write_over(hash, handle.key());
+        let handle = match self.succeed(known, handle, &write) {
+            Ok(old) => {
+                drop(write);
+                return Some(Removed(old));
+            }
+            Err(handle) => handle,
+        };
+        let pointer = handle.pointer();
+        // A share of our own: the index may drop its one, and the pointer must be good when it is put into the table.
+        let share = handle.clone();
+        let old = self.map.index.replace(handle);
+        let newest = self.gave_back(old.as_ref(), hash, &write);
+        if let Some(pointer) = pointer {
+            write.put(pointer);
+        }
+        drop(write);
+        drop(share);
+        newest.or(old).map(Removed)
     }
 
     /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back what
@@ -413,50 +436,104 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     /// The key and the value, if the map has no such key.
     pub fn replace(&self, key: K, value: V) -> Result<Removed<K, V>, (K, V)>
     where
-        K: Hash,
+        K: Hash + Eq,
         I: SharedStore<K, V> + Find<K, K, V>,
     {
         let hash = self.hash(&key);
-        let write = self.visit.write(hash);
-        if self.map.index.find(&key, &self.token()).is_none() {
+        let (write, known) = self.write_over(hash, &key);
+        if known.is_none() && self.map.index.find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        let handle = Handle::new(key, value, hash, Arc::clone(&self.map.reclaimer));
+        let handle = match self.succeed(known, self.entry(key, value, hash), &write) {
+            Ok(old) => {
+                drop(write);
+                return Ok(Removed(old));
+            }
+            Err(handle) => handle,
+        };
         let pointer = handle.pointer();
         let old = self.map.index.replace(handle.clone());
-        self.gave_back(old.as_ref(), hash, &write);
+        let newest = self.gave_back(old.as_ref(), hash, &write);
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
         drop(write);
         // An index that found the key and then had none lies; what it was given is as good as an answer.
-        Ok(Removed(old.unwrap_or(handle)))
+        Ok(Removed(newest.or(old).unwrap_or(handle)))
     }
 
-    fn store(&self, hash: u64, handle: Handle<K, V>) -> Option<Removed<K, V>>
+    fn entry(&self, key: K, value: V, hash: u64) -> Handle<K, V> {
+        Handle::new(key, value, hash, Arc::clone(&self.map.reclaimer))
+    }
+
+    /// Begins a write of this key, and finds its entry in the table if it may be succeeded.
+    #[inline(always)]
+    fn write_over(&self, hash: u64, key: &K) -> (Write<'_, T>, Option<Found<'_, K, V>>)
     where
+        K: Eq,
         I: SharedStore<K, V>,
     {
+        if !(I::SUCCESSION && may_stay::<V>()) {
+            return (self.visit.write(hash), None);
+        }
+        // On its way while the stripe is taken.
+        if let Some((_, pointer)) = self.visit.peek(hash) {
+            prefetch_to_succeed::<K, V>(pointer);
+        }
+        let mut known = None;
+        let write = self.visit.write_over(hash, |pointer| {
+            // SAFETY: as in `look`.
+            let found = unsafe { Found::<K, V>::at(pointer) };
+            let same = found.key() == key && found.hash() == hash;
+            if same {
+                found.prefetch_first();
+                known = Some(found);
+            }
+            same
+        });
+        (write, known)
+    }
+
+    /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the index.
+    #[inline(always)]
+    fn succeed(
+        &self,
+        known: Option<Found<'_, K, V>>,
+        handle: Handle<K, V>,
+        write: &Write<'_, T>,
+    ) -> Result<Handle<K, V>, Handle<K, V>> {
+        let Some(known) = known else { return Err(handle) };
         let pointer = handle.pointer();
-        let write = self.visit.write(hash);
-        // A share of our own: the index may drop its one, and the pointer must be good when it is put into the table.
-        let share = handle.clone();
-        let old = self.map.index.replace(handle);
-        self.gave_back(old.as_ref(), hash, &write);
+        // SAFETY: found by the write, of whose hash both are, and of this map by the mark; the handle is the only one.
+        let old = unsafe { known.succeed(handle, write.capacity()) }?;
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
-        drop(write);
-        drop(share);
-        old.map(Removed)
+        self.visit.succeeded();
+        if known.is_successor() {
+            // SAFETY: as if the index had given it back to the write: the table is cleared, and its first names another. It has
+            // no handle but this, of which no other is made.
+            unsafe { old.forgotten(known.hash(), &self.map.reclaimer) };
+        }
+        Ok(old)
     }
 
-    /// The index gave this back to a write of this hash. Users get it as a [`Removed`], which is no handle to clone.
-    fn gave_back(&self, old: Option<&Handle<K, V>>, hash: u64, _write: &Write<'_, T>) {
-        if let Some(old) = old {
-            // SAFETY: given back to that write, which cleared the table when it began; the buffer frees what is retired by the
-            // default collector; the only handles of it that will be made are none.
-            unsafe { old.forgotten(hash, &self.map.reclaimer) };
+    /// The index gave this back to a write of this hash: takes its successor from it, which then is what was replaced. Users get
+    /// either as a [`Removed`], which is no handle to clone.
+    fn gave_back(
+        &self,
+        old: Option<&Handle<K, V>>,
+        hash: u64,
+        _write: &Write<'_, T>,
+    ) -> Option<Handle<K, V>> {
+        let old = old?;
+        // SAFETY: given back to that write, which cleared the table when it began; the buffer frees what is retired by the
+        // default collector; the only handles of either that will be made are none.
+        unsafe {
+            let newest = old.take_successor(hash, &self.map.reclaimer);
+            newest.iter().for_each(|newest| newest.forgotten(hash, &self.map.reclaimer));
+            old.forgotten(hash, &self.map.reclaimer);
+            newest
         }
     }
 
@@ -469,9 +546,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         let hash = self.hash(key);
         let write = self.visit.write(hash);
         let old = self.map.index.remove(key);
-        self.gave_back(old.as_ref(), hash, &write);
+        let newest = self.gave_back(old.as_ref(), hash, &write);
         drop(write);
-        old.map(Removed)
+        newest.or(old).map(Removed)
     }
 
     /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, as one does that

@@ -24,7 +24,7 @@ use crate::config::CreateError;
 use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch};
 use crate::in_turn::in_turn;
 use crate::index::{Discard, Find, Scan, Store};
-use crate::map::{RandomState, Removed, hash_of};
+use crate::map::{RandomState, Removed, hash_of, may_stay};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::ownership::Ownership;
@@ -32,6 +32,7 @@ use crate::seat::GROUP;
 use crate::slb::Slb;
 use crate::stats::Counts;
 use crate::table::{Parameters, Table};
+use crate::word::Pointer;
 
 /// Where the dead wait, until there is no map any more.
 #[derive(Debug)]
@@ -133,7 +134,8 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
     fn bury(&mut self) {
         let dead = self.graveyard.dead.lock().as_mut().map(std::mem::take).unwrap_or_default();
         for dead in dead {
-            if let Some(pointer) = dead.pointer() {
+            // SAFETY: freed below, and the owner is here.
+            for pointer in unsafe { dead.pointers() } {
                 self.ownership.forget(self.buffer(), dead.hash, pointer);
             }
             // SAFETY: no handle is left, the table has forgotten it, and `&mut self`: nobody holds what they found.
@@ -336,7 +338,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     /// Puts an entry in, and gives back the one that it replaced.
     pub fn insert(&mut self, key: K, value: V) -> Option<Removed<K, V>>
     where
-        K: Hash,
+        K: Hash + Eq,
         I: Store<K, V>,
     {
         let hash = hash_of(&self.hasher, &key);
@@ -349,13 +351,46 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         Handle::new(key, value, hash, Arc::clone(&self.reclaimer))
     }
 
+    /// The entry that the table has of this key, if it may be succeeded.
+    fn known(&self, hash: u64, key: &K) -> Option<Pointer>
+    where
+        K: Eq,
+        I: Store<K, V>,
+    {
+        if !(I::SUCCESSION && may_stay::<V>()) {
+            return None;
+        }
+        let same = |pointer| {
+            // SAFETY: as in `look`.
+            let found = unsafe { Found::<K, V>::at(pointer) };
+            found.key() == key && found.hash() == hash
+        };
+        Some(self.ownership.table(self.buffer()).find(hash, same)?.1)
+    }
+
+    /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the index.
+    fn succeed(&self, known: Option<Pointer>, handle: Handle<K, V>) -> Result<Handle<K, V>, Handle<K, V>> {
+        let Some(known) = known else { return Err(handle) };
+        // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map. The handle is the only one.
+        unsafe { Found::<K, V>::at(known).succeed(handle, self.capacity()) }
+            .inspect(|_| self.ownership.succeeded())
+    }
+
     fn store(&mut self, hash: u64, handle: Handle<K, V>) -> Option<Handle<K, V>>
     where
+        K: Eq,
         I: Store<K, V>,
     {
         let pointer = handle.pointer();
+        let known = self.known(hash, handle.key());
         let cleared = self.ownership.clear(self.buffer(), hash);
-        let old = self.index.as_mut().expect("there while the map is").replace(handle);
+        let old = match self.succeed(known, handle) {
+            Ok(old) => Some(old),
+            Err(handle) => {
+                let old = self.index.as_mut().expect("there while the map is").replace(handle);
+                self.newest(old, hash)
+            }
+        };
         // Should the index have dropped it, it waits in the graveyard, and is forgotten before it is freed.
         if cleared > 0
             && let Some(pointer) = pointer
@@ -366,6 +401,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         old
     }
 
+    /// What was replaced, where the index gave this back to a write of this hash.
+    fn newest(&self, old: Option<Handle<K, V>>, hash: u64) -> Option<Handle<K, V>> {
+        let old = old?;
+        // SAFETY: by the owner, who is alone.
+        let newest = unsafe { old.take_successor(hash, &self.reclaimer) };
+        Some(newest.unwrap_or(old))
+    }
+
     /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back what
     /// it was given.
     ///
@@ -373,13 +416,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     /// The key and the value, if the map has no such key.
     pub fn replace(&mut self, key: K, value: V) -> Result<Removed<K, V>, (K, V)>
     where
-        K: Hash,
+        K: Hash + Eq,
         I: Store<K, V> + Find<K, K, V>,
     {
-        if self.index().find(&key, &self.token()).is_none() {
+        let hash = hash_of(&self.hasher, &key);
+        if self.known(hash, &key).is_none() && self.index().find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        let hash = hash_of(&self.hasher, &key);
         let handle = self.entry(key, value, hash);
         // An index that found the key and then has none to give back lies; the new one is as good as an answer.
         let share = handle.clone();
@@ -392,8 +435,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         Q: Hash + ?Sized,
         I: Discard<Q, K, V>,
     {
-        self.forget(key);
+        let hash = hash_of(&self.hasher, key);
+        self.ownership.clear(self.buffer(), hash);
         let old = self.index.as_mut().expect("there while the map is").remove(key);
+        let old = self.newest(old, hash);
         self.bury();
         old.map(Removed)
     }

@@ -4,7 +4,7 @@
 
 use crate::buffer::Buffer;
 use crate::seat::Seat;
-use crate::stats::Counts;
+use crate::stats::{Counts, count};
 use crate::table::Table;
 use crate::word::Pointer;
 
@@ -84,6 +84,11 @@ impl Ownership {
     /// Puts a new entry where an old one was cleared.
     pub(crate) fn put<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
         self.table(buffer).insert(hash, pointer, &self.seat.random);
+    }
+
+    /// A write did without the index.
+    pub(crate) fn succeeded(&self) {
+        count(&self.seat.tally.successions);
     }
 
     /// As [`Seat::tell`].

@@ -61,6 +61,8 @@ counters! {
     invalidations,
     /// Slots that they cleared.
     cleared,
+    /// Writes that did without the index ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)).
+    successions,
 }
 
 impl Counts {

@@ -276,11 +276,28 @@ impl<'b, T: Table> Visit<'b, T> {
         self.emit_waiting();
         // SAFETY: as in `table`.
         #[allow(unsafe_code)]
-        let write = unsafe { self.buffer.write(hash, &self.guard) };
+        self.counted(unsafe { self.buffer.write(hash, &self.guard) })
+    }
+
+    /// As [`Visit::write`]; before it clears the table, `accept` is shown what that has, as by [`Visit::find`].
+    #[inline]
+    pub(crate) fn write_over(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Write<'_, T> {
+        self.emit_waiting();
+        // SAFETY: as in `table`.
+        #[allow(unsafe_code)]
+        self.counted(unsafe { self.buffer.write_over(hash, &self.guard, accept) })
+    }
+
+    fn counted<'v>(&self, write: Write<'v, T>) -> Write<'v, T> {
         let tally = &self.seat.tally;
         count(&tally.invalidations);
         tally.cleared.set(tally.cleared.get() + write.cleared as u64);
         write
+    }
+
+    /// A write did without the index.
+    pub(crate) fn succeeded(&self) {
+        count(&self.seat.tally.successions);
     }
 }
 

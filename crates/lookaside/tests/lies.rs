@@ -6,36 +6,88 @@
 mod ledger;
 mod random;
 
+use std::borrow::Borrow;
+use std::hash::Hash;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ledger::{GONE, LUCK, Ledger, Record, once_in, one_line, one_set, steps};
+use ledger::{GONE, LUCK, Ledger, Name, Record, once_in, one_line, one_set, steps};
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
     Config, Found, Handle, Map, OwnedMap, PageKind, Parameters, Pin, RandomState, SharedBuffer, Table,
 };
 use random::Random;
 
-/// The handles of all maps, in one heap that their indexes take from and throw at as they like.
-#[derive(Default)]
-struct Heap {
-    handles: Vec<Handle<u64, Record>>,
-    random: Option<Random>,
+/// What the maps have.
+trait Kind: 'static {
+    type Key: Hash + Ord + Borrow<u64> + Send + Sync;
+    type Value: Send + Sync;
+    const SUCCESSION: bool;
+    fn pair(ledger: &Arc<Ledger>, number: u64) -> (Self::Key, Self::Value);
+    /// Fails for a value that has been dropped.
+    fn look_at(value: &Self::Value);
 }
 
-#[derive(Clone, Default)]
-struct Liar(Arc<Mutex<Heap>>);
+/// Records as values: each write goes to the index.
+struct RecordsAsValues;
 
-impl Liar {
-    fn seeded(seed: u64) -> Liar {
-        let heap = Heap { handles: Vec::new(), random: Some(Random(seed)) };
+impl Kind for RecordsAsValues {
+    type Key = u64;
+    type Value = Record;
+    const SUCCESSION: bool = false;
+
+    fn pair(ledger: &Arc<Ledger>, number: u64) -> (u64, Record) {
+        (number, ledger.record(number))
+    }
+
+    fn look_at(value: &Record) {
+        assert!(value.number() < GONE);
+    }
+}
+
+/// Records in keys, and values without a destructor: entries are succeeded.
+struct RecordsInKeys;
+
+impl Kind for RecordsInKeys {
+    type Key = Name;
+    type Value = u64;
+    const SUCCESSION: bool = true;
+
+    fn pair(ledger: &Arc<Ledger>, number: u64) -> (Name, u64) {
+        (ledger.name(number), number)
+    }
+
+    fn look_at(value: &u64) {
+        assert!(*value < 20);
+    }
+}
+
+type Stored<E> = Handle<<E as Kind>::Key, <E as Kind>::Value>;
+
+/// The handles of all maps, in one heap that their indexes take from and throw at as they like.
+struct Heap<E: Kind> {
+    handles: Vec<Stored<E>>,
+    random: Random,
+}
+
+struct Liar<E: Kind>(Arc<Mutex<Heap<E>>>);
+
+impl<E: Kind> Clone for Liar<E> {
+    fn clone(&self) -> Self {
+        Liar(Arc::clone(&self.0))
+    }
+}
+
+impl<E: Kind> Liar<E> {
+    fn seeded(seed: u64) -> Liar<E> {
+        let heap = Heap { handles: Vec::new(), random: Random(seed) };
         Liar(Arc::new(Mutex::new(heap)))
     }
 
-    fn any(&self) -> Option<Handle<u64, Record>> {
+    fn any(&self) -> Option<Stored<E>> {
         let heap = &mut *self.0.lock().unwrap();
-        let random = heap.random.as_mut().unwrap();
+        let random = &mut heap.random;
         if heap.handles.is_empty() || random.below(8) == 0 {
             return None;
         }
@@ -46,9 +98,9 @@ impl Liar {
         }
     }
 
-    fn put(&self, handle: Handle<u64, Record>) {
+    fn put(&self, handle: Stored<E>) {
         let heap = &mut *self.0.lock().unwrap();
-        let random = heap.random.as_mut().unwrap();
+        let random = &mut heap.random;
         // None, one or several; and the heap does not grow for ever.
         let copies = [0, 1, 1, 1, 2][random.below(5)];
         (0..copies).for_each(|_| heap.handles.push(handle.clone()));
@@ -59,17 +111,17 @@ impl Liar {
     }
 }
 
-impl Find<u64, u64, Record> for Liar {
-    fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, u64, Record>> {
+impl<Q: Borrow<u64>, E: Kind> Find<Q, E::Key, E::Value> for Liar<E> {
+    fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, E::Key, E::Value>> {
         for _ in 0..4 {
             // The right one sometimes, then another's, of this map or of a different one; which may die here.
             let right = || {
                 let heap = self.0.lock().unwrap();
-                heap.handles.iter().find(|handle| handle.key() == key).cloned()
+                heap.handles.iter().find(|handle| handle.key().borrow() == key.borrow()).cloned()
             };
             let handle = if once_in(2) { right() } else { self.any() };
             if let Some(found) = handle.and_then(|handle| handle.found(pin)) {
-                assert!(found.value().number() < GONE);
+                E::look_at(found.value());
                 return Some(found);
             }
         }
@@ -78,20 +130,22 @@ impl Find<u64, u64, Record> for Liar {
 
     fn find_many<'p>(
         &self,
-        keys: &[&u64],
+        keys: &[&Q],
         pin: &Pin<'p>,
-        mut found: impl FnMut(usize, Option<Found<'p, u64, Record>>),
+        mut found: impl FnMut(usize, Option<Found<'p, E::Key, E::Value>>),
     ) {
         for key in keys {
             // Of any key's place, its own or another's, or of none.
             let place = (0..keys.len()).find(|_| once_in(3)).unwrap_or(usize::MAX);
-            found(place, self.find(key, pin));
+            found(place, self.find(*key, pin));
         }
     }
 }
 
-impl SharedStore<u64, Record> for Liar {
-    fn replace(&self, handle: Handle<u64, Record>) -> Option<Handle<u64, Record>> {
+impl<E: Kind> SharedStore<E::Key, E::Value> for Liar<E> {
+    const SUCCESSION: bool = E::SUCCESSION;
+
+    fn replace(&self, handle: Stored<E>) -> Option<Stored<E>> {
         let answer = if once_in(4) { Some(handle.clone()) } else { self.any() };
         self.put(handle);
         answer
@@ -102,14 +156,16 @@ impl SharedStore<u64, Record> for Liar {
     }
 }
 
-impl SharedDiscard<u64, u64, Record> for Liar {
-    fn remove(&self, _: &u64) -> Option<Handle<u64, Record>> {
+impl<E: Kind> SharedDiscard<u64, E::Key, E::Value> for Liar<E> {
+    fn remove(&self, _: &u64) -> Option<Stored<E>> {
         self.any()
     }
 }
 
-impl Store<u64, Record> for Liar {
-    fn replace(&mut self, handle: Handle<u64, Record>) -> Option<Handle<u64, Record>> {
+impl<E: Kind> Store<E::Key, E::Value> for Liar<E> {
+    const SUCCESSION: bool = E::SUCCESSION;
+
+    fn replace(&mut self, handle: Stored<E>) -> Option<Stored<E>> {
         SharedStore::replace(self, handle)
     }
 
@@ -118,19 +174,19 @@ impl Store<u64, Record> for Liar {
     }
 }
 
-impl Discard<u64, u64, Record> for Liar {
-    fn remove(&mut self, _: &u64) -> Option<Handle<u64, Record>> {
+impl<E: Kind> Discard<u64, E::Key, E::Value> for Liar<E> {
+    fn remove(&mut self, _: &u64) -> Option<Stored<E>> {
         self.any()
     }
 }
 
-impl Scan<u64, u64, Record> for Liar {
+impl<E: Kind> Scan<u64, E::Key, E::Value> for Liar<E> {
     fn scan<'p>(
         &self,
         _: Bound<&u64>,
         _: Bound<&u64>,
         pin: &Pin<'p>,
-        visit: &mut dyn FnMut(Found<'p, u64, Record>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(Found<'p, E::Key, E::Value>) -> ControlFlow<()>,
     ) {
         while let Some(handle) = self.any() {
             if handle.found(pin).is_some_and(|found| visit(found).is_break()) && once_in(2) {
@@ -141,8 +197,8 @@ impl Scan<u64, u64, Record> for Liar {
 }
 
 /// A thread at a shared map whose index lies.
-fn use_shared<T: Table>(
-    map: &Map<u64, Record, Liar, RandomState, T>,
+fn use_shared<E: Kind, T: Table>(
+    map: &Map<E::Key, E::Value, Liar<E>, RandomState, T>,
     ledger: &Arc<Ledger>,
     seed: u64,
     steps: usize,
@@ -151,13 +207,19 @@ fn use_shared<T: Table>(
     let mut reader = map.pin();
     let mut removed = Vec::new();
     for _ in 0..steps / 10 {
-        let mut kept: Vec<&Record> = Vec::new();
+        let mut kept: Vec<&E::Value> = Vec::new();
         for _ in 0..10 {
             let key = random.below(20) as u64;
             match random.below(8) {
-                0 | 1 => removed.extend(reader.insert(key, ledger.record(key))),
+                0 | 1 => {
+                    let (key, value) = E::pair(ledger, key);
+                    removed.extend(reader.insert(key, value));
+                }
                 2 => removed.extend(reader.remove(&key)),
-                3 => removed.extend(reader.replace(key, ledger.record(key)).ok()),
+                3 => {
+                    let (key, value) = E::pair(ledger, key);
+                    removed.extend(reader.replace(key, value).ok());
+                }
                 4 => {
                     let keys: Vec<u64> = (0..random.below(40) as u64).map(|key| key % 20).collect();
                     let mut values = vec![None; keys.len()];
@@ -170,16 +232,16 @@ fn use_shared<T: Table>(
                 }),
                 _ => kept.extend(reader.get(&key)),
             }
-            kept.iter().for_each(|record| assert!(record.number() < GONE));
+            kept.iter().for_each(|value| E::look_at(value));
         }
-        removed.iter().for_each(|removed| assert!(removed.number() < GONE));
+        removed.iter().for_each(|removed| E::look_at(removed));
         removed.truncate(random.below(20));
         reader.refresh();
     }
 }
 
-fn use_owned<T: Table>(
-    map: &mut OwnedMap<u64, Record, Liar, RandomState, T>,
+fn use_owned<E: Kind, T: Table>(
+    map: &mut OwnedMap<E::Key, E::Value, Liar<E>, RandomState, T>,
     ledger: &Arc<Ledger>,
     seed: u64,
     steps: usize,
@@ -187,7 +249,7 @@ fn use_owned<T: Table>(
     let mut random = Random(seed);
     let mut removed = Vec::new();
     for _ in 0..steps / 10 {
-        let mut kept: Vec<&Record> = Vec::new();
+        let mut kept: Vec<&E::Value> = Vec::new();
         for _ in 0..10 {
             let keys: Vec<u64> = (0..random.below(40) as u64).map(|key| key % 20).collect();
             let mut values = vec![None; keys.len()];
@@ -199,14 +261,15 @@ fn use_owned<T: Table>(
                 ControlFlow::Break(())
             });
         }
-        kept.iter().for_each(|record| assert!(record.number() < GONE));
+        kept.iter().for_each(|value| E::look_at(value));
         let key = random.below(20) as u64;
-        removed.extend(map.insert(key, ledger.record(key)));
+        let (key, value) = E::pair(ledger, key);
+        removed.extend(map.insert(key, value));
         removed.extend(map.remove(&(random.below(20) as u64)));
         if random.below(10) == 0 {
             map.resize([64, 128][random.below(2)]).unwrap();
         }
-        removed.iter().for_each(|removed| assert!(removed.number() < GONE));
+        removed.iter().for_each(|removed| E::look_at(removed));
         removed.truncate(random.below(20));
     }
 }
@@ -214,9 +277,14 @@ fn use_owned<T: Table>(
 /// A table that is folded, and unfolded by a resize, while the indexes lie: the dead are forgotten in the copy, too.
 #[test]
 fn an_index_that_lies_is_survived_while_its_table_is_folded() {
+    fold::<RecordsAsValues>();
+    fold::<RecordsInKeys>();
+}
+
+fn fold<E: Kind>() {
     const WHOLE: usize = 32 << 10;
     let config = Config { pages: PageKind::Base, ..Config::with_size(WHOLE) };
-    let (ledger, liar) = (Arc::new(Ledger::default()), Liar::seeded(78));
+    let (ledger, liar) = (Arc::new(Ledger::default()), Liar::<E>::seeded(78));
     let map = Map::new(liar.clone(), &config).unwrap();
     map.buffer().monitor(false);
     let done = std::sync::atomic::AtomicBool::new(false);
@@ -232,7 +300,7 @@ fn an_index_that_lies_is_survived_while_its_table_is_folded() {
                         if done.load(Ordering::Relaxed) {
                             break;
                         }
-                        use_shared(map, ledger, number + 19 + turn, 1_000);
+                        use_shared::<E, _>(map, ledger, number + 19 + turn, 1_000);
                     }
                 })
             })
@@ -252,15 +320,17 @@ fn an_index_that_lies_is_survived_while_its_table_is_folded() {
     });
     assert_eq!(folds, 3, "not folded as often in two minutes");
     let last = liar.0.clone();
+    let counts = map.buffer().counts();
+    assert_eq!(counts.successions > 0, E::SUCCESSION, "{counts:?}");
     drop((liar, map));
-    last.lock().unwrap().handles.iter().for_each(|handle| assert!(handle.value().number() < GONE));
+    last.lock().unwrap().handles.iter().for_each(|handle| E::look_at(handle.value()));
     drop(last);
     ledger.settle();
 }
 
 /// Two maps behind one table, one behind another, and one of the other form, whose indexes share their handles.
-fn lie<P: Parameters>(config: &P) {
-    let (ledger, liar) = (Arc::new(Ledger::default()), Liar::seeded(77));
+fn lie<E: Kind, P: Parameters>(config: &P) {
+    let (ledger, liar) = (Arc::new(Ledger::default()), Liar::<E>::seeded(77));
     let buffer = SharedBuffer::<P::Table>::for_indexes(config, 2).unwrap();
     let shared = || Map::sharing(liar.clone(), &buffer, RandomState::default()).unwrap();
     let maps = [shared(), shared(), Map::new(liar.clone(), config).unwrap()];
@@ -270,7 +340,7 @@ fn lie<P: Parameters>(config: &P) {
     owned.monitor(false);
     let steps = steps();
     // Alone at first: among the others' handles, which it does not take for its own, it may never find one that is.
-    use_owned(&mut owned, &ledger, 4, steps / 4);
+    use_owned::<E, _>(&mut owned, &ledger, 4, steps / 4);
     std::thread::scope(|scope| {
         let threads: Vec<_> = maps
             .iter()
@@ -279,11 +349,11 @@ fn lie<P: Parameters>(config: &P) {
                 let ledger = &ledger;
                 scope.spawn(move || {
                     LUCK.set(number as u64 + 5);
-                    use_shared(map, ledger, number as u64 + 9, steps);
+                    use_shared::<E, _>(map, ledger, number as u64 + 9, steps);
                 })
             })
             .collect();
-        use_owned(&mut owned, &ledger, 3, steps);
+        use_owned::<E, _>(&mut owned, &ledger, 3, steps);
         for _ in 0..20 {
             buffer.resize(128).unwrap();
             buffer.resize(64).unwrap();
@@ -292,20 +362,25 @@ fn lie<P: Parameters>(config: &P) {
     });
     let counts = (owned.counts(), buffer.counts());
     assert!(counts.0.hits > 0 && counts.1.hits > 0, "{counts:?}");
+    let succeeded = [counts.0, counts.1].map(|counts| counts.successions > 0);
+    assert_eq!(succeeded, [E::SUCCESSION; 2], "{counts:?}");
     // Handles outlive their maps, and are dropped in no order.
     let last = liar.0.clone();
     drop(liar);
     drop((owned, maps, buffer));
-    last.lock().unwrap().handles.iter().for_each(|handle| assert!(handle.value().number() < GONE));
+    last.lock().unwrap().handles.iter().for_each(|handle| E::look_at(handle.value()));
     drop(last);
     ledger.settle();
 }
 
 #[test]
 fn an_index_that_drops_keeps_and_mixes_up_its_handles_and_those_of_other_maps() {
-    lie(&one_line());
-    lie(&Config { pages: PageKind::Base, ..Config::paper(1 << 12) });
-    lie(&one_set());
+    lie::<RecordsAsValues, _>(&one_line());
+    lie::<RecordsAsValues, _>(&Config { pages: PageKind::Base, ..Config::paper(1 << 12) });
+    lie::<RecordsAsValues, _>(&one_set());
+    lie::<RecordsInKeys, _>(&one_line());
+    lie::<RecordsInKeys, _>(&Config { pages: PageKind::Base, ..Config::paper(1 << 12) });
+    lie::<RecordsInKeys, _>(&one_set());
 }
 
 /// An index that gives its handle up as it finds it: what is emitted then is dead already.

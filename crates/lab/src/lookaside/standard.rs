@@ -87,6 +87,8 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for Tree<N> {
 }
 
 impl<const N: usize> Store<Key<N>, Value> for Tree<N> {
+    const SUCCESSION: bool = true;
+
     fn replace(&mut self, handle: Handle<Key<N>, Value>) -> Option<Handle<Key<N>, Value>> {
         self.0.insert(*handle.key(), handle)
     }

@@ -3,7 +3,9 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
+use std::borrow::Borrow;
 use std::cell::Cell;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
@@ -34,6 +36,10 @@ impl Ledger {
         Record { number: Box::new(AtomicU64::new(number)), ledger: self.clone(), panics: false }
     }
 
+    pub(crate) fn name(self: &Arc<Self>, number: u64) -> Name {
+        Name { number, record: self.record(number) }
+    }
+
     /// Waits until all records are gone: none is left, and none was dropped twice.
     pub(crate) fn settle(&self) {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -55,6 +61,45 @@ pub(crate) struct Record {
 }
 
 pub(crate) const GONE: u64 = u64::MAX;
+
+/// A key with a record, which is looked at in each comparison.
+#[derive(Debug)]
+pub(crate) struct Name {
+    pub number: u64,
+    record: Record,
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Name) -> std::cmp::Ordering {
+        self.record.number().cmp(&other.record.number())
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Name) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Name) -> bool {
+        self.record.number() == other.record.number()
+    }
+}
+
+impl Eq for Name {}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
+impl Borrow<u64> for Name {
+    fn borrow(&self) -> &u64 {
+        &self.number
+    }
+}
 
 impl Record {
     pub(crate) fn number(&self) -> u64 {

@@ -280,6 +280,7 @@ impl<const N: usize> Contestant<N> for Foreign {
             refused_tickets: told.refused_tickets,
             invalidations: told.invalidations,
             cleared: told.cleared,
+            successions: 0,
         })
     }
 

@@ -71,6 +71,8 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for Tree<N> {
 }
 
 impl<const N: usize> SharedStore<Key<N>, Value> for Tree<N> {
+    const SUCCESSION: bool = true;
+
     fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
         let key = *handle.key();
         let old = self.0.peek_with(&key, |_, old| old.clone());
@@ -161,6 +163,8 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for SkipList<N> {
 }
 
 impl<const N: usize> SharedStore<Key<N>, Value> for SkipList<N> {
+    const SUCCESSION: bool = true;
+
     fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
         match self.0.get(handle.key()) {
             Some(entry) => entry.value().replace(handle),

@@ -1,0 +1,197 @@
+//! Succession: writes that the index is not asked for.
+//!
+//! A table saves lookups their walk through the index, and not writes theirs: where one request in twenty is a SET, a tree with a
+//! table in front spends half of its time on those. But a SET whose key the table has need not walk either, for the table says
+//! where the entry is:
+//!
+//! ```text
+//!    index ---- first -----------> successor        the index's handle stays where it is
+//!                 ^       place        |
+//!                 +--------------------+
+//!                         place
+//!    table ----------------------> successor        and a hit is as short as before
+//! ```
+//!
+//! The entry whose handle the index has, the *first*, gets a *successor*, with the new value; the next such SET replaces that. Who
+//! finds the first in the index is given its successor; the table has the successor's own address, so a hit follows no pointer
+//! more. When the key is written while the table does not have it, the index gives its first back for a new one, and when
+//! it is removed, for none: there the succession ends, and the newest value is what was replaced.
+//!
+//! # Why nothing stale is found
+//!
+//! To the table a succession is a write like others: under the stripe of its hash, which voids the tickets, with the table cleared
+//! first. "The index changes" is here one store, by which the first names another successor. What [`crate::stripes`] says of
+//! changes of the index, and what is modelled there, holds of that store.
+//!
+//! # Who is freed when
+//!
+//! * A successor that is replaced was forgotten when the write began, and nothing names it any more: whoever can still reach it
+//!   is pinned.
+//! * A successor names its first, and a write that finds it in the table goes there. So a first is freed with its successor,
+//!   when the table has forgotten both and all have left who may have found one of them there.
+//! * A first without handles gets no successor: it is dying. Who saw a handle before the last one went is waited for before
+//!   the table forgets, and so is the successor that he gave it.
+//! * What an index gives back to a write of its own map and of its own hash hands over its successor under the stripe. Given
+//!   back to another, or dropped, it takes its successor with it.
+//!
+//! # What it costs
+//!
+//! The first stays, with its old value's bytes: a key that was succeeded has two entries. There are at most as many of them as
+//! the table has slots. Values with a destructor are not kept like that: with those, each write goes to the index. And an index does not hear
+//! of these writes; one that wants to, or that is as quick as the table, does not take part
+//! ([`crate::index::Store::SUCCESSION`]).
+//!
+//! # Rejected
+//!
+//! *The table naming the first*: no write would have to touch the table, but each hit on a key that was ever written would follow
+//! one pointer more. *The value in a cell of its own*: so would each hit. *The index naming a cell that names the entry*: so would each
+//! comparison of a tree. *Writing behind, in batches that the index then takes together*: what the table has not applied yet, it
+//! must not throw out.
+
+use std::mem::offset_of;
+use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Entry, Found, Handle, Reclaimer};
+use crate::word::Pointer;
+
+/// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its first, and
+/// the lowest bit set. Changed under the stripe of the entry's hash.
+#[derive(Debug, Default)]
+pub(super) struct Place(AtomicUsize);
+
+/// The lowest bit of a successor's place: entries lie at multiples of eight.
+const SUCCEEDS: usize = 1;
+
+impl Place {
+    /// The successor's address, where this is a first's.
+    #[inline(always)]
+    pub(super) fn successor(&self) -> Option<usize> {
+        // Acquire pairs with the release in `set`: the successor is seen as it was made.
+        let word = self.0.load(Ordering::Acquire);
+        (word != 0 && word & SUCCEEDS == 0).then_some(word)
+    }
+
+    /// The first's address, where this is a successor's.
+    #[inline(always)]
+    fn first(&self) -> Option<usize> {
+        // Relaxed: a successor has it from before it was published.
+        let word = self.0.load(Ordering::Relaxed);
+        (word & SUCCEEDS != 0).then_some(word & !SUCCEEDS)
+    }
+
+    /// Names this handle's entry as the successor, if there is one, and owns the handle.
+    fn set<K, V>(&self, successor: Option<Handle<K, V>>) {
+        // Release pairs with the acquire in `successor`.
+        self.0.store(successor.map_or(0, Handle::into_raw), Ordering::Release);
+    }
+
+    /// Makes this that of a successor of the first at this address. Before the successor is published.
+    fn succeeds(&self, first: usize) {
+        self.0.store(first | SUCCEEDS, Ordering::Relaxed);
+    }
+}
+
+impl<K: 'static, V: 'static> Handle<K, V> {
+    /// Its entry's successor, or its entry.
+    #[inline(always)]
+    pub(super) fn newest(&self) -> NonNull<Entry<K, V>> {
+        let successor = self.entry().place.successor();
+        successor.and_then(|address| NonNull::new(with_exposed_provenance_mut(address))).unwrap_or(self.0)
+    }
+
+    /// Takes its successor from an entry that an index has given back.
+    ///
+    /// # Safety
+    /// The index gave this handle back to a write of the map of `reclaimer` that holds the stripe of `hash`, or is alone.
+    pub(crate) unsafe fn take_successor(
+        &self,
+        hash: u64,
+        reclaimer: &Arc<Reclaimer>,
+    ) -> Option<Handle<K, V>> {
+        let entry = self.entry();
+        // Another map's, or another stripe's: there a write may be giving it another successor right now.
+        if entry.hash != hash || !Arc::ptr_eq(&entry.reclaimer, reclaimer) {
+            return None;
+        }
+        let successor = entry.place.successor()?;
+        entry.place.set::<K, V>(None);
+        reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: the handle that `set` was given, which nobody takes twice: under the stripe, and the place has let go of it.
+        Some(unsafe { Handle::from_raw(successor) })
+    }
+}
+
+impl<K: 'static, V: 'static> Found<'_, K, V> {
+    /// A handle of this entry, if it has one still.
+    fn share(self) -> Option<Handle<K, V>> {
+        // Not a forgotten one's, whose only handle a map counts on; nor one more than `clone` allows.
+        let more = |handles| (1..isize::MAX as usize).contains(&handles).then(|| handles + 1);
+        // Relaxed, as in `clone`: nothing is read through the number.
+        self.entry().handles.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Handle(self.entry))
+    }
+
+    /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no handle of the
+    /// first is left, or there are `most` successions and this would be one more.
+    ///
+    /// # Safety
+    /// A write found this entry by the table, under the stripe of its hash, which it holds and by which it has cleared the
+    /// table; or is alone. `next` is a handle of a new entry, the only one, of the same map and hash.
+    pub(crate) unsafe fn succeed(
+        self,
+        next: Handle<K, V>,
+        most: usize,
+    ) -> Result<Handle<K, V>, Handle<K, V>> {
+        let entry = self.entry();
+        let Some(address) = entry.place.first() else {
+            let successions = &entry.reclaimer.successions;
+            // A first that has a successor is not in the table, unless by an index that lies.
+            if entry.place.successor().is_some() || successions.load(Ordering::Relaxed) >= most {
+                return Err(next);
+            }
+            let Some(share) = self.share() else { return Err(next) };
+            successions.fetch_add(1, Ordering::Relaxed);
+            next.entry().place.succeeds(self.entry.as_ptr().expose_provenance());
+            entry.place.set(Some(next));
+            return Ok(share);
+        };
+        // SAFETY: freed with this one, which was found; this one is its successor, for the table had it, and under the stripe.
+        let first = unsafe { &*with_exposed_provenance::<Entry<K, V>>(address) };
+        // Relaxed: whoever sees a handle here is waited for by whoever retires the first after that, for he is pinned.
+        if first.handles.load(Ordering::Relaxed) == 0 {
+            return Err(next);
+        }
+        next.entry().place.succeeds(address);
+        first.place.set(Some(next));
+        // The place has let go of this one.
+        Ok(Handle(self.entry))
+    }
+
+    /// Whether it succeeds another, and has no handle but the one that its first owns, or owned.
+    pub(crate) fn is_successor(self) -> bool {
+        self.entry().place.first().is_some()
+    }
+
+    /// Asks for what a write will touch of its first, if it has one.
+    #[inline(always)]
+    pub(crate) fn prefetch_first(self) {
+        if let Some(first) = self.entry().place.first() {
+            prefetch_place::<K, V>(first);
+        }
+    }
+}
+
+/// Asks for what a write will touch of an entry that it finds: where the key begins, and the place.
+#[inline(always)]
+pub(crate) fn prefetch_to_succeed<K: 'static, V: 'static>(pointer: Pointer) {
+    let address = pointer.address() as usize;
+    pages::prefetch(with_exposed_provenance::<Entry<K, V>>(address));
+    prefetch_place::<K, V>(address);
+}
+
+#[inline(always)]
+fn prefetch_place<K: 'static, V: 'static>(address: usize) {
+    pages::prefetch(with_exposed_provenance::<u8>(address + offset_of!(Entry<K, V>, place)));
+}

@@ -1,0 +1,335 @@
+//! Writes that the index is not asked for, and what becomes of the entries that it keeps meanwhile.
+
+mod ledger;
+mod random;
+
+use std::collections::BTreeSet;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use ledger::{Ledger, Name, one_line, one_set, steps};
+use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
+use lookaside::{Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, StltConfig};
+use random::Random;
+
+/// A tree that counts what it is asked to store.
+struct Asked<V: 'static> {
+    set: RwLock<BTreeSet<Handle<Name, V>>>,
+    writes: Arc<AtomicUsize>,
+}
+
+impl<V> Default for Asked<V> {
+    fn default() -> Self {
+        Asked { set: RwLock::new(BTreeSet::new()), writes: Arc::default() }
+    }
+}
+
+impl<V> Find<Name, Name, V> for Asked<V> {
+    fn find<'p>(&self, key: &Name, pin: &Pin<'p>) -> Option<Found<'p, Name, V>> {
+        self.set.find(key, pin)
+    }
+}
+
+impl<V> Find<u64, Name, V> for Asked<V> {
+    fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, Name, V>> {
+        self.set.find(key, pin)
+    }
+}
+
+impl Scan<u64, Name, u64> for Asked<u64> {
+    fn scan<'p>(
+        &self,
+        from: Bound<&u64>,
+        to: Bound<&u64>,
+        pin: &Pin<'p>,
+        visit: &mut dyn FnMut(Found<'p, Name, u64>) -> ControlFlow<()>,
+    ) {
+        self.set.scan(from, to, pin, visit);
+    }
+}
+
+impl<V> SharedStore<Name, V> for Asked<V> {
+    const SUCCESSION: bool = true;
+
+    fn replace(&self, handle: Handle<Name, V>) -> Option<Handle<Name, V>> {
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        self.set.write().replace(handle)
+    }
+
+    fn len(&self) -> usize {
+        self.set.read().len()
+    }
+}
+
+impl<V> SharedDiscard<u64, Name, V> for Asked<V> {
+    fn remove(&self, key: &u64) -> Option<Handle<Name, V>> {
+        SharedDiscard::remove(&self.set, key)
+    }
+}
+
+impl<V> Store<Name, V> for Asked<V> {
+    const SUCCESSION: bool = true;
+
+    fn replace(&mut self, handle: Handle<Name, V>) -> Option<Handle<Name, V>> {
+        SharedStore::replace(self, handle)
+    }
+
+    fn len(&self) -> usize {
+        SharedStore::len(self)
+    }
+}
+
+impl<V> Discard<u64, Name, V> for Asked<V> {
+    fn remove(&mut self, key: &u64) -> Option<Handle<Name, V>> {
+        SharedDiscard::remove(self, key)
+    }
+}
+
+/// What a walk over the index shows.
+fn shown(reader: &Reader<'_, Name, u64, Asked<u64>>) -> Vec<(u64, u64)> {
+    let mut shown = Vec::new();
+    reader.range(Bound::<&u64>::Unbounded, Bound::Unbounded, |key, value| {
+        shown.push((key.number, *value));
+        ControlFlow::Continue(())
+    });
+    shown
+}
+
+fn told<V: Send + Sync>(reader: &mut Reader<'_, Name, V, Asked<V>>, map: &Map<Name, V, Asked<V>>) -> Counts {
+    reader.refresh();
+    map.buffer().counts()
+}
+
+#[test]
+fn a_write_that_the_table_knows_does_without_the_index() {
+    let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
+    let writes = Arc::clone(&index.writes);
+    let asked = || writes.load(Ordering::Relaxed);
+    let map = Map::new(index, &one_line()).unwrap();
+    let mut reader = map.pin();
+    assert!(reader.insert(ledger.name(7), 70).is_none());
+    assert_eq!(asked(), 1);
+    // Not hot yet: the index is asked.
+    assert_eq!(reader.insert(ledger.name(7), 71).as_deref(), Some(&70));
+    assert_eq!(asked(), 2);
+    assert_eq!(reader.get(&7), Some(&71));
+    reader.refresh();
+    for value in 72..80 {
+        let old = if value % 2 == 0 {
+            reader.insert(ledger.name(7), value)
+        } else {
+            reader.replace(ledger.name(7), value).ok()
+        };
+        assert_eq!(old.as_deref(), Some(&(value - 1)));
+        // From the table, and from the index.
+        assert_eq!(reader.get(&7), Some(&value));
+        assert_eq!(shown(&reader), [(7, value)]);
+    }
+    assert_eq!((asked(), map.len()), (2, 1));
+    assert_eq!(told(&mut reader, &map).successions, 8);
+    // Forgotten by the table, it is found by the index, which is asked about the next write.
+    reader.forget(&7);
+    assert_eq!(reader.get(&7), Some(&79));
+    reader.forget(&7);
+    let old = reader.insert(ledger.name(7), 80).unwrap();
+    assert_eq!((*old, old.key().number, asked()), (79, 7, 3));
+    assert_eq!(reader.get(&7), Some(&80));
+    reader.refresh();
+    // Once more, and then it is removed: the newest is what was there.
+    assert_eq!(reader.insert(ledger.name(7), 81).as_deref(), Some(&80));
+    assert_eq!(reader.remove(&7).as_deref(), Some(&81));
+    assert_eq!((reader.get(&7), map.len(), asked()), (None, 0, 3));
+    assert!(reader.replace(ledger.name(7), 82).is_err());
+    assert!(reader.insert(ledger.name(7), 83).is_none());
+    assert_eq!(reader.get(&7), Some(&83));
+    drop((old, reader));
+    drop(map);
+    ledger.settle();
+}
+
+#[test]
+fn the_owner_does_without_the_index_too() {
+    let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
+    let writes = Arc::clone(&index.writes);
+    let mut map = OwnedMap::new(index, &one_line()).unwrap();
+    assert!(map.insert(ledger.name(7), 70).is_none());
+    assert_eq!(map.get(&7), Some(&70));
+    for value in 71..80 {
+        let old = if value % 2 == 0 {
+            map.insert(ledger.name(7), value)
+        } else {
+            map.replace(ledger.name(7), value).ok()
+        };
+        assert_eq!(old.as_deref(), Some(&(value - 1)));
+        assert_eq!(map.get(&7), Some(&value));
+    }
+    assert_eq!((writes.load(Ordering::Relaxed), map.counts().successions), (1, 9));
+    // What is succeeded is buried in time: the first, the newest, and the last that was replaced.
+    let left = ledger.made.load(Ordering::SeqCst) - ledger.dropped.load(Ordering::SeqCst);
+    assert!(left <= 3, "{left}");
+    map.forget(&7);
+    assert_eq!(map.get(&7), Some(&79));
+    map.forget(&7);
+    assert_eq!(map.insert(ledger.name(7), 80).as_deref(), Some(&79));
+    assert_eq!(map.get(&7), Some(&80));
+    assert_eq!(map.insert(ledger.name(7), 81).as_deref(), Some(&80));
+    let removed = map.remove(&7).unwrap();
+    assert_eq!((*removed, map.get(&7), map.len()), (81, None, 0));
+    drop(map);
+    assert_eq!((*removed, removed.key().number), (81, 7));
+    drop(removed);
+    ledger.settle();
+}
+
+/// No more keys keep an old value than the table has slots; and they stop keeping it when the index is asked about them.
+#[test]
+fn there_are_as_many_successions_as_slots() {
+    let ledger = Arc::new(Ledger::default());
+    let map = Map::new(Asked::default(), &one_line()).unwrap();
+    map.buffer().monitor(false);
+    let slots = map.buffer().capacity() as u64;
+    let mut reader = map.pin();
+    (0..3 * slots).for_each(|key| assert!(reader.insert(ledger.name(key), key).is_none()));
+    let write_hot = |reader: &mut Reader<'_, _, _, _>, key| {
+        let before = told(reader, &map).successions;
+        for _ in 0..2 {
+            assert_eq!(reader.get(&key), Some(&key));
+            reader.refresh();
+        }
+        assert_eq!(reader.insert(ledger.name(key), key).as_deref(), Some(&key));
+        told(reader, &map).successions - before
+    };
+    for key in 0..slots {
+        assert_eq!(write_hot(&mut reader, key), 1, "{key}");
+    }
+    for key in slots..2 * slots {
+        assert_eq!(write_hot(&mut reader, key), 0, "{key}");
+    }
+    // Those that are successions stay such.
+    assert_eq!(write_hot(&mut reader, 0), 1);
+    reader.remove(&0).unwrap();
+    reader.forget(&1);
+    reader.insert(ledger.name(1), 1).unwrap();
+    for (key, succeeds) in [(slots, 1), (slots + 1, 1), (slots + 2, 0)] {
+        assert_eq!(write_hot(&mut reader, key), succeeds, "{key}");
+    }
+    drop(reader);
+    drop(map);
+    ledger.settle();
+}
+
+/// Their destructors would run late.
+#[test]
+fn values_with_a_destructor_are_not_kept() {
+    let ledger = Arc::new(Ledger::default());
+    let names = Arc::new(Ledger::default());
+    let map = Map::new(Asked::default(), &one_line()).unwrap();
+    let mut reader = map.pin();
+    reader.insert(names.name(7), ledger.record(0));
+    for number in 1..20 {
+        assert_eq!(reader.get(&7).unwrap().number(), number - 1);
+        reader.refresh();
+        assert_eq!(reader.insert(names.name(7), ledger.record(number)).unwrap().number(), number - 1);
+    }
+    assert_eq!(told(&mut reader, &map).successions, 0);
+    drop(reader);
+    let left = || ledger.made.load(Ordering::SeqCst) - ledger.dropped.load(Ordering::SeqCst);
+    assert!((0..1000).any(|_| {
+        crossbeam_epoch::pin().flush();
+        left() == 1
+    }));
+    drop(map);
+    ledger.settle();
+    names.settle();
+}
+
+/// What was found stays while it is pinned, whatever becomes of its succession.
+#[test]
+fn what_was_found_outlives_its_succession() {
+    let ledger = Arc::new(Ledger::default());
+    let map = Map::new(Asked::default(), &one_line()).unwrap();
+    let onlooker = map.pin();
+    map.insert(ledger.name(7), 0);
+    assert_eq!(map.pin().get(&7), Some(&0));
+    let mut kept = Vec::new();
+    let look = |kept: &mut Vec<_>, value| {
+        onlooker.range(Bound::<&u64>::Unbounded, Bound::Unbounded, |key: &Name, found: &u64| {
+            kept.push((key, found, value));
+            ControlFlow::Continue(())
+        });
+    };
+    for value in 1..50 {
+        match value % 10 {
+            0 => drop(map.remove(&7).unwrap()),
+            1 if value > 1 => assert!(map.insert(ledger.name(7), value).is_none()),
+            5 => {
+                map.pin().forget(&7);
+                drop(map.insert(ledger.name(7), value).unwrap());
+            }
+            _ => drop(map.insert(ledger.name(7), value).unwrap()),
+        }
+        assert_eq!(map.pin().get(&7), (value % 10 != 0).then_some(&value));
+        look(&mut kept, value);
+        (0..5).for_each(|_| crossbeam_epoch::pin().flush());
+    }
+    assert_eq!(kept.len(), 45);
+    for (key, found, value) in kept {
+        // Compared, and so looked at.
+        assert!(*key == ledger.name(7) && *found == value);
+    }
+    assert!(map.buffer().counts().successions > 30, "{:?}", map.buffer().counts());
+    drop(onlooker);
+    drop(map);
+    ledger.settle();
+}
+
+/// Threads write the same few keys, hot ones and others, and look them up: each sees values grow.
+#[test]
+fn many_threads_see_each_key_grow() {
+    const KEYS: u64 = 24;
+    fn grow<T: lookaside::Table<Config = P>, P: lookaside::Parameters<Table = T>>(config: &P) {
+        let ledger = Arc::new(Ledger::default());
+        let map = Map::new(Asked::default(), config).unwrap();
+        map.buffer().monitor(false);
+        (0..KEYS).for_each(|key| assert!(map.insert(ledger.name(key), 0).is_none()));
+        let clock = AtomicU64::new(1);
+        let floors: Vec<AtomicU64> = (0..KEYS).map(|_| AtomicU64::new(0)).collect();
+        std::thread::scope(|scope| {
+            for seed in 1..=3 {
+                let (map, ledger, clock, floors) = (&map, &ledger, &clock, &floors);
+                scope.spawn(move || {
+                    let mut random = Random(seed);
+                    let mut reader = map.pin();
+                    for step in 0..steps() {
+                        let key = random.key(KEYS as usize) as u64;
+                        // Writers of a key take turns: a value that is written later is greater.
+                        if random.below(3) == 0 && key % 3 == seed - 1 {
+                            let value = clock.fetch_add(1, Ordering::SeqCst);
+                            let old = *reader.insert(ledger.name(key), value).unwrap();
+                            assert!(old < value && old == floors[key as usize].swap(value, Ordering::SeqCst));
+                        } else {
+                            let floor = floors[key as usize].load(Ordering::SeqCst);
+                            let found = *reader.get(&key).unwrap();
+                            assert!(found >= floor, "key {key}: {found} after {floor}");
+                        }
+                        if random.below(40) == 0 {
+                            reader.forget(&key);
+                        }
+                        if step % 16 == 0 {
+                            reader.refresh();
+                        }
+                    }
+                });
+            }
+        });
+        let counts = map.buffer().counts();
+        assert!(counts.successions > 0 && counts.invalidations > counts.successions, "{counts:?}");
+        drop(map);
+        ledger.settle();
+    }
+    grow(&one_line());
+    grow(&Config { pages: PageKind::Base, ..Config::with_size(1 << 12) });
+    grow(&one_set());
+    grow(&StltConfig { pages: PageKind::Base, ..StltConfig::with_size(1 << 12) });
+}
