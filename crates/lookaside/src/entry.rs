@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crossbeam_epoch::Guard;
 
-use self::succession::Place;
+use self::succession::{Home, Place};
 
 use crate::in_turn::{in_turn, quietly};
 use crate::visit::retired;
@@ -124,7 +124,7 @@ impl fmt::Debug for Reclaimer {
 struct Entry<K, V> {
     key: K,
     value: V,
-    reclaimer: Arc<Reclaimer>,
+    home: Home,
     hash: u64,
     place: Place,
     handles: AtomicUsize,
@@ -188,8 +188,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         K: Send + Sync,
         V: Send + Sync,
     {
-        let (place, handles) = (Place::default(), AtomicUsize::new(1));
-        let entry = Box::new(Entry { hash, key, value, place, handles, reclaimer });
+        let (home, place, handles) = (Home::of(reclaimer), Place::default(), AtomicUsize::new(1));
+        let entry = Box::new(Entry { key, value, home, hash, place, handles });
         Handle(NonNull::from(Box::leak(entry)))
     }
 
@@ -214,9 +214,12 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// The entry as an answer to a search under this pin; `None` if it is another map's.
     #[must_use]
     pub fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        let same = std::ptr::eq(Arc::as_ptr(&self.entry().reclaimer), pin.reclaimer);
         // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p. The same goes for its successor.
-        same.then(|| Found { entry: self.newest(), life: PhantomData })
+        let entry = match self.entry().home.is_succeeded(pin.reclaimer)? {
+            false => self.0,
+            true => self.newest(),
+        };
+        Some(Found { entry, life: PhantomData })
     }
 
     /// Gives the handle up for the address of its entry, for an index that stores words. It still counts: the entry stays
@@ -254,7 +257,7 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         // otherwise come between that release and the last drop. If there is no handle but this, nobody else changes the
         // number.
         if entry.hash == hash
-            && Arc::ptr_eq(&entry.reclaimer, reclaimer)
+            && entry.home.is_succeeded(Arc::as_ptr(reclaimer)).is_some()
             && entry.handles.load(Ordering::Acquire) == 1
         {
             entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
@@ -287,8 +290,8 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             // SAFETY: the caller's promise for both; a successor has none itself.
             unsafe {
                 if let Some(successor) = successor::<K, V>(address) {
-                    let reclaimer = &(*entry).reclaimer;
-                    reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
+                    let home = &(*entry).home;
+                    home.reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
                     free::<K, V>(successor);
                 }
             }
@@ -297,7 +300,7 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             unsafe {
                 quietly(|| (&raw mut (*entry).key).drop_in_place());
                 quietly(|| (&raw mut (*entry).value).drop_in_place());
-                quietly(|| (&raw mut (*entry).reclaimer).drop_in_place());
+                quietly(|| (&raw mut (*entry).home).drop_in_place());
             }
             // SAFETY: that box; its parts, of which no other has a destructor, are dropped.
             drop(unsafe { Box::from_raw(entry.cast::<ManuallyDrop<Entry<K, V>>>()) });
@@ -313,7 +316,7 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
         let address = self.0.as_ptr().expose_provenance();
         if before & FORGOTTEN == 0 {
             let dead = Dead { hash: entry.hash, address, successor: successor::<K, V>, free: free::<K, V> };
-            Arc::clone(&entry.reclaimer.reclaim).retire(dead);
+            Arc::clone(&entry.home.reclaimer().reclaim).retire(dead);
         } else {
             retired();
             in_turn(move || {

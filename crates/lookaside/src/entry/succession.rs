@@ -20,7 +20,7 @@
 //! # Why nothing stale is found
 //!
 //! To the table a succession is a write like others: under the stripe of its hash, which voids the tickets, with the table cleared
-//! first. "The index changes" is here one store, by which the first names another successor. What [`crate::stripes`] says of
+//! first. "The index changes" is here one store, by which the first has a successor, or names another. What [`crate::stripes`] says of
 //! changes of the index, and what is modelled there, holds of that store.
 //!
 //! # Who is freed when
@@ -51,10 +51,56 @@
 use std::mem::offset_of;
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::{Entry, Found, Handle, Reclaimer};
 use crate::word::Pointer;
+
+/// Where an entry goes when it dies, and in the lowest bit, whether it has a successor. Each answer of an index looks here,
+/// to see whether the entry is of the map that asks; it looks at the place only if there is something there, for that is in
+/// another line often enough.
+#[derive(Debug)]
+pub(super) struct Home(AtomicPtr<Reclaimer>);
+
+/// The lowest bit of the home of a first that has a successor: reclaimers lie at multiples of eight.
+const SUCCEEDED: usize = 1;
+
+impl Home {
+    pub(super) fn of(reclaimer: Arc<Reclaimer>) -> Home {
+        Home(AtomicPtr::new(Arc::into_raw(reclaimer).cast_mut()))
+    }
+
+    /// Whether the entry has a successor; `None` if it goes to another than this reclaimer.
+    #[inline(always)]
+    pub(super) fn is_succeeded(&self, reclaimer: *const Reclaimer) -> Option<bool> {
+        // Acquire pairs with the release in `set_succeeded`: the place was set before, the table cleared before that.
+        match self.0.load(Ordering::Acquire).addr() ^ reclaimer.addr() {
+            0 => Some(false),
+            SUCCEEDED => Some(true),
+            _ => None,
+        }
+    }
+
+    pub(super) fn reclaimer(&self) -> &Reclaimer {
+        let reclaimer = self.0.load(Ordering::Relaxed).map_addr(|address| address & !SUCCEEDED);
+        // SAFETY: a share of it was given up in `of`, and is taken back when this is dropped.
+        unsafe { &*reclaimer }
+    }
+
+    /// Under the stripe of the entry's hash.
+    fn set_succeeded(&self, is: bool) {
+        let home = self.0.load(Ordering::Relaxed).map_addr(|address| address & !SUCCEEDED | usize::from(is));
+        // Release pairs with the acquire in `is_succeeded`.
+        self.0.store(home, Ordering::Release);
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // SAFETY: the share that was given up in `of`. Once.
+        drop(unsafe { Arc::from_raw(std::ptr::from_ref(self.reclaimer())) });
+    }
+}
 
 /// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its first, and
 /// the lowest bit set. Changed under the stripe of the entry's hash.
@@ -112,10 +158,11 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     ) -> Option<Handle<K, V>> {
         let entry = self.entry();
         // Another map's, or another stripe's: there a write may be giving it another successor right now.
-        if entry.hash != hash || !Arc::ptr_eq(&entry.reclaimer, reclaimer) {
+        if entry.hash != hash || entry.home.is_succeeded(Arc::as_ptr(reclaimer)) != Some(true) {
             return None;
         }
         let successor = entry.place.successor()?;
+        entry.home.set_succeeded(false);
         entry.place.set::<K, V>(None);
         reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: the handle that `set` was given, which nobody takes twice: under the stripe, and the place has let go of it.
@@ -146,7 +193,7 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
     ) -> Result<Handle<K, V>, Handle<K, V>> {
         let entry = self.entry();
         let Some(address) = entry.place.first() else {
-            let successions = &entry.reclaimer.successions;
+            let successions = &entry.home.reclaimer().successions;
             // A first that has a successor is not in the table, unless by an index that lies.
             if entry.place.successor().is_some() || successions.load(Ordering::Relaxed) >= most {
                 return Err(next);
@@ -155,6 +202,7 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
             successions.fetch_add(1, Ordering::Relaxed);
             next.entry().place.succeeds(self.entry.as_ptr().expose_provenance());
             entry.place.set(Some(next));
+            entry.home.set_succeeded(true);
             return Ok(share);
         };
         // SAFETY: freed with this one, which was found; this one is its successor, for the table had it, and under the stripe.
