@@ -15,13 +15,13 @@ use random::Random;
 
 /// A tree that counts what it is asked to store.
 struct Asked<V: 'static> {
-    set: RwLock<BTreeSet<Handle<Name, V>>>,
+    set: Arc<RwLock<BTreeSet<Handle<Name, V>>>>,
     writes: Arc<AtomicUsize>,
 }
 
 impl<V> Default for Asked<V> {
     fn default() -> Self {
-        Asked { set: RwLock::new(BTreeSet::new()), writes: Arc::default() }
+        Asked { set: Arc::default(), writes: Arc::default() }
     }
 }
 
@@ -64,7 +64,7 @@ impl<V> SharedStore<Name, V> for Asked<V> {
 
 impl<V> SharedDiscard<u64, Name, V> for Asked<V> {
     fn remove(&self, key: &u64) -> Option<Handle<Name, V>> {
-        SharedDiscard::remove(&self.set, key)
+        SharedDiscard::remove(&*self.set, key)
     }
 }
 
@@ -217,6 +217,53 @@ fn there_are_as_many_successions_as_slots() {
     drop(reader);
     drop(map);
     ledger.settle();
+}
+
+/// What an index has let go of is on its way out: the table may find it, but a write that went there would go with it.
+#[test]
+fn what_the_index_has_let_go_of_has_no_successor() {
+    for was_succeeded in [false, true] {
+        let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
+        let (set, writes) = (Arc::clone(&index.set), Arc::clone(&index.writes));
+        let map = Map::new(index, &one_line()).unwrap();
+        let reader = map.pin();
+        reader.insert(ledger.name(7), 70);
+        assert_eq!(map.pin().get(&7), Some(&70));
+        if was_succeeded {
+            assert!(map.insert(ledger.name(7), 71).is_some());
+        }
+        set.write().clear();
+        // Nothing is forgotten or freed while a reader stays.
+        assert_eq!(map.pin().get(&7), Some(&(70 + u64::from(was_succeeded))));
+        assert!(map.insert(ledger.name(7), 72).is_none());
+        assert_eq!(writes.load(Ordering::Relaxed), 2);
+        drop(reader);
+        ledger.settle_but(1);
+        assert_eq!(map.pin().get(&7), Some(&72));
+        map.pin().forget(&7);
+        assert_eq!(map.pin().get(&7), Some(&72));
+        drop((map, set));
+        ledger.settle();
+
+        let index = Asked::default();
+        let (set, writes) = (Arc::clone(&index.set), Arc::clone(&index.writes));
+        let mut map = OwnedMap::new(index, &one_line()).unwrap();
+        map.insert(ledger.name(7), 70);
+        assert_eq!(map.get(&7), Some(&70));
+        if was_succeeded {
+            assert!(map.insert(ledger.name(7), 71).is_some());
+        }
+        set.write().clear();
+        assert_eq!(map.get(&7), Some(&(70 + u64::from(was_succeeded))));
+        assert!(map.insert(ledger.name(7), 72).is_none());
+        assert_eq!((map.get(&7), writes.load(Ordering::Relaxed)), (Some(&72), 2));
+        map.insert(ledger.name(8), 80);
+        ledger.settle_but(2);
+        map.forget(&7);
+        assert_eq!(map.get(&7), Some(&72));
+        drop((map, set));
+        ledger.settle();
+    }
 }
 
 /// Their destructors would run late.
