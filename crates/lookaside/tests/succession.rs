@@ -186,7 +186,9 @@ fn the_owner_does_without_the_index_too() {
 #[test]
 fn there_are_as_many_successions_as_slots() {
     let ledger = Arc::new(Ledger::default());
-    let map = Map::new(Asked::default(), &one_line()).unwrap();
+    let index = Asked::default();
+    let set = Arc::clone(&index.set);
+    let map = Map::new(index, &one_line()).unwrap();
     map.buffer().monitor(false);
     let slots = map.buffer().capacity() as u64;
     let mut reader = map.pin();
@@ -214,8 +216,17 @@ fn there_are_as_many_successions_as_slots() {
     for (key, succeeds) in [(slots, 1), (slots + 1, 1), (slots + 2, 0)] {
         assert_eq!(write_hot(&mut reader, key), succeeds, "{key}");
     }
+    // Nor when the index lets go of them by itself.
+    set.write().clear();
     drop(reader);
-    drop(map);
+    ledger.settle();
+    let mut reader = map.pin();
+    (0..=slots).for_each(|key| assert!(reader.insert(ledger.name(key), key).is_none()));
+    for key in 0..=slots {
+        assert_eq!(write_hot(&mut reader, key), u64::from(key < slots), "{key}");
+    }
+    drop(reader);
+    drop((map, set));
     ledger.settle();
 }
 
