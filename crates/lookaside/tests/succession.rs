@@ -3,25 +3,29 @@
 mod ledger;
 mod random;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{BuildHasher, Hasher};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ledger::{Ledger, Name, one_line, one_set, steps};
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
-use lookaside::{Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, StltConfig};
+use lookaside::{
+    Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, SharedBuffer, StltConfig,
+};
 use random::Random;
 
-/// A tree that counts what it is asked to store.
+/// A tree that counts what it is asked to store and to find.
 struct Asked<V: 'static> {
     set: Arc<RwLock<BTreeSet<Handle<Name, V>>>>,
     writes: Arc<AtomicUsize>,
+    searches: Arc<AtomicUsize>,
 }
 
 impl<V> Default for Asked<V> {
     fn default() -> Self {
-        Asked { set: Arc::default(), writes: Arc::default() }
+        Asked { set: Arc::default(), writes: Arc::default(), searches: Arc::default() }
     }
 }
 
@@ -33,6 +37,7 @@ impl<V> Find<Name, Name, V> for Asked<V> {
 
 impl<V> Find<u64, Name, V> for Asked<V> {
     fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, Name, V>> {
+        self.searches.fetch_add(1, Ordering::Relaxed);
         self.set.find(key, pin)
     }
 }
@@ -104,7 +109,7 @@ fn told<V: Send + Sync>(reader: &mut Reader<'_, Name, V, Asked<V>>, map: &Map<Na
 #[test]
 fn a_write_that_the_table_knows_does_without_the_index() {
     let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
-    let writes = Arc::clone(&index.writes);
+    let (writes, searches) = (Arc::clone(&index.writes), Arc::clone(&index.searches));
     let asked = || writes.load(Ordering::Relaxed);
     let map = Map::new(index, &one_line()).unwrap();
     let mut reader = map.pin();
@@ -123,7 +128,9 @@ fn a_write_that_the_table_knows_does_without_the_index() {
         };
         assert_eq!(old.as_deref(), Some(&(value - 1)));
         // From the table, and from the index.
+        let before = searches.load(Ordering::Relaxed);
         assert_eq!(reader.get(&7), Some(&value));
+        assert_eq!(searches.load(Ordering::Relaxed), before);
         assert_eq!(shown(&reader), [(7, value)]);
     }
     assert_eq!((asked(), map.len()), (2, 1));
@@ -151,7 +158,7 @@ fn a_write_that_the_table_knows_does_without_the_index() {
 #[test]
 fn the_owner_does_without_the_index_too() {
     let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
-    let writes = Arc::clone(&index.writes);
+    let (writes, searches) = (Arc::clone(&index.writes), Arc::clone(&index.searches));
     let mut map = OwnedMap::new(index, &one_line()).unwrap();
     assert!(map.insert(ledger.name(7), 70).is_none());
     assert_eq!(map.get(&7), Some(&70));
@@ -164,6 +171,7 @@ fn the_owner_does_without_the_index_too() {
         assert_eq!(old.as_deref(), Some(&(value - 1)));
         assert_eq!(map.get(&7), Some(&value));
     }
+    assert_eq!(searches.load(Ordering::Relaxed), 1);
     assert_eq!((writes.load(Ordering::Relaxed), map.counts().successions), (1, 9));
     // What is succeeded is buried in time: the first, the newest, and the last that was replaced.
     let left = ledger.made.load(Ordering::SeqCst) - ledger.dropped.load(Ordering::SeqCst);
@@ -275,6 +283,72 @@ fn what_the_index_has_let_go_of_has_no_successor() {
         drop((map, set));
         ledger.settle();
     }
+}
+
+/// Gives whatever hash it is told to, all of one tag and so of one stripe.
+#[derive(Clone, Default)]
+struct Turning(Arc<AtomicU64>);
+
+impl BuildHasher for Turning {
+    type Hasher = Turning;
+
+    fn build_hasher(&self) -> Turning {
+        self.clone()
+    }
+}
+
+impl Hasher for Turning {
+    fn write(&mut self, _: &[u8]) {}
+
+    fn finish(&self) -> u64 {
+        7 << 52 | self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What dies is forgotten under its first's hash: a key that lies about its own is for the index to sort out.
+#[test]
+fn an_entry_of_another_hash_has_no_successor() {
+    let (ledger, hasher, index) = (Arc::new(Ledger::default()), Turning::default(), Asked::default());
+    let writes = Arc::clone(&index.writes);
+    let buffer = SharedBuffer::for_indexes(&one_line(), 1).unwrap();
+    let map = Map::sharing(index, &buffer, hasher.clone()).unwrap();
+    map.insert(ledger.name(7), 70);
+    assert_eq!(map.pin().get(&7), Some(&70));
+    assert_eq!(map.insert(ledger.name(7), 71).as_deref(), Some(&70));
+    hasher.0.store(1, Ordering::Relaxed);
+    // The table is cleared of a tag.
+    assert_eq!(map.pin().get(&7), Some(&71));
+    assert_eq!(writes.load(Ordering::Relaxed), 1);
+    assert!(map.insert(ledger.name(7), 72).is_some());
+    assert_eq!((map.pin().get(&7), writes.load(Ordering::Relaxed)), (Some(&72), 2));
+
+    let (hasher, index) = (Turning::default(), Asked::default());
+    let writes = Arc::clone(&index.writes);
+    let mut owned = OwnedMap::with_hasher(index, &one_line(), hasher.clone()).unwrap();
+    owned.insert(ledger.name(7), 70);
+    assert_eq!(owned.get(&7), Some(&70));
+    assert_eq!(owned.insert(ledger.name(7), 71).as_deref(), Some(&70));
+    hasher.0.store(1, Ordering::Relaxed);
+    assert_eq!((owned.get(&7), writes.load(Ordering::Relaxed)), (Some(&71), 1));
+    assert!(owned.insert(ledger.name(7), 72).is_some());
+    assert_eq!((owned.get(&7), writes.load(Ordering::Relaxed)), (Some(&72), 2));
+    drop((map, owned));
+    ledger.settle();
+}
+
+/// An index that does not say that it takes part is told of each write.
+#[test]
+fn an_index_has_to_take_part() {
+    let map = Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap();
+    let mut owned = OwnedMap::new(HashSet::new(), &one_line()).unwrap();
+    for value in 0..20u64 {
+        assert_eq!(map.insert(7u64, value).as_deref().copied(), value.checked_sub(1));
+        assert_eq!(map.pin().get(&7), Some(&value));
+        assert_eq!(owned.insert(7u64, value).as_deref().copied(), value.checked_sub(1));
+        assert_eq!(owned.get(&7), Some(&value));
+    }
+    let counts = [map.buffer().counts(), owned.counts()];
+    assert!(counts.iter().all(|counts| counts.successions == 0 && counts.cleared > 10), "{counts:?}");
 }
 
 /// Their destructors would run late.
