@@ -340,8 +340,6 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for Chaining<N, Handle<Key<N>, 
 }
 
 impl<const N: usize> SharedStore<Key<N>, Value> for Chaining<N, Handle<Key<N>, Value>> {
-    const SUCCESSION: bool = true;
-
     fn replace(&self, handle: Handle<Key<N>, Value>) -> Option<Handle<Key<N>, Value>> {
         Chaining::replace(self, handle)
     }
