@@ -21,7 +21,7 @@
 //! taken after come before a search that cannot find it. So it is marked as forgotten, and steps 1 and 2 are left out, the
 //! second of which would be a cold line for every write.
 //!
-//! Where the index is not asked for a write, the entry that it has owns another, with which it is freed ([`succession`]).
+//! Where the index is not asked for a write, the entry that it has owns another ([`succession`]).
 //!
 //! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which by
 //! the borrow checker is when no reader is left ([`crate::owned`]).
@@ -56,7 +56,7 @@ use crate::word::Pointer;
 
 pub(crate) use self::succession::prefetch_to_succeed;
 
-/// A dead entry: where it was, how to find its successor, and how to free both.
+/// A dead entry: where it was, how to find its successor, and how to free it.
 pub(crate) struct Dead {
     pub(crate) hash: u64,
     address: usize,
@@ -79,10 +79,10 @@ impl Dead {
         addresses.filter_map(|address| Pointer::new(address as u64))
     }
 
-    /// Frees it, and its successor. Does not panic, whatever their destructors do.
+    /// Frees it, and lets go of its successor. Does not panic, whatever its destructors do.
     ///
     /// # Safety
-    /// Nobody can reach them, and nobody frees them twice.
+    /// Nobody can reach it, and nobody frees it twice; nor does the table have the successor.
     pub(crate) unsafe fn free(self) {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
         unsafe { (self.free)(self.address) };
@@ -102,7 +102,7 @@ pub(crate) trait Reclaim: Send + Sync {
 /// index looks there, and sixteen bytes behind a value are another line more often than eight.
 pub(crate) struct Reclaimer {
     reclaim: Arc<dyn Reclaim>,
-    /// Entries of the map that have a successor.
+    /// Entries of the map that have a successor, but for what is on its way out.
     successions: AtomicUsize,
 }
 
@@ -245,7 +245,7 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         Handle(unsafe { NonNull::new_unchecked(entry) })
     }
 
-    /// Takes note that this is the last of an entry, if so, and that no table has it.
+    /// Takes note that this is the last of an entry, if so, and that no table has it, nor its successor.
     ///
     /// # Safety
     /// The index gave this handle back to a write of the map of `reclaimer` that has cleared the table of `hash` and has not ended;
@@ -261,6 +261,13 @@ impl<K: 'static, V: 'static> Handle<K, V> {
             && entry.handles.load(Ordering::Acquire) == 1
         {
             entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
+            // Found by this entry only, whoever else has a handle of it.
+            if let Some(successor) = entry.place.successor() {
+                // SAFETY: alive while this entry is, whose place has a handle of it.
+                let successor = unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(successor) };
+                successor.handles.fetch_or(FORGOTTEN, Ordering::Relaxed);
+                reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
+            }
         }
     }
 
@@ -281,18 +288,20 @@ impl<K: 'static, V: 'static> Clone for Handle<K, V> {
 
 impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
-        unsafe fn successor<K, V>(address: usize) -> Option<usize> {
+        unsafe fn successor_of<K, V>(address: usize) -> Option<usize> {
             // SAFETY: the caller promises that it is there.
             unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(address) }.place.successor()
         }
-        unsafe fn free<K, V>(address: usize) {
+        unsafe fn free<K: 'static, V: 'static>(address: usize) {
             let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
-            // SAFETY: the caller's promise for both; a successor has none itself.
+            // SAFETY: the caller's promise.
             unsafe {
-                if let Some(successor) = successor::<K, V>(address) {
-                    let home = &(*entry).home;
-                    home.reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
-                    free::<K, V>(successor);
+                if let Some(successor) = successor_of::<K, V>(address) {
+                    // Already counted off by `forgotten`, else.
+                    if (*entry).handles.load(Ordering::Relaxed) == 0 {
+                        (&(*entry).home).reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
+                    }
+                    drop(Handle::<K, V>::from_raw(successor));
                 }
             }
             // Each part by itself: were the destructors of a key and of its value to panic at once, the process would end.
@@ -315,7 +324,8 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
         let entry = self.entry();
         let address = self.0.as_ptr().expose_provenance();
         if before & FORGOTTEN == 0 {
-            let dead = Dead { hash: entry.hash, address, successor: successor::<K, V>, free: free::<K, V> };
+            let (successor, free) = (successor_of::<K, V>, free::<K, V>);
+            let dead = Dead { hash: entry.hash, address, successor, free };
             Arc::clone(&entry.home.reclaimer().reclaim).retire(dead);
         } else {
             retired();
@@ -471,7 +481,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::index::{SharedDiscard, SharedStore};
+    use crate::index::{Find, SharedDiscard, SharedStore};
     use crate::map::{Map, Removed};
 
     /// Keeps clones of what it gives back, or gives back what was not asked for.
@@ -482,7 +492,15 @@ mod tests {
         kept: Mutex<Vec<Handle<u64, u64>>>,
     }
 
+    impl Find<u64, u64, u64> for Odd {
+        fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, u64, u64>> {
+            self.handles.lock().unwrap().iter().find(|handle| handle.key() == key)?.found(pin)
+        }
+    }
+
     impl SharedStore<u64, u64> for Odd {
+        const SUCCESSION: bool = true;
+
         fn replace(&self, handle: Handle<u64, u64>) -> Option<Handle<u64, u64>> {
             let old = SharedDiscard::remove(self, handle.key());
             self.handles.lock().unwrap().push(handle);
@@ -508,7 +526,16 @@ mod tests {
     }
 
     fn is_forgotten(removed: &Removed<u64, u64>) -> bool {
-        removed.0.entry().handles.load(Ordering::Relaxed) == FORGOTTEN | 1
+        removed.0.entry().handles.load(Ordering::Relaxed) & FORGOTTEN != 0
+    }
+
+    /// With a key that has been succeeded.
+    fn succeeded(index: Odd) -> Map<u64, u64, Odd> {
+        let map = Map::new(index, &Config::with_size(64)).unwrap();
+        map.insert(1, 10);
+        assert_eq!(map.pin().get(&1), Some(&10));
+        assert!(!is_forgotten(&map.insert(1, 11).unwrap()), "the index has it still");
+        map
     }
 
     #[test]
@@ -520,10 +547,20 @@ mod tests {
     }
 
     #[test]
+    fn so_is_a_successor_that_is_replaced_and_that_of_such_a_last_handle() {
+        let map = succeeded(Odd::default());
+        assert!(is_forgotten(&map.insert(1, 12).unwrap()));
+        assert!(is_forgotten(&map.remove(&1).unwrap()));
+        assert_eq!(map.buffer().counts().successions, 2);
+    }
+
+    #[test]
     fn what_others_may_find_is_not() {
         let map = Map::new(Odd { keeps: true, ..Odd::default() }, &Config::with_size(64)).unwrap();
         map.insert(1, 10);
         assert!(!is_forgotten(&map.insert(1, 11).unwrap()), "the index has another handle");
+        let map = succeeded(Odd { keeps: true, ..Odd::default() });
+        assert!(!is_forgotten(&map.remove(&1).unwrap()), "and that has the same successor");
 
         let map = Map::new(Odd::default(), &Config::with_size(64)).unwrap();
         map.insert(1, 10);

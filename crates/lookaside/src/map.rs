@@ -518,8 +518,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         Ok(old)
     }
 
-    /// The index gave this back to a write of this hash: takes its successor from it, which then is what was replaced. Users get
-    /// either as a [`Removed`], which is no handle to clone.
+    /// The index gave this back to a write of this hash. Its successor, if it has one, is what was replaced. Users get either as a
+    /// [`Removed`], which is no handle to clone.
     fn gave_back(
         &self,
         old: Option<&Handle<K, V>>,
@@ -528,10 +528,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     ) -> Option<Handle<K, V>> {
         let old = old?;
         // SAFETY: given back to that write, which cleared the table when it began; the buffer frees what is retired by the
-        // default collector; the only handles of either that will be made are none.
+        // default collector; of neither will another handle be made.
         unsafe {
-            let newest = old.take_successor(hash, &self.map.reclaimer);
-            newest.iter().for_each(|newest| newest.forgotten(hash, &self.map.reclaimer));
+            let newest = old.successor(hash, &self.map.reclaimer);
             old.forgotten(hash, &self.map.reclaimer);
             newest
         }

@@ -132,14 +132,20 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
     /// Frees the dead, and makes the table forget them: nothing that was found is held any more. After the index has changed: what
     /// it let go of on its own is no answer from then on.
     fn bury(&mut self) {
-        let dead = self.graveyard.dead.lock().as_mut().map(std::mem::take).unwrap_or_default();
-        for dead in dead {
-            // SAFETY: freed below, and the owner is here.
-            for pointer in unsafe { dead.pointers() } {
-                self.ownership.forget(self.buffer(), dead.hash, pointer);
+        // Those that go with others, too.
+        loop {
+            let dead = self.graveyard.dead.lock().as_mut().map(std::mem::take).unwrap_or_default();
+            if dead.is_empty() {
+                return;
             }
-            // SAFETY: no handle is left, the table has forgotten it, and `&mut self`: nobody holds what they found.
-            unsafe { dead.free() };
+            for dead in dead {
+                // SAFETY: freed below, and the owner is here.
+                for pointer in unsafe { dead.pointers() } {
+                    self.ownership.forget(self.buffer(), dead.hash, pointer);
+                }
+                // SAFETY: no handle is left, the table has forgotten it, and `&mut self`: nobody holds what they found.
+                unsafe { dead.free() };
+            }
         }
     }
 
@@ -405,7 +411,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     fn newest(&self, old: Option<Handle<K, V>>, hash: u64) -> Option<Handle<K, V>> {
         let old = old?;
         // SAFETY: by the owner, who is alone.
-        let newest = unsafe { old.take_successor(hash, &self.reclaimer) };
+        let newest = unsafe { old.successor(hash, &self.reclaimer) };
         Some(newest.unwrap_or(old))
     }
 

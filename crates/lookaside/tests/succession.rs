@@ -6,13 +6,15 @@ mod random;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use ledger::{Ledger, Name, one_line, one_set, steps};
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
-    Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, SharedBuffer, StltConfig,
+    Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, SharedBuffer, Sought,
+    StltConfig,
 };
 use random::Random;
 
@@ -238,6 +240,78 @@ fn there_are_as_many_successions_as_slots() {
     ledger.settle();
 }
 
+/// An index of which a search comes back after others have written: it has the entry by then, and is late to look at it.
+#[derive(Default)]
+struct Late {
+    asked: Asked<u64>,
+    meanwhile: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+}
+
+impl Find<u64, Name, u64> for Late {
+    fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, Name, u64>> {
+        let handle = self.asked.set.read().get(Sought::of(key)).cloned()?;
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        meanwhile.into_iter().for_each(|write| thread::scope(|scope| drop(scope.spawn(write))));
+        handle.found(pin)
+    }
+}
+
+impl SharedStore<Name, u64> for Late {
+    const SUCCESSION: bool = true;
+
+    fn replace(&self, handle: Handle<Name, u64>) -> Option<Handle<Name, u64>> {
+        SharedStore::replace(&self.asked, handle)
+    }
+
+    fn len(&self) -> usize {
+        SharedStore::len(&self.asked)
+    }
+}
+
+impl SharedDiscard<u64, Name, u64> for Late {
+    fn remove(&self, key: &u64) -> Option<Handle<Name, u64>> {
+        SharedDiscard::remove(&self.asked, key)
+    }
+}
+
+/// A search may come to the first, and to its place only after the index has given it back: what the key had before its
+/// succession is no answer then, either.
+#[test]
+fn who_is_late_finds_the_newest_that_was_there() {
+    type Write = fn(&Arc<Ledger>, &Map<Name, u64, Late>);
+    let removes: Write = |_, map| assert_eq!(map.remove(&7).as_deref(), Some(&71));
+    let inserts: Write = |ledger, map| {
+        map.pin().forget(&7);
+        assert_eq!(map.insert(ledger.name(7), 72).as_deref(), Some(&71));
+    };
+    // By the table, which has it from a search that is not late.
+    let succeeds: Write = |ledger, map| {
+        assert_eq!(map.pin().get(&7), Some(&71));
+        assert_eq!(map.insert(ledger.name(7), 72).as_deref(), Some(&71));
+    };
+    for (write, seen, after) in [(removes, 71, None), (inserts, 71, Some(&72)), (succeeds, 72, Some(&72))] {
+        let (ledger, index) = (Arc::new(Ledger::default()), Late::default());
+        let meanwhile = Arc::clone(&index.meanwhile);
+        let map = Arc::new(Map::new(index, &one_line()).unwrap());
+        map.insert(ledger.name(7), 70);
+        assert_eq!(map.pin().get(&7), Some(&70));
+        assert_eq!(map.insert(ledger.name(7), 71).as_deref(), Some(&70));
+        map.pin().forget(&7);
+        let (others, names) = (Arc::clone(&map), Arc::clone(&ledger));
+        *meanwhile.lock().unwrap() = Some(Box::new(move || write(&names, &others)));
+        let reader = map.pin();
+        assert_eq!(reader.get(&7), Some(&seen));
+        assert!(meanwhile.lock().unwrap().is_none());
+        // Nor is it remembered.
+        (0..5).for_each(|_| crossbeam_epoch::pin().flush());
+        assert_eq!(reader.get(&7), after);
+        drop(reader);
+        assert_eq!(map.pin().get(&7), after);
+        drop(map);
+        ledger.settle();
+    }
+}
+
 /// What an index has let go of is on its way out: the table may find it, but a write that went there would go with it.
 #[test]
 fn what_the_index_has_let_go_of_has_no_successor() {
@@ -423,7 +497,7 @@ fn many_threads_see_each_key_grow() {
         (0..KEYS).for_each(|key| assert!(map.insert(ledger.name(key), 0).is_none()));
         let clock = AtomicU64::new(1);
         let floors: Vec<AtomicU64> = (0..KEYS).map(|_| AtomicU64::new(0)).collect();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for seed in 1..=3 {
                 let (map, ledger, clock, floors) = (&map, &ledger, &clock, &floors);
                 scope.spawn(move || {

@@ -1,8 +1,8 @@
 //! Succession: writes that the index is not asked for.
 //!
-//! A table saves lookups their walk through the index, and not writes theirs: where one request in twenty is a SET, a tree with a
-//! table in front spends half of its time on those. But a SET whose key the table has need not walk either, for the table says
-//! where the entry is:
+//! A table saves lookups their walk through the index, and not writes theirs: where one request in twenty is a SET, a tree
+//! with a table in front spends half of its time on those. But a SET whose key the table has need not walk either, for the
+//! table says where the entry is:
 //!
 //! ```text
 //!    index ---- first -----------> successor        the index's handle stays where it is
@@ -12,43 +12,46 @@
 //!    table ----------------------> successor        and a hit is as short as before
 //! ```
 //!
-//! The entry whose handle the index has, the *first*, gets a *successor*, with the new value; the next such SET replaces that. Who
-//! finds the first in the index is given its successor; the table has the successor's own address, so a hit follows no pointer
-//! more. When the key is written while the table does not have it, the index gives its first back for a new one, and when
-//! it is removed, for none: there the succession ends, and the newest value is what was replaced.
+//! The entry whose handle the index has, the *first*, gets a *successor*, with the new value; the next such SET replaces
+//! that. Who finds the first in the index is given its successor; the table has the successor's own address, so a hit
+//! follows no pointer more. When the key is written while the table does not have it, the index gives its first back for a
+//! new one, and when it is removed, for none: there the succession ends, and the newest value is what was replaced.
 //!
 //! # Why nothing stale is found
 //!
-//! To the table a succession is a write like others: under the stripe of its hash, which voids the tickets, with the table cleared
-//! first. "The index changes" is here one store, by which the first has a successor, or names another. What [`crate::stripes`] says of
-//! changes of the index, and what is modelled there, holds of that store.
+//! To the table a succession is a write like others: under the stripe of its hash, which voids the tickets, with the table
+//! cleared first. "The index changes" is here one store, by which the first has a successor, or names another. What
+//! [`crate::stripes`] says of changes of the index, and what is modelled there, holds of that store.
 //!
 //! # Who is freed when
 //!
-//! * A successor that is replaced was forgotten when the write began, and nothing names it any more: whoever can still reach it
-//!   is pinned.
-//! * A successor names its first, and a write that finds it in the table goes there. So a first is freed with its successor,
-//!   when the table has forgotten both and all have left who may have found one of them there.
+//! * A successor that is replaced was forgotten when the write began, and nothing names it any more: whoever can still reach
+//!   it is pinned.
+//! * A first keeps its successor to its end. Who has found the first in the index may look at the place only after the index
+//!   has given the first back, and must not find the old value there. So what was replaced is a share of the successor.
+//! * A successor names its first, and a write that finds it in the table goes there. So a first is freed when the table has
+//!   forgotten both, and all have left who may have found one of them there.
 //! * A first without handles gets no successor: it is dying. Who saw a handle before the last one went is waited for before
 //!   the table forgets, and so is the successor that he gave it.
-//! * What an index gives back to a write of its own map and of its own hash hands over its successor under the stripe. Given
-//!   back to another, or dropped, it takes its successor with it.
+//! * Where an index gives the last handle of a first back to a write of its own map and hash, nobody can emit its successor
+//!   any more either, and both are marked as forgotten.
 //!
 //! # What it costs
 //!
-//! The first stays, with its old value's bytes: a key that was succeeded has two entries. There are at most as many of them as
-//! the table has slots. Values with a destructor are not kept like that: with those, each write goes to the index. And an index does not hear
-//! of these writes; one that wants to, or that is as quick as the table, does not take part
-//! ([`crate::index::Store::SUCCESSION`]).
+//! The first stays, with its old value's bytes: a key that was succeeded has two entries. None begins to while there are as
+//! many of them as the table has slots. Values with a destructor are not kept like that: with those, each write goes to the
+//! index. And an index does not hear of these writes; one that wants to, or that is as quick as the table, does not take
+//! part ([`crate::index::Store::SUCCESSION`]).
 //!
 //! # Rejected
 //!
-//! *The table naming the first*: no write would have to touch the table, but each hit on a key that was ever written would follow
-//! one pointer more. *The value in a cell of its own*: so would each hit. *The index naming a cell that names the entry*: so would each
-//! comparison of a tree. *Writing behind, in batches that the index then takes together*: what the table has not applied yet, it
-//! must not throw out.
+//! *The table naming the first*: no write would have to touch the table, but each hit on a key that was ever written would
+//! follow one pointer more. *The value in a cell of its own*: so would each hit. *The index naming a cell that names the
+//! entry*: so would each comparison of a tree. *Writing behind, in batches that the index then takes together*: what the
+//! table has not applied yet, it must not throw out. *A first that lets go of its successor when the index gives it back*:
+//! whoever found the first before would find its old value, a write too late.
 
-use std::mem::offset_of;
+use std::mem::{ManuallyDrop, offset_of};
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -87,9 +90,9 @@ impl Home {
         unsafe { &*reclaimer }
     }
 
-    /// Under the stripe of the entry's hash.
-    fn set_succeeded(&self, is: bool) {
-        let home = self.0.load(Ordering::Relaxed).map_addr(|address| address & !SUCCEEDED | usize::from(is));
+    /// The entry has a successor from now on. Under the stripe of its hash.
+    fn set_succeeded(&self) {
+        let home = self.0.load(Ordering::Relaxed).map_addr(|address| address | SUCCEEDED);
         // Release pairs with the acquire in `is_succeeded`.
         self.0.store(home, Ordering::Release);
     }
@@ -102,8 +105,8 @@ impl Drop for Home {
     }
 }
 
-/// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its first, and
-/// the lowest bit set. Changed under the stripe of the entry's hash.
+/// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its first,
+/// and the lowest bit set. Changed under the stripe of the entry's hash.
 #[derive(Debug, Default)]
 pub(super) struct Place(AtomicUsize);
 
@@ -127,10 +130,10 @@ impl Place {
         (word & SUCCEEDS != 0).then_some(word & !SUCCEEDS)
     }
 
-    /// Names this handle's entry as the successor, if there is one, and owns the handle.
-    fn set<K, V>(&self, successor: Option<Handle<K, V>>) {
+    /// Names this handle's entry as the successor, and owns the handle.
+    fn set<K, V>(&self, successor: Handle<K, V>) {
         // Release pairs with the acquire in `successor`.
-        self.0.store(successor.map_or(0, Handle::into_raw), Ordering::Release);
+        self.0.store(successor.into_raw(), Ordering::Release);
     }
 
     /// Makes this that of a successor of the first at this address. Before the successor is published.
@@ -147,26 +150,19 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         successor.and_then(|address| NonNull::new(with_exposed_provenance_mut(address))).unwrap_or(self.0)
     }
 
-    /// Takes its successor from an entry that an index has given back.
+    /// A share of the successor of an entry that an index has given back.
     ///
     /// # Safety
     /// The index gave this handle back to a write of the map of `reclaimer` that holds the stripe of `hash`, or is alone.
-    pub(crate) unsafe fn take_successor(
-        &self,
-        hash: u64,
-        reclaimer: &Arc<Reclaimer>,
-    ) -> Option<Handle<K, V>> {
+    pub(crate) unsafe fn successor(&self, hash: u64, reclaimer: &Arc<Reclaimer>) -> Option<Handle<K, V>> {
         let entry = self.entry();
         // Another map's, or another stripe's: there a write may be giving it another successor right now.
         if entry.hash != hash || entry.home.is_succeeded(Arc::as_ptr(reclaimer)) != Some(true) {
             return None;
         }
-        let successor = entry.place.successor()?;
-        entry.home.set_succeeded(false);
-        entry.place.set::<K, V>(None);
-        reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: the handle that `set` was given, which nobody takes twice: under the stripe, and the place has let go of it.
-        Some(unsafe { Handle::from_raw(successor) })
+        // SAFETY: the handle that `set` was given. The place has it still, and keeps it: under the stripe.
+        let successor = ManuallyDrop::new(unsafe { Handle::from_raw(entry.place.successor()?) });
+        Some(Handle::clone(&successor))
     }
 }
 
@@ -180,8 +176,8 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
         Some(Handle(self.entry))
     }
 
-    /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no handle of the
-    /// first is left, or there are `most` successions and this would be one more.
+    /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no handle
+    /// of the first is left, or there are `most` successions and this would be one more.
     ///
     /// # Safety
     /// A write found this entry by the table, under the stripe of its hash, which it holds and by which it has cleared the
@@ -201,23 +197,24 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
             let Some(share) = self.share() else { return Err(next) };
             successions.fetch_add(1, Ordering::Relaxed);
             next.entry().place.succeeds(self.entry.as_ptr().expose_provenance());
-            entry.place.set(Some(next));
-            entry.home.set_succeeded(true);
+            entry.place.set(next);
+            entry.home.set_succeeded();
             return Ok(share);
         };
-        // SAFETY: freed with this one, which was found; this one is its successor, for the table had it, and under the stripe.
+        // SAFETY: freed with this one, which was found; this one is its successor, for the table had it, and under the
+        // stripe.
         let first = unsafe { &*with_exposed_provenance::<Entry<K, V>>(address) };
         // Relaxed: whoever sees a handle here is waited for by whoever retires the first after that, for he is pinned.
         if first.handles.load(Ordering::Relaxed) == 0 {
             return Err(next);
         }
         next.entry().place.succeeds(address);
-        first.place.set(Some(next));
+        first.place.set(next);
         // The place has let go of this one.
         Ok(Handle(self.entry))
     }
 
-    /// Whether it succeeds another, and has no handle but the one that its first owns, or owned.
+    /// Whether it succeeds another. While the table has it, its first's place has the only handle of it.
     pub(crate) fn is_successor(self) -> bool {
         self.entry().place.first().is_some()
     }
