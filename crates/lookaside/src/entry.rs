@@ -576,6 +576,22 @@ mod tests {
         assert!(!is_forgotten(&map.remove(&1).unwrap()), "the table of the other was not cleared");
     }
 
+    #[test]
+    fn nobody_takes_a_share_of_what_a_write_of_another_stripe_may_be_replacing() {
+        let map = succeeded(Odd::default());
+        assert_eq!(map.remove(&101).as_deref(), Some(&10), "of another hash");
+
+        let buffer = || crate::SharedBuffer::for_indexes(&Config::with_size(64), 1).unwrap();
+        let index = Odd::default();
+        let same = Odd { handles: Arc::clone(&index.handles), ..Odd::default() };
+        let other = Map::sharing(index, &buffer(), Same).unwrap();
+        let map = Map::sharing(same, &buffer(), Same).unwrap();
+        other.insert(1, 10);
+        assert_eq!(other.pin().get(&1), Some(&10));
+        assert_eq!(other.insert(1, 11).as_deref(), Some(&10));
+        assert_eq!(map.remove(&1).as_deref(), Some(&10), "of another map");
+    }
+
     /// Hashes keys to themselves.
     #[derive(Clone, Default)]
     struct Same;

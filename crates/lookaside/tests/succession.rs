@@ -359,6 +359,26 @@ fn what_the_index_has_let_go_of_has_no_successor() {
     }
 }
 
+/// A write that finds a successor in the table goes to its first: so the table has neither when the first is freed.
+#[test]
+fn a_successor_is_forgotten_before_its_first_is_freed() {
+    let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
+    let set = Arc::clone(&index.set);
+    let map = Map::new(index, &one_line()).unwrap();
+    map.insert(ledger.name(7), 70);
+    assert_eq!(map.pin().get(&7), Some(&70));
+    map.insert(ledger.name(7), 71).unwrap();
+    // What was replaced is a share of the first, which has gone with it.
+    ledger.settle_but(2);
+    set.write().clear();
+    ledger.settle_but(1);
+    assert_eq!(map.pin().get(&7), None);
+    assert!(map.insert(ledger.name(7), 72).is_none());
+    assert_eq!(map.pin().get(&7), Some(&72));
+    drop((map, set));
+    ledger.settle();
+}
+
 /// Gives whatever hash it is told to, all of one tag and so of one stripe.
 #[derive(Clone, Default)]
 struct Turning(Arc<AtomicU64>);
