@@ -298,8 +298,9 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             unsafe {
                 if let Some(successor) = successor_of::<K, V>(address) {
                     // Already counted off by `forgotten`, else.
-                    if (*entry).handles.load(Ordering::Relaxed) == 0 {
-                        (&(*entry).home).reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
+                    let Entry { home, handles, .. } = &*entry;
+                    if handles.load(Ordering::Relaxed) == 0 {
+                        home.reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
                     }
                     drop(Handle::<K, V>::from_raw(successor));
                 }

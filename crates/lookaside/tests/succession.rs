@@ -244,8 +244,10 @@ fn there_are_as_many_successions_as_slots() {
 #[derive(Default)]
 struct Late {
     asked: Asked<u64>,
-    meanwhile: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    meanwhile: Arc<Mutex<Option<Meanwhile>>>,
 }
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
 
 impl Find<u64, Name, u64> for Late {
     fn find<'p>(&self, key: &u64, pin: &Pin<'p>) -> Option<Found<'p, Name, u64>> {
