@@ -24,6 +24,7 @@
 //! | `ownership` | its one owner |
 //! | `seat` | what either keeps: its account, its random numbers, its part of the monitor's trials |
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_epoch::Guard;
@@ -169,9 +170,18 @@ impl<T: Table> Buffer<T> {
         let held = self.stripes.lock(hash);
         // SAFETY: the caller's promise.
         look(unsafe { self.table.load(guard) });
+        let (mut cleared, mut kept) = (0, Cell::new(None));
+        let vacate = |table: &'b T| {
+            let (slots, slot) = table.vacate(hash);
+            cleared += slots;
+            give_up(kept.replace(slot.map(|slot| (table, slot))));
+        };
         // SAFETY: the caller's promise.
-        let (table, cleared) = unsafe { self.clear(hash, guard) };
-        Write { buffer: self, table, hash, cleared, _held: held }
+        let table = unsafe { self.table.everywhere(guard, vacate) };
+        if kept.get_mut().is_some_and(|(of, _)| !std::ptr::eq(of, table)) {
+            give_up(kept.take());
+        }
+        Write { buffer: self, table, hash, cleared, kept, _held: held }
     }
 
     /// Clears the slots of a hash; the table in use, and how many they were. For those who hold the hash's stripe, or are alone.
@@ -484,7 +494,23 @@ pub struct Write<'b, T: Table> {
     table: &'b T,
     hash: u64,
     pub(crate) cleared: usize,
+    /// A slot of the table that is kept for what is put in.
+    kept: Cell<Option<(&'b T, usize)>>,
     _held: Held<'b>,
+}
+
+/// Nothing will be put into this slot.
+fn give_up<T: Table>(kept: Option<(&T, usize)>) {
+    if let Some((table, slot)) = kept {
+        table.give_up(slot);
+    }
+}
+
+impl<T: Table> Drop for Write<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        give_up(self.kept.take());
+    }
 }
 
 impl<T: Table> Write<'_, T> {
@@ -492,7 +518,10 @@ impl<T: Table> Write<'_, T> {
     pub fn put(&self, pointer: Pointer) {
         if self.cleared > 0 {
             let random = Random::new(self.hash);
-            self.table.insert(self.hash, pointer, &random);
+            match self.kept.take() {
+                Some((table, slot)) => table.fill(slot, self.hash, pointer, &random),
+                None => drop(self.table.insert(self.hash, pointer, &random)),
+            }
         }
     }
 
@@ -533,6 +562,58 @@ mod tests {
             let outcome = Buffer::<Slb>::for_indexes(&Config::with_size(64), asked);
             assert!(matches!(outcome, Err(CreateError::Parameter { parameter: "indexes", .. })));
         }
+    }
+
+    /// A table of seven slots, six of them in use or all, by its own count and by ours.
+    #[test]
+    fn a_slot_that_is_kept_for_a_write_is_counted_once_and_in_the_end() {
+        let hash = |key: u64| (key + 1) << 52;
+        let config = Config { fits: true, ..Config::with_size(64) };
+        let after = |end: fn(&Visit<'_>, Write<'_, Slb>)| {
+            let buffer = Buffer::<Slb>::new(&config).unwrap();
+            let visit = buffer.visit();
+            for key in 0..7 {
+                visit.emit(&visit.ticket(hash(key)), hash(key), pointer(key));
+            }
+            end(&visit, visit.write(hash(3)));
+            let (counted, _) = visit.table().filled().unwrap();
+            assert_eq!(counted, visit.table().occupancy());
+            (counted, visit.find(hash(3), |_| true))
+        };
+        assert_eq!(after(|_, write| drop(write)), (6, None));
+        assert_eq!(after(|_, write| write.put(pointer(9))), (7, Some(pointer(9))));
+        // Another comes into the slot meanwhile, of another stripe.
+        let taken = after(|visit, write| {
+            let hash = 1 << 63;
+            assert_ne!(Buffer::<Slb>::stripe_of(hash), Buffer::<Slb>::stripe_of(write.hash));
+            visit.emit(&visit.ticket(hash), hash, pointer(8));
+            assert_eq!(visit.find(hash, |_| true), Some(pointer(8)));
+            write.put(pointer(9));
+        });
+        assert_eq!(taken, (7, Some(pointer(9))));
+    }
+
+    /// Where the table is being copied, that which is kept may be the copy's.
+    #[test]
+    #[allow(unsafe_code)]
+    fn nothing_is_kept_in_a_table_that_is_only_a_copy() {
+        let config = Config { fits: true, pages: crate::PageKind::Base, ..Config::with_size(128) };
+        let buffer = Buffer::<Slb>::new(&config).unwrap();
+        let visit = buffer.visit();
+        let hash = 5 << Pointer::BITS;
+        visit.emit(&visit.ticket(hash), hash, pointer(1));
+        let none = buffer.table.begin(visit.table().folded(1).unwrap());
+        assert!(none.some().is_none());
+        // SAFETY: one thread.
+        let copy = unsafe { buffer.table.successor() }.unwrap();
+        visit.table().copy_lines(0..2, copy);
+        assert_eq!((copy.filled(), copy.occupancy()), (Some((1, 1)), 1));
+        let write = visit.write(hash);
+        write.put(pointer(2));
+        drop(write);
+        assert_eq!((copy.filled(), copy.occupancy()), (Some((0, 1)), 0));
+        assert_eq!((visit.table().filled(), visit.table().occupancy()), (Some((1, 2)), 1));
+        assert_eq!(visit.find(hash, |_| true), Some(pointer(2)));
     }
 
     /// What a thread does that has found another at it, and what it does while a stripe is held.

@@ -95,7 +95,7 @@ impl<T: Send + Sync + 'static> Current<T> {
     /// # Safety
     /// As [`Current::load`].
     #[inline]
-    pub(crate) unsafe fn everywhere<'g>(&'g self, guard: &'g Guard, mut clear: impl FnMut(&T)) -> &'g T {
+    pub(crate) unsafe fn everywhere<'g>(&'g self, guard: &'g Guard, mut clear: impl FnMut(&'g T)) -> &'g T {
         loop {
             // SAFETY: the caller's promise.
             let now = unsafe { self.load(guard) };

@@ -48,7 +48,8 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crossbeam_epoch::Guard;
 
-use self::succession::{Home, Place};
+pub(crate) use self::succession::Home;
+use self::succession::Place;
 
 use crate::in_turn::{in_turn, quietly};
 use crate::visit::retired;
@@ -64,7 +65,7 @@ pub(crate) struct Dead {
     free: unsafe fn(usize),
 }
 
-// SAFETY: an entry's keys and values are `Send` (see `Handle::new`), and nobody else has it.
+// SAFETY: an entry's keys and values are `Send` (see `Draft::new`), and nobody else has it.
 unsafe impl Send for Dead {}
 
 impl Dead {
@@ -182,17 +183,6 @@ impl<'p> Pin<'p> {
 }
 
 impl<K: 'static, V: 'static> Handle<K, V> {
-    /// An entry of its own.
-    pub(crate) fn new(key: K, value: V, hash: u64, reclaimer: Arc<Reclaimer>) -> Handle<K, V>
-    where
-        K: Send + Sync,
-        V: Send + Sync,
-    {
-        let (home, place, handles) = (Home::of(reclaimer), Place::default(), AtomicUsize::new(1));
-        let entry = Box::new(Entry { key, value, home, hash, place, handles });
-        Handle(NonNull::from(Box::leak(entry)))
-    }
-
     fn entry(&self) -> &Entry<K, V> {
         // SAFETY: counted: it lives at least as long as this handle.
         unsafe { self.0.as_ref() }
@@ -277,6 +267,50 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     }
 }
 
+/// A new entry that nobody knows of, and that has no home yet: it may be given that of the entry which it replaces, which saves
+/// two atomic read-modify-writes of a word that all threads share.
+pub(crate) struct Draft<K: 'static, V: 'static>(NonNull<Entry<K, V>>);
+
+impl<K: 'static, V: 'static> Draft<K, V> {
+    pub(crate) fn new(key: K, value: V, hash: u64) -> Draft<K, V>
+    where
+        K: Send + Sync,
+        V: Send + Sync,
+    {
+        let (home, place, handles) = (Home::none(), Place::default(), AtomicUsize::new(1));
+        let entry = Box::new(Entry { key, value, home, hash, place, handles });
+        Draft(NonNull::from(Box::leak(entry)))
+    }
+
+    fn entry(&self) -> &Entry<K, V> {
+        // SAFETY: owned.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(crate) fn key(&self) -> &K {
+        &self.entry().key
+    }
+
+    /// As [`Handle::pointer`].
+    pub(crate) fn pointer(&self) -> Option<Pointer> {
+        Found::<K, V> { entry: self.0, life: PhantomData }.pointer()
+    }
+
+    /// Its first handle.
+    pub(crate) fn at(self, home: Home) -> Handle<K, V> {
+        let draft = ManuallyDrop::new(self);
+        draft.entry().home.settle(home);
+        Handle(draft.0)
+    }
+}
+
+impl<K: 'static, V: 'static> Drop for Draft<K, V> {
+    fn drop(&mut self) {
+        // SAFETY: nobody knows of it, and it is not dropped again.
+        unsafe { free::<K, V>(self.0.as_ptr().expose_provenance()) };
+    }
+}
+
 impl<K: 'static, V: 'static> Clone for Handle<K, V> {
     fn clone(&self) -> Self {
         let before = self.entry().handles.fetch_add(1, Ordering::Relaxed);
@@ -288,41 +322,19 @@ impl<K: 'static, V: 'static> Clone for Handle<K, V> {
 
 impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
-        unsafe fn successor_of<K, V>(address: usize) -> Option<usize> {
-            // SAFETY: the caller promises that it is there.
-            unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(address) }.place.successor()
-        }
-        unsafe fn free<K: 'static, V: 'static>(address: usize) {
-            let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
-            // SAFETY: the caller's promise.
-            unsafe {
-                if let Some(successor) = successor_of::<K, V>(address) {
-                    // Already counted off by `forgotten`, else.
-                    let Entry { home, handles, .. } = &*entry;
-                    if handles.load(Ordering::Relaxed) == 0 {
-                        home.reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
-                    }
-                    drop(Handle::<K, V>::from_raw(successor));
-                }
-            }
-            // Each part by itself: were the destructors of a key and of its value to panic at once, the process would end.
-            // SAFETY: made by `Handle::new` from a box of this type; the caller promises that it is the last to know of it.
-            unsafe {
-                quietly(|| (&raw mut (*entry).key).drop_in_place());
-                quietly(|| (&raw mut (*entry).value).drop_in_place());
-                quietly(|| (&raw mut (*entry).home).drop_in_place());
-            }
-            // SAFETY: that box; its parts, of which no other has a destructor, are dropped.
-            drop(unsafe { Box::from_raw(entry.cast::<ManuallyDrop<Entry<K, V>>>()) });
-        }
-        // release pairs with the fence below, and with the load in `forgotten`: what other handles did to the entry is done
-        // before it dies.
-        let before = self.entry().handles.fetch_sub(1, Ordering::Release);
-        if before & !FORGOTTEN > 1 {
-            return;
-        }
-        fence(Ordering::Acquire);
         let entry = self.entry();
+        // Of what is forgotten nobody makes another handle, so that the only one is the last. Acquire pairs with the release
+        // below.
+        let mut before = entry.handles.load(Ordering::Acquire);
+        if before != FORGOTTEN | 1 {
+            // release pairs with the fence below and with the acquires of the number: what other handles did to the entry is done
+            // before it dies.
+            before = entry.handles.fetch_sub(1, Ordering::Release);
+            if before & !FORGOTTEN > 1 {
+                return;
+            }
+            fence(Ordering::Acquire);
+        }
         let address = self.0.as_ptr().expose_provenance();
         if before & FORGOTTEN == 0 {
             let (successor, free) = (successor_of::<K, V>, free::<K, V>);
@@ -342,6 +354,43 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             });
         }
     }
+}
+
+/// The address of the successor of the entry at this one.
+///
+/// # Safety
+/// It is there.
+unsafe fn successor_of<K, V>(address: usize) -> Option<usize> {
+    // SAFETY: the caller promises that it is there.
+    unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(address) }.place.successor()
+}
+
+/// Frees the entry at this address, and lets go of its successor. Does not panic, whatever its destructors do.
+///
+/// # Safety
+/// It is one of `Draft::new`. Nobody can reach it, and nobody frees it twice; nor does the table have the successor.
+unsafe fn free<K: 'static, V: 'static>(address: usize) {
+    let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(successor) = successor_of::<K, V>(address) {
+            // Already counted off by `forgotten`, else.
+            let Entry { home, handles, .. } = &*entry;
+            if handles.load(Ordering::Relaxed) == 0 {
+                home.reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
+            }
+            drop(Handle::<K, V>::from_raw(successor));
+        }
+    }
+    // Each part by itself: were the destructors of a key and of its value to panic at once, the process would end.
+    // SAFETY: made from a box of this type; the caller promises that he is the last to know of it.
+    unsafe {
+        quietly(|| (&raw mut (*entry).key).drop_in_place());
+        quietly(|| (&raw mut (*entry).value).drop_in_place());
+        quietly(|| (&raw mut (*entry).home).drop_in_place());
+    }
+    // SAFETY: that box; its parts, of which no other has a destructor, are dropped.
+    drop(unsafe { Box::from_raw(entry.cast::<ManuallyDrop<Entry<K, V>>>()) });
 }
 
 impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Handle<K, V> {
@@ -490,7 +539,7 @@ mod tests {
     struct Odd {
         keeps: bool,
         handles: Arc<Mutex<Vec<Handle<u64, u64>>>>,
-        kept: Mutex<Vec<Handle<u64, u64>>>,
+        kept: Arc<Mutex<Vec<Handle<u64, u64>>>>,
     }
 
     impl Find<u64, u64, u64> for Odd {
@@ -530,6 +579,47 @@ mod tests {
         removed.0.entry().handles.load(Ordering::Relaxed) & FORGOTTEN != 0
     }
 
+    /// Has one entry, and gives every other back at once.
+    #[derive(Default)]
+    struct Full(Mutex<Option<Handle<u64, u64>>>);
+
+    impl Find<u64, u64, u64> for Full {
+        fn find<'p>(&self, _key: &u64, pin: &Pin<'p>) -> Option<Found<'p, u64, u64>> {
+            self.0.lock().unwrap().as_ref()?.found(pin)
+        }
+    }
+
+    impl SharedStore<u64, u64> for Full {
+        fn replace(&self, handle: Handle<u64, u64>) -> Option<Handle<u64, u64>> {
+            let mut only = self.0.lock().unwrap();
+            if only.is_some() {
+                return Some(handle);
+            }
+            only.replace(handle)
+        }
+
+        fn len(&self) -> usize {
+            1
+        }
+    }
+
+    /// The table has it.
+    #[test]
+    fn nor_is_the_very_one_that_was_put_in() {
+        let map = Map::new(Full::default(), &Config::with_size(64)).unwrap();
+        map.insert(1, 10);
+        assert_eq!(map.pin().get(&1), Some(&10));
+        let back = map.insert(1, 11).unwrap();
+        assert_eq!((*back, map.pin().get(&1)), (11, Some(&11)));
+        assert!(!is_forgotten(&back));
+        drop(back);
+        // Whoever is pinned here and there lets what has died be forgotten, and then freed.
+        while map.pin().get(&1) == Some(&11) {
+            crossbeam_epoch::pin().flush();
+        }
+        assert_eq!(map.pin().get(&1), Some(&10));
+    }
+
     /// With a key that has been succeeded.
     fn succeeded(index: Odd) -> Map<u64, u64, Odd> {
         let map = Map::new(index, &Config::with_size(64)).unwrap();
@@ -553,6 +643,23 @@ mod tests {
         assert!(is_forgotten(&map.insert(1, 12).unwrap()));
         assert!(is_forgotten(&map.remove(&1).unwrap()));
         assert_eq!(map.buffer().counts().successions, 2);
+    }
+
+    #[test]
+    fn nor_is_a_successor_of_which_somebody_has_a_share() {
+        let index = Odd { keeps: true, ..Odd::default() };
+        let (handles, kept) = (Arc::clone(&index.handles), Arc::clone(&index.kept));
+        let map = succeeded(index);
+        let share = map.remove(&1).unwrap();
+        assert_eq!(*share, 11);
+        // The index has second thoughts.
+        handles.lock().unwrap().append(&mut kept.lock().unwrap());
+        assert_eq!(map.pin().get(&1), Some(&11));
+        let replaced = map.insert(1, 12).unwrap();
+        assert_eq!((*replaced, map.buffer().counts().successions), (11, 2));
+        assert!(!is_forgotten(&replaced));
+        drop(replaced);
+        assert_eq!((*share, map.pin().get(&1)), (11, Some(&12)));
     }
 
     #[test]

@@ -227,10 +227,15 @@ impl<T: Table> World<T> {
     /// A write as the map makes it: 0 removes the key.
     fn write(&self, next: u64) {
         let held = self.stripes.lock(HASH);
-        let cleared = self.table.clear(HASH);
+        let (cleared, kept) = self.table.vacate(HASH);
         self.index.store(next, Ordering::Relaxed);
-        if next != 0 && cleared > 0 {
-            self.table.insert(HASH, pointer(next), &Random::new(0));
+        match kept {
+            Some(slot) if next == 0 => self.table.give_up(slot),
+            Some(slot) => self.table.fill(slot, HASH, pointer(next), &Random::new(0)),
+            None if next != 0 && cleared > 0 => {
+                self.table.insert(HASH, pointer(next), &Random::new(0));
+            }
+            None => {}
         }
         drop(held);
     }
@@ -467,6 +472,39 @@ fn the_number_of_filled_slots_is_right_in_the_end() {
         // A full table throttles: it does not want what has never been logged.
         assert_eq!(table.wants(1, &Random::new(0)), !full);
     });
+}
+
+/// Another's comes into the slot that is kept, or the last that is free, or throws out one.
+fn the_number_of_filled_slots_is_right_after(ends: fn(&Slb, usize), filled: usize) {
+    check(2, move || {
+        let config = Config { counters: CounterPolicy::Never, log_ratio: 1, ..Config::paper(64) };
+        let table = Arc::new(config.create().unwrap());
+        assert_eq!(table.insert(HASH, pointer(9), &Random::new(0)), Emission::Admitted);
+        for number in 1..6 {
+            assert_eq!(table.insert(OTHER, pointer(number), &Random::new(0)), Emission::Admitted);
+        }
+        let other = thread::spawn({
+            let table = table.clone();
+            move || table.insert(OTHER, pointer(6), &Random::new(0))
+        });
+        let (cleared, kept) = table.vacate(HASH);
+        assert_eq!(cleared, 1);
+        ends(&table, kept.unwrap());
+        assert_eq!(other.join().unwrap(), Emission::Admitted);
+        assert_eq!(table.occupancy(), filled);
+        assert_eq!(table.wants(1, &Random::new(0)), filled < table.capacity());
+    });
+}
+
+#[test]
+fn the_number_of_filled_slots_is_right_when_one_was_kept_and_filled() {
+    let fill = |table: &Slb, slot| table.fill(slot, HASH, pointer(10), &Random::new(0));
+    the_number_of_filled_slots_is_right_after(fill, 7);
+}
+
+#[test]
+fn the_number_of_filled_slots_is_right_when_one_was_kept_and_given_up() {
+    the_number_of_filled_slots_is_right_after(Slb::give_up, 6);
 }
 
 /// A table of two lines that has the entry of the key, and takes the place of one of them.

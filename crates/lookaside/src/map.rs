@@ -32,7 +32,9 @@ use std::sync::Arc;
 
 use crate::buffer::{Buffer, Write};
 use crate::config::CreateError;
-use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch, prefetch_to_succeed};
+use crate::entry::{
+    Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch, prefetch_to_succeed,
+};
 use crate::folding::FoldingState;
 use crate::in_turn::in_turn;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
@@ -407,25 +409,25 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         let hash = self.hash(&key);
         // Its line comes while the entry is made.
         self.visit.prefetch(hash);
-        let handle = self.entry(key, value, hash);
-        let (write, known) = self.write_over(hash, handle.key());
-        let handle = match self.succeed(known, handle, &write) {
+        let draft = Draft::new(key, value, hash);
+        let (write, known) = self.write_over(hash, draft.key());
+        let handle = match self.succeed(known, draft, &write) {
             Ok(old) => {
                 drop(write);
                 return Some(Removed(old));
             }
-            Err(handle) => handle,
+            Err(draft) => self.at_home(draft),
         };
         let pointer = handle.pointer();
-        // A share of our own: the index may drop its one, and the pointer must be good when it is put into the table.
-        let share = handle.clone();
         let old = self.map.index.replace(handle);
-        let newest = self.gave_back(old.as_ref(), hash, &write);
+        // An index that lies may give back the very one, which the table is about to have.
+        let others = old.as_ref().filter(|old| old.pointer() != pointer);
+        let newest = self.gave_back(others, hash, &write);
+        // Should the index have dropped it, it is forgotten and freed only when this thread has left.
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
         drop(write);
-        drop(share);
         newest.or(old).map(Removed)
     }
 
@@ -444,12 +446,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         if known.is_none() && self.map.index.find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        let handle = match self.succeed(known, self.entry(key, value, hash), &write) {
+        let handle = match self.succeed(known, Draft::new(key, value, hash), &write) {
             Ok(old) => {
                 drop(write);
                 return Ok(Removed(old));
             }
-            Err(handle) => handle,
+            Err(draft) => self.at_home(draft),
         };
         let pointer = handle.pointer();
         let old = self.map.index.replace(handle.clone());
@@ -462,8 +464,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         Ok(Removed(newest.or(old).unwrap_or(handle)))
     }
 
-    fn entry(&self, key: K, value: V, hash: u64) -> Handle<K, V> {
-        Handle::new(key, value, hash, Arc::clone(&self.map.reclaimer))
+    /// A new entry's handle, for the index.
+    fn at_home(&self, draft: Draft<K, V>) -> Handle<K, V> {
+        draft.at(Home::of(Arc::clone(&self.map.reclaimer)))
     }
 
     /// Begins a write of this key, and finds its entry in the table if it may be succeeded.
@@ -499,22 +502,18 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     fn succeed(
         &self,
         known: Option<Found<'_, K, V>>,
-        handle: Handle<K, V>,
+        draft: Draft<K, V>,
         write: &Write<'_, T>,
-    ) -> Result<Handle<K, V>, Handle<K, V>> {
-        let Some(known) = known else { return Err(handle) };
-        let pointer = handle.pointer();
-        // SAFETY: found by the write, of whose hash both are, and of this map by the mark; the handle is the only one.
-        let old = unsafe { known.succeed(handle, write.capacity()) }?;
+    ) -> Result<Handle<K, V>, Draft<K, V>> {
+        let Some(known) = known else { return Err(draft) };
+        let pointer = draft.pointer();
+        // SAFETY: found by the write, of whose hash both are, and of this map by the mark. The buffer frees what is retired by
+        // the default collector; users get what is given back as a `Removed`.
+        let old = unsafe { known.succeed(draft, write.capacity(), true) }?;
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
         self.visit.succeeded();
-        if known.is_successor() {
-            // SAFETY: as if the index had given it back to the write: the table is cleared, and its first names another. It has
-            // no handle but this, of which no other is made.
-            unsafe { old.forgotten(known.hash(), &self.map.reclaimer) };
-        }
         Ok(old)
     }
 

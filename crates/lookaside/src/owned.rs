@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use crate::buffer::Buffer;
 use crate::config::CreateError;
-use crate::entry::{Dead, Entries, Found, Handle, Pin, Reclaim, Reclaimer, prefetch};
+use crate::entry::{Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch};
 use crate::in_turn::in_turn;
 use crate::index::{Discard, Find, Scan, Store};
 use crate::map::{RandomState, Removed, hash_of, may_stay};
@@ -348,13 +348,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         I: Store<K, V>,
     {
         let hash = hash_of(&self.hasher, &key);
-        let handle = self.entry(key, value, hash);
-        self.store(hash, handle).map(Removed)
-    }
-
-    /// An entry that this map owns.
-    fn entry(&self, key: K, value: V, hash: u64) -> Handle<K, V> {
-        Handle::new(key, value, hash, Arc::clone(&self.reclaimer))
+        self.store(hash, Draft::new(key, value, hash), |_| {}).map(Removed)
     }
 
     /// The entry that the table has of this key, if it may be succeeded.
@@ -375,24 +369,32 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     }
 
     /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the index.
-    fn succeed(&self, known: Option<Pointer>, handle: Handle<K, V>) -> Result<Handle<K, V>, Handle<K, V>> {
-        let Some(known) = known else { return Err(handle) };
-        // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map. The handle is the only one.
-        unsafe { Found::<K, V>::at(known).succeed(handle, self.capacity()) }
+    fn succeed(&self, known: Option<Pointer>, draft: Draft<K, V>) -> Result<Handle<K, V>, Draft<K, V>> {
+        let Some(known) = known else { return Err(draft) };
+        // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map.
+        unsafe { Found::<K, V>::at(known).succeed(draft, self.capacity(), false) }
             .inspect(|_| self.ownership.succeeded())
     }
 
-    fn store(&mut self, hash: u64, handle: Handle<K, V>) -> Option<Handle<K, V>>
+    /// Puts a new entry in, after `show` has seen it if that goes by the index; what it replaced.
+    fn store(
+        &mut self,
+        hash: u64,
+        draft: Draft<K, V>,
+        show: impl FnOnce(&Handle<K, V>),
+    ) -> Option<Handle<K, V>>
     where
         K: Eq,
         I: Store<K, V>,
     {
-        let pointer = handle.pointer();
-        let known = self.known(hash, handle.key());
+        let pointer = draft.pointer();
+        let known = self.known(hash, draft.key());
         let cleared = self.ownership.clear(self.buffer(), hash);
-        let old = match self.succeed(known, handle) {
+        let old = match self.succeed(known, draft) {
             Ok(old) => Some(old),
-            Err(handle) => {
+            Err(draft) => {
+                let handle = draft.at(Home::of(Arc::clone(&self.reclaimer)));
+                show(&handle);
                 let old = self.index.as_mut().expect("there while the map is").replace(handle);
                 self.newest(old, hash)
             }
@@ -429,10 +431,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         if self.known(hash, &key).is_none() && self.index().find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        let handle = self.entry(key, value, hash);
         // An index that found the key and then has none to give back lies; the new one is as good as an answer.
-        let share = handle.clone();
-        Ok(Removed(self.store(hash, handle).unwrap_or(share)))
+        let mut share = None;
+        let old = self.store(hash, Draft::new(key, value, hash), |new| share = Some(new.clone()));
+        Ok(Removed(old.or(share).expect("one of the two")))
     }
 
     /// Takes an entry out.

@@ -66,6 +66,13 @@ impl Slb {
         usize::try_from(counted.cast_signed()).unwrap_or(0)
     }
 
+    /// Counts slots off.
+    fn has_emptied(&self, slots: usize) {
+        if slots > 0 {
+            self.filled.fetch_sub(slots, Ordering::Relaxed);
+        }
+    }
+
     fn is_full(&self) -> bool {
         self.in_use() >= self.capacity()
     }
@@ -117,7 +124,7 @@ impl Parameters for Config {
 }
 
 // SAFETY: slots are found by comparing the whole 16-bit tag, and changed by compare and swap only: a word is found while it
-// is in its bucket, which is that of its hash, and `clear` and `forget` look at every slot of that bucket.
+// is in its bucket, which is that of its hash, and `clear`, `vacate` and `forget` look at every slot of that bucket.
 #[allow(unsafe_code)]
 unsafe impl Table for Slb {
     type Config = Config;
@@ -189,30 +196,34 @@ unsafe impl Table for Slb {
     }
 
     fn clear(&self, hash: u64) -> usize {
-        let bucket = self.bucket(hash);
-        let mut cleared = 0;
-        for slot in 0..SLOTS {
-            let mut word = bucket.load(slot);
-            while word != Word::EMPTY && word.has_tag_of(hash) {
-                if bucket.exchange(slot, word, Word::EMPTY) {
-                    cleared += 1;
-                }
-                word = bucket.load(slot);
-            }
-        }
-        if cleared > 0 {
-            self.filled.fetch_sub(cleared, Ordering::Relaxed);
-        }
+        let (cleared, _) = self.empty(hash);
+        self.has_emptied(cleared);
         cleared
+    }
+
+    fn vacate(&self, hash: u64) -> (usize, Option<usize>) {
+        let (cleared, kept) = self.empty(hash);
+        // That which is kept counts as filled: two exchanges less of a word that all threads share.
+        self.has_emptied(cleared.saturating_sub(1));
+        (cleared, kept)
+    }
+
+    fn fill(&self, slot: usize, hash: u64, pointer: Pointer, random: &Random) {
+        // As warm as what it takes the place of.
+        if !self.bucket(hash).exchange(slot, Word::EMPTY, Word::new(hash, pointer)) {
+            self.give_up(slot);
+            self.insert(hash, pointer, random);
+        }
+    }
+
+    fn give_up(&self, _slot: usize) {
+        self.has_emptied(1);
     }
 
     fn forget(&self, hash: u64, pointer: Pointer) {
         let (bucket, word) = (self.bucket(hash), Word::new(hash, pointer));
         let slots = bucket.words().filter(|(_, found)| *found == word);
-        let cleared = slots.filter(|&(slot, _)| bucket.exchange(slot, word, Word::EMPTY)).count();
-        if cleared > 0 {
-            self.filled.fetch_sub(cleared, Ordering::Relaxed);
-        }
+        self.has_emptied(slots.filter(|&(slot, _)| bucket.exchange(slot, word, Word::EMPTY)).count());
     }
 
     fn capacity(&self) -> usize {
@@ -277,6 +288,24 @@ impl Slb {
 }
 
 impl Slb {
+    /// Empties the slots that have the tag of this hash, and does not count that; how many, and the first of them.
+    fn empty(&self, hash: u64) -> (usize, Option<usize>) {
+        let bucket = self.bucket(hash);
+        let (mut emptied, mut first) = (0, None);
+        // Who holds the stripe sees every word of this tag, and meanwhile no other comes. One that has gone was thrown out.
+        for slot in bucket.tagged(hash) {
+            let mut word = bucket.load(slot);
+            while word != Word::EMPTY && word.has_tag_of(hash) {
+                if bucket.exchange(slot, word, Word::EMPTY) {
+                    emptied += 1;
+                    first = first.or(Some(slot));
+                }
+                word = bucket.load(slot);
+            }
+        }
+        (emptied, first)
+    }
+
     /// Puts a word of another table into a free slot of this bucket, or into that of a colder one; where it is then.
     fn adopt(&self, bucket: &Bucket, word: Word, temperature: u8) -> Option<usize> {
         if word == Word::EMPTY {
@@ -378,6 +407,19 @@ mod tests {
         let newcomer = warmth();
         table.warm(hash(1), slot, &random);
         assert_eq!(warmth(), newcomer);
+    }
+
+    #[test]
+    fn what_takes_the_place_of_another_is_as_warm() {
+        let (table, random) = (Config::paper(64).create().unwrap(), Random::new(5));
+        assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
+        warm(&table, hash(1), &random);
+        let temperatures = table.bucket(hash(1)).temperatures();
+        let (cleared, kept) = table.vacate(hash(1));
+        assert_eq!((cleared, table.find(hash(1), |_| true)), (1, None));
+        table.fill(kept.unwrap(), hash(1), pointer(2), &random);
+        assert!(holds(&table, hash(1), pointer(2)));
+        assert_eq!((table.bucket(hash(1)).temperatures(), table.in_use()), (temperatures, 1));
     }
 
     /// Its Table 2.

@@ -48,8 +48,8 @@ pub trait Parameters: Clone + Send + Sync + std::fmt::Debug + 'static {
 ///
 /// # Safety
 /// Maps follow the pointers that a table gives. So `find` and `peek` answer only with pointers that were inserted with a
-/// hash of the same eight highest bits, which tell indexes apart; and when `clear` or `forget` has returned, a pointer
-/// inserted before is no longer given for such a hash.
+/// hash of the same eight highest bits, which tell indexes apart; and when `clear`, `vacate` or `forget` has returned, a
+/// pointer inserted before is no longer given for such a hash.
 #[allow(unsafe_code)]
 pub unsafe trait Table: Send + Sync + Sized + 'static {
     /// Its parameters.
@@ -90,6 +90,24 @@ pub unsafe trait Table: Send + Sync + Sized + 'static {
 
     /// Forgets every pointer that has the tag of this hash: those of all its keys, and perhaps a few others. How many.
     fn clear(&self, hash: u64) -> usize;
+
+    /// As [`Table::clear`], for a write that will put another pointer in with this hash: one of the cleared slots may be kept for
+    /// it, and counts as filled until [`Table::fill`] or [`Table::give_up`]. The caller holds the stripe of `hash`.
+    fn vacate(&self, hash: u64) -> (usize, Option<usize>) {
+        (self.clear(hash), None)
+    }
+
+    /// Puts a wanted pointer into the slot that [`Table::vacate`] kept for it, or if another has come there, as
+    /// [`Table::insert`] does.
+    fn fill(&self, slot: usize, hash: u64, pointer: Pointer, random: &Random) {
+        let _ = slot;
+        self.insert(hash, pointer, random);
+    }
+
+    /// Nothing will be put into a slot that was kept.
+    fn give_up(&self, slot: usize) {
+        let _ = slot;
+    }
 
     /// Forgets this pointer, emitted with this hash.
     fn forget(&self, hash: u64, pointer: Pointer);

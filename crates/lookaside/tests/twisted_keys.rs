@@ -195,3 +195,32 @@ fn panics_in_hash_order_equality_and_borrowing_leave_everything_usable() {
     with_panicking_keys::<HashTable, _>(&one_line());
     with_panicking_keys::<HashTable, _>(&one_set());
 }
+
+/// Values without a destructor: a write asks the table for its key, and does without the index.
+#[test]
+fn panics_in_the_equality_of_what_a_write_finds_in_the_table_leave_everything_usable() {
+    let ledger = Arc::new(Ledger::default());
+    let index = BTreeSet::<Handle<Twisted, u64>>::new;
+    let map = Map::new(RwLock::new(index()), &one_line()).unwrap();
+    let mut owned = OwnedMap::new(index(), &one_line()).unwrap();
+    let (key, sought) = (|key| twisted(&ledger, key, false), |key| Twisted::sought(key, false));
+    for number in 0..3 {
+        map.insert(key(number), 0);
+        owned.insert(key(number), 0);
+    }
+    let mut panics = [0; 3];
+    for round in (1..10).step_by(2) {
+        assert_eq!(
+            (map.pin().get(&sought(1)), owned.get(&sought(1))),
+            (Some(&(round - 1)), Some(&(round - 1)))
+        );
+        panics[0] += burn(|| drop(map.insert(key(1), round)));
+        panics[1] += burn(|| drop(map.pin().replace(key(1), round + 1).unwrap()));
+        panics[2] += burn(|| drop(owned.insert(key(1), round + 1)));
+    }
+    assert!(panics.iter().all(|&panics| panics > 0), "{panics:?}");
+    assert!(map.buffer().counts().successions > 0 && owned.counts().successions > 0);
+    assert_eq!((map.len(), owned.len()), (3, 3));
+    drop((map, owned));
+    ledger.settle();
+}

@@ -26,7 +26,7 @@
 //! # Who is freed when
 //!
 //! * A successor that is replaced was forgotten when the write began, and nothing names it any more: whoever can still reach
-//!   it is pinned.
+//!   it is pinned. It needs no home then, and the next one has that.
 //! * A first keeps its successor to its end. Who has found the first in the index may look at the place only after the index
 //!   has given the first back, and must not find the old value there. So what was replaced is a share of the successor.
 //! * A successor names its first, and a write that finds it in the table goes there. So a first is freed when the table has
@@ -56,24 +56,48 @@ use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::{Entry, Found, Handle, Reclaimer};
+use super::{Draft, Entry, FORGOTTEN, Found, Handle, Reclaimer};
 use crate::word::Pointer;
 
-/// Where an entry goes when it dies, and in the lowest bit, whether it has a successor. Each answer of an index looks here,
+/// Where an entry goes when it dies, and in the lowest bit, whether it has a successor; null of one that goes nowhere. Each answer of an index looks here,
 /// to see whether the entry is of the map that asks; it looks at the place only if there is something there, for that is in
 /// another line often enough.
 #[derive(Debug)]
-pub(super) struct Home(AtomicPtr<Reclaimer>);
+pub(crate) struct Home(AtomicPtr<Reclaimer>);
 
 /// The lowest bit of the home of a first that has a successor: reclaimers lie at multiples of eight.
 const SUCCEEDED: usize = 1;
 
 impl Home {
-    pub(super) fn of(reclaimer: Arc<Reclaimer>) -> Home {
+    pub(crate) fn of(reclaimer: Arc<Reclaimer>) -> Home {
         Home(AtomicPtr::new(Arc::into_raw(reclaimer).cast_mut()))
     }
 
     /// Whether the entry has a successor; `None` if it goes to another than this reclaimer.
+    /// That of a draft.
+    pub(super) fn none() -> Home {
+        Home(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Takes the place of none. Before the entry is published.
+    pub(super) fn settle(&self, home: Home) {
+        self.0.store(ManuallyDrop::new(home).0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Another of the same reclaimer.
+    fn share(&self) -> Home {
+        // SAFETY: not null, for it is not forgotten; the share that was given up in `of`, and stays given up.
+        let reclaimer = ManuallyDrop::new(unsafe { Arc::from_raw(self.address()) });
+        Home::of(Arc::clone(&reclaimer))
+    }
+
+    /// That of a successor which is forgotten: it needs none, and is asked for none.
+    fn take(&self) -> Home {
+        let home = self.0.load(Ordering::Relaxed);
+        self.0.store(std::ptr::null_mut(), Ordering::Relaxed);
+        Home(AtomicPtr::new(home))
+    }
+
     #[inline(always)]
     pub(super) fn is_succeeded(&self, reclaimer: *const Reclaimer) -> Option<bool> {
         // Acquire pairs with the release in `set_succeeded`: the place was set before, the table cleared before that.
@@ -84,10 +108,15 @@ impl Home {
         }
     }
 
+    fn address(&self) -> *const Reclaimer {
+        self.0.load(Ordering::Relaxed).map_addr(|address| address & !SUCCEEDED)
+    }
+
+    /// # Panics
+    /// If there is none.
     pub(super) fn reclaimer(&self) -> &Reclaimer {
-        let reclaimer = self.0.load(Ordering::Relaxed).map_addr(|address| address & !SUCCEEDED);
         // SAFETY: a share of it was given up in `of`, and is taken back when this is dropped.
-        unsafe { &*reclaimer }
+        unsafe { self.address().as_ref() }.expect("an entry that is not forgotten has a home")
     }
 
     /// The entry has a successor from now on. Under the stripe of its hash.
@@ -100,8 +129,10 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // SAFETY: the share that was given up in `of`. Once.
-        drop(unsafe { Arc::from_raw(std::ptr::from_ref(self.reclaimer())) });
+        if !self.address().is_null() {
+            // SAFETY: the share that was given up in `of`. Once.
+            drop(unsafe { Arc::from_raw(self.address()) });
+        }
     }
 }
 
@@ -181,12 +212,14 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
     ///
     /// # Safety
     /// A write found this entry by the table, under the stripe of its hash, which it holds and by which it has cleared the
-    /// table; or is alone. `next` is a handle of a new entry, the only one, of the same map and hash.
+    /// table; or is alone. `next` is of the same map and hash. If it `frees`, that is by the default collector, to which
+    /// the map retires, and nobody makes another handle of what is given back.
     pub(crate) unsafe fn succeed(
         self,
-        next: Handle<K, V>,
+        next: Draft<K, V>,
         most: usize,
-    ) -> Result<Handle<K, V>, Handle<K, V>> {
+        frees: bool,
+    ) -> Result<Handle<K, V>, Draft<K, V>> {
         let entry = self.entry();
         let Some(address) = entry.place.first() else {
             let successions = &entry.home.reclaimer().successions;
@@ -196,6 +229,7 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
             }
             let Some(share) = self.share() else { return Err(next) };
             successions.fetch_add(1, Ordering::Relaxed);
+            let next = next.at(entry.home.share());
             next.entry().place.succeeds(self.entry.as_ptr().expose_provenance());
             entry.place.set(next);
             entry.home.set_succeeded();
@@ -208,15 +242,16 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
         if first.handles.load(Ordering::Relaxed) == 0 {
             return Err(next);
         }
+        // Acquire as in `forgotten`, and by the same right: the table is cleared, and the first will name another.
+        let is_last = frees && entry.handles.load(Ordering::Acquire) == 1;
+        let next = next.at(if is_last { entry.home.take() } else { entry.home.share() });
+        if is_last {
+            entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
+        }
         next.entry().place.succeeds(address);
         first.place.set(next);
         // The place has let go of this one.
         Ok(Handle(self.entry))
-    }
-
-    /// Whether it succeeds another. While the table has it, its first's place has the only handle of it.
-    pub(crate) fn is_successor(self) -> bool {
-        self.entry().place.first().is_some()
     }
 
     /// Asks for what a write will touch of its first, if it has one.
