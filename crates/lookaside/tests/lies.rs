@@ -340,7 +340,12 @@ fn lie<E: Kind, P: Parameters>(config: &P) {
     owned.monitor(false);
     let steps = steps();
     // Alone at first: among the others' handles, which it does not take for its own, it may never find one that is.
-    use_owned::<E, _>(&mut owned, &ledger, 4, steps / 4);
+    for turn in 0..1_000 {
+        use_owned::<E, _>(&mut owned, &ledger, 4 + turn, steps / 4);
+        if owned.counts().hits > 0 && (owned.counts().successions > 0 || !E::SUCCESSION) {
+            break;
+        }
+    }
     std::thread::scope(|scope| {
         let threads: Vec<_> = maps
             .iter()

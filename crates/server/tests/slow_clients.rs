@@ -229,7 +229,7 @@ fn replies_under_way_when_their_item_changes() {
             let mut client = Client::with_buffers(place, SMALL).expect("there is room");
             let requests = GET.as_bytes().repeat((24 << 20) / (size + 30));
             let sent = stuff(&mut client, &requests);
-            let at_the_change = observer.blocked() - before;
+            let at_the_change = observer.blocked(before) - before;
 
             let new: Option<Vec<u8>> = match change {
                 Change::Overwritten => {
@@ -299,13 +299,13 @@ impl Observer {
         sent
     }
 
-    /// The same when it grows no more.
-    fn blocked(&mut self) -> usize {
-        let mut before = self.sent_to_others();
+    /// The same when it has grown, and grows no more. So somebody has asked for the item, and it is not the next to be evicted.
+    fn blocked(&mut self, first: usize) -> usize {
+        let mut before = first;
         loop {
             thread::sleep(Duration::from_millis(5));
             let now = self.sent_to_others();
-            if now == before {
+            if now == before && now > first {
                 return now;
             }
             before = now;
