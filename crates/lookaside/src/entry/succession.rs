@@ -73,7 +73,6 @@ impl Home {
         Home(AtomicPtr::new(Arc::into_raw(reclaimer).cast_mut()))
     }
 
-    /// Whether the entry has a successor; `None` if it goes to another than this reclaimer.
     /// That of a draft.
     pub(super) fn none() -> Home {
         Home(AtomicPtr::new(std::ptr::null_mut()))
@@ -98,6 +97,7 @@ impl Home {
         Home(AtomicPtr::new(home))
     }
 
+    /// Whether the entry has a successor; `None` if it goes to another than this reclaimer.
     #[inline(always)]
     pub(super) fn is_succeeded(&self, reclaimer: *const Reclaimer) -> Option<bool> {
         // Acquire pairs with the release in `set_succeeded`: the place was set before, the table cleared before that.
