@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -284,7 +285,10 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
             // SAFETY: by the contract.
             let value = unsafe { self.take_leaf(node_or_leaf) };
             // Nobody sees what a panic left half done: the value is gone.
-            drop(catch_unwind(AssertUnwindSafe(|| drop(value))));
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+                // It has a destructor, too, which might panic as well.
+                mem::forget(payload);
+            }
         } else {
             // SAFETY: by the contract.
             unsafe { self.free_node(node_or_leaf) };

@@ -4,7 +4,9 @@
 
 mod quiet;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lookaside_art::{Config, Memory, OwnedTree, PageKind, Tree};
 
@@ -99,4 +101,38 @@ fn gives_back_what_was_moved(pages: PageKind) {
     drop(reader);
     drop(tree);
     assert_eq!(Arc::strong_count(&value), 1);
+}
+
+/// Its destructor panics, with what panics when it is dropped.
+struct Spiteful(Arc<AtomicUsize>);
+
+impl Drop for Spiteful {
+    fn drop(&mut self) {
+        struct Payload;
+        impl Drop for Payload {
+            fn drop(&mut self) {
+                resume_unwind(Box::new(()));
+            }
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+        resume_unwind(Box::new(Payload));
+    }
+}
+
+#[test]
+fn values_whose_destructors_panic_keep_no_place() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let mut tree = OwnedTree::<[u8], Spiteful>::with(&small(PageKind::Base)).unwrap();
+    let fill = |tree: &mut OwnedTree<_, _>| {
+        keys().iter().for_each(|key| {
+            assert!(tree.insert(key, Spiteful(Arc::clone(&dropped))).unwrap().is_none());
+        });
+    };
+    fill(&mut tree);
+    assert_eq!(tree.remove_prefix(&[]), keys().len());
+    quiet::await_nothing(|| tree.memory());
+    assert_eq!(dropped.load(Ordering::Relaxed), keys().len());
+    fill(&mut tree);
+    drop(tree);
+    assert_eq!(dropped.load(Ordering::Relaxed), 2 * keys().len());
 }

@@ -4,7 +4,9 @@
 #![allow(clippy::print_stderr)]
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -165,6 +167,46 @@ fn a_definition_chooses_the_pages_of_the_heap() {
     assert_eq!(std::fs::read_dir(kept.path()).unwrap().count(), 1);
     let unknown = lab(&["run", "--quick", "--malloc", "large", "slb-bars"]);
     assert!(String::from_utf8(unknown.stderr).unwrap().contains("there are 'huge'"));
+}
+
+/// Whoever ends the command that he started ends the one that was started anew for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_was_started_anew_ends_with_who_started_it() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut first = Command::new(LOOKASIDE)
+        .current_dir(repository)
+        .args(["lab", "run", "--malloc", "huge", "--out", "/nonexistent", "slb-bars"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
+    const SOON: Duration = Duration::from_millis(5);
+    let children = format!("/proc/{0}/task/{0}/children", first.id());
+    // By then it fills an index, which takes it seconds.
+    let fills = |second: u32| {
+        let pages = read(format!("/proc/{second}/statm"));
+        pages.split(' ').nth(1).and_then(|resident| resident.parse::<u64>().ok()) > Some(16_384)
+    };
+    let second = loop {
+        assert_eq!(first.try_wait().unwrap(), None, "it ran to its end");
+        match read(children.clone()).trim().parse() {
+            Ok(second) if fills(second) => break second,
+            _ => thread::sleep(SOON),
+        }
+    };
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // By itself it would go on for minutes.
+    let ended = Instant::now();
+    while fills(second) {
+        if ended.elapsed() > Duration::from_secs(30) {
+            Command::new("kill").arg(second.to_string()).status().unwrap();
+            panic!("it goes on");
+        }
+        thread::sleep(SOON);
+    }
 }
 
 /// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what it

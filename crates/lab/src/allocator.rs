@@ -78,6 +78,15 @@ pub struct Again {
     pub reports: Vec<serde_json::Value>,
 }
 
+/// Lets this program end when the one that started it anew does, however that is ended: whoever runs an experiment knows the number of
+/// the first only. Does nothing in one that was not started anew.
+pub fn end_with_who_started_anew() {
+    if env::var_os(ANEW).is_some() {
+        // Where the system has no such thing, it goes on to its own end, as it would without.
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM));
+    }
+}
+
 /// The allocator of this program, as it was started, in words for a result's provenance.
 #[must_use]
 pub fn describe() -> String {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use lab::allocator::{self, Again, Flags, Malloc};
+use lab::allocator::{self, Again, Flags, Malloc, end_with_who_started_anew};
 use lab::experiment::{Catalogue, Definition, ExperimentError, Scale, Session};
 use lab::machine::Provenance;
 use lab::report::{Report, to_json};
@@ -124,6 +124,7 @@ fn run(
     let out = options.out.clone().or_else(|| (scale == Scale::Full).then(|| catalogue.results_folder()));
     let flags =
         Flags { quick: options.quick, runs: options.runs, out: options.out.as_deref(), json: options.json };
+    end_with_who_started_anew();
     let mut all_met = true;
     let mut reports = Vec::new();
     for definition in &definitions {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::allocator::{self, Again, Flags, Malloc};
+use lab::allocator::{self, Again, Flags, Malloc, end_with_who_started_anew};
 use lab::experiment::{Catalogue, Definition, ExperimentError, Laboratory, Scale, Session};
 use lab::machine::Provenance;
 use lab::report::{Report, to_json};
@@ -78,6 +78,7 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
         out: arguments.out.as_deref(),
         json: arguments.json,
     };
+    end_with_who_started_anew();
     let mut all_met = true;
     let mut reports = Vec::new();
     for definition in &definitions {
