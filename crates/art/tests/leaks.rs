@@ -123,7 +123,7 @@ impl Drop for Spiteful {
 fn values_whose_destructors_panic_keep_no_place() {
     let dropped = Arc::new(AtomicUsize::new(0));
     let mut tree = OwnedTree::<[u8], Spiteful>::with(&small(PageKind::Base)).unwrap();
-    let fill = |tree: &mut OwnedTree<_, _>| {
+    let fill = |tree: &mut OwnedTree<[u8], Spiteful>| {
         keys().iter().for_each(|key| {
             assert!(tree.insert(key, Spiteful(Arc::clone(&dropped))).unwrap().is_none());
         });
