@@ -401,6 +401,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     }
 
     /// Puts an entry in, and gives back the one that it replaced.
+    ///
+    /// The key is compared while the write is under way: an `Eq` that writes to the map itself may wait for ever.
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
         K: Hash + Eq,
