@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use protocol::LINE_LIMIT;
 use server::{InProcess, Settings};
 
-const SECOND: u32 = 1_700_000_000;
+const SECOND: u64 = 1_700_000_000;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&cut, data)) = data.split_first() else { return };

@@ -10,6 +10,7 @@ use crate::front::Front;
 use crate::policy::Policy;
 use crate::session::Session;
 use crate::slab::ClassReport;
+use crate::store::Entry;
 
 /// A cache of items, by key: see the crate.
 ///
@@ -74,7 +75,10 @@ impl<P: Policy> Cache<P> {
         Session::new(self.engine.clone())
     }
 
-    /// Tells the cache what time it is: Unix time in seconds. Whoever owns the cache does so once a second.
+    /// Tells the cache what time it is, in seconds by a clock of the caller's: whoever owns the cache does so once a second.
+    ///
+    /// Where the clock begins is the caller's to say. Unix time will do until 2106, when it is more than fits here; a clock
+    /// that counts from the cache's making, from 1 on, lasts 136 years.
     pub fn set_time(&self, second: u32) {
         self.engine.set_now(second);
     }
@@ -117,6 +121,12 @@ impl<P: Policy> Cache<P> {
         self.engine.registry.sums()
     }
 
+    /// The slab class of this number, used or not; `None` where the numbers end.
+    #[must_use]
+    pub fn class(&self, number: usize) -> Option<ClassReport> {
+        self.engine.classes().nth(number).map(|class| class.report(self.engine.memory()))
+    }
+
     /// Every slab class that has pages or had, with its number.
     #[must_use]
     pub fn classes(&self) -> Vec<(usize, ClassReport)> {
@@ -140,6 +150,12 @@ impl<P: Policy> Cache<P> {
             pages_moved: self.engine.pool.returned(),
             lookaside: self.engine.front.as_ref().map_or(0, Front::bytes),
         }
+    }
+
+    /// The number of the slab class, as in [`Cache::classes`], that an item with this value is counted in.
+    #[must_use]
+    pub fn class_of(&self, entry: &Entry<'_>, value_len: usize) -> u8 {
+        self.engine.sizes.class_of_item(entry.outline(value_len).first_chunk()).0
     }
 
     /// The terms it was made on.

@@ -104,7 +104,7 @@ pub(crate) struct Engine<P: Policy> {
     pub(crate) config: Config,
     pub(crate) arena: Arena,
     pages: Box<[Page]>,
-    sizes: SizeClasses,
+    pub(crate) sizes: SizeClasses,
     classes: Box<[CachePadded<Class<P>>]>,
     pub(crate) table: Table,
     pub(crate) front: Option<Front>,
@@ -113,7 +113,7 @@ pub(crate) struct Engine<P: Policy> {
     pub(crate) flushes: Flushes,
     pub(crate) stamps: Stamps,
     pub(crate) registry: Arc<Registry<Counters>>,
-    /// Unix time in seconds, as told by whoever keeps the time.
+    /// Seconds by the clock of whoever keeps the time.
     now: CachePadded<AtomicU32>,
     /// Bytes of values that are reserved and not yet stored: nothing can evict them.
     promised: AtomicUsize,

@@ -54,7 +54,7 @@ const CHAIN_FIELDS: usize = 16;
 /// Bytes before the data of a further chunk.
 pub(crate) const FURTHER_HEADER: usize = 24;
 
-/// When an item dies: Unix time in seconds, or never.
+/// When an item dies, in seconds by the cache's clock ([`Cache::set_time`](crate::Cache::set_time)), or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
     /// It lives until it is deleted, replaced or evicted.
@@ -67,7 +67,7 @@ impl Expiry {
     fn to_word(self) -> u32 {
         match self {
             Expiry::Never => 0,
-            // Second zero of Unix time is past, and so is second one.
+            // Second zero is past, and so is second one.
             Expiry::At(second) => second.max(1),
         }
     }
@@ -294,6 +294,7 @@ impl<'a> Item<'a> {
     }
 
     /// Bytes of the item: header, key and value, chunk rounding apart.
+    #[inline]
     pub(crate) fn size(self) -> usize {
         self.key_offset() + self.byte(1) as usize + self.value_len()
     }

@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub struct Session<P: Policy = crate::Clock> {
     pub(crate) scratch: Vec<u8>,
     /// Bytes of them.
     pub(crate) copied: u64,
+    /// See [`Session::class_met`].
+    met: Cell<u8>,
 }
 
 impl<P: Policy> Session<P> {
@@ -46,6 +49,7 @@ impl<P: Policy> Session<P> {
             engine,
             scratch: Vec::new(),
             copied: 0,
+            met: Cell::new(0),
         }
     }
 
@@ -53,6 +57,13 @@ impl<P: Policy> Session<P> {
     #[must_use]
     pub fn copied(&self) -> u64 {
         self.copied
+    }
+
+    /// The number of the slab class, as in [`Cache::classes`](crate::Cache::classes), of the item that the last `delete`,
+    /// `touch` or compare-and-swap met, for those who count by class; of no meaning if there was none.
+    #[must_use]
+    pub fn class_met(&self) -> u8 {
+        self.met.get()
     }
 
     /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to use
@@ -180,6 +191,11 @@ impl<'s, P: Policy> Pinned<'s, P> {
         let at = engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key))?;
         // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
         Some(Hit { item: unsafe { Item::at(&engine.arena, at) }, hash, engine: &self.session.engine })
+    }
+
+    /// Remembers whom an operation has met: see [`Session::class_met`].
+    pub(crate) fn meet(&self, hit: &Hit<'_, P>) {
+        self.session.met.set(hit.class());
     }
 
     pub(crate) fn moment(&self) -> Moment {
@@ -312,6 +328,14 @@ impl<'p, P: Policy> Hit<'p, P> {
     #[must_use]
     pub fn cas(&self) -> u64 {
         Stamps::number(self.item.stamp(), self.hash)
+    }
+
+    /// The number of the slab class that the item is counted in, as in [`Cache::classes`](crate::Cache::classes): that for
+    /// items of its size. (In a cache of few pages the item itself may lie in a larger chunk.)
+    #[inline]
+    #[must_use]
+    pub fn class(&self) -> u8 {
+        self.engine.sizes.class_of_item(self.item.size()).0
     }
 
     /// Keeps a large value, one in several pieces, readable beyond the pin; `None` for a value in one piece, which is to be

@@ -27,6 +27,7 @@ pub(crate) struct SizeClasses {
     sizes: Vec<usize>,
     /// The class for every size in steps.
     class_of_steps: Vec<u8>,
+    largest: ClassId,
 }
 
 impl SizeClasses {
@@ -49,13 +50,20 @@ impl SizeClasses {
             }
             class_of_steps.push(u8::try_from(class).expect("fewer than 256 classes"));
         }
-        SizeClasses { sizes, class_of_steps }
+        let largest = ClassId(class_of_steps.last().copied().expect("one at least"));
+        SizeClasses { sizes, class_of_steps, largest }
     }
 
     /// The class of the smallest chunk with room for `bytes`; `None` where there is none.
     #[inline]
     pub(crate) fn class_for(&self, bytes: usize) -> Option<ClassId> {
         self.class_of_steps.get(bytes.div_ceil(STEP)).copied().map(ClassId)
+    }
+
+    /// The class that an item of `bytes` is counted in: that of its chunk, or of its first one, the largest that there is.
+    #[inline]
+    pub(crate) fn class_of_item(&self, bytes: usize) -> ClassId {
+        self.class_for(bytes).unwrap_or(self.largest)
     }
 
     /// Bytes of a chunk.

@@ -80,7 +80,7 @@ impl<'a> Entry<'a> {
         Entry { key, flags: 0, expiry: Expiry::Never }
     }
 
-    fn outline(&self, value_len: usize) -> Outline<'a> {
+    pub(crate) fn outline(&self, value_len: usize) -> Outline<'a> {
         Outline { key: self.key, flags: self.flags, expiry: self.expiry, expiry_to_come: false, value_len }
     }
 }
@@ -222,6 +222,7 @@ impl<P: Policy> Session<P> {
         let pinned = self.pin();
         loop {
             let Some(hit) = pinned.find(key, hash) else { return false };
+            pinned.meet(&hit);
             let (engine, counters, at) = (pinned.engine(), pinned.counters(), hit.item.location());
             let dead = engine.judge().is_dead(hit.item);
             let removed = if dead {
@@ -248,6 +249,7 @@ impl<P: Policy> Session<P> {
         let mut touched = false;
         loop {
             let Some(hit) = pinned.find_alive(key, hash) else { return Ok(touched) };
+            pinned.meet(&hit);
             if !hit.item.set_expiry(expiry) {
                 break;
             }
@@ -444,6 +446,9 @@ impl<P: Policy> Pinned<'_, P> {
             // By its expiry alone: what was flushed since this thread's pin is alive for it, as what it stores is.
             let has_expired = |hit: &Hit<'_, P>| hit.item.expiry().has_passed(engine.now());
             let alive = found.filter(|hit| !has_expired(hit));
+            if let (Verb::CompareAndSwap(_), Some(hit)) = (verb, &alive) {
+                self.meet(hit);
+            }
             let replaces = match (verb, alive) {
                 (Verb::Add, None) => found,
                 (Verb::Replace, Some(hit)) => Some(hit),
@@ -528,6 +533,12 @@ impl<P: Policy> Reservation<P> {
     #[must_use]
     pub fn value_len(&self) -> usize {
         self.item().map_or(0, Item::value_len)
+    }
+
+    /// The number of the slab class that an item with this value is counted in, as in [`Cache::classes`](crate::Cache::classes).
+    #[must_use]
+    pub fn class(&self) -> u8 {
+        self.engine.sizes.class_of_item(self.item().map_or(0, Item::size)).0
     }
 
     /// The key that the value is for.

@@ -54,12 +54,25 @@ pub(crate) enum Needs {
     Abort,
 }
 
+/// What a conversation that needs more input waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaits {
+    /// A request, or the rest of its line.
+    Request,
+    /// The rest of a value.
+    Value,
+    /// The rest of a value that is not wanted.
+    UnwantedValue,
+}
+
 /// What came of an offer of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Served {
     /// Bytes that are done with.
     pub(crate) consumed: usize,
     pub(crate) needs: Needs,
+    /// Requests that were begun, and bytes copied for them, in requests.
+    pub(crate) requests: usize,
 }
 
 /// Where a conversation stands.
@@ -92,11 +105,13 @@ struct Block {
 /// One client's side of things.
 pub(crate) struct Conversation {
     state: State,
+    /// Whether the line of a storage command was offered, and not all of its value.
+    has_line: bool,
 }
 
 impl Default for Conversation {
     fn default() -> Self {
-        Conversation { state: State::Command }
+        Conversation { state: State::Command, has_line: false }
     }
 }
 
@@ -148,7 +163,9 @@ impl Conversation {
     /// Serves what can be served of `data`: what was left of the last offer, followed by what has come since.
     pub(crate) fn serve(&mut self, data: &[u8], executor: &mut Executor, output: &mut Output) -> Served {
         let mut at = 0;
-        let mut turn = executor.requests_per_turn();
+        let whole_turn = executor.requests_per_turn();
+        let mut turn = whole_turn;
+        self.has_line = false;
         let mut copied = executor.copied();
         let needs = loop {
             let copied_before = std::mem::replace(&mut copied, executor.copied());
@@ -159,7 +176,10 @@ impl Conversation {
             let rest = &data[at..];
             let step = match &mut self.state {
                 State::Command if rest.is_empty() => break Needs::Input,
-                State::Command if turn == 0 => break Needs::Turn,
+                State::Command if turn == 0 => {
+                    executor.metrics().yields(1);
+                    break Needs::Turn;
+                }
                 State::Command => self.command(data, at, &mut turn, executor, output),
                 State::Value(block) => match block.receive(rest, executor, output) {
                     (consumed, true) => {
@@ -189,7 +209,17 @@ impl Conversation {
                 }
             }
         };
-        Served { consumed: at, needs }
+        Served { consumed: at, needs, requests: whole_turn - turn }
+    }
+
+    /// What it waits for, if the last offer was not enough.
+    pub(crate) fn awaits(&self) -> Awaits {
+        match self.state {
+            State::Command if self.has_line => Awaits::Value,
+            State::Value(_) => Awaits::Value,
+            State::Swallow(_) => Awaits::UnwantedValue,
+            State::Command | State::Keys { .. } | State::KeyStream(_) => Awaits::Request,
+        }
     }
 
     /// Serves the request at `at`, or, if it is a get, the run of gets that begins there.
@@ -415,12 +445,16 @@ impl Conversation {
         let total = line + request.length + reply::CRLF.len();
         if let Some(block) = rest.get(line..total) {
             let (value, ending) = block.split_at(request.length);
-            let outcome =
-                if ending == reply::CRLF { executor.store(request, value) } else { executor.bad_data() };
+            let outcome = if ending == reply::CRLF {
+                executor.store(request, value)
+            } else {
+                executor.refuse_data(request)
+            };
             answer(outcome, request.noreply, output);
             return Ok(total);
         }
         if total <= MOST_BUFFERED {
+            self.has_line = true;
             return Err((0, Needs::Input));
         }
         self.state = State::Value(Block {
@@ -498,7 +532,7 @@ impl Block {
             let reservation = std::mem::replace(&mut self.reservation, Err(ErrorReply::BadDataChunk));
             let outcome = match reservation {
                 Ok(reservation) if self.ended_well => executor.commit(self.verb, reservation),
-                Ok(_) => executor.bad_data(),
+                Ok(reservation) => executor.abandon(&reservation),
                 Err(error) => Err(error),
             };
             answer(outcome, self.noreply, output);

@@ -9,7 +9,7 @@ use atomics::Counting;
 use cache::{Entry, Expiry, Hit, Housekeeper, Reservation, Session, StoreError, Stored, Updated, Verb};
 use protocol::{ErrorReply, Operation, Request, StoreRequest, reply};
 
-use crate::metrics::Metrics;
+use crate::metrics::{ByClass, Metrics};
 use crate::output::Output;
 use crate::shared::Shared;
 
@@ -21,6 +21,7 @@ pub(crate) struct Executor {
     shared: Arc<Shared>,
     session: Session,
     metrics: Counting<Metrics>,
+    by_class: Counting<ByClass>,
     /// For the new value of an `incr` or `decr`.
     number: Vec<u8>,
     /// Bytes of values in several pieces that were copied to be read as numbers.
@@ -44,6 +45,7 @@ impl Executor {
         Executor {
             session: shared.cache.session(),
             metrics: shared.metrics.join(),
+            by_class: shared.by_class.join(),
             number: Vec::new(),
             read_in_copy: 0,
             sweeper: None,
@@ -85,17 +87,15 @@ impl Executor {
         after: impl Fn(usize, &mut Vec<u8>),
         output: &mut Output,
     ) -> usize {
-        let mut hits = 0;
         let answered = self.session.pin().get_many(keys, |number, hit| {
             if let Some(hit) = hit {
-                hits += 1;
+                self.by_class.of(hit.class()).get_hits(1);
                 write_value(&hit, with_cas(number), output);
             }
             after(number, output.bytes());
             if output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.metrics.gets(answered as u64);
-        self.metrics.get_hits(hits);
         answered
     }
 
@@ -108,7 +108,7 @@ impl Executor {
         let pinned = self.session.pin();
         if let Some(hit) = pinned.get(key) {
             write_value(&hit, with_cas, output);
-            self.metrics.touch_hits(1);
+            self.by_class.of(hit.class()).touch_hits(1);
         }
         drop(pinned);
         // Where there is no memory to note an expiry, the item keeps the one it had.
@@ -131,12 +131,13 @@ impl Executor {
     /// Carries out a storage command whose value is there.
     pub(crate) fn store(&mut self, request: &StoreRequest<'_>, value: &[u8]) -> StoreReply {
         let entry = self.entry(request);
+        let class = self.shared.cache.class_of(&entry, value.len());
         let outcome = if self.may_store(request.verb, entry.key, value.len()) {
             self.session.store(verb(request), entry, value)
         } else {
             Err(StoreError::TooLarge)
         };
-        self.stored(request.verb, outcome)
+        self.stored(request.verb, class, outcome)
     }
 
     /// False if an append or prepend would make a larger item than memcached would have.
@@ -161,32 +162,47 @@ impl Executor {
     }
 
     /// Does not carry out a storage command whose data did not end as it should.
-    pub(crate) fn bad_data(&self) -> StoreReply {
-        self.metrics.sets(1);
+    pub(crate) fn refuse_data(&self, request: &StoreRequest<'_>) -> StoreReply {
+        self.bad_data(self.shared.cache.class_of(&self.entry(request), request.length))
+    }
+
+    /// The same for one whose value has come in pieces.
+    pub(crate) fn abandon(&self, reservation: &Reservation) -> StoreReply {
+        self.bad_data(reservation.class())
+    }
+
+    fn bad_data(&self, class: u8) -> StoreReply {
+        self.by_class.of(class).sets(1);
         Err(ErrorReply::BadDataChunk)
     }
 
     /// Carries out a storage command all of whose value has come.
     pub(crate) fn commit(&mut self, verb: protocol::Verb, reservation: Reservation) -> StoreReply {
+        let class = reservation.class();
         let outcome = if self.may_store(verb, &reservation.key(), reservation.value_len()) {
             self.session.commit(reservation)
         } else {
             Err(StoreError::TooLarge)
         };
-        self.stored(verb, outcome)
+        self.stored(verb, class, outcome)
     }
 
-    fn stored(&mut self, verb: protocol::Verb, outcome: Result<Stored, StoreError>) -> StoreReply {
-        self.metrics.sets(1);
+    /// `class` is that of the item that was made for it, if one was.
+    fn stored(&mut self, verb: protocol::Verb, class: u8, outcome: Result<Stored, StoreError>) -> StoreReply {
+        if outcome.is_ok() || extends(verb) {
+            self.by_class.of(class).sets(1);
+        }
         let is_cas = matches!(verb, protocol::Verb::Cas(_));
         match outcome {
             Ok(Stored::Stored(_)) => {
-                self.metrics.cas_hits(is_cas.into());
+                if is_cas {
+                    self.by_class.of(self.session.class_met()).cas_hits(1);
+                }
                 Ok(reply::STORED)
             }
             Ok(Stored::NotStored) => Ok(reply::NOT_STORED),
             Ok(Stored::Exists) => {
-                self.metrics.cas_badval(1);
+                self.by_class.of(self.session.class_met()).cas_badval(1);
                 Ok(reply::EXISTS)
             }
             Ok(Stored::NotFound) => {
@@ -220,8 +236,11 @@ impl Executor {
             }
             Request::Delete { key, noreply } => {
                 let deleted = self.session.delete(&key);
-                self.metrics.delete_hits(deleted.into());
-                self.metrics.delete_misses((!deleted).into());
+                if deleted {
+                    self.by_class.of(self.session.class_met()).delete_hits(1);
+                } else {
+                    self.metrics.delete_misses(1);
+                }
                 answer(output, noreply, if deleted { reply::DELETED } else { reply::NOT_FOUND });
             }
             Request::Arithmetic { operation, key, delta, noreply } => {
@@ -232,7 +251,9 @@ impl Executor {
                 self.metrics.touches(1);
                 match self.session.touch(&key, expiry) {
                     Ok(found) => {
-                        self.metrics.touch_hits(found.into());
+                        if found {
+                            self.by_class.of(self.session.class_met()).touch_hits(1);
+                        }
                         answer(output, noreply, if found { reply::TOUCHED } else { reply::NOT_FOUND });
                     }
                     Err(_) => answer(output, noreply, ErrorReply::OutOfMemory.bytes()),
@@ -243,7 +264,7 @@ impl Executor {
                 match protocol::flush(delay, now, self.shared.started) {
                     protocol::Flush::Nothing => self.shared.cache.flush_at(None),
                     protocol::Flush::At(second) if second > now => {
-                        self.shared.cache.flush_at(Some(to_second(second)));
+                        self.shared.cache.flush_at(Some(self.shared.to_second(second)));
                     }
                     protocol::Flush::Now | protocol::Flush::At(_) => {
                         if !self.flush() {
@@ -276,8 +297,9 @@ impl Executor {
         noreply: bool,
         output: &mut Output,
     ) {
-        let (mut result, mut read_in_copy) = (0, 0);
+        let (mut result, mut read_in_copy, mut class) = (0, 0, 0);
         let outcome = self.session.update(key, |hit, new| {
+            class = hit.class();
             let copied;
             let value = match hit.contiguous() {
                 Some(value) => value,
@@ -294,10 +316,11 @@ impl Executor {
             Ok::<(), protocol::NotNumeric>(())
         });
         self.read_in_copy += read_in_copy;
+        let by_class = self.by_class.of(class);
         match (operation, &outcome) {
-            (Operation::Increment, Ok(Updated::Updated(_))) => self.metrics.increment_hits(1),
+            (Operation::Increment, Ok(Updated::Updated(_))) => by_class.increment_hits(1),
             (Operation::Increment, Ok(Updated::NotFound)) => self.metrics.increment_misses(1),
-            (Operation::Decrement, Ok(Updated::Updated(_))) => self.metrics.decrement_hits(1),
+            (Operation::Decrement, Ok(Updated::Updated(_))) => by_class.decrement_hits(1),
             (Operation::Decrement, Ok(Updated::NotFound)) => self.metrics.decrement_misses(1),
             _ => {}
         }
@@ -324,7 +347,7 @@ impl Executor {
     }
 
     fn now(&self) -> u64 {
-        self.shared.cache.time().into()
+        self.shared.time()
     }
 
     fn expiry(&self, exptime: i32) -> Expiry {
@@ -334,14 +357,9 @@ impl Executor {
         match protocol::expiry(exptime, self.now(), self.shared.started) {
             protocol::Expiry::Never => Expiry::Never,
             protocol::Expiry::Already => Expiry::At(1),
-            protocol::Expiry::At(second) => Expiry::At(to_second(second)),
+            protocol::Expiry::At(second) => Expiry::At(self.shared.to_second(second)),
         }
     }
-}
-
-/// Unix time fits into 32 bits until 2106; what is later is as late as that.
-fn to_second(second: u64) -> u32 {
-    u32::try_from(second).unwrap_or(u32::MAX)
 }
 
 /// An item that is extended keeps its own flags.

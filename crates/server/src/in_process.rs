@@ -45,11 +45,10 @@ impl InProcess {
     ///
     /// # Errors
     /// [`StartError::Cache`]: the cache could not be made.
-    pub fn new(settings: Settings, second: u32) -> Result<Self, StartError> {
+    pub fn new(settings: Settings, second: u64) -> Result<Self, StartError> {
         let cache = settings.cache()?;
-        cache.set_time(second);
         let housekeeper = cache.housekeeper();
-        let shared = Arc::new(Shared::new(settings, cache));
+        let shared = Arc::new(Shared::new(settings, cache, second));
         Ok(InProcess {
             executor: Executor::new(shared.clone()),
             shared,
@@ -109,8 +108,8 @@ impl InProcess {
     }
 
     /// Sets the clock to this Unix time in seconds.
-    pub fn set_time(&mut self, second: u32) {
-        self.shared.cache.set_time(second);
+    pub fn set_time(&mut self, second: u64) {
+        self.shared.set_time(second);
     }
 
     /// Does one step of housekeeping.

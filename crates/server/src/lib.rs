@@ -21,22 +21,26 @@
 //! |---|---|
 //! | `settings`, `server` | what a server is started with; starting and stopping |
 //! | `listener`, `worker` | accepting; the event loop |
+//! | `connections` | who is connected |
 //! | `conversation` | bytes in, requests out: one client's side of things, without sockets |
 //! | `executor` | carrying out a request |
 //! | `output` | what waits to be sent |
-//! | `stats`, `metrics` | what monitoring reads |
+//! | `stats` | what monitoring reads |
+//! | `metrics`, `counted` | what the workers count; what `stats reset` sets to zero |
 //! | `in_process` | a server without sockets and threads, for models and fuzzers |
 //!
 //! # Bounds
 //!
-//! Beside the cache's own ([`cache`]), a worker has 64 KiB to receive into and a few spare outputs. A connection has no
-//! memory of its own while its client neither sends half a request nor leaves replies unread. Half a request is at most
-//! 16 KiB. A client that does not read costs at most 64 KiB of requests, as much as is received at once, and 64 KiB of
+//! Beside the cache's own ([`cache`]), a worker has 64 KiB to receive into, 16 KiB of counters and a few spare outputs. A
+//! connection has less than 1 KiB of its own while its client neither sends half a request nor leaves replies unread. Half a
+//! request is at most 16 KiB. A client that does not read costs at most 64 KiB of requests, as much as is received at once, and 64 KiB of
 //! replies, plus up to 256 KiB of large values, and one more, that stay in the cache's memory.
 
 #![forbid(unsafe_code)]
 
+mod connections;
 mod conversation;
+mod counted;
 mod executor;
 mod in_process;
 mod listener;
@@ -53,7 +57,11 @@ pub use server::{Prepared, Server, StartError};
 pub use settings::{Settings, UnixSocket};
 
 /// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.
-pub const VERSION: &str = concat!("1.6.45-lookaside-", env!("CARGO_PKG_VERSION"));
+///
+/// Clients take the first word for the version, or what begins with a digit, or the *last* three numbers with dots between
+/// them (npm's memcached), and some do without what follows a space. So memcached's stands first, and ours in two numbers.
+pub const VERSION: &str =
+    concat!("1.6.45 (lookaside ", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), ")");
 
 /// The README's program, compiled and run.
 #[cfg(doctest)]

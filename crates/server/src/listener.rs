@@ -1,33 +1,44 @@
 //! Listening: sockets are bound before anything else starts, so that a port that is taken is an error at the start; then a
 //! thread accepts connections and deals them out to the workers in turn.
+//!
+//! Where file descriptors or memory run out, connections wait in the kernel until some have come back. The operator is told,
+//! for clients only see a server that does not answer: when it begins, and while it lasts once a minute.
 
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use protocol::ErrorReply;
 use socket2::{Domain, Protocol, Socket, Type};
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
+use crate::connections::Place;
 use crate::server::StartError;
 use crate::settings::{Settings, UnixSocket};
 use crate::shared::Shared;
-use crate::worker::{Stream, WAKER};
+use crate::worker::{Client, Stream, WAKER};
 
 /// How long accepting rests when file descriptors have run out.
 const OUT_OF_MEANS: Duration = Duration::from_millis(10);
+/// How often it is said that they are still lacking.
+const REMINDER: Duration = Duration::from_secs(60);
 
-/// A bound socket.
-enum Listening {
+/// A bound socket, and what it is called.
+struct Listening {
+    socket: Bound,
+    place: Place,
+}
+
+enum Bound {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
@@ -50,13 +61,14 @@ impl Sockets {
                 .local_addr()
                 .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
             sockets.addresses.push(bound);
-            sockets.listening.push(Listening::Tcp(listener));
+            sockets.listening.push(Listening { socket: Bound::Tcp(listener), place: Place::Tcp(bound) });
         }
         if let Some(unix) = &settings.unix {
             let listener = bind_unix(unix, settings.backlog)
                 .map_err(|source| StartError::Bind { what: unix.path.display().to_string(), source })?;
             sockets.path = inode(&unix.path).map(|inode| (unix.path.clone(), inode));
-            sockets.listening.push(Listening::Unix(listener));
+            let place = Place::Unix(unix.path.clone());
+            sockets.listening.push(Listening { socket: Bound::Unix(listener), place });
         }
         if sockets.listening.is_empty() {
             return Err(StartError::NowhereToListen);
@@ -141,8 +153,46 @@ fn write_ports(file: &Path, addresses: &[SocketAddr]) -> io::Result<()> {
 
 /// Where a worker's connections are sent to.
 pub(crate) struct Inbox {
-    pub(crate) connections: Sender<Stream>,
+    pub(crate) connections: Sender<Client>,
     pub(crate) waker: Arc<Waker>,
+}
+
+/// That connections cannot be accepted, because file descriptors or memory have run out.
+#[derive(Default)]
+struct Shortage {
+    /// Since when, while it lasts.
+    began: Option<Instant>,
+    /// When it was last said, and what has failed since.
+    said: Option<Instant>,
+    failed: u64,
+}
+
+impl Shortage {
+    /// A connection could not be accepted.
+    fn goes_on(&mut self, error: &io::Error, shared: &Shared) {
+        self.failed += 1;
+        if self.began.is_none() {
+            self.began = Some(Instant::now());
+            shared.connections.pause();
+        }
+        if self.said.is_some_and(|said| said.elapsed() < REMINDER) {
+            return;
+        }
+        self.said = Some(Instant::now());
+        warn!(
+            connections = shared.connections.clients(),
+            attempts = std::mem::take(&mut self.failed),
+            "connections wait, for none can be accepted: {error}. Raise the limit of open files, or lower -c"
+        );
+    }
+
+    /// One could: nothing is lacking, or no longer.
+    fn ends(&mut self, shared: &Shared) {
+        if let Some(began) = self.began.take() {
+            shared.connections.resume(began.elapsed());
+            info!("connections are accepted again");
+        }
+    }
 }
 
 /// Accepts connections until the server stops.
@@ -152,15 +202,24 @@ pub(crate) fn accept(
     mut poll: Poll,
     inboxes: &[Inbox],
 ) -> io::Result<()> {
-    for (number, socket) in sockets.listening.iter_mut().enumerate() {
-        let source: &mut dyn mio::event::Source = match socket {
-            Listening::Tcp(listener) => listener,
-            Listening::Unix(listener) => listener,
+    let mut presences = Vec::new();
+    for (number, listening) in sockets.listening.iter_mut().enumerate() {
+        let (source, descriptor): (&mut dyn mio::event::Source, _) = match &mut listening.socket {
+            Bound::Tcp(listener) => {
+                let descriptor = listener.as_raw_fd();
+                (listener, descriptor)
+            }
+            Bound::Unix(listener) => {
+                let descriptor = listener.as_raw_fd();
+                (listener, descriptor)
+            }
         };
         poll.registry().register(source, Token(number), Interest::READABLE)?;
+        presences.push(shared.connections.listen(descriptor, listening.place.clone(), shared.cache.time()));
     }
     let mut events = Events::with_capacity(64);
     let mut next = 0;
+    let mut shortage = Shortage::default();
     // Sockets on which connections may wait. An event is told once, so one that could not be served then is remembered.
     let mut waiting = vec![false; sockets.listening.len()];
     while !shared.is_stopping() {
@@ -172,22 +231,30 @@ pub(crate) fn accept(
         for event in events.iter().filter(|event| event.token() != WAKER) {
             waiting[event.token().0] = true;
         }
-        for (socket, waiting) in sockets.listening.iter().zip(&mut waiting) {
+        for (listening, waiting) in sockets.listening.iter().zip(&mut waiting) {
             while *waiting && !shared.is_stopping() {
-                match accept_one(socket) {
-                    Ok(stream) => deal(shared, stream, inboxes, &mut next),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => *waiting = false,
+                match accept_one(listening) {
+                    Ok(accepted) => {
+                        shortage.ends(shared);
+                        deal(shared, accepted, inboxes, &mut next);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        // Nobody waits; one who did may have given up.
+                        shortage.ends(shared);
+                        *waiting = false;
+                    }
                     // The client has gone again before it was accepted, or a signal came.
                     Err(error) if is_passing(&error) => {}
                     // File descriptors or memory have run out. The connections that there are go on, and may end.
                     Err(error) => {
-                        debug!(%error, "a connection could not be accepted");
+                        shortage.goes_on(&error, shared);
                         break;
                     }
                 }
             }
         }
     }
+    drop(presences);
     Ok(())
 }
 
@@ -196,38 +263,53 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }
 
-fn accept_one(socket: &Listening) -> io::Result<Stream> {
-    match socket {
-        Listening::Tcp(listener) => {
+/// A connection that has just been accepted, with the names of its ends.
+struct Accepted {
+    stream: Stream,
+    client: Place,
+    listener: Place,
+}
+
+fn accept_one(listening: &Listening) -> io::Result<Accepted> {
+    let mut place = listening.place.clone();
+    match &listening.socket {
+        Bound::Tcp(listener) => {
             let (stream, peer) = listener.accept()?;
             debug!(%peer, "connected");
             // Replies are written whole; waiting to fill a segment would only delay them.
             if let Err(error) = stream.set_nodelay(true) {
                 debug!(%error, "no delay could not be set");
             }
-            Ok(Stream::Tcp(stream))
+            // A socket that listens on all addresses is met at one of them.
+            if let Place::Tcp(address) = &mut place
+                && address.ip().is_unspecified()
+            {
+                *address = stream.local_addr().unwrap_or(*address);
+            }
+            Ok(Accepted { stream: Stream::Tcp(stream), client: Place::Tcp(peer), listener: place })
         }
-        Listening::Unix(listener) => listener.accept().map(|(stream, _)| Stream::Unix(stream)),
+        Bound::Unix(listener) => {
+            let (stream, _) = listener.accept()?;
+            Ok(Accepted { stream: Stream::Unix(stream), client: Place::Nameless, listener: place })
+        }
     }
 }
 
-fn deal(shared: &Shared, mut stream: Stream, inboxes: &[Inbox], next: &mut usize) {
-    if shared.connections.fetch_add(1, Ordering::Relaxed) >= shared.settings.connections {
-        shared.connections.fetch_sub(1, Ordering::Relaxed);
-        shared.connections_rejected.fetch_add(1, Ordering::Relaxed);
+fn deal(shared: &Shared, accepted: Accepted, inboxes: &[Inbox], next: &mut usize) {
+    let Accepted { mut stream, client, listener } = accepted;
+    let (descriptor, now) = (stream.as_raw_fd(), shared.cache.time());
+    let most = shared.settings.connections;
+    let Some(presence) = shared.connections.admit(descriptor, client, listener, now, most) else {
         // Whether the client gets to read it or not: it is closed.
         let _ = stream.write(ErrorReply::TooManyConnections.bytes());
         return;
-    }
-    shared.connections_in_all.fetch_add(1, Ordering::Relaxed);
+    };
     let inbox = &inboxes[*next % inboxes.len()];
     *next += 1;
-    if inbox.connections.send(stream).is_ok() {
-        if let Err(error) = inbox.waker.wake() {
-            warn!(%error, "a worker could not be woken");
-        }
-    } else {
-        // The worker has ended, and the server does: see `server::Duty`.
-        shared.connections.fetch_sub(1, Ordering::Relaxed);
+    // If the worker has ended, the server does: see `server::Duty`.
+    if inbox.connections.send(Client { presence, stream }).is_ok()
+        && let Err(error) = inbox.waker.wake()
+    {
+        warn!(%error, "a worker could not be woken");
     }
 }

@@ -61,6 +61,7 @@ pub enum StartError {
 pub struct Prepared {
     settings: Settings,
     cache: Cache,
+    started: u64,
     sockets: Sockets,
 }
 
@@ -74,9 +75,8 @@ impl Prepared {
             return Err(StartError::NoThreads);
         }
         let cache = settings.cache()?;
-        cache.set_time(second());
         let sockets = Sockets::bind(&settings)?;
-        Ok(Prepared { settings, cache, sockets })
+        Ok(Prepared { settings, cache, started: unix_time(), sockets })
     }
 
     /// What it was made with.
@@ -96,10 +96,10 @@ impl Prepared {
     /// # Errors
     /// [`StartError::System`]: nothing has been left behind then.
     pub fn start(self) -> Result<Server, StartError> {
-        let Prepared { settings, cache, sockets } = self;
+        let Prepared { settings, cache, started, sockets } = self;
         let mut server = Server {
             addresses: sockets.addresses().to_vec(),
-            shared: Arc::new(Shared::new(settings, cache)),
+            shared: Arc::new(Shared::new(settings, cache, started)),
             wakers: Vec::new(),
             threads: Vec::new(),
             housekeeper: None,
@@ -243,15 +243,11 @@ impl Drop for Duty {
     }
 }
 
-fn second() -> u32 {
-    u32::try_from(unix_time()).unwrap_or(u32::MAX)
-}
-
 /// Keeps the time and does the cache's housekeeping until the server stops.
 fn keep_house(shared: &Shared) {
     let mut housekeeper = shared.cache.housekeeper();
     while !shared.is_stopping() {
-        shared.cache.set_time(second());
+        shared.set_time(unix_time());
         match housekeeper.step() {
             Todo::Rest => thread::park_timeout(REST),
             Todo::More => thread::yield_now(),

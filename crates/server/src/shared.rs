@@ -1,6 +1,6 @@
-//! What all threads of a server share: the cache, the settings, and the counts that few writes go to.
+//! What all threads of a server share: the cache, the settings, the clock, and the counts that few writes go to.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -8,44 +8,66 @@ use atomics::Registry;
 use cache::Cache;
 use parking_lot::Mutex;
 
-use crate::metrics::{Metrics, Sums};
+use crate::connections::Connections;
+use crate::counted::Counted;
+use crate::metrics::{ByClass, Metrics};
 use crate::settings::Settings;
+
+/// What the cache's clock shows as the server starts. It has 32 bits, so it counts from there, as memcached's does: Unix time
+/// does not fit from 2106 on. Second 1, and not 0, so that there is one that has passed by then.
+const FIRST_SECOND: u32 = 1;
+/// The last second that the cache's clock shows. What is said to expire later, at the next one, then never does.
+const LAST_SECOND: u32 = u32::MAX - 1;
 
 /// What all threads share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) cache: Cache,
     pub(crate) metrics: Arc<Registry<Metrics>>,
+    pub(crate) by_class: Arc<Registry<ByClass>>,
     /// Unix time of the start, in seconds.
     pub(crate) started: u64,
     pub(crate) stop: AtomicBool,
     /// Who is to hear of it if a thread ends before its time.
     pub(crate) when_broken: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    /// Connections open now. Changed when one comes or goes, never on a request.
-    pub(crate) connections: AtomicUsize,
-    pub(crate) connections_in_all: AtomicU64,
-    pub(crate) connections_rejected: AtomicU64,
+    pub(crate) connections: Arc<Connections>,
     verbosity: AtomicU32,
     /// What had been counted at the last `stats reset`.
-    pub(crate) baseline: Mutex<(Sums, cache::Counts)>,
+    pub(crate) baseline: Mutex<Counted>,
 }
 
 impl Shared {
-    /// The time that the cache has been told is that of the start.
-    pub(crate) fn new(settings: Settings, cache: Cache) -> Self {
+    /// `started` is the Unix time, in seconds, that is shown by the clock from here on until [`Shared::set_time`].
+    pub(crate) fn new(settings: Settings, cache: Cache, started: u64) -> Self {
+        cache.set_time(FIRST_SECOND);
         Shared {
-            started: cache.time().into(),
+            started,
             settings,
             cache,
             metrics: Arc::default(),
+            by_class: Arc::default(),
             stop: AtomicBool::new(false),
             when_broken: OnceLock::new(),
-            connections: AtomicUsize::new(0),
-            connections_in_all: AtomicU64::new(0),
-            connections_rejected: AtomicU64::new(0),
+            connections: Arc::default(),
             verbosity: AtomicU32::new(0),
             baseline: Mutex::default(),
         }
+    }
+
+    /// Sets the clock to this Unix time in seconds.
+    pub(crate) fn set_time(&self, unix: u64) {
+        self.cache.set_time(self.to_second(unix).min(LAST_SECOND));
+    }
+
+    /// The Unix time that the clock shows.
+    pub(crate) fn time(&self) -> u64 {
+        self.started + u64::from(self.cache.time() - FIRST_SECOND)
+    }
+
+    /// A Unix time by the cache's clock: the start, if it was before; the end of all time, if it is later than that.
+    pub(crate) fn to_second(&self, unix: u64) -> u32 {
+        let since = u32::try_from(unix.saturating_sub(self.started)).unwrap_or(u32::MAX);
+        since.saturating_add(FIRST_SECOND)
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

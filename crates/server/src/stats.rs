@@ -4,13 +4,14 @@
 //! them. What memcached does not have stands at the end, and only where it is switched on.
 
 use std::fmt::Display;
-use std::sync::atomic::Ordering;
 
+use cache::ClassReport;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use protocol::{StatsTopic, reply};
 
-use crate::metrics::Sums;
+use crate::counted::{Counted, Departures};
+use crate::metrics::ClassSums;
 use crate::shared::{Shared, unix_time};
 
 impl Shared {
@@ -19,7 +20,7 @@ impl Shared {
         match topic {
             StatsTopic::General => self.general(out),
             StatsTopic::Reset => {
-                *self.baseline.lock() = (self.metrics.sums(), self.cache.counts());
+                *self.baseline.lock() = Counted::in_all(self, &self.classes());
                 out.extend_from_slice(reply::RESET);
                 return;
             }
@@ -27,20 +28,21 @@ impl Shared {
             StatsTopic::Items => self.items(out),
             StatsTopic::Slabs => self.slabs(out),
             StatsTopic::Sizes => reply::stat(out, "sizes_status", "disabled"),
-            StatsTopic::Conns => {}
+            StatsTopic::Conns => self.conns(out),
         }
         out.extend_from_slice(reply::END);
     }
 
     fn general(&self, out: &mut Vec<u8>) {
         let now = unix_time();
-        let (sums, counts) = self.since_reset();
         let memory = self.cache.memory();
-        let classes = self.cache.classes();
-        let total = |field: fn(&cache::ClassReport) -> u64| {
-            classes.iter().map(|(_, class)| field(class)).sum::<u64>()
-        };
+        let counted = self.counted(&self.classes());
+        let Counted { sums, by_class, cache: counts, arrivals, .. } = &counted;
+        let get_hits = by_class.total(|class| class.get_hits);
+        let touch_hits = by_class.total(|class| class.touch_hits);
+        // Of what is, not of what has happened: these have no reset.
         let all = self.cache.counts();
+        let clients = self.connections.clients();
         let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
         stat("pid", &std::process::id());
         stat("uptime", &now.saturating_sub(self.started));
@@ -55,10 +57,10 @@ impl Shared {
             stat("rusage_system", &seconds(usage.system_time()));
         }
         stat("max_connections", &self.settings.connections);
-        stat("curr_connections", &self.connections.load(Ordering::Relaxed));
-        stat("total_connections", &self.connections_in_all.load(Ordering::Relaxed));
-        stat("rejected_connections", &self.connections_rejected.load(Ordering::Relaxed));
-        stat("connection_structures", &self.connections.load(Ordering::Relaxed));
+        stat("curr_connections", &clients);
+        stat("total_connections", &arrivals.accepted);
+        stat("rejected_connections", &arrivals.rejected);
+        stat("connection_structures", &clients);
         for name in ["response_obj_oom", "response_obj_count", "response_obj_bytes", "read_buf_count"] {
             stat(name, &0);
         }
@@ -66,25 +68,25 @@ impl Shared {
             stat(name, &0);
         }
         stat("cmd_get", &sums.gets);
-        stat("cmd_set", &sums.sets);
+        stat("cmd_set", &by_class.total(|class| class.sets));
         stat("cmd_flush", &sums.flushes);
         stat("cmd_touch", &sums.touches);
         stat("cmd_meta", &0);
-        stat("get_hits", &sums.get_hits);
-        stat("get_misses", &sums.gets.saturating_sub(sums.get_hits));
+        stat("get_hits", &get_hits);
+        stat("get_misses", &sums.gets.saturating_sub(get_hits));
         stat("get_expired", &counts.expired);
         stat("get_flushed", &counts.flushed);
         stat("delete_misses", &sums.delete_misses);
-        stat("delete_hits", &sums.delete_hits);
+        stat("delete_hits", &by_class.total(|class| class.delete_hits));
         stat("incr_misses", &sums.increment_misses);
-        stat("incr_hits", &sums.increment_hits);
+        stat("incr_hits", &by_class.total(|class| class.increment_hits));
         stat("decr_misses", &sums.decrement_misses);
-        stat("decr_hits", &sums.decrement_hits);
+        stat("decr_hits", &by_class.total(|class| class.decrement_hits));
         stat("cas_misses", &sums.cas_misses);
-        stat("cas_hits", &sums.cas_hits);
-        stat("cas_badval", &sums.cas_badval);
-        stat("touch_hits", &sums.touch_hits);
-        stat("touch_misses", &sums.touches.saturating_sub(sums.touch_hits));
+        stat("cas_hits", &by_class.total(|class| class.cas_hits));
+        stat("cas_badval", &by_class.total(|class| class.cas_badval));
+        stat("touch_hits", &touch_hits);
+        stat("touch_misses", &sums.touches.saturating_sub(touch_hits));
         stat("store_too_large", &sums.too_large);
         stat("store_no_memory", &sums.no_memory);
         stat("auth_cmds", &0);
@@ -92,9 +94,9 @@ impl Shared {
         stat("bytes_read", &sums.bytes_read);
         stat("bytes_written", &sums.bytes_written);
         stat("limit_maxbytes", &memory.limit);
-        stat("accepting_conns", &1);
-        stat("listen_disabled_num", &0);
-        stat("time_in_listen_disabled_us", &0);
+        stat("accepting_conns", &u8::from(self.connections.is_accepting()));
+        stat("listen_disabled_num", &arrivals.pauses);
+        stat("time_in_listen_disabled_us", &arrivals.paused_us);
         stat("threads", &self.settings.threads);
         stat("conn_yields", &sums.yields);
         stat("hash_power_level", &memory.index_buckets.ilog2());
@@ -107,7 +109,7 @@ impl Shared {
         }
         stat("slab_reassign_last_busy_status", &0);
         stat("slab_reassign_running", &0);
-        stat("slabs_moved", &memory.pages_moved);
+        stat("slabs_moved", &counted.pages_moved);
         stat("malloc_fails", &0);
         for name in ["worker_dropped", "worker_written", "watcher_skipped", "watcher_sent", "watchers"] {
             stat(&format!("log_{name}"), &0);
@@ -119,10 +121,10 @@ impl Shared {
         stat("curr_items", &self.cache.len());
         stat("total_items", &counts.stored);
         stat("slab_global_page_pool", &memory.pages_free);
-        stat("expired_unfetched", &total(|class| class.expired_unfetched));
-        stat("evicted_unfetched", &total(|class| class.evicted_unfetched));
-        stat("evictions", &total(|class| class.evicted));
-        stat("reclaimed", &total(|class| class.reclaimed));
+        stat("expired_unfetched", &counted.all_departures(|class| class.expired_unfetched));
+        stat("evicted_unfetched", &counted.all_departures(|class| class.evicted_unfetched));
+        stat("evictions", &counted.all_departures(|class| class.evicted));
+        stat("reclaimed", &counted.all_departures(|class| class.reclaimed));
         stat("crawler_reclaimed", &0);
         stat("crawler_items_checked", &0);
         stat("lrutail_reflocked", &0);
@@ -179,45 +181,88 @@ impl Shared {
     }
 
     fn items(&self, out: &mut Vec<u8>) {
-        for (id, class) in self.cache.classes() {
+        let classes = self.classes();
+        let counted = self.counted(&classes);
+        for (id, class) in shown(&classes, &counted) {
+            let departures = counted.departures(id);
             let id = id + 1;
             let mut stat =
                 |name: &str, value: u64| reply::stat(out, format_args!("items:{id}:{name}"), value);
             stat("number", (class.used_chunks - class.limbo_chunks.min(class.used_chunks)) as u64);
             stat("age", 0);
             stat("mem_requested", (class.used_chunks * class.chunk_size) as u64);
-            stat("evicted", class.evicted);
+            stat("evicted", departures.evicted);
             stat("evicted_nonzero", 0);
             stat("evicted_time", 0);
-            stat("outofmemory", class.out_of_memory);
+            stat("outofmemory", departures.out_of_memory);
             stat("tailrepairs", 0);
-            stat("reclaimed", class.reclaimed);
-            stat("expired_unfetched", class.expired_unfetched);
-            stat("evicted_unfetched", class.evicted_unfetched);
+            stat("reclaimed", departures.reclaimed);
+            stat("expired_unfetched", departures.expired_unfetched);
+            stat("evicted_unfetched", departures.evicted_unfetched);
         }
     }
 
     fn slabs(&self, out: &mut Vec<u8>) {
-        let classes = self.cache.classes();
-        let mut malloced = 0;
-        for (id, class) in &classes {
+        let classes = self.classes();
+        let counted = self.counted(&classes);
+        for (id, class) in shown(&classes, &counted) {
+            let asked = counted.class(id);
             let id = id + 1;
-            let mut stat = |name: &str, value: usize| reply::stat(out, format_args!("{id}:{name}"), value);
-            stat("chunk_size", class.chunk_size);
-            stat("chunks_per_page", class.chunks_per_page);
-            stat("total_pages", class.pages);
-            stat("total_chunks", class.pages * class.chunks_per_page);
-            stat("used_chunks", class.used_chunks);
-            stat("free_chunks", class.free_chunks);
+            let mut stat = |name: &str, value: u64| reply::stat(out, format_args!("{id}:{name}"), value);
+            stat("chunk_size", class.chunk_size as u64);
+            stat("chunks_per_page", class.chunks_per_page as u64);
+            stat("total_pages", class.pages as u64);
+            stat("total_chunks", (class.pages * class.chunks_per_page) as u64);
+            stat("used_chunks", class.used_chunks as u64);
+            stat("free_chunks", class.free_chunks as u64);
             stat("free_chunks_end", 0);
-            malloced += class.pages * cache::PAGE;
+            stat("get_hits", asked.get_hits);
+            stat("cmd_set", asked.sets);
+            stat("delete_hits", asked.delete_hits);
+            stat("incr_hits", asked.increment_hits);
+            stat("decr_hits", asked.decrement_hits);
+            stat("cas_hits", asked.cas_hits);
+            stat("cas_badval", asked.cas_badval);
+            stat("touch_hits", asked.touch_hits);
         }
-        reply::stat(out, "active_slabs", classes.len());
-        reply::stat(out, "total_malloced", malloced);
+        let pages: usize = classes.iter().map(|class| class.pages).sum();
+        reply::stat(out, "active_slabs", classes.iter().filter(|class| class.pages > 0).count());
+        reply::stat(out, "total_malloced", pages * cache::PAGE);
     }
 
-    fn since_reset(&self) -> (Sums, cache::Counts) {
-        let (sums, counts) = *self.baseline.lock();
-        (self.metrics.sums() - sums, self.cache.counts() - counts)
+    fn conns(&self, out: &mut Vec<u8>) {
+        for seen in self.connections.seen(self.cache.time()) {
+            let mut stat = |name: &str, value: &dyn Display| {
+                reply::stat(out, format_args!("{}:{name}", seen.descriptor), value);
+            };
+            stat("addr", &seen.address);
+            if let Some(listener) = &seen.listener {
+                stat("listen_addr", listener);
+            }
+            stat("state", &seen.doing);
+            stat("secs_since_last_cmd", &seen.idle);
+        }
     }
+
+    /// All slab classes, by number.
+    fn classes(&self) -> Vec<ClassReport> {
+        (0..).map_while(|number| self.cache.class(number)).collect()
+    }
+
+    fn counted(&self, classes: &[ClassReport]) -> Counted {
+        Counted::in_all(self, classes).since(&self.baseline.lock())
+    }
+}
+
+/// The classes that there is something to say of, with their numbers: those that have pages, and those of whose items
+/// something was counted, so that the counts of all together are those in all.
+fn shown<'a>(
+    classes: &'a [ClassReport],
+    counted: &'a Counted,
+) -> impl Iterator<Item = (usize, &'a ClassReport)> {
+    classes.iter().enumerate().filter(|&(number, class)| {
+        class.pages > 0
+            || counted.class(number) != ClassSums::default()
+            || counted.departures(number) != Departures::default()
+    })
 }

@@ -21,8 +21,8 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
@@ -30,9 +30,10 @@ use mio::event::Event;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
-use tracing::debug;
+use tracing::warn;
 
-use crate::conversation::{Conversation, MOST_LEFT, Needs};
+use crate::connections::{Doing, Presence};
+use crate::conversation::{Awaits, Conversation, MOST_LEFT, Needs};
 use crate::executor::Executor;
 use crate::output::{Output, Sent};
 use crate::shared::Shared;
@@ -82,6 +83,15 @@ impl Write for Stream {
     }
 }
 
+impl AsRawFd for Stream {
+    fn as_raw_fd(&self) -> RawFd {
+        match self {
+            Stream::Tcp(stream) => stream.as_raw_fd(),
+            Stream::Unix(stream) => stream.as_raw_fd(),
+        }
+    }
+}
+
 impl Stream {
     fn source(&mut self) -> &mut dyn mio::event::Source {
         match self {
@@ -91,9 +101,16 @@ impl Stream {
     }
 }
 
+/// A client as the listener hands it over.
+pub(crate) struct Client {
+    /// Goes first: see [`Presence`].
+    pub(crate) presence: Presence,
+    pub(crate) stream: Stream,
+}
+
 /// A client's connection.
 struct Connection {
-    stream: Stream,
+    client: Client,
     conversation: Conversation,
     /// Received and not yet served.
     left: Vec<u8>,
@@ -114,7 +131,7 @@ struct Connection {
 /// What became of a connection's turn.
 enum Turn {
     /// Nothing to do before the next event.
-    Waits,
+    Waits(Doing),
     /// It could go on, but others are first.
     Again,
     Ended,
@@ -124,7 +141,7 @@ enum Turn {
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     poll: Poll,
-    newcomers: Receiver<Stream>,
+    newcomers: Receiver<Client>,
     connections: Slab<Connection>,
     /// Connections that are owed a turn.
     queue: VecDeque<usize>,
@@ -136,7 +153,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, newcomers: Receiver<Stream>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, newcomers: Receiver<Client>) -> Self {
         Worker {
             executor: Executor::new(shared.clone()),
             shared,
@@ -174,8 +191,8 @@ impl Worker {
 
     fn note(&mut self, event: &Event) {
         if event.token() == WAKER {
-            while let Ok(stream) = self.newcomers.try_recv() {
-                self.welcome(stream);
+            while let Ok(client) = self.newcomers.try_recv() {
+                self.welcome(client);
             }
         } else if let Some(connection) = self.connections.get_mut(event.token().0) {
             connection.ended |= event.is_read_closed() || event.is_error();
@@ -190,13 +207,14 @@ impl Worker {
         }
     }
 
-    fn welcome(&mut self, mut stream: Stream) {
+    fn welcome(&mut self, mut client: Client) {
         let entry = self.connections.vacant_entry();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        match self.poll.registry().register(stream.source(), Token(entry.key()), interest) {
+        match self.poll.registry().register(client.stream.source(), Token(entry.key()), interest) {
             Ok(()) => {
+                client.presence.is(Doing::Reading);
                 entry.insert(Connection {
-                    stream,
+                    client,
                     conversation: Conversation::default(),
                     left: Vec::new(),
                     output: None,
@@ -207,19 +225,16 @@ impl Worker {
                     queued: false,
                 });
             }
-            Err(error) => {
-                debug!(%error, "a connection could not be registered");
-                self.shared.connections.fetch_sub(1, Ordering::Relaxed);
-            }
+            Err(error) => warn!(%error, "a connection could not be registered, and is closed"),
         }
     }
 
     fn take_turn(&mut self, number: usize) {
         self.connections[number].queued = false;
         match self.serve(number) {
-            Turn::Waits => {}
+            Turn::Waits(doing) => self.connections[number].client.presence.is(doing),
             Turn::Again => {
-                self.executor.metrics().yields(1);
+                self.connections[number].client.presence.is(Doing::Queued);
                 self.enqueue(number);
             }
             Turn::Ended => self.part(number),
@@ -229,15 +244,15 @@ impl Worker {
     fn part(&mut self, number: usize) {
         let mut connection = self.connections.remove(number);
         // Closing the socket deregisters it too; this only keeps mio's own books straight.
-        let _ = self.poll.registry().deregister(connection.stream.source());
-        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        let _ = self.poll.registry().deregister(connection.client.stream.source());
     }
 
     /// Sends, serves and receives for one connection, as far as its turn goes.
     fn serve(&mut self, number: usize) -> Turn {
         let connection = &mut self.connections[number];
+        let Client { presence, stream } = &mut connection.client;
         if let Some(mut output) = connection.output.take() {
-            match send(&mut connection.stream, &mut output, &self.executor) {
+            match send(stream, &mut output, &self.executor) {
                 Ok(Sent::All) if self.spare.len() < SPARE_OUTPUTS => {
                     output.reset();
                     self.spare.push(output);
@@ -245,7 +260,7 @@ impl Worker {
                 Ok(Sent::All) => {}
                 Ok(Sent::Blocked) => {
                     connection.output = Some(output);
-                    return Turn::Waits;
+                    return Turn::Waits(Doing::Writing);
                 }
                 Err(_) => return Turn::Ended,
             }
@@ -257,9 +272,9 @@ impl Worker {
         self.received[..filled].copy_from_slice(&connection.left);
         if !connection.servable {
             if !connection.readable {
-                return Turn::Waits;
+                return Turn::Waits(awaited(&connection.conversation));
             }
-            match connection.stream.read(&mut self.received[filled..]) {
+            match stream.read(&mut self.received[filled..]) {
                 Ok(0) => return Turn::Ended,
                 Ok(count) => {
                     self.executor.metrics().bytes_read(count as u64);
@@ -268,31 +283,35 @@ impl Worker {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     connection.readable = false;
-                    return Turn::Waits;
+                    return Turn::Waits(awaited(&connection.conversation));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => return Turn::Again,
                 Err(_) => return Turn::Ended,
             }
         }
+        presence.is(Doing::Served);
         let data = &self.received[..filled];
         let served = connection.conversation.serve(data, &mut self.executor, &mut self.output);
         keep(&mut connection.left, &data[served.consumed..]);
         connection.servable = matches!(served.needs, Needs::Room | Needs::Turn);
         connection.closing = served.needs == Needs::Close;
+        if served.requests > 0 {
+            presence.has_asked(self.shared.cache.time());
+        }
         let sent = if served.needs == Needs::Abort {
             // memcached may drop what waits, too; it is sent as far as the socket takes it at once.
-            let _ = send(&mut connection.stream, &mut self.output, &self.executor);
+            let _ = send(stream, &mut self.output, &self.executor);
             self.output = Output::default();
             return Turn::Ended;
         } else {
-            send(&mut connection.stream, &mut self.output, &self.executor)
+            send(stream, &mut self.output, &self.executor)
         };
         match sent {
             Ok(Sent::All) => self.output.reset(),
             Ok(Sent::Blocked) => {
                 let fresh = self.spare.pop().unwrap_or_default();
                 connection.output = Some(std::mem::replace(&mut self.output, fresh));
-                return Turn::Waits;
+                return Turn::Waits(Doing::Writing);
             }
             Err(_) => {
                 self.output = Output::default();
@@ -303,15 +322,17 @@ impl Worker {
             Needs::Close | Needs::Abort => Turn::Ended,
             Needs::Room | Needs::Turn => Turn::Again,
             Needs::Input if connection.readable => Turn::Again,
-            Needs::Input => Turn::Waits,
+            Needs::Input => Turn::Waits(awaited(&connection.conversation)),
         }
     }
 }
 
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let open = self.connections.len() + self.newcomers.try_iter().count();
-        self.shared.connections.fetch_sub(open, Ordering::Relaxed);
+/// What a connection is doing that waits for its client to send more.
+fn awaited(conversation: &Conversation) -> Doing {
+    match conversation.awaits() {
+        Awaits::Request => Doing::Reading,
+        Awaits::Value => Doing::ReadingValue,
+        Awaits::UnwantedValue => Doing::Swallowing,
     }
 }
 

@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const START: u32 = 1_700_000_000;
+const START: u64 = 1_700_000_000;
 /// The largest item in these tests, as memcached counts.
 const LARGEST_ITEM: usize = 100_000;
 const LARGEST_VALUE: usize = LARGEST_ITEM - 60;
@@ -216,7 +216,7 @@ impl World {
         };
         World {
             server: InProcess::new(settings, START).expect("a cache"),
-            map: Map::new(START.into(), LARGEST_VALUE),
+            map: Map::new(START, LARGEST_VALUE),
             sent: Vec::new(),
             expected: Vec::new(),
             numbers: HashMap::new(),
@@ -354,7 +354,7 @@ impl World {
             Operation::Tick(seconds) => {
                 self.compare()?;
                 self.map.tick((*seconds).into());
-                self.server.set_time(self.map.now as u32);
+                self.server.set_time(self.map.now);
                 self.server.keep_house();
             }
         }

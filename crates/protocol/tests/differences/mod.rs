@@ -448,19 +448,4 @@ pub(crate) const STATISTICS: &[Unshared] = &[
         names: &["crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked"],
         reason: "there is no crawler, and no reference count to find an item locked by",
     },
-    Unshared {
-        topic: "slabs",
-        who: Shows::Memcached,
-        names: &[
-            "get_hits",
-            "cmd_set",
-            "delete_hits",
-            "incr_hits",
-            "decr_hits",
-            "cas_hits",
-            "cas_badval",
-            "touch_hits",
-        ],
-        reason: "requests are counted for all classes together: the class of an item that is gone is not known",
-    },
 ];
