@@ -162,8 +162,9 @@ pub(crate) struct Inbox {
 struct Shortage {
     /// Since when, while it lasts.
     began: Option<Instant>,
-    /// When it was last said, and what has failed since.
+    /// When it was last said, whether its end is to be said too, and what has failed since.
     said: Option<Instant>,
+    end_is_owed: bool,
     failed: u64,
 }
 
@@ -179,6 +180,7 @@ impl Shortage {
             return;
         }
         self.said = Some(Instant::now());
+        self.end_is_owed = true;
         warn!(
             connections = shared.connections.clients(),
             attempts = std::mem::take(&mut self.failed),
@@ -190,7 +192,9 @@ impl Shortage {
     fn ends(&mut self, shared: &Shared) {
         if let Some(began) = self.began.take() {
             shared.connections.resume(began.elapsed());
-            info!("connections are accepted again");
+            if std::mem::take(&mut self.end_is_owed) {
+                info!("connections are accepted again");
+            }
         }
     }
 }

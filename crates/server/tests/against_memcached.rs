@@ -509,6 +509,44 @@ fn statistics() {
     }
 
     pair.compare_counts();
+
+    // Each socket has the same lines, and does the same.
+    let [theirs, ours] = clients.each_mut().map(|client| {
+        let mut sockets: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in client.stat_lines("conns") {
+            let (number, name) = name.split_once(':').expect("a descriptor");
+            let shown = if name == "state" { format!("{name} {value}") } else { name.to_owned() };
+            sockets.entry(number.to_owned()).or_default().push(shown);
+        }
+        let mut sockets: Vec<_> = sockets.into_values().collect();
+        sockets.sort();
+        sockets
+    });
+    assert_eq!(ours, theirs, "stats conns");
+
+    // A reset takes away the same.
+    let topics = ["", "items", "slabs"];
+    let before = topics.map(|topic| clients.each_mut().map(|client| sums(client, topic)));
+    clients.iter_mut().for_each(|client| client.ask(b"stats reset\r\n", b"RESET\r\n"));
+    for (topic, before) in topics.into_iter().zip(before) {
+        let after = clients.each_mut().map(|client| sums(client, topic));
+        let is_gone = |side: usize, name: &String| before[side][name] > 0 && after[side][name] == 0;
+        for name in before[0].keys().filter(|name| before[1].contains_key(*name)) {
+            assert!(!is_gone(0, name) || after[1][name] == 0, "stats {topic}: {name} is left");
+            assert!(!is_gone(1, name) || after[0][name] == 0, "stats {topic}: {name} is gone");
+        }
+    }
+}
+
+/// The numbers of a topic, those of all classes together.
+fn sums(client: &mut Client, topic: &str) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, value) in client.stat_lines(topic) {
+        if let Ok(value) = value.parse::<u64>() {
+            *sums.entry(without_class(&name).to_owned()).or_default() += value;
+        }
+    }
+    sums
 }
 
 /// What both count, and count in the same way. (`cmd_flush` is not among it: memcached counts those with a bad time too.)

@@ -564,6 +564,7 @@ fn out_of_file_descriptors() {
         clients[round % 20].ask(b"set a 0 0 1\r\nx\r\ndelete a\r\n", b"STORED\r\nDELETED\r\n");
     }
     assert_eq!(clients[0].stat("curr_connections"), 20);
+    assert_eq!((clients[0].stat("accepting_conns"), clients[0].stat("listen_disabled_num")), (0, 1));
     clients.drain(..19);
     // One was left. Nineteen of those who were waiting come in, whose question has long been asked.
     for client in &mut clients[1..20] {
@@ -576,6 +577,8 @@ fn out_of_file_descriptors() {
     drop(clients);
     let mut late = Client::connect(&server.address);
     wait_until("they are gone", || late.stat("curr_connections") == 1);
+    assert_eq!(late.stat("accepting_conns"), 1);
+    assert!(late.stat("time_in_listen_disabled_us") > 0);
 }
 
 /// Half requests of all kinds, whose end does not come, cost what has come of them and no more.
