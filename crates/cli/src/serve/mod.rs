@@ -4,14 +4,17 @@
 //! is still a terminal to say so on: options, open files, memory, sockets (the ports may need root), the file for the process
 //! id, becoming another user. Then the process goes into the background, and only then are threads started.
 
+mod limits;
 mod options;
 mod process;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use server::{Prepared, Settings};
 use tracing::level_filters::LevelFilter;
+use tracing::warn;
 
 pub(crate) use options::Arguments;
 use process::{Ending, PidFile};
@@ -21,7 +24,8 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     match serve(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lookaside: {error}");
+            // The exit code says it too, where nobody can be told.
+            let _ = writeln!(std::io::stderr(), "lookaside: {error}");
             ExitCode::FAILURE
         }
     }
@@ -31,6 +35,9 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     log(arguments.verbose);
     let mut ending = Ending::register()?;
     let settings = arguments.settings()?;
+    if let Some(warning) = limits::memory(Path::new("/")).and_then(|limit| too_much(&settings, &limit)) {
+        warn!("{warning}");
+    }
     process::allow_connections(settings.connections, settings.threads)?;
     let user = arguments.user.as_deref().map(process::find_user).transpose()?.flatten();
     let prepared = Prepared::new(settings)?;
@@ -62,7 +69,28 @@ fn log(verbosity: u8) {
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_ansi(std::io::stderr().is_terminal() && !no_color)
+        // A line that cannot be written, because a disk is full or a reader gone, is lost. Saying so in its place, as is the
+        // default, cannot work either, and panics: the server would end for want of a log.
+        .log_internal_errors(false)
+        .with_writer(std::io::stderr)
+        .init();
+}
+
+/// What to say if more memory is asked for than there is.
+fn too_much(settings: &Settings, limit: &limits::Limit) -> Option<String> {
+    let asked = settings.memory as u64 + settings.lookaside as u64;
+    let options = if settings.lookaside == 0 { "-m" } else { "-m and --lookaside" };
+    (asked > limit.bytes).then(|| {
+        format!(
+            "{} MB are asked for ({options}), but {limit}: the kernel may kill the server once it has filled that. \
+             Ask for less, or raise the limit",
+            asked.div_ceil(1 << 20),
+        )
+    })
 }
 
 /// Says on one line where it listens and how to stop it.
@@ -84,4 +112,25 @@ fn places(prepared: &Prepared, settings: &Settings) -> String {
     let tcp = prepared.addresses().iter().map(ToString::to_string);
     let unix = settings.unix.iter().map(|socket| socket.path.display().to_string());
     tcp.chain(unix).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use limits::{Limit, Source};
+
+    #[test]
+    fn more_memory_than_there_is_is_told_with_both_numbers() {
+        let limit = |bytes| Limit { bytes, source: Source::ControlGroup("/sys/fs/cgroup/memory.max".into()) };
+        let settings = Settings { memory: 512 << 20, ..Settings::default() };
+        assert_eq!(too_much(&settings, &limit(512 << 20)), None);
+        let warning = too_much(&settings, &limit((512 << 20) - 1)).expect("a byte too much");
+        assert!(warning.contains("512 MB are asked for (-m)"), "{warning}");
+        assert!(warning.contains("may use 511 MB (/sys/fs/cgroup/memory.max)"), "{warning}");
+        let settings = Settings { lookaside: 1, ..settings };
+        let warning =
+            too_much(&settings, &Limit { bytes: 512 << 20, source: Source::Machine }).expect("too much");
+        assert!(warning.contains("513 MB are asked for (-m and --lookaside)"), "{warning}");
+        assert!(warning.contains("this machine has 512 MB"), "{warning}");
+    }
 }

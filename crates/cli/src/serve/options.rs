@@ -17,6 +17,8 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 /// The largest size that an option takes.
 const LARGEST: usize = 1 << 30;
+/// The most that `-m` takes, in megabytes: half of the addresses that a process has, 64 TB.
+const MOST_MEGABYTES: i64 = 1 << 26;
 
 #[derive(clap::Args)]
 #[command(
@@ -55,7 +57,7 @@ pub(crate) struct Arguments {
     udp_port: u16,
 
     /// Memory for items and index, in megabytes
-    #[arg(short, long, value_name = "NUM", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "NUM", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=MOST_MEGABYTES))]
     memory_limit: u32,
 
     /// Size of a lookaside buffer, beside the memory, from 64 bytes to 1024m: it knows where the hottest items are, one for
@@ -299,6 +301,7 @@ mod tests {
         assert_eq!(parse("-I 1024").unwrap().largest_item, 1024);
         assert_eq!(parse("-I 512K").unwrap().largest_item, 512 << 10);
         assert_eq!(parse("-m 2048 -I 1024m").unwrap().largest_item, 1 << 30);
+        assert_eq!(parse("-m 67108864").unwrap().memory, 1 << 46);
         assert_eq!(parse("").unwrap().lookaside, 0);
         assert_eq!(parse("--lookaside 64").unwrap().lookaside, 64);
         assert_eq!(parse("--lookaside 32m").unwrap().lookaside, 32 << 20);
@@ -313,6 +316,7 @@ mod tests {
             ("-U 11211", "UDP is not offered"),
             ("-m 0", "0"),
             ("-m 99999999999", "99999999999"),
+            ("-m 67108865", "1..=67108864"),
             ("-m 1", "more than half"),
             ("-c 0", "0"),
             ("-t 0", "0"),

@@ -6,10 +6,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{Uid, User, chdir, chown, daemon, initgroups, setgid, setuid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
+use tracing::warn;
 
 /// File descriptors beside those of connections: the standard ones, each thread's epoll and waker, sockets to listen on.
 const DESCRIPTORS_ASIDE: u64 = 64;
@@ -65,10 +67,13 @@ pub(super) fn become_user(user: &User, files: &[&Path]) -> Result<(), ProcessErr
         chown(file, Some(user.uid), Some(user.gid)).map_err(refused)?;
     }
     // The groups go first: afterwards there is no right to.
-    initgroups(&name, user.gid)
-        .and_then(|()| setgid(user.gid))
-        .and_then(|()| setuid(user.uid))
-        .map_err(refused)
+    match initgroups(&name, user.gid) {
+        // Nobody may in a user name space whose groups are not mapped, as in containers without root: little can be given up
+        // there, and memcached goes on as well.
+        Err(Errno::EPERM) => warn!(user = user.name, "cannot give up supplementary groups: they stay (-u)"),
+        outcome => outcome.map_err(refused)?,
+    }
+    setgid(user.gid).and_then(|()| setuid(user.uid)).map_err(refused)
 }
 
 /// Goes on in the background. Must come before any thread is started: threads do not survive it.
