@@ -28,7 +28,7 @@ use crate::PageKind;
 use crate::smaps::{self, Census};
 use crate::transparent;
 
-/// Address space on x86-64 and aarch64 ends here for a user; a larger request is a mistake, not a wish.
+/// Half of the address space that a user has on x86-64; a larger request is a mistake, not a wish.
 const LARGEST: usize = 1 << 46;
 /// Bytes on each side of a region that nobody may touch: a page, as large as this kernel's smallest.
 fn margin() -> usize {
@@ -120,7 +120,7 @@ impl Region {
     fn map_with(bytes: usize, asked: PageKind, promise: Promise) -> Result<Region, MapError> {
         match bytes {
             0 => return Err(MapError::ZeroLength),
-            LARGEST.. => return Err(MapError::TooLarge { bytes }),
+            bytes if bytes > LARGEST => return Err(MapError::TooLarge { bytes }),
             _ => {}
         }
         let mut kind = asked;

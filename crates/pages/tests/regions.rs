@@ -56,6 +56,11 @@ fn a_kind_that_the_machine_lacks_falls_back_to_a_smaller_one_and_says_so() {
 fn requests_that_cannot_be_met_are_errors() {
     for kind in PageKind::ALL {
         assert_eq!(Region::map(0, kind).unwrap_err(), MapError::ZeroLength);
+        // What the message names as the most is not too large, whether this machine has it or not.
+        let error = Region::map(usize::MAX, kind).unwrap_err().to_string();
+        let most =
+            error.rsplit(' ').next().and_then(|word| word.parse().ok()).expect("it ends with a number");
+        assert!(!matches!(Region::reserve(most, kind), Err(MapError::TooLarge { .. })), "{error}");
         assert_eq!(Region::map(usize::MAX, kind).unwrap_err(), MapError::TooLarge { bytes: usize::MAX });
         if !kernel_promises_anything() {
             assert!(matches!(Region::map(1 << 45, kind), Err(MapError::Refused { .. })), "32 TiB promised");
