@@ -75,10 +75,11 @@ impl<P: Policy> Cache<P> {
         Session::new(self.engine.clone())
     }
 
-    /// Tells the cache what time it is, in seconds by a clock of the caller's: whoever owns the cache does so once a second.
+    /// Tells the cache what time it is, in seconds by a clock of the caller's: whoever owns the cache does so once a
+    /// second.
     ///
-    /// Where the clock begins is the caller's to say. Unix time will do until 2106, when it is more than fits here; a clock
-    /// that counts from the cache's making, from 1 on, lasts 136 years.
+    /// Where the clock begins is the caller's to say. Unix time will do until 2106, when it is more than fits here; a
+    /// clock that counts from the cache's making, from 1 on, lasts 136 years.
     pub fn set_time(&self, second: u32) {
         self.engine.set_now(second);
     }

@@ -59,8 +59,8 @@ impl<P: Policy> Session<P> {
         self.copied
     }
 
-    /// The number of the slab class, as in [`Cache::classes`](crate::Cache::classes), of the item that the last `delete`,
-    /// `touch` or compare-and-swap met, for those who count by class; of no meaning if there was none.
+    /// The number of the slab class, as in [`Cache::classes`](crate::Cache::classes), of the item that the last
+    /// `delete`, `touch` or compare-and-swap met, for those who count by class; of no meaning if there was none.
     #[must_use]
     pub fn class_met(&self) -> u8 {
         self.met.get()
@@ -330,8 +330,8 @@ impl<'p, P: Policy> Hit<'p, P> {
         Stamps::number(self.item.stamp(), self.hash)
     }
 
-    /// The number of the slab class that the item is counted in, as in [`Cache::classes`](crate::Cache::classes): that for
-    /// items of its size. (In a cache of few pages the item itself may lie in a larger chunk.)
+    /// The number of the slab class that the item is counted in, as in [`Cache::classes`](crate::Cache::classes): that
+    /// for items of its size. (In a cache of few pages the item itself may lie in a larger chunk.)
     #[inline]
     #[must_use]
     pub fn class(&self) -> u8 {

@@ -60,7 +60,8 @@ impl SizeClasses {
         self.class_of_steps.get(bytes.div_ceil(STEP)).copied().map(ClassId)
     }
 
-    /// The class that an item of `bytes` is counted in: that of its chunk, or of its first one, the largest that there is.
+    /// The class that an item of `bytes` is counted in: that of its chunk, or of its first one, the largest that there
+    /// is.
     #[inline]
     pub(crate) fn class_of_item(&self, bytes: usize) -> ClassId {
         self.class_for(bytes).unwrap_or(self.largest)

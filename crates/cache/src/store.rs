@@ -535,7 +535,8 @@ impl<P: Policy> Reservation<P> {
         self.item().map_or(0, Item::value_len)
     }
 
-    /// The number of the slab class that an item with this value is counted in, as in [`Cache::classes`](crate::Cache::classes).
+    /// The number of the slab class that an item with this value is counted in, as in
+    /// [`Cache::classes`](crate::Cache::classes).
     #[must_use]
     pub fn class(&self) -> u8 {
         self.engine.sizes.class_of_item(self.item().map_or(0, Item::size)).0

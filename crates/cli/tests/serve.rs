@@ -99,8 +99,8 @@ fn stat(client: &mut BufReader<TcpStream>, name: &str) -> u64 {
     }
 }
 
-/// Log lines had colour codes in them wherever they went, to files and to the journal too, where nothing shows colours and
-/// words are searched for.
+/// Log lines had colour codes in them wherever they went, to files and to the journal too, where nothing shows colours
+/// and words are searched for.
 #[test]
 fn log_lines_in_a_file_had_colour_codes() {
     let server = Serving::start(Command::new(PROGRAM).args(["-vv", "-m", "8"]));
@@ -110,8 +110,8 @@ fn log_lines_in_a_file_had_colour_codes() {
     assert!(log.contains("INFO") && !log.contains('\x1b'), "{log:?}");
 }
 
-/// A log line that could not be written, because the disk was full or who read it had gone, was replaced by a message that
-/// could not be written either, and that was a panic: the thread ended, and the server with it.
+/// A log line that could not be written, because the disk was full or who read it had gone, was replaced by a message
+/// that could not be written either, and that was a panic: the thread ended, and the server with it.
 #[test]
 fn a_log_that_could_not_be_written_ended_the_server() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -134,8 +134,8 @@ fn a_log_that_could_not_be_written_ended_the_server() {
     }
 }
 
-/// With `-u`, where supplementary groups cannot be given up (in user name spaces, and so in containers without root), the
-/// server did not start. memcached says so and serves.
+/// With `-u`, where supplementary groups cannot be given up (in user name spaces, and so in containers without root),
+/// the server did not start. memcached says so and serves.
 #[test]
 fn a_user_who_may_not_give_up_groups_was_not_served() {
     let inside = ["-U", "-r"];
@@ -164,8 +164,8 @@ fn listener_rounds(process: u32) -> u64 {
     line.expect("Linux says so").trim().parse().expect("a number")
 }
 
-/// When file descriptors had run out, connections waited without a word, unless every connection was logged: clients timed
-/// out, and the operator saw a server that had nothing to say. It is a warning now, and not one for each attempt.
+/// When file descriptors had run out, connections waited without a word, unless every connection was logged: clients
+/// timed out, and the operator saw a server that had nothing to say. It is a warning now, and not one for each attempt.
 #[test]
 fn running_out_of_descriptors_went_without_a_word() {
     let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-c", "100"]));
@@ -204,8 +204,8 @@ fn running_out_of_descriptors_went_without_a_word() {
     assert!(stat(&mut waiting[0], "time_in_listen_disabled_us") > 0);
 }
 
-/// `-m` beyond what the machine, or the container, has started without a word, and the server was killed when it had filled
-/// what there was.
+/// `-m` beyond what the machine, or the container, has started without a word, and the server was killed when it had
+/// filled what there was.
 #[test]
 fn more_memory_than_there_is_was_asked_for_without_a_word() {
     let meminfo = fs::read_to_string("/proc/meminfo").expect("Linux");
@@ -231,8 +231,8 @@ fn more_memory_than_there_is_was_asked_for_without_a_word() {
     assert_eq!(server.log(), "");
 }
 
-/// `-m 67108864` was refused with "ask for at most 70368744177664 bytes", which is that. What an option takes is said in the
-/// option's own unit.
+/// `-m 67108864` was refused with "ask for at most 70368744177664 bytes", which is that. What an option takes is said
+/// in the option's own unit.
 #[test]
 fn the_most_memory_that_was_offered_was_refused() {
     let output = Command::new(PROGRAM).args(["-m", "67108865", "-p", "-1"]).output().expect("it starts");

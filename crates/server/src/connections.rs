@@ -1,8 +1,9 @@
 //! Who is connected: how many there may be, and what `stats conns` says of each.
 //!
 //! A connection stands in the list as long as its [`Presence`] lives, which is dropped before its socket is closed: the
-//! number of a file descriptor, by which the list is ordered as memcached's is, belongs to one connection at a time. The list
-//! is locked when one comes or goes and when it is read, never on a request; a turn writes two words of its connection's own.
+//! number of a file descriptor, by which the list is ordered as memcached's is, belongs to one connection at a time.
+//! The list is locked when one comes or goes and when it is read, never on a request; a turn writes two words of its
+//! connection's own.
 
 use std::collections::BTreeMap;
 use std::fmt;

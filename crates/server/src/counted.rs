@@ -1,8 +1,9 @@
 //! All that is counted and that `stats reset` sets to zero: what memcached's does. What is (items, bytes, pages, who is
 //! connected), how it was started and when, stays.
 //!
-//! Nothing is set to zero, in truth: threads go on counting meanwhile, and a counter has one writer. What had been counted is
-//! remembered and taken off whenever somebody asks. Whoever shows a counter takes it from here, so that none is left out.
+//! Nothing is set to zero, in truth: threads go on counting meanwhile, and a counter has one writer. What had been
+//! counted is remembered and taken off whenever somebody asks. Whoever shows a counter takes it from here, so that none
+//! is left out.
 
 use cache::ClassReport;
 

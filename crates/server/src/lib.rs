@@ -31,10 +31,11 @@
 //!
 //! # Bounds
 //!
-//! Beside the cache's own ([`cache`]), a worker has 64 KiB to receive into, 16 KiB of counters and a few spare outputs. A
-//! connection has less than 1 KiB of its own while its client neither sends half a request nor leaves replies unread. Half a
-//! request is at most 16 KiB. A client that does not read costs at most 64 KiB of requests, as much as is received at once, and 64 KiB of
-//! replies, plus up to 256 KiB of large values, and one more, that stay in the cache's memory.
+//! Beside the cache's own ([`cache`]), a worker has 64 KiB to receive into, 16 KiB of counters and a few spare outputs.
+//! A connection has less than 1 KiB of its own while its client neither sends half a request nor leaves replies unread.
+//! Half a request is at most 16 KiB. A client that does not read costs at most 64 KiB of requests, as much as is
+//! received at once, and 64 KiB of replies, plus up to 256 KiB of large values, and one more, that stay in the cache's
+//! memory.
 
 #![forbid(unsafe_code)]
 
@@ -58,8 +59,9 @@ pub use settings::{Settings, UnixSocket};
 
 /// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.
 ///
-/// Clients take the first word for the version, or what begins with a digit, or the *last* three numbers with dots between
-/// them (npm's memcached), and some do without what follows a space. So memcached's stands first, and ours in two numbers.
+/// Clients take the first word for the version, or what begins with a digit, or the *last* three numbers with dots
+/// between them (npm's memcached), and some do without what follows a space. So memcached's stands first, and ours in
+/// two numbers.
 pub const VERSION: &str =
     concat!("1.6.45 (lookaside ", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), ")");
 

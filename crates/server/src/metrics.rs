@@ -1,7 +1,8 @@
 //! What the server counts, each worker for itself, in all and by slab class.
 //!
-//! By class is counted what memcached counts so, and what it shows in all is the sum over the classes. A worker's counts of
-//! one class are one cache line of its own: a `get` writes the lines of the sizes that it meets, and no other thread does.
+//! By class is counted what memcached counts so, and what it shows in all is the sum over the classes. A worker's
+//! counts of one class are one cache line of its own: a `get` writes the lines of the sizes that it meets, and no other
+//! thread does.
 
 use atomics::CounterSet;
 

@@ -13,8 +13,8 @@ use crate::counted::Counted;
 use crate::metrics::{ByClass, Metrics};
 use crate::settings::Settings;
 
-/// What the cache's clock shows as the server starts. It has 32 bits, so it counts from there, as memcached's does: Unix time
-/// does not fit from 2106 on. Second 1, and not 0, so that there is one that has passed by then.
+/// What the cache's clock shows as the server starts. It has 32 bits, so it counts from there, as memcached's does:
+/// Unix time does not fit from 2106 on. Second 1, and not 0, so that there is one that has passed by then.
 const FIRST_SECOND: u32 = 1;
 /// The last second that the cache's clock shows. What is said to expire later, at the next one, then never does.
 const LAST_SECOND: u32 = u32::MAX - 1;

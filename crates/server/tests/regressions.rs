@@ -37,9 +37,9 @@ fn set(key: &str, exptime: i64, len: usize) -> String {
     format!("set {key} 0 {exptime} {len}\r\n{}\r\n", "x".repeat(len))
 }
 
-/// `stats reset` left evictions, reclaimed, expired_unfetched and evicted_unfetched as they were, in all and by class, and
-/// so it did with connections and with pages that had moved: it knew only of the counters of the workers. memcached sets to
-/// zero all that it counts, and dashboards that take differences after a reset went below zero.
+/// `stats reset` left evictions, reclaimed, expired_unfetched and evicted_unfetched as they were, in all and by class,
+/// and so it did with connections and with pages that had moved: it knew only of the counters of the workers. memcached
+/// sets to zero all that it counts, and dashboards that take differences after a reset went below zero.
 #[test]
 fn a_reset_left_evictions_and_connections_counted() {
     const NOW: u64 = 1_700_000_000;
@@ -101,8 +101,8 @@ fn a_reset_left_evictions_and_connections_counted() {
     assert_eq!(client.stat("curr_connections"), 1);
 }
 
-/// `stats conns` answered END alone, whoever was connected. memcached says of each socket its ends, what it is doing and for
-/// how long it has asked for nothing: what one looks at first when a client hangs.
+/// `stats conns` answered END alone, whoever was connected. memcached says of each socket its ends, what it is doing
+/// and for how long it has asked for nothing: what one looks at first when a client hangs.
 #[test]
 fn nobody_was_connected() {
     let server = Server::start(settings()).expect("it starts");
@@ -161,7 +161,8 @@ fn nobody_was_connected() {
 }
 
 /// conn_yields counted whenever a connection was to go on later: ten times for one `set` of a megabyte, which fills the
-/// receive buffer as often, and for replies that filled the output. memcached counts the times that -R has ended a turn.
+/// receive buffer as often, and for replies that filled the output. memcached counts the times that -R has ended a
+/// turn.
 #[test]
 fn one_large_set_counted_as_ten_yields() {
     let server = Server::start(Settings { requests_per_turn: 20, ..settings() }).expect("it starts");
@@ -183,8 +184,8 @@ fn one_large_set_counted_as_ten_yields() {
     assert_eq!(server.stat("conn_yields"), before);
 }
 
-/// `stats slabs` did not say what was asked of the items of a class; operators read there which sizes are worth their memory.
-/// What the classes say must together be what is said in all, for that is what the exporters add up.
+/// `stats slabs` did not say what was asked of the items of a class; operators read there which sizes are worth their
+/// memory. What the classes say must together be what is said in all, for that is what the exporters add up.
 #[test]
 fn classes_did_not_say_what_was_asked_of_them() {
     let mut server = Called::new(settings(), 1_700_000_000);
@@ -244,8 +245,8 @@ fn classes_did_not_say_what_was_asked_of_them() {
     }
 }
 
-/// In a cache with fewer pages than classes, items lie in chunks of larger classes where their own have no page. The counts
-/// of a class without pages were to be seen nowhere, and the classes' sum was less than what was said in all.
+/// In a cache with fewer pages than classes, items lie in chunks of larger classes where their own have no page. The
+/// counts of a class without pages were to be seen nowhere, and the classes' sum was less than what was said in all.
 #[test]
 fn classes_without_pages_kept_their_counts_to_themselves() {
     let mut server =
@@ -281,9 +282,9 @@ fn what_was_refused_for_want_of_memory_counted_as_stored() {
     }
 }
 
-/// From the 7th of February 2106 on, 2^32 seconds after 1970, the cache's clock stood still at the last second that 32 bits
-/// hold, and an item with any time to live had that second for its last: it was stored, and gone. The clock counts from the
-/// server's start now, as memcached's does.
+/// From the 7th of February 2106 on, 2^32 seconds after 1970, the cache's clock stood still at the last second that 32
+/// bits hold, and an item with any time to live had that second for its last: it was stored, and gone. The clock counts
+/// from the server's start now, as memcached's does.
 #[test]
 fn in_2106_items_with_a_time_to_live_were_gone_at_once() {
     const END: u64 = 1 << 32;
@@ -336,8 +337,8 @@ fn at_the_end_of_the_clock_items_stay() {
     }
 }
 
-/// The version was 1.6.45-lookaside-0.1.0, and npm's memcached, which takes the last three numbers with dots between them,
-/// read 0.1.0. Other clients take what stands before a space, or read three numbers from the beginning.
+/// The version was 1.6.45-lookaside-0.1.0, and npm's memcached, which takes the last three numbers with dots between
+/// them, read 0.1.0. Other clients take what stands before a space, or read three numbers from the beginning.
 #[test]
 fn a_client_took_our_version_for_memcacheds() {
     let numbers = |text: &str| {

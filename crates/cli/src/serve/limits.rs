@@ -1,15 +1,16 @@
 //! How much memory this process may have: the least of what the machine has and what its control groups allow.
 //!
-//! A server that is asked for more starts all the same, for memory is taken as items come, and is killed when it has filled
-//! what there is, hours later and without a word. So the start is the time to speak.
+//! A server that is asked for more starts all the same, for memory is taken as items come, and is killed when it has
+//! filled what there is, hours later and without a word. So the start is the time to speak.
 //!
-//! A control group's limit lies in a file of its folder, and those of all groups around it hold too. Where the folder is
-//! follows from two files: `/proc/self/cgroup` says in which group of which hierarchy the process is, `/proc/self/mountinfo`
-//! where a hierarchy is mounted, and which group of it the mount shows as its topmost: in a container that is usually the
-//! container's own, under the name that the host knows it by (cgroups(7), proc_pid_mountinfo(5)).
+//! A control group's limit lies in a file of its folder, and those of all groups around it hold too. Where the folder
+//! is follows from two files: `/proc/self/cgroup` says in which group of which hierarchy the process is,
+//! `/proc/self/mountinfo` where a hierarchy is mounted, and which group of it the mount shows as its topmost: in a
+//! container that is usually the container's own, under the name that the host knows it by (cgroups(7),
+//! proc_pid_mountinfo(5)).
 //!
-//! Rejected: sysinfo and procfs. The one knows the topmost group alone, the other reads the two files and leaves the rest to
-//! do; neither can be given another root to test it with.
+//! Rejected: sysinfo and procfs. The one knows the topmost group alone, the other reads the two files and leaves the
+//! rest to do; neither can be given another root to test it with.
 
 use std::fmt;
 use std::fs;
@@ -63,8 +64,8 @@ impl Hierarchy {
     }
 }
 
-/// The least of the limits on this process's memory, with all files looked for under `root`, which is `/`. `None` where the
-/// system says nothing.
+/// The least of the limits on this process's memory, with all files looked for under `root`, which is `/`. `None` where
+/// the system says nothing.
 pub(super) fn memory(root: &Path) -> Option<Limit> {
     control_groups(root).into_iter().chain(machine(root)).min_by_key(|limit| limit.bytes)
 }

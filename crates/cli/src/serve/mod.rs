@@ -73,8 +73,8 @@ fn log(verbosity: u8) {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(std::io::stderr().is_terminal() && !no_color)
-        // A line that cannot be written, because a disk is full or a reader gone, is lost. Saying so in its place, as is the
-        // default, cannot work either, and panics: the server would end for want of a log.
+        // A line that cannot be written, because a disk is full or a reader gone, is lost. Saying so in its place, as
+        // is the default, cannot work either, and panics: the server would end for want of a log.
         .log_internal_errors(false)
         .with_writer(std::io::stderr)
         .init();

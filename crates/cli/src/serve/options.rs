@@ -57,7 +57,8 @@ pub(crate) struct Arguments {
     udp_port: u16,
 
     /// Memory for items and index, in megabytes
-    #[arg(short, long, value_name = "NUM", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=MOST_MEGABYTES))]
+    #[arg(short, long, value_name = "NUM", default_value_t = 64,
+          value_parser = clap::value_parser!(u32).range(1..=MOST_MEGABYTES))]
     memory_limit: u32,
 
     /// Size of a lookaside buffer, beside the memory, from 64 bytes to 1024m: it knows where the hottest items are, one for

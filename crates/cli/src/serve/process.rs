@@ -68,8 +68,8 @@ pub(super) fn become_user(user: &User, files: &[&Path]) -> Result<(), ProcessErr
     }
     // The groups go first: afterwards there is no right to.
     match initgroups(&name, user.gid) {
-        // Nobody may in a user name space whose groups are not mapped, as in containers without root: little can be given up
-        // there, and memcached goes on as well.
+        // Nobody may in a user name space whose groups are not mapped, as in containers without root: little can be
+        // given up there, and memcached goes on as well.
         Err(Errno::EPERM) => warn!(user = user.name, "cannot give up supplementary groups: they stay (-u)"),
         outcome => outcome.map_err(refused)?,
     }
