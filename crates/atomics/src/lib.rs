@@ -3,7 +3,7 @@
 //! Under `--cfg loom` every access to these types is explored by loom in the orders and with the values that the memory
 //! model allows. The code above is the same in both cases; this crate is the seam.
 //!
-//! Counters that threads do not share are here too: see [`counters!`].
+//! Counters that threads do not share are here too: see [`counters!`]. And which locks a thread holds: see [`Within`].
 //!
 //! # Loom's blind spot
 //!
@@ -30,6 +30,8 @@ mod standard {
 mod counters;
 #[cfg(loom)]
 mod modelled;
+#[cfg(not(loom))]
+mod within;
 
 #[cfg(not(loom))]
 pub use counters::{CounterSet, Counting, Registry};
@@ -37,3 +39,5 @@ pub use counters::{CounterSet, Counting, Registry};
 pub use modelled::*;
 #[cfg(not(loom))]
 pub use standard::*;
+#[cfg(not(loom))]
+pub use within::{Hold, Within, held};

@@ -137,7 +137,9 @@ impl<P: Policy> Engine<P> {
         let pool =
             Pool::new(config.limit, 2 * INITIAL_BUCKETS * DefaultLayout::BUCKET_BYTES, bytes_per_entry);
         let growth = Growth::Linear(Linear { budget: Some(pool.index_budget()), ..linear });
-        let index = cuckoo::Config { growth, pages: config.pages, ..cuckoo::Config::default() };
+        // As XXH3's are.
+        let hashes = cuckoo::Hashes::Avalanching;
+        let index = cuckoo::Config { growth, hashes, pages: config.pages, ..cuckoo::Config::default() };
         let front = match config.lookaside {
             0 => None,
             bytes => Some(Front::new(bytes, config.pages)?),

@@ -412,7 +412,7 @@ impl<P: Policy> Session<P> {
                 engine.discard(unfinished);
                 Ok(outcome)
             }
-            Err(TooFull) => {
+            Err(_) => {
                 engine.discard(unfinished);
                 drop(pinned);
                 Err(self.fail(verb, key, StoreError::OutOfMemory))
@@ -479,13 +479,13 @@ impl<P: Policy> Pinned<'_, P> {
     fn with_room<T>(&self, hash: u64, mut insert: impl FnMut() -> Result<T, TooFull>) -> Result<T, TooFull> {
         for _ in 0..MOST_NEIGHBOURS {
             match insert() {
-                Err(TooFull) if self.engine().config.eviction == Eviction::ByPolicy => {
+                Err(_) if self.engine().config.eviction == Eviction::ByPolicy => {
                     self.engine().evict_neighbour(hash, self.counters());
                 }
                 outcome => return outcome,
             }
         }
-        Err(TooFull)
+        Err(TooFull::Table)
     }
 }
 

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use foldhash::quality::FixedState;
-use lookaside::{Config, Map, OwnedMap, Random, RwLock, SharedBuffer};
+use lookaside::{Config, Hashing, Map, OwnedMap, Random, RwLock, SharedBuffer};
 use lookaside_capi::*;
 
 /// 24 bytes, hashed by the word.
@@ -57,8 +57,10 @@ fn main() {
         .collect();
 
     let buffer: SharedBuffer = SharedBuffer::for_indexes(&config, 1).expect("memory");
-    let map = Map::sharing(RwLock::new(BTreeSet::new()), &buffer, HASHER).expect("the first");
-    let mut owned_map = OwnedMap::with_hasher(BTreeSet::new(), &config, HASHER).expect("memory");
+    let map =
+        Map::sharing(RwLock::new(BTreeSet::new()), &buffer, Hashing::avalanching(HASHER)).expect("the first");
+    let mut owned_map =
+        OwnedMap::with_hasher(BTreeSet::new(), &config, Hashing::avalanching(HASHER)).expect("memory");
     let entries: Vec<Box<Record>> =
         (0..records).map(|number| Box::new(Record { key: key(number), value: [7; 64] })).collect();
     (0..records).for_each(|number| drop(map.insert(key(number), [7u8; 64])));

@@ -49,14 +49,16 @@ impl<L: Layout> Table<L> {
     ) {
         let geometry = self.geometry();
         let mut sought = [Self::seek(0, geometry); GROUP];
-        for (&hash, sought) in hashes.iter().zip(&mut sought) {
-            *sought = Self::seek(hash, geometry);
+        let mut mixed = [0; GROUP];
+        for ((&hash, mixed), sought) in hashes.iter().zip(&mut mixed).zip(&mut sought) {
+            *mixed = self.mixed(hash);
+            *sought = Self::seek(*mixed, geometry);
             self.prefetch_bucket(sought.candidates.0);
             self.prefetch_bucket(sought.candidates.1);
         }
         let mut settled = [true; GROUP];
         for (((&hash, &sought), found), settled) in
-            hashes.iter().zip(&sought).zip(&mut *found).zip(&mut settled)
+            mixed.iter().zip(&sought).zip(&mut *found).zip(&mut settled)
         {
             // The first location whose tag agrees: nearly always the right one.
             *found = match self.probe(hash, sought, &mut |_| true) {
@@ -71,10 +73,10 @@ impl<L: Layout> Table<L> {
                 }
             };
         }
-        for (((key, &hash), found), settled) in keys.iter().zip(hashes).zip(found).zip(settled) {
+        for (((key, &hash), found), settled) in keys.iter().zip(&mixed).zip(found).zip(settled) {
             let wrong = found.is_some_and(|location| !entries.holds(location, key));
             if wrong || !settled {
-                *found = self.get(hash, |location| entries.holds(location, key));
+                *found = self.get_mixed(hash, |location| entries.holds(location, key));
             }
         }
     }
@@ -82,6 +84,7 @@ impl<L: Layout> Table<L> {
     /// Asks for the two buckets of a key of this hash.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
+        let hash = self.mixed(hash);
         let (first, second) = self.geometry().candidates(hash, Tag::of(hash, L::TAG_BITS));
         self.prefetch_bucket(first);
         self.prefetch_bucket(second);

@@ -6,6 +6,8 @@ use std::sync::Arc;
 #[cfg(not(loom))]
 use pages::{Budget, MapError, PageKind};
 
+use crate::hash::Hashes;
+
 /// How an insert looks for an empty slot when both of its buckets are full.
 ///
 /// Every search is made before anything is moved, is bounded, and reads no keys (paper, section 3.2).
@@ -63,17 +65,20 @@ pub struct Config {
     pub search: Search,
     /// Whether the table grows.
     pub growth: Growth,
+    /// What the hashes are that it is given.
+    pub hashes: Hashes,
     /// The pages its buckets are to lie in.
     #[cfg(not(loom))]
     pub pages: PageKind,
 }
 
 impl Default for Config {
-    /// Breadth-first search, fixed size, transparent huge pages.
+    /// Breadth-first search, fixed size, hashes of any shape, transparent huge pages.
     fn default() -> Self {
         Config {
             search: Search::BreadthFirst,
             growth: Growth::Fixed,
+            hashes: Hashes::Any,
             #[cfg(not(loom))]
             pages: PageKind::Transparent,
         }

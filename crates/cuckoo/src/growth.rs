@@ -26,6 +26,8 @@ use crate::layout::{Bucket, Layout};
 use crate::slot::Word;
 use crate::table::{COUNTERS, Entries, Table};
 use atomics::{AtomicBool, Ordering, yield_now};
+#[cfg(not(loom))]
+use atomics::{Hold, Within};
 
 /// Buckets that one insert splits at most because the load is above the target.
 pub const SPLITS_WHEN_LOADED: usize = 2;
@@ -47,7 +49,11 @@ enum Split {
 }
 
 /// The right to split, given back on drop, also when an owner's hash panics.
-struct Splitter<'t>(&'t AtomicBool);
+struct Splitter<'t> {
+    splitting: &'t AtomicBool,
+    #[cfg(not(loom))]
+    _within: Within,
+}
 
 impl<'t> Splitter<'t> {
     /// Waits for another splitter, as a writer waits for a bucket.
@@ -56,6 +62,11 @@ impl<'t> Splitter<'t> {
             if let Some(splitter) = Self::try_become(splitting) {
                 return splitter;
             }
+            #[cfg(not(loom))]
+            assert!(
+                atomics::held(splitting).is_none(),
+                "a cuckoo table was used by the prefetch of its own entries: it must not be (see Entries)"
+            );
             yield_now();
         }
     }
@@ -66,14 +77,18 @@ impl<'t> Splitter<'t> {
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
             // Lazily: a Splitter that was made in vain would give back a right that it never had.
-            .then(|| Splitter(splitting))
+            .then(|| Splitter {
+                splitting,
+                #[cfg(not(loom))]
+                _within: Within::enter(splitting, Hold::Exclusive),
+            })
     }
 }
 
 impl Drop for Splitter<'_> {
     fn drop(&mut self) {
         // pairs with the acquire in `try_become`.
-        self.0.store(false, Ordering::Release);
+        self.splitting.store(false, Ordering::Release);
     }
 }
 
@@ -141,7 +156,8 @@ impl<L: Layout> Table<L> {
         let mut halves = [(from, Word::EMPTY); MOST_SLOTS];
         for (half, &word) in halves.iter_mut().zip(&words) {
             if !word.is_empty() {
-                let (bucket, next) = geometry.half(from, entries.hash(word.location()), word.tag());
+                let hash = self.mixed(self.call_out(|| entries.hash(word.location())));
+                let (bucket, next) = geometry.half(from, hash, word.tag());
                 *half = (bucket, word.with_next(next));
             }
         }

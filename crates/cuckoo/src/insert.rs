@@ -77,15 +77,25 @@ pub enum Upsertion {
 }
 
 /// No slot was found for a key: both of its buckets are full, and so were all that the search could reach.
-///
-/// A table that grows says this only at its limit, or where its budget refuses memory, or if more keys share one hash
-/// than two buckets have slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooFull;
+#[non_exhaustive]
+pub enum TooFull {
+    /// The table is full as a whole. One that grows says this only at its limit, or where its budget refuses memory.
+    Table,
+    /// The hashes of the keys are at fault, at any size of the table: both buckets of this key are full of keys of the very same
+    /// hash, or less than half of the table's slots are in use, which even hashes always fill. See [`Hashes`](crate::Hashes).
+    Hashes,
+}
 
 impl fmt::Display for TooFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the table is too full for this key: remove entries, or make a larger table")
+        f.write_str(match self {
+            TooFull::Table => "the table is too full for this key: remove entries, or make a larger table",
+            TooFull::Hashes => {
+                "too many keys share this key's hash, or its bits: give every key a 64-bit hash of its own, or let the table \
+                 mix them (Hashes::Any)"
+            }
+        })
     }
 }
 
@@ -183,6 +193,7 @@ impl<L: Layout> Table<L> {
         location: Location,
         incumbent: Incumbent,
     ) -> Result<(Option<Location>, Work), TooFull> {
+        let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
         let mut work = Work::default();
         for attempt in 0..ATTEMPTS {
@@ -204,8 +215,12 @@ impl<L: Layout> Table<L> {
                         }
                     }
                     Found::FreeNow => {}
+                    // No table has room for it: to grow would be in vain.
+                    Found::Nothing if self.is_crowded_by_equals(entries, hash, tag) => {
+                        return Err(TooFull::Hashes);
+                    }
                     Found::Nothing if self.make_room(entries, &mut work) => {}
-                    Found::Nothing => return Err(TooFull),
+                    Found::Nothing => return Err(self.refusal()),
                 }
             }
             match placement {
@@ -218,7 +233,33 @@ impl<L: Layout> Table<L> {
                 Placement::NoSlot => {}
             }
         }
-        Err(TooFull)
+        Err(self.refusal())
+    }
+
+    /// Whether every slot of the key's two buckets has a key of this very hash.
+    #[cold]
+    fn is_crowded_by_equals<E: Entries + ?Sized>(&self, entries: &E, hash: u64, tag: Tag) -> bool {
+        let of_one_tag = |(first, second): (usize, usize)| {
+            let full = |bucket| tags::in_one(&self.buckets[bucket], tag.raw()).len() == L::SLOTS;
+            first != second && full(first) && full(second)
+        };
+        // By the tags alone, which is nearly always enough; keys can be read under the locks only.
+        if !of_one_tag(self.geometry().candidates(hash, tag)) {
+            return false;
+        }
+        let locked = self.lock_candidates(hash, tag, None);
+        let (first, second) = locked.candidates;
+        of_one_tag(locked.candidates)
+            && [first, second]
+                .into_iter()
+                .flat_map(|bucket| self.buckets[bucket].slots())
+                .all(|cell| self.call_out(|| self.mixed(entries.hash(cell.load().location()))) == hash)
+    }
+
+    /// Why no slot was found. Hashes that are even fill a table beyond half.
+    #[cold]
+    fn refusal(&self) -> TooFull {
+        if self.len() < self.slots() / 2 { TooFull::Hashes } else { TooFull::Table }
     }
 
     /// Under the key's locks: the uniqueness check, and the insert if there is a free slot.
@@ -254,6 +295,7 @@ impl<L: Layout> Table<L> {
 
     /// Asks for the buckets that a search for this key would look at first, if it will need one.
     pub(crate) fn prefetch_ways_out(&self, hash: u64) {
+        let hash = self.mixed(hash);
         let geometry = self.geometry();
         let (first, second) = geometry.candidates(hash, Tag::of(hash, L::TAG_BITS));
         if self.free_slot(first).is_some() || self.free_slot(second).is_some() {

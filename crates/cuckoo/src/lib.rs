@@ -14,6 +14,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | `hash` | what a hash must be, and the mixing of those that are not |
 //! | `slot` | the 64-bit word: tag, next bit, location |
 //! | `layout` | four, seven or eight slots a bucket; where the version is |
 //! | `geometry` | which two buckets a key may be in, at any number of buckets |
@@ -33,6 +34,7 @@ mod batch;
 mod config;
 mod geometry;
 mod growth;
+mod hash;
 mod insert;
 mod layout;
 #[cfg(all(loom, test))]
@@ -44,6 +46,7 @@ mod version;
 
 pub use config::{Config, CreateError, Growth, Linear, Search};
 pub use growth::{SPLITS_WHEN_FULL, SPLITS_WHEN_LOADED};
+pub use hash::Hashes;
 pub use insert::{Insertion, TooFull, Upsertion, Work};
 pub use layout::{EightWay, FourWay, Inline, Layout, SevenWay, Striped};
 pub use slot::Location;

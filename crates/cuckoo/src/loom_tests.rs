@@ -10,7 +10,7 @@ use crate::geometry::Geometry;
 use crate::layout::{Inline, Layout, Striped};
 use crate::slot::{Location, Tag};
 use crate::table::{Entries, Table};
-use crate::{Config, Growth, Insertion, Linear, Search, Upsertion};
+use crate::{Config, Growth, Hashes, Insertion, Linear, Search, Upsertion};
 
 /// Entries whose location says their key, and whose hash is what the test chose for it.
 struct Chosen(Vec<u64>);
@@ -52,7 +52,8 @@ struct World<L: Layout> {
 
 impl<L: Layout> World<L> {
     fn new(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
-        let config = Config { search: Search::BreadthFirst, growth };
+        // The models choose the bits.
+        let config = Config { search: Search::BreadthFirst, growth, hashes: Hashes::Avalanching };
         World { table: Table::with_buckets(buckets, &config).unwrap(), entries: Chosen(hashes) }
     }
 

@@ -22,11 +22,14 @@ use crossbeam_utils::CachePadded;
 
 use crate::config::{Config, CreateError, Growth};
 use crate::geometry::Geometry;
+use crate::hash::{Hashes, mix};
 use crate::layout::{Bucket, Buckets, Layout, SlotCell};
 use crate::slot::{Location, Tag, Word};
 use crate::tags::{self, SlotSet};
 use crate::version::Version;
 use atomics::{AtomicBool, AtomicUsize, Ordering};
+#[cfg(not(loom))]
+use atomics::{Hold, Within};
 
 /// Misses that fail to validate before a reader takes the locks.
 const OPTIMISTIC_ATTEMPTS: usize = 16;
@@ -42,8 +45,9 @@ const MOST_LOCKS: usize = 3;
 /// The table calls these with locations that were given to it and not yet removed, or, in [`Table::get`] and
 /// [`Table::get_many`], removed while the call was going on; the owner must keep such entries readable until lookups that
 /// began before the removal have ended. [`prefetch`](Entries::prefetch) alone may come for a location that was removed before:
-/// it must not read the entry. All of them may be called while buckets are locked: they must not use the table. An
-/// implementation that answers wrongly makes the table answer wrongly, and nothing worse.
+/// it must not read the entry. All of them may be called while buckets are locked: they must not use the table, and a
+/// call that would have to wait for buckets of it panics. An implementation that answers wrongly makes the table answer wrongly,
+/// and nothing worse.
 pub trait Entries {
     /// The key that entries are found by.
     type Key: ?Sized;
@@ -51,7 +55,8 @@ pub trait Entries {
     /// Whether the entry at `location` is that of `key`: a comparison of full keys.
     fn holds(&self, location: Location, key: &Self::Key) -> bool;
 
-    /// The hash that the entry at `location` was inserted with. Called only when a bucket splits.
+    /// The hash that the entry at `location` was inserted with, as it was given to the table. Called only when a bucket splits,
+    /// or a key is refused.
     fn hash(&self, location: Location) -> u64;
 
     /// Asks for the cache line that [`holds`](Entries::holds) and [`hash`](Entries::hash) will read. The entry may be gone.
@@ -95,6 +100,8 @@ pub struct Table<L: Layout = crate::DefaultLayout> {
     pub(crate) splitting: CachePadded<AtomicBool>,
     counters: [CachePadded<AtomicUsize>; COUNTERS],
     pub(crate) config: Config,
+    /// Whether hashes are mixed.
+    mixes: bool,
     /// Bytes taken from the budget: changed only by who holds `splitting`.
     pub(crate) taken: AtomicUsize,
 }
@@ -161,6 +168,7 @@ impl<L: Layout> Table<L> {
             splitting: CachePadded::new(AtomicBool::new(false)),
             counters: std::array::from_fn(|_| CachePadded::new(AtomicUsize::new(0))),
             config: config.clone(),
+            mixes: config.hashes == Hashes::Any,
             taken: AtomicUsize::new(0),
         };
         table.take_initial_memory(buckets)?;
@@ -186,7 +194,19 @@ impl<L: Layout> Table<L> {
     /// key. The entry was in the table at some moment during the call.
     // Always: what a call saves and restores is a seventh of the instructions, and these are what limits it (see `tags`).
     #[inline(always)]
-    pub fn get(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
+    pub fn get(&self, hash: u64, holds: impl FnMut(Location) -> bool) -> Option<Location> {
+        self.get_mixed(self.mixed(hash), holds)
+    }
+
+    /// The hash by which the table goes, of one that it was given.
+    #[inline(always)]
+    pub(crate) fn mixed(&self, hash: u64) -> u64 {
+        if self.mixes { mix(hash) } else { hash }
+    }
+
+    /// As [`Table::get`], of a hash that is mixed already.
+    #[inline(always)]
+    pub(crate) fn get_mixed(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
         match self.probe(hash, Self::seek(hash, self.geometry()), &mut holds) {
             Probe::Found(location) => Some(location),
             Probe::Absent => None,
@@ -223,8 +243,9 @@ impl<L: Layout> Table<L> {
             // With inline versions the snapshots below fetch both lines; here nothing has touched the second one yet.
             self.prefetch_bucket(second);
         }
-        let versions = [self.version(first), self.version(second)];
-        let snapshots = versions.map(Version::snapshot);
+        // One by one: `map` of an array is a call where the compiler thinks that the whole has become long, of forty instructions.
+        let versions = (self.version(first), self.version(second));
+        let snapshots = (versions.0.snapshot(), versions.1.snapshot());
         for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
             let bucket = buckets[usize::from(slot >= SlotSet::SECOND)];
             let word = bucket.slots()[slot % SlotSet::SECOND].load();
@@ -232,7 +253,7 @@ impl<L: Layout> Table<L> {
                 return Probe::Found(word.location());
             }
         }
-        let unmoved = versions.map(Version::snapshot) == snapshots;
+        let unmoved = (versions.0.snapshot(), versions.1.snapshot()) == snapshots;
         // pairs with the release in `publish`, as in `geometry`.
         let now = self.open.load(Ordering::Acquire);
         if unmoved && (now == open || Geometry::new(now).candidates(hash, tag) == (first, second)) {
@@ -260,6 +281,7 @@ impl<L: Layout> Table<L> {
     }
 
     fn remove_word(&self, hash: u64, is_it: impl FnMut(Word) -> bool) -> Option<Location> {
+        let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
         let locked = self.lock_candidates(hash, tag, None);
         let (cell, word) = self.find_locked(&locked, tag, is_it)?;
@@ -281,10 +303,11 @@ impl<L: Layout> Table<L> {
     /// `still` runs while the key's buckets are locked, so that nobody replaces or removes `old` meanwhile: it must not use
     /// the table.
     pub fn replace_if(&self, hash: u64, old: Location, new: Location, still: impl FnOnce() -> bool) -> bool {
+        let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
         let locked = self.lock_candidates(hash, tag, None);
         match self.find_locked(&locked, tag, |word| word.location() == old) {
-            Some((cell, word)) if still() => {
+            Some((cell, word)) if self.call_out(still) => {
                 cell.store(Word::new(tag, word.next(), new));
                 true
             }
@@ -295,6 +318,7 @@ impl<L: Layout> Table<L> {
     /// The locations in the two buckets of a key of this hash, whichever keys they belong to: those of which one must go
     /// if the key is to enter a table that is [`TooFull`](crate::TooFull). A snapshot, slot by slot.
     pub fn neighbours(&self, hash: u64) -> impl Iterator<Item = Location> + use<'_, L> {
+        let hash = self.mixed(hash);
         let (first, second) = self.geometry().candidates(hash, Tag::of(hash, L::TAG_BITS));
         let buckets = [Some(first), (first != second).then_some(second)];
         buckets
@@ -419,6 +443,9 @@ impl<L: Layout> Table<L> {
     }
 
     /// Locks the buckets named, each word once, in ascending order.
+    ///
+    /// # Panics
+    /// If one of them is locked, and this thread has locked others already: it may be waiting for itself.
     pub(crate) fn lock(&self, buckets: impl IntoIterator<Item = usize>) -> Locks<'_, L> {
         let mut locks = Locks { table: self, words: [0; MOST_LOCKS], taken: 0 };
         let mut wanted = [usize::MAX; MOST_LOCKS];
@@ -429,12 +456,39 @@ impl<L: Layout> Table<L> {
         for index in wanted {
             let repeated = locks.taken > 0 && locks.words[locks.taken - 1] == index;
             if index != usize::MAX && !repeated {
-                self.version_word(index).lock();
+                self.lock_word(self.version_word(index));
                 locks.words[locks.taken] = index;
                 locks.taken += 1;
             }
         }
         locks
+    }
+
+    #[inline]
+    fn lock_word(&self, word: &Version) {
+        if cfg!(loom) || !word.try_lock() {
+            self.wait_for(word);
+        }
+    }
+
+    #[cold]
+    fn wait_for(&self, word: &Version) {
+        #[cfg(not(loom))]
+        assert!(
+            atomics::held(&self.buckets).is_none(),
+            "a cuckoo table was used by what it had called while buckets were locked, a comparison of keys or a hash: it must \
+             not be (see Entries)"
+        );
+        word.lock();
+    }
+
+    /// Calls what is the owner's, while this thread has buckets locked.
+    #[inline]
+    pub(crate) fn call_out<R>(&self, call: impl FnOnce() -> R) -> R {
+        // For `wait_for`. Not where buckets are locked: few of those who lock call anybody.
+        #[cfg(not(loom))]
+        let _within = Within::enter(&self.buckets, Hold::Exclusive);
+        call()
     }
 
     /// Locks both candidates of a key, and `also` another bucket, as the geometry stands when the locks are held.
@@ -465,7 +519,7 @@ impl<L: Layout> Table<L> {
             .map(|bucket| &self.buckets[bucket])
             .flat_map(|bucket| tags::in_one(bucket, tag.raw()).map(|slot| &bucket.slots()[slot]))
             .map(|cell| (cell, cell.load()))
-            .find(|&(_, word)| word.has_tag(tag) && is_it(word))
+            .find(|&(_, word)| word.has_tag(tag) && self.call_out(|| is_it(word)))
     }
 }
 

@@ -110,8 +110,9 @@ impl Version {
         }
     }
 
+    /// Takes the lock if nobody holds it.
     #[inline]
-    fn try_lock(&self) -> bool {
+    pub(crate) fn try_lock(&self) -> bool {
         let now = self.0.load(Ordering::Relaxed);
         now & Version::LOCKED == 0
             && self

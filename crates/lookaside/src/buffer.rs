@@ -9,7 +9,8 @@
 //!   write:    Buffer::write -> change the index -> (Write::put) -> drop
 //! ```
 //!
-//! Several indexes may share one buffer: each has a [`Mark`]. What is asked of hashes is said at [`crate::Map::sharing`].
+//! Several indexes may share one buffer: each has a [`Mark`]. Hashes are
+//! taken as they are: they must be even in all of their bits, or have been [mixed](crate::mix) (see [`crate::Hashing`]).
 //!
 //! # Which epoch
 //!
@@ -25,6 +26,7 @@
 //! | `seat` | what either keeps: its account, its random numbers, its part of the monitor's trials |
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_epoch::Guard;
@@ -49,7 +51,6 @@ use crate::word::Pointer;
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
 
 /// A table in front of one index or several.
-#[derive(Debug)]
 pub struct Buffer<T: Table = Slb> {
     pub(crate) table: Current<T>,
     pub(crate) stripes: Stripes,
@@ -483,6 +484,16 @@ impl<T: Table> Buffer<T> {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.totals.counts()
+    }
+}
+
+impl<T: Table> fmt::Debug for Buffer<T> {
+    /// Counts, without what would pin an epoch.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer")
+            .field("counts", &self.counts())
+            .field("verdict", &self.verdict())
+            .finish_non_exhaustive()
     }
 }
 

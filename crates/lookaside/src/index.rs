@@ -16,14 +16,16 @@
 //! other crates are a dozen lines each: see those of `crates/peers`.
 //!
 //! A shared index is changed by one thread at a time for any one key, and not while the same thread searches it. It must
-//! not use the map that it stands behind, nor write to another one behind the same buffer: they share stripes.
+//! not use the map that it stands behind, nor write to another one behind the same buffer: they share stripes. Nor may what it
+//! calls while it is locked, the comparison of keys or the visitor of a scan, change it: under a `RwLock` that panics.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow};
 
-use parking_lot::RwLock;
+use atomics::{Hold, Within, held};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::entry::{Found, Handle, Pin, Sought};
 
@@ -214,15 +216,59 @@ where
     }
 }
 
+/// The lock of an index, shared: also by a thread that has it so already, for its key's order may look into the map.
+///
+/// # Panics
+/// If this thread is changing the index: it would wait for itself.
+#[inline]
+fn shared<I>(lock: &RwLock<I>) -> (RwLockReadGuard<'_, I>, Within) {
+    let guard = lock.try_read().unwrap_or_else(|| shared_in_time(lock));
+    (guard, Within::enter(lock, Hold::Shared))
+}
+
+#[cold]
+fn shared_in_time<I>(lock: &RwLock<I>) -> RwLockReadGuard<'_, I> {
+    match held(lock) {
+        None => lock.read(),
+        // Not behind a writer who waits for this thread.
+        Some(Hold::Shared) => lock.read_recursive(),
+        Some(Hold::Exclusive) => {
+            panic!(
+                "a map was used by the comparison of its own keys while its index was changed: it must not be"
+            )
+        }
+    }
+}
+
+/// The lock of an index, for a change.
+///
+/// # Panics
+/// If this thread is searching or changing the index: it would wait for itself.
+#[inline]
+fn exclusive<I>(lock: &RwLock<I>) -> (RwLockWriteGuard<'_, I>, Within) {
+    let guard = lock.try_write().unwrap_or_else(|| exclusive_in_time(lock));
+    (guard, Within::enter(lock, Hold::Exclusive))
+}
+
+#[cold]
+fn exclusive_in_time<I>(lock: &RwLock<I>) -> RwLockWriteGuard<'_, I> {
+    assert!(
+        held(lock).is_none(),
+        "a map was changed while its own index was being walked or its keys compared, by what that calls: collect the keys \
+         first, and change the map then"
+    );
+    lock.write()
+}
+
 impl<Q: ?Sized, K: 'static, V: 'static, I: Find<Q, K, V>> Find<Q, K, V> for RwLock<I> {
     #[inline]
     fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        self.read().find(key, pin)
+        shared(self).0.find(key, pin)
     }
 
     #[inline]
     fn find_many<'p>(&self, keys: &[&Q], pin: &Pin<'p>, found: impl FnMut(usize, Option<Found<'p, K, V>>)) {
-        self.read().find_many(keys, pin, found);
+        shared(self).0.find_many(keys, pin, found);
     }
 }
 
@@ -230,17 +276,17 @@ impl<K: 'static, V: 'static, I: Store<K, V>> SharedStore<K, V> for RwLock<I> {
     const SUCCESSION: bool = I::SUCCESSION;
 
     fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
-        self.write().replace(handle)
+        exclusive(self).0.replace(handle)
     }
 
     fn len(&self) -> usize {
-        self.read().len()
+        shared(self).0.len()
     }
 }
 
 impl<Q: ?Sized, K: 'static, V: 'static, I: Discard<Q, K, V>> SharedDiscard<Q, K, V> for RwLock<I> {
     fn remove(&self, key: &Q) -> Option<Handle<K, V>> {
-        self.write().remove(key)
+        exclusive(self).0.remove(key)
     }
 }
 
@@ -252,6 +298,6 @@ impl<Q: ?Sized, K: 'static, V: 'static, I: Scan<Q, K, V>> Scan<Q, K, V> for RwLo
         pin: &Pin<'p>,
         visit: &mut dyn FnMut(Found<'p, K, V>) -> ControlFlow<()>,
     ) {
-        self.read().scan(from, to, pin, visit);
+        shared(self).0.scan(from, to, pin, visit);
     }
 }

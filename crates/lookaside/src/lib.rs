@@ -49,6 +49,7 @@
 //! | `monitor` | off where it does not pay, on again where it does |
 //! | `watch` | a thread's trials of that |
 //! | `buffer` | all of that together |
+//! | `hashing`, `folding` | what a hash must be; the default one |
 //! | `cadence` | which hits are counted |
 //! | `visit`, `ownership`, `seat` | a thread at a buffer, among others or alone, and what it keeps |
 //! | `entry`, `index`, `map`, `owned` | the safe faces |
@@ -79,6 +80,8 @@ mod entry;
 mod fitting;
 #[cfg(not(loom))]
 mod folding;
+#[cfg(not(loom))]
+mod hashing;
 #[cfg(not(loom))]
 mod in_turn;
 #[cfg(not(loom))]
@@ -122,6 +125,7 @@ pub use {
     entry::{Found, Handle, Pin, Sought},
     fitting::Passed,
     folding::{FoldingHasher, FoldingState},
+    hashing::{Hashing, IntoHashing, mix},
     map::{Map, RandomState, Reader, Removed},
     monitor::Verdict,
     owned::OwnedMap,

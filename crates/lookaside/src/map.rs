@@ -26,7 +26,8 @@
 
 use std::borrow::Borrow;
 use std::cell::Cell;
-use std::hash::{BuildHasher, Hash, Hasher as _};
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ use crate::entry::{
     Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch, prefetch_to_succeed,
 };
 use crate::folding::FoldingState;
+use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::in_turn::in_turn;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
 use crate::mark::{Mark, NoMarkLeft};
@@ -48,15 +50,6 @@ use crate::visit::{Visit, retired};
 
 /// How keys are hashed where nothing else is said.
 pub type RandomState = FoldingState;
-
-/// As `BuildHasher::hash_one`, but always inlined: a call is a tenth of a hit.
-#[allow(clippy::manual_hash_one)]
-#[inline(always)]
-pub(crate) fn hash_of<Q: Hash + ?Sized>(hasher: &impl BuildHasher, key: &Q) -> u64 {
-    let mut state = hasher.build_hasher();
-    key.hash(&mut state);
-    state.finish()
-}
 
 /// Whether values of this type may stay behind when they have been replaced: see `entry::succession`.
 pub(crate) const fn may_stay<V>() -> bool {
@@ -95,10 +88,9 @@ impl<T: Table> Reclaim for Buffer<T> {
 /// assert_eq!(reader.get("remus"), None);
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```
-#[derive(Debug)]
 pub struct Map<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
     index: I,
-    hasher: S,
+    hashing: Hashing<S>,
     mark: Mark,
     buffer: SharedBuffer<T>,
     reclaimer: Arc<Reclaimer>,
@@ -125,17 +117,26 @@ impl<K, V, I, T: Table> Map<K, V, I, RandomState, T> {
 impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
     /// A map over this index, behind a table that others may share.
     ///
-    /// The table takes a key's bucket from the upper bits of its hash's lower half (with STLT-SW, from the lowest), and its tag and
-    /// stripe from the highest bits: all of them must be as even as random ones, of few neighbouring keys, too. The default
-    /// hasher's are. Those of a hasher that multiplies an integer once are not: of 128 integers in a row, one in 75 has no
-    /// room then in a table that has fitted itself to them.
+    /// Any hasher will do that gives different keys different hashes: those of hashers that are not known to be even in all of
+    /// their bits are mixed. See [`Hashing`] for what a hash must be.
     ///
     /// # Errors
     /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
-    pub fn sharing(index: I, buffer: &SharedBuffer<T>, hasher: S) -> Result<Self, NoMarkLeft> {
+    pub fn sharing(
+        index: I,
+        buffer: &SharedBuffer<T>,
+        hasher: impl IntoHashing<Hasher = S>,
+    ) -> Result<Self, NoMarkLeft> {
         let (mark, buffer) = (buffer.0.mark()?, buffer.clone());
         let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>);
-        Ok(Map { index, hasher, mark, buffer, reclaimer, entries: Entries::default() })
+        Ok(Map {
+            index,
+            hashing: hasher.into_hashing(),
+            mark,
+            buffer,
+            reclaimer,
+            entries: Entries::default(),
+        })
     }
 
     /// A reader for this thread. See [`Reader`].
@@ -199,6 +200,19 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Map<K, V, I, S
     }
 }
 
+impl<K, V, I, S, T: Table> fmt::Debug for Map<K, V, I, S, T> {
+    /// Sizes and counts. No entries: of those there are many, and only the index could show them, under its lock; and no seeds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Map").field("buffer", &self.buffer).finish_non_exhaustive()
+    }
+}
+
+impl<K, V, I, S, T: Table> fmt::Debug for Reader<'_, K, V, I, S, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("map", self.map).finish_non_exhaustive()
+    }
+}
+
 /// An entry that has been taken out of a map, or replaced. Its value can be read as long as one likes.
 #[derive(Debug)]
 pub struct Removed<K: 'static, V: 'static>(pub(crate) Handle<K, V>);
@@ -222,7 +236,6 @@ impl<K, V> Deref for Removed<K, V> {
 /// A thread at a map, with an epoch pinned: what it has found stays until it is dropped or refreshed.
 ///
 /// Long-lived ones hold back the memory of what others remove: refresh them now and then.
-#[derive(Debug)]
 pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
     map: &'m Map<K, V, I, S, T>,
     visit: Visit<'m, T>,
@@ -237,7 +250,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
 
     #[inline(always)]
     fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        self.map.mark.on(hash_of(&self.map.hasher, key))
+        self.map.mark.on(hash_of(&self.map.hashing, key))
     }
 
     #[inline(always)]
@@ -402,7 +415,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
 
     /// Puts an entry in, and gives back the one that it replaced.
     ///
-    /// The key is compared while the write is under way: an `Eq` that writes to the map itself may wait for ever.
+    /// # Panics
+    /// If the key's `Eq`, or its order or hash where the index asks for them, writes to the map: the write is under way.
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
         K: Hash + Eq,
@@ -559,7 +573,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
     ///
-    /// The index is in the middle of its search while `visit` runs: it must not use the map.
+    /// The index is in the middle of its search while `visit` runs: it must not change the map. To take out what is found, collect
+    /// the keys first.
+    ///
+    /// # Panics
+    /// If `visit` changes an index under a [`RwLock`](crate::RwLock), which this thread has locked. An index with locks of its own
+    /// may wait for ever.
     pub fn range<'r, Q>(
         &'r self,
         from: Bound<&Q>,

@@ -22,9 +22,10 @@ use parking_lot::Mutex;
 use crate::buffer::Buffer;
 use crate::config::CreateError;
 use crate::entry::{Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch};
+use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::in_turn::in_turn;
 use crate::index::{Discard, Find, Scan, Store};
-use crate::map::{RandomState, Removed, hash_of, may_stay};
+use crate::map::{RandomState, Removed, may_stay};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::ownership::Ownership;
@@ -73,11 +74,10 @@ impl<T: Table> Reclaim for Graveyard<T> {
 /// assert_eq!(map.remove(&7).as_deref(), Some(&"seven"));
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```
-#[derive(Debug)]
 pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
     /// `None` only while the map is dropped.
     index: Option<I>,
-    hasher: S,
+    hashing: Hashing<S>,
     graveyard: Arc<Graveyard<T>>,
     reclaimer: Arc<Reclaimer>,
     ownership: Ownership,
@@ -98,11 +98,16 @@ impl<K, V, I, T: Table> OwnedMap<K, V, I, RandomState, T> {
 }
 
 impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
-    /// A map over this index, whose keys are hashed so: what is asked of a hasher is said at [`crate::Map::sharing`].
+    /// A map over this index, whose keys are hashed so: any hasher will do that gives different keys different hashes (see
+    /// [`Hashing`]).
     ///
     /// # Errors
     /// As [`OwnedMap::new`].
-    pub fn with_hasher<P: Parameters<Table = T>>(index: I, config: &P, hasher: S) -> Result<Self, CreateError>
+    pub fn with_hasher<P: Parameters<Table = T>>(
+        index: I,
+        config: &P,
+        hasher: impl IntoHashing<Hasher = S>,
+    ) -> Result<Self, CreateError>
     where
         T: Table<Config = P>,
     {
@@ -113,7 +118,7 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
         let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>);
         Ok(OwnedMap {
             index: Some(index),
-            hasher,
+            hashing: hasher.into_hashing(),
             graveyard,
             reclaimer,
             ownership,
@@ -227,7 +232,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        let hash = hash_of(&self.hasher, key);
+        let hash = hash_of(&self.hashing, key);
         match self.look(hash, key) {
             Some(found) => Some(found.value()),
             None => {
@@ -298,7 +303,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         let table = self.ownership.table(self.buffer());
         let mut hashes = [0; GROUP];
         for (&key, hash) in keys.iter().zip(&mut hashes) {
-            *hash = hash_of(&self.hasher, key);
+            *hash = hash_of(&self.hashing, key);
             table.prefetch(*hash);
         }
         let values = Cell::from_mut(values).as_slice_of_cells();
@@ -347,7 +352,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         K: Hash + Eq,
         I: Store<K, V>,
     {
-        let hash = hash_of(&self.hasher, &key);
+        let hash = hash_of(&self.hashing, &key);
         self.store(hash, Draft::new(key, value, hash), |_| {}).map(Removed)
     }
 
@@ -427,7 +432,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         K: Hash + Eq,
         I: Store<K, V> + Find<K, K, V>,
     {
-        let hash = hash_of(&self.hasher, &key);
+        let hash = hash_of(&self.hashing, &key);
         if self.known(hash, &key).is_none() && self.index().find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
@@ -443,7 +448,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         Q: Hash + ?Sized,
         I: Discard<Q, K, V>,
     {
-        let hash = hash_of(&self.hasher, key);
+        let hash = hash_of(&self.hashing, key);
         self.ownership.clear(self.buffer(), hash);
         let old = self.index.as_mut().expect("there while the map is").remove(key);
         let old = self.newest(old, hash);
@@ -455,7 +460,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     /// handle. What it has let go of altogether, as one does that is full, is forgotten by itself: in the call that does it if
     /// that is a write, or in the next.
     pub fn forget<Q: Hash + ?Sized>(&mut self, key: &Q) {
-        self.ownership.clear(self.buffer(), hash_of(&self.hasher, key));
+        self.ownership.clear(self.buffer(), hash_of(&self.hashing, key));
     }
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
@@ -486,6 +491,17 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
         I: Store<K, V>,
     {
         self.index().is_empty()
+    }
+}
+
+impl<K, V, I, S, T: Table> std::fmt::Debug for OwnedMap<K, V, I, S, T> {
+    /// Sizes and counts, as of a [`crate::Map`].
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OwnedMap")
+            .field("capacity", &self.ownership.table(self.buffer()).capacity())
+            .field("counts", &self.counts())
+            .field("verdict", &self.verdict())
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,6 +4,7 @@
 //! trusted as the map's own code is; and a buffer that has once been in other hands cannot be given to a map. The type says
 //! so: what is in here was never out, and only maps get at it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
@@ -14,12 +15,21 @@ use crate::stats::Counts;
 use crate::table::{Parameters, Table};
 
 /// A table in front of maps, one or several: see [`crate::Map::sharing`]. Clones are the same.
-#[derive(Debug)]
 pub struct SharedBuffer<T: Table = Slb>(pub(crate) Arc<Buffer<T>>);
 
 impl<T: Table> Clone for SharedBuffer<T> {
     fn clone(&self) -> Self {
         SharedBuffer(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Table> fmt::Debug for SharedBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedBuffer")
+            .field("capacity", &self.capacity())
+            .field("counts", &self.counts())
+            .field("verdict", &self.verdict())
+            .finish()
     }
 }
 

@@ -32,9 +32,11 @@
 //! * The entry is retired after the slots are cleared and the word is closed. A reader that loaded the pointer before pinned
 //!   its epoch earlier still, so the entry outlives it.
 //!
-//! No user code runs while an emission holds a word. During a write, the index is changed under it: an index must not use its
-//! own map, nor write to another one behind the same buffer, or a write of the same stripe would wait for itself. Of indexes
-//! that share a buffer each has its part of the stripes only if there are more than four: 16 of them, with 256.
+//! No user code runs while an emission holds a word. During a write, the index is changed under it, and keys are compared: neither
+//! may write to the map, nor to another one behind the same buffer, or a write of the same stripe would wait for itself. So a
+//! word that is held for a write names the thread that holds it, in all of its bits but the lowest, and a thread that finds its
+//! own name panics. (That of [`Stripes::lock_raw`] does not: it has to keep the number.) Of indexes that share a buffer each has
+//! its part of the stripes only if there are more than four: 16 of them, with 256.
 //!
 //! # Memory model
 //!
@@ -153,13 +155,16 @@ impl Stripes {
     /// Takes a stripe for a write, waiting for whoever holds it.
     pub(crate) fn lock(&self, hash: u64) -> Held<'_> {
         let word = self.word(Stripes::stripe_of(hash));
-        Held { word, back: after_write(acquire(word)) }
+        Held { word, back: after_write(acquire(word, this_thread())) }
     }
 
     /// Takes all of them, one after the other, waiting for whoever holds one.
     #[cfg(not(loom))]
     pub(crate) fn lock_all(&self) -> Vec<Held<'_>> {
-        self.0.iter().map(|Stripe(word)| Held { word, back: after_write(acquire(word)) }).collect()
+        self.0
+            .iter()
+            .map(|Stripe(word)| Held { word, back: after_write(acquire(word, this_thread())) })
+            .collect()
     }
 
     /// Takes all of them but those that the caller holds, and does not wait for long: none, if somebody holds one. Nothing is
@@ -172,7 +177,7 @@ impl Stripes {
 
     /// The paper's lock, whose holder is trusted to give it back: see [`Stripes::unlock_raw`].
     pub(crate) fn lock_raw(&self, hash: u64) {
-        acquire(self.word(Stripes::stripe_of(hash)));
+        acquire(self.word(Stripes::stripe_of(hash)), None);
     }
 
     /// Gives back what [`Stripes::lock_raw`] took. Does nothing if the stripe is not held.
@@ -186,22 +191,46 @@ impl Stripes {
     }
 }
 
-/// Makes a word odd if it is even, and says what it was.
-fn take(word: &AtomicU64) -> Option<u64> {
+/// An odd number that is this thread's only.
+#[cfg(not(loom))]
+#[inline]
+fn this_thread() -> Option<u64> {
+    thread_local! {
+        static HERE: u8 = const { 0 };
+    }
+    Some(HERE.with(|here| (std::ptr::from_ref(here).addr() as u64) << 1 | 1))
+}
+
+/// A model's threads are one thread's. None of its numbers is as high.
+#[cfg(loom)]
+fn this_thread() -> Option<u64> {
+    Some(u64::MAX)
+}
+
+/// Makes a word odd if it is even, and says what it was: this odd number, or the next one.
+fn take(word: &AtomicU64, holder: Option<u64>) -> Option<u64> {
     let now = word.load(Ordering::Relaxed);
+    let held = holder.unwrap_or(now | 1);
     // acquire pairs with the releases of whoever held it before.
     let taken =
-        now & 1 == 0 && word.compare_exchange(now, now | 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        now & 1 == 0 && word.compare_exchange(now, held, Ordering::Acquire, Ordering::Relaxed).is_ok();
     taken.then_some(now)
 }
 
-/// Makes a word odd, and says what it was.
-fn acquire(word: &AtomicU64) -> u64 {
+/// As [`take`], waiting for whoever holds the word.
+///
+/// # Panics
+/// If that is this holder.
+fn acquire(word: &AtomicU64, holder: Option<u64>) -> u64 {
     let mut spins = 0;
     loop {
-        if let Some(taken) = take(word) {
+        if let Some(taken) = take(word, holder) {
             return taken;
         }
+        assert!(
+            cfg!(loom) || holder != Some(word.load(Ordering::Relaxed)),
+            "a map was written to by the comparison of its own keys, or by its index, while it was written to: it must not be"
+        );
         spins += 1;
         if spins % SPINS == 0 { yield_now() } else { spin_loop() }
     }
@@ -211,7 +240,7 @@ fn acquire(word: &AtomicU64) -> u64 {
 #[cfg(not(loom))]
 fn try_acquire(word: &AtomicU64) -> Option<u64> {
     (0..SPINS).find_map(|_| {
-        let taken = take(word);
+        let taken = take(word, None);
         if taken.is_none() {
             spin_loop();
         }

@@ -9,7 +9,7 @@
 //! 48 bits and compares keys where they lie, in an array of 16-byte records; the *memory per entry* of each counts all
 //! that it needs to answer, ours with the records, as the growth of the process's resident memory.
 
-use cuckoo::{Config, DefaultLayout, Layout};
+use cuckoo::{Config, DefaultLayout, Hashes, Layout};
 use lab::experiment::{ExperimentError, Session};
 use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
 use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, release_freed_memory, turns};
@@ -57,7 +57,8 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
         let records = Records::new(keys).map_err(|error| ExperimentError::Machine(error.to_string()))?;
         // As Table::with_capacity.
         let buckets = (keys + keys / 16).div_ceil(DefaultLayout::SLOTS).next_power_of_two();
-        let ours = Optimistic::<DefaultLayout>::new(buckets, &Config::default(), &records)
+        let config = Config { hashes: Hashes::Avalanching, ..Config::default() };
+        let ours = Optimistic::<DefaultLayout>::new(buckets, &config, &records)
             .map_err(|error| ExperimentError::Machine(error.to_string()))?;
         fill(session, OURS, &ours, keys, before)?;
         session.end();

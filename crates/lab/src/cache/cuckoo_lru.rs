@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cuckoo::{Config, Entries, FourWay, Location, Search, Table};
+use cuckoo::{Config, Entries, FourWay, Hashes, Location, Search, Table};
 use pages::PageKind;
 
 use super::contestant::{Contestant, Holding, Value, Visitor};
@@ -35,7 +35,12 @@ struct Recency {
 impl CuckooLru {
     /// A cache of `count` items in pages of `kind`, with the paper's index: four slots, two paths.
     pub(super) fn new(count: usize, kind: PageKind) -> Result<CuckooLru, ExperimentError> {
-        let config = Config { search: Search::Walks(2), pages: kind, ..Config::default() };
+        let config = Config {
+            search: Search::Walks(2),
+            hashes: Hashes::Avalanching,
+            pages: kind,
+            ..Config::default()
+        };
         let table = Table::with_capacity(count, &config)
             .map_err(|error| ExperimentError::Machine(format!("no index for {count} items: {error}")))?;
         let items = Items::new(count, LAYOUT, LAYOUT.bytes(), kind)

@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cuckoo::{Config, EightWay, FourWay, Growth, Layout, Linear, SevenWay};
+use cuckoo::{Config, EightWay, FourWay, Growth, Hashes, Layout, Linear, SevenWay};
 use hdrhistogram::Histogram;
 use rand::distr::{Distribution, Uniform};
 use serde::Deserialize;
@@ -132,7 +132,7 @@ fn run_with<L: Layout>(
                     Size::Fixed => (enough, Growth::Fixed),
                     Size::Growing => (parameters.first_buckets, Growth::Linear(Linear::up_to(2 * enough))),
                 };
-                let config = Config { growth, ..Config::default() };
+                let config = Config { growth, hashes: Hashes::Avalanching, ..Config::default() };
                 let index = Optimistic::<L>::new(buckets, &config, records)
                     .map_err(|error| ExperimentError::Machine(error.to_string()))?;
                 let (inserts, lookups) = load(&index, records, reader, size, &mut shortest.inserts)?;

@@ -37,7 +37,7 @@ fn insertion(outcome: Result<cuckoo::Insertion, cuckoo::TooFull>) -> Insertion {
     match outcome {
         Ok(cuckoo::Insertion::Inserted(work)) => Insertion::Done { displaced: work.displaced },
         Ok(cuckoo::Insertion::Occupied(at)) => panic!("the key of record {} was put in twice", at.get()),
-        Err(cuckoo::TooFull) => Insertion::TooFull,
+        Err(_) => Insertion::TooFull,
     }
 }
 
@@ -81,7 +81,7 @@ impl<L: Layout> Index for Optimistic<'_, L> {
         let mut keys = Vec::with_capacity(BATCH);
         let mut hashes = Vec::with_capacity(BATCH);
         let mut locations = Vec::with_capacity(BATCH);
-        let mut outcomes = [Err(cuckoo::TooFull); BATCH];
+        let mut outcomes = [Err(cuckoo::TooFull::Table); BATCH];
         let mut records = records.into_iter();
         loop {
             keys.clear();

@@ -5,7 +5,7 @@
 //! one link for each of its entries, of which there are 1.5 to a head when it is called full, the chaining table ends up
 //! larger than the cuckoo table, with fewer entries (Table 2).
 
-use cuckoo::{Config, EightWay, FourWay, Search, SevenWay};
+use cuckoo::{Config, EightWay, FourWay, Hashes, Search, SevenWay};
 use pages::{MapError, PageKind};
 use serde::Deserialize;
 
@@ -106,7 +106,8 @@ impl SearchChoice {
             SearchChoice::ThreePaths => Search::Walks(3),
             SearchChoice::BreadthFirst => Search::BreadthFirst,
         };
-        Config { search, ..Config::default() }
+        // As XXH3's are.
+        Config { search, hashes: Hashes::Avalanching, ..Config::default() }
     }
 }
 

@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 
 use crossbeam_epoch::Guard;
-use cuckoo::{Config, Entries, Location, Table, Upsertion};
+use cuckoo::{Config, Entries, Hashes, Location, Table, Upsertion};
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Found, Handle, Pin};
 use twox_hash::XxHash3_64;
@@ -97,7 +97,7 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
             // SAFETY: given up for this address once, and now out of the table.
             Ok(Upsertion::Replaced(old)) => Some(unsafe { E::from_address(old.get()) }),
             Ok(Upsertion::Inserted(_)) => None,
-            Err(cuckoo::TooFull) => panic!("the table was made for fewer records than were put in"),
+            Err(full) => panic!("{full}: made for fewer records than were put in"),
         }
     }
 
@@ -120,8 +120,8 @@ impl<const N: usize, E: Item<N>> Drop for Cuckoo<N, E> {
 
 impl<const N: usize, E: Item<N>> Make for Cuckoo<N, E> {
     fn make(records: usize) -> Result<Self, String> {
-        let table =
-            Table::with_capacity(records.max(1), &Config::default()).map_err(|error| error.to_string())?;
+        let config = Config { hashes: Hashes::Avalanching, ..Config::default() };
+        let table = Table::with_capacity(records.max(1), &config).map_err(|error| error.to_string())?;
         Ok(Cuckoo { table, items: PhantomData })
     }
 }

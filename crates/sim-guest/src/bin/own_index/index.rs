@@ -1,7 +1,7 @@
 //! Indexes: keys to the numbers of records.
 
 use art::{Reader, Tree};
-use cuckoo::{Config, DefaultLayout, Entries, Location, Table};
+use cuckoo::{Config, DefaultLayout, Entries, Hashes, Location, Table};
 
 use crate::record::{Key, Record, hash};
 
@@ -35,7 +35,8 @@ pub(crate) struct Cuckoo<'r> {
 impl Cuckoo<'_> {
     /// Empty, with room for all.
     pub(crate) fn new(records: &[Record]) -> Result<Cuckoo<'_>, String> {
-        let table = Table::with_capacity(records.len(), &Config::default());
+        let config = Config { hashes: Hashes::Avalanching, ..Config::default() };
+        let table = Table::with_capacity(records.len(), &config);
         Ok(Cuckoo { records: Records(records), table: table.map_err(|error| error.to_string())? })
     }
 }
