@@ -6,6 +6,10 @@
 //! Until its last chunk is back, the page is on its class's list of those being drained: what was being written when it
 //! was taken out of the ring comes into the index later, where no hand passes by, and is evicted then.
 //!
+//! A page on which nothing is in use stays where it is, for its class is the likeliest to want it; it is counted as *spare*,
+//! and any class that wants a page has it collected ([`crate::reclaim`]). A page's age is told by the clock of
+//! [`crate::pool`]: it is stamped when it comes to its class, when the hand has passed it, and when it was spared.
+//!
 //! The unsafe code here is of one kind: reading the item of a live chunk under the lock of the chunk's class, which its
 //! reuse would need.
 //!
@@ -25,12 +29,15 @@ use crate::epoch::Epoch;
 use crate::flush::Flushes;
 use crate::item::{Item, owner};
 use crate::policy::{Look, Policy, Position, Recency};
+use crate::pool::Pool;
 use crate::size_classes::ClassId;
 
 /// No expiry in a page.
 const NONE: u32 = u32::MAX;
 /// The class of a page that belongs to none.
 const NOBODY: u8 = u8::MAX;
+/// Of so many items of a page one may have been used lately if the page is to go.
+const MOST_USED: usize = 4;
 /// Entries that a limbo list has room for when it is empty.
 const LIMBO_KEPT: usize = 1024;
 
@@ -50,6 +57,8 @@ pub(crate) struct Page {
     draining: AtomicBool,
     /// No item in the page expires before this second.
     earliest_expiry: AtomicU32,
+    /// When it came to its class, or was last passed by the hand, by the pool's clock.
+    passed: AtomicU32,
 }
 
 impl Page {
@@ -62,6 +71,7 @@ impl Page {
             listed: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             earliest_expiry: AtomicU32::new(NONE),
+            passed: AtomicU32::new(0),
         }
     }
 
@@ -84,6 +94,15 @@ impl Page {
 
     pub(crate) fn fresh(&self) -> usize {
         self.fresh.load(Ordering::Relaxed) as usize
+    }
+
+    fn free(&self) -> usize {
+        self.free.load(Ordering::Relaxed) as usize
+    }
+
+    /// Whether none of its chunks is in use.
+    fn is_empty(&self) -> bool {
+        self.free() == self.fresh()
     }
 
     pub(crate) fn earliest_expiry(&self) -> u32 {
@@ -118,6 +137,7 @@ impl Page {
 pub(crate) struct Memory<'a> {
     pub(crate) arena: &'a Arena,
     pub(crate) pages: &'a [Page],
+    pub(crate) pool: &'a Pool,
 }
 
 /// A slab class.
@@ -138,6 +158,12 @@ pub(crate) struct ClassState<P> {
     open: Vec<PageNumber>,
     /// Free chunks on pages of the ring, fresh ones included.
     free: usize,
+    /// Pages of the ring with nothing in use.
+    empty: usize,
+    /// Where the hand was last; the page there is the oldest of the ring, or about to be.
+    hand: Position,
+    /// Items that may be evicted here before it is asked again whether another class has older ones.
+    allowance: usize,
     limbo: VecDeque<(Location, Epoch)>,
     policy: P,
     pub(crate) tallies: Tallies,
@@ -188,6 +214,17 @@ pub(crate) enum Returned {
     Emptied(PageNumber),
 }
 
+/// What is to become of a page that is the oldest of its class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It can be emptied, and little is lost by that.
+    Goes,
+    /// More than a quarter of its items have been used since they were last looked at.
+    Used,
+    /// Something on it is being written, or is kept by a reader.
+    Held,
+}
+
 impl<P: Policy> Class<P> {
     pub(crate) fn new(id: ClassId, chunk_size: usize) -> Self {
         let state = ClassState {
@@ -195,6 +232,9 @@ impl<P: Policy> Class<P> {
             draining: Vec::new(),
             open: Vec::new(),
             free: 0,
+            empty: 0,
+            hand: Position::default(),
+            allowance: 0,
             limbo: VecDeque::new(),
             policy: P::default(),
             tallies: Tallies::default(),
@@ -230,7 +270,10 @@ impl<P: Policy> Class<P> {
         page.fresh.store(0, Ordering::Relaxed);
         page.listed.store(true, Ordering::Relaxed);
         page.draining.store(false, Ordering::Relaxed);
+        page.passed.store(memory.pool.tick(), Ordering::Relaxed);
         page.forget_expiries();
+        state.empty += 1;
+        memory.pool.emptied();
         state.ring.push(number);
         state.open.push(number);
         state.free += self.per_page;
@@ -240,8 +283,12 @@ impl<P: Policy> Class<P> {
     pub(crate) fn pop(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Location> {
         while let Some(&number) = state.open.last() {
             let page = &memory.pages[number as usize];
-            let fresh = page.fresh();
-            let at = if page.free.load(Ordering::Relaxed) > 0 {
+            let (free, fresh) = (page.free(), page.fresh());
+            if free == fresh {
+                state.empty -= 1;
+                memory.pool.no_more_empty(1);
+            }
+            let at = if free > 0 {
                 let at = self.chunk(memory, number, page.free_head.load(Ordering::Relaxed) as usize);
                 page.free_head.store(memory.arena.link(at), Ordering::Relaxed);
                 Page::bump(&page.free, -1);
@@ -275,6 +322,10 @@ impl<P: Policy> Class<P> {
             return self.returned(state, page, number, free);
         }
         state.free += 1;
+        if free == page.fresh() {
+            state.empty += 1;
+            memory.pool.emptied();
+        }
         if !page.listed.swap(true, Ordering::Relaxed) {
             state.open.push(number);
         }
@@ -311,6 +362,16 @@ impl<P: Policy> Class<P> {
     ) -> Option<Item<'a>> {
         let chunks = Chunks { chunk_size: self.chunk_size, memory, ring: &state.ring, judge };
         let position = if chunks.len() == 0 { None } else { state.policy.victim(&chunks) }?;
+        // The pages between the last victim's and this one's have been passed; all of them, if it lies before the last one.
+        let pages = state.ring.len();
+        let from = state.hand.page % pages;
+        let went_round = position.page == from && position.chunk <= state.hand.chunk;
+        let passed = if went_round { pages } else { (position.page + pages - from) % pages };
+        for page in 0..passed {
+            let number = state.ring[(from + page) % pages];
+            memory.pages[number as usize].passed.store(memory.pool.tick(), Ordering::Relaxed);
+        }
+        state.hand = position;
         chunks.item(position)
     }
 
@@ -339,17 +400,107 @@ impl<P: Policy> Class<P> {
         }
     }
 
-    /// Takes a page out of the ring to be emptied: its free chunks are not given out any more, its items are for the caller
-    /// to evict. `Emptied` at once if nothing of it is in use.
+    /// Takes the pages of the ring out of it on which nothing is in use: they are nobody's then.
+    pub(crate) fn take_empty(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Vec<PageNumber> {
+        let mut taken = Vec::with_capacity(state.empty);
+        if state.empty == 0 {
+            return taken;
+        }
+        let (mut index, mut before_hand) = (0, 0);
+        state.ring.retain(|&number| {
+            let page = &memory.pages[number as usize];
+            let stays = !page.is_empty();
+            if !stays {
+                before_hand += usize::from(index < state.hand.page);
+                page.leave();
+                taken.push(number);
+            }
+            index += 1;
+            stays
+        });
+        state.hand.page -= before_hand;
+        state.open.retain(|&number| memory.pages[number as usize].owner() == Some(self.id));
+        state.free -= taken.len() * self.per_page;
+        debug_assert_eq!(taken.len(), state.empty);
+        memory.pool.no_more_empty(taken.len());
+        state.empty = 0;
+        taken
+    }
+
+    /// When the oldest page of the ring was passed: that which the hand comes to next.
+    pub(crate) fn oldest(&self, state: &ClassState<P>, memory: Memory<'_>) -> Option<u32> {
+        let number = *state.ring.get(state.hand.page).or(state.ring.first())?;
+        Some(memory.pages[number as usize].passed.load(Ordering::Relaxed))
+    }
+
+    /// Looks at the oldest page of the ring as a hand does, but at all of it: if much of it has been used since the last time,
+    /// or something on it cannot be evicted now, it is spared, and is the youngest.
+    pub(crate) fn judge_oldest(
+        &self,
+        state: &mut ClassState<P>,
+        memory: Memory<'_>,
+        judge: Judge<'_>,
+    ) -> Option<Verdict> {
+        if state.hand.page >= state.ring.len() {
+            state.hand = Position::default();
+        }
+        let number = *state.ring.get(state.hand.page)?;
+        let verdict = self.judge_page(memory, judge, number);
+        if verdict != Verdict::Goes {
+            memory.pages[number as usize].passed.store(memory.pool.tick(), Ordering::Relaxed);
+            state.hand = Position { page: (state.hand.page + 1) % state.ring.len(), chunk: 0 };
+        }
+        Some(verdict)
+    }
+
+    fn judge_page(&self, memory: Memory<'_>, judge: Judge<'_>, number: PageNumber) -> Verdict {
+        let page = &memory.pages[number as usize];
+        let (mut items, mut used) = (0, 0);
+        for chunk in 0..page.fresh() {
+            let at = self.chunk(memory, number, chunk);
+            match memory.arena.mark(at).state() {
+                State::Free => continue,
+                State::Filling => return Verdict::Held,
+                State::Live | State::Limbo => {}
+            }
+            // SAFETY: live or in limbo, under the lock of the class: written, and not reused before the lock is given back; and
+            // the first chunk of an item not before its further ones.
+            let item = unsafe { Item::at(memory.arena, owner(memory.arena, at)) };
+            let state = memory.arena.mark(item.location()).state();
+            if state == State::Filling || item.is_chained() && item.is_kept() {
+                return Verdict::Held;
+            }
+            if state == State::Live && !judge.is_dead(item) {
+                items += 1;
+                if item.recency() > Recency::NONE {
+                    used += 1;
+                    memory.arena.set_recency(item.location(), Recency::new(item.recency().get() - 1));
+                }
+            }
+        }
+        if used * MOST_USED > items { Verdict::Used } else { Verdict::Goes }
+    }
+
+    /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are for
+    /// the caller to evict. `Emptied` at once if nothing of it is in use.
     pub(crate) fn drain(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Returned> {
-        // From the front: the pages that have been here longest.
-        let number = *state.ring.first()?;
-        state.ring.remove(0);
+        if state.hand.page >= state.ring.len() {
+            state.hand = Position::default();
+        }
+        if state.ring.is_empty() {
+            return None;
+        }
+        let number = state.ring.remove(state.hand.page);
+        state.hand.chunk = 0;
         state.open.retain(|&open| open != number);
         let page = &memory.pages[number as usize];
+        if page.is_empty() {
+            state.empty -= 1;
+            memory.pool.no_more_empty(1);
+        }
         page.listed.store(false, Ordering::Relaxed);
         page.draining.store(true, Ordering::Relaxed);
-        let free = page.free.load(Ordering::Relaxed) as usize;
+        let free = page.free();
         state.free -= free + (self.per_page - page.fresh());
         state.draining.push(number);
         Some(self.returned(state, page, number, free))
@@ -370,7 +521,7 @@ impl<P: Policy> Class<P> {
         let state = self.lock();
         let used = |&draining: &PageNumber| {
             let page = &memory.pages[draining as usize];
-            page.fresh() - page.free.load(Ordering::Relaxed) as usize
+            page.fresh() - page.free()
         };
         let leaving: usize = state.draining.iter().map(used).sum();
         ClassReport {
@@ -407,6 +558,18 @@ impl<P> ClassState<P> {
 
     pub(crate) fn free(&self) -> usize {
         self.free
+    }
+
+    /// Whether one more item may be evicted here without looking at other classes; it is counted as if it were.
+    pub(crate) fn use_allowance(&mut self) -> bool {
+        let allowed = self.allowance > 0;
+        self.allowance -= usize::from(allowed);
+        allowed
+    }
+
+    /// So many items may be evicted here before other classes are looked at again.
+    pub(crate) fn allow(&mut self, items: usize) {
+        self.allowance = items;
     }
 
     pub(crate) fn limbo_len(&self) -> usize {
