@@ -59,7 +59,7 @@ use crate::stamp::Stamps;
 
 /// Chunks taken out of limbo at once.
 const RECYCLED_AT_ONCE: usize = 64;
-/// Chunks that a class keeps free or in limbo at the most.
+/// Chunks that a class keeps free or in limbo at the most; and no more than a page has.
 const LARGEST_RESERVE: usize = 64;
 /// Pages that an allocation empties at the most.
 const MOST_PAGES_EMPTIED: usize = 16;
@@ -249,7 +249,20 @@ impl<P: Policy> Engine<P> {
         let class = self.sizes.class_for(outline.first_chunk()).ok_or(StoreError::TooLarge)?;
         let at = self.allocate(class, counters)?;
         // SAFETY: just allocated, in a class for items of this size or of a larger one.
-        Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
+        Ok(unsafe { Unfinished::begin(&self.arena, at, outline, self.newcomer(outline, at)) })
+    }
+
+    /// The recency that an item begins with.
+    ///
+    /// What one small item leaves another takes, so newcomers lie behind the hand. The chunks that a large one leaves lie
+    /// anywhere: where the hand would soon come by, the newcomer counts as used once.
+    fn newcomer(&self, outline: &Outline<'_>, at: Location) -> Recency {
+        if !outline.is_chained() {
+            return P::NEWCOMER;
+        }
+        let class = self.class_of(at);
+        let soon = class.is_ahead_of_hand(&class.lock(), self.memory(), at);
+        if soon { P::hit(P::NEWCOMER) } else { P::NEWCOMER }
     }
 
     /// Appends to the value of an unfinished item, in as many further chunks as that takes. The session must not be pinned.
@@ -273,7 +286,7 @@ impl<P: Policy> Engine<P> {
             let class = self.sizes.class_for(FURTHER_HEADER + len).expect("at most the largest chunk");
             let at = self.allocate(class, counters)?;
             // SAFETY: just allocated, in a class for chunks of this size or of a larger one.
-            unsafe { unfinished.extend(&self.arena, at, len) };
+            unsafe { unfinished.extend(&self.arena, at, len, self.pool.turns()) };
         }
     }
 
@@ -444,7 +457,7 @@ impl<P: Policy> Engine<P> {
     }
 
     fn reserve_of(&self, class: &Class<P>, state: &ClassState<P>) -> usize {
-        (state.pages() * class.per_page() / 32).clamp(1, LARGEST_RESERVE)
+        (state.pages() * class.per_page() / 32).clamp(1, LARGEST_RESERVE.min(class.per_page()))
     }
 
     /// Frees what is safe in the limbo of a class, and says whether the class has free chunks now.
@@ -469,12 +482,13 @@ impl<P: Policy> Engine<P> {
             popped += 1;
             // SAFETY: taken out of the index by whoever retired it, and safe: nobody reads it but us.
             let item = unsafe { Item::at(&self.arena, at) };
+            state.leave_limbo(item.chunks_at_home());
             if !item.is_chained() {
                 if let Returned::Emptied(page) = class.push(&mut state, self.memory(), at) {
                     emptied.push(page);
                 }
             } else if item.is_kept() {
-                class.postpone(&mut state, at, stamp);
+                class.postpone(&mut state, at, stamp, item.chunks_at_home());
             } else {
                 chained.push(at);
             }
@@ -596,6 +610,7 @@ impl<P: Policy> Engine<P> {
         counters.removed(1);
         counters.bytes_removed(item.size() as u64);
         let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(self.now()));
+        let chunks = item.chunks_at_home();
         let class = self.class_of(at);
         let stamp = self.epochs.stamp();
         let mut state = class.lock();
@@ -611,7 +626,7 @@ impl<P: Policy> Engine<P> {
                 tallies.expired_unfetched += u64::from(expired && !fetched);
             }
         }
-        class.retire(&mut state, self.memory(), at, stamp);
+        class.retire(&mut state, self.memory(), at, stamp, chunks);
         // Where more leaves than comes, nobody else would: and memory in limbo serves no other class.
         let waiting = state.limbo_len();
         if waiting > LIMBO_LEFT_ALONE && waiting.is_multiple_of(RECYCLED_AT_ONCE) {

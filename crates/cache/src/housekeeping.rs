@@ -49,12 +49,7 @@ impl<P: Policy> Cache<P> {
     #[must_use]
     pub fn housekeeper(&self) -> Housekeeper<P> {
         let engine = self.engine().clone();
-        Housekeeper {
-            counters: engine.registry.join(),
-            next_page: 0,
-            sweep: None,
-            engine,
-        }
+        Housekeeper { counters: engine.registry.join(), next_page: 0, sweep: None, engine }
     }
 }
 

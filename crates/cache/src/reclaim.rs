@@ -16,13 +16,14 @@
 //! The clock of [`crate::pool`] counts pages: one that a class is given, one that a hand has passed. So the page that a
 //! class's hand comes to next is as old as the number of pages whose worth has been stored since it was passed, and the
 //! oldest of these pages over all classes is what a single clock over all memory would come to next. A class takes that
-//! page if it is older than its own oldest one by an eighth; else it evicts an item of its own, and as many more as
-//! a page or two hold before it looks again. So memory follows the load as fast as the load changes, the classes' items are
+//! page if it is older than its own oldest one by an eighth, or if its class has nothing that is as young as what this class
+//! has; else it evicts an item of its own, and more until a page or two have been passed before it looks again. So memory follows the load as fast as the load changes, the classes' items are
 //! evicted at about the same age, and where the sizes stay as they are no page moves. (memcached's operators call memory
 //! that does not move calcified.)
 //!
 //! A page goes whole, so it is looked at as the hand would look: if more than a quarter of its items have been used since,
-//! it is spared once, and is the youngest then.
+//! it is spared once, and is the youngest then. The ends of large items need a look at their own age, too: they come to a
+//! page one by one, over all the time in which it counts as getting older, and each takes its whole item along.
 //!
 //! # What it costs
 //!
@@ -50,16 +51,18 @@ use crate::epoch::Epoch;
 use crate::item::Expiry;
 use crate::policy::Policy;
 use crate::size_classes::ClassId;
-use crate::slab::{Class, Verdict};
+use crate::slab::{Ages, Class, Verdict};
 
 /// Pages with dead items that one allocation clears at the most, where it could evict instead.
 const MOST_CLEARED: usize = 16;
 /// Old pages that are looked at for one that may go.
 const MOST_JUDGED: usize = 8;
-/// Items that a class may evict of its own, once it has been found to have the oldest, before it looks again.
-const LEAST_ALLOWANCE: usize = 64;
+/// Chunks' worth that a class may evict of its own, once it has been found to have the oldest, before it looks again.
+const ALLOWED: usize = 64;
 /// Load of the index above which it is not shrunk: most merges would need several displacements.
 const HIGHEST_LOAD: f64 = 0.65;
+/// Times that all memory is stored over before a class loses its last page, in a cache with few pages.
+const LAST_PAGE_KEPT: usize = 8;
 /// Pages that another class's oldest must be older, beyond the eighth.
 const LEAST_OLDER: u32 = 2;
 
@@ -203,8 +206,8 @@ impl<P: Policy> Engine<P> {
         if self.reclaim(class, Extent::Bounded, counters) {
             return;
         }
-        let may = class.lock().use_allowance();
-        if !may && self.take_from_others(class, counters) {
+        let allowed = class.lock().is_allowed(self.pool.turns());
+        if !allowed && self.take_from_others(class, counters) {
             return;
         }
         self.evict_from(class, counters);
@@ -223,12 +226,16 @@ impl<P: Policy> Engine<P> {
         if self.pool.spare() > 0 || self.shrink_index() {
             return true;
         }
-        let now = self.pool.turns();
-        let own = class.oldest(&class.lock(), self.memory()).map_or(0, |passed| now.wrapping_sub(passed));
-        let older = |age: u32| age > own + own / 8 + LEAST_OLDER;
+        let own = class.ages(&class.lock(), self.memory()).map_or(0, |ages| ages.oldest);
+        let is_older = |ages: Ages| {
+            ages.oldest > own + own / 8 + LEAST_OLDER || ages.youngest >= own && ages.oldest > own
+        };
         if self.has_emptied() {
             for _ in 0..MOST_JUDGED {
-                let Some((other, _)) = self.oldest(Some(class.id())).filter(|&(_, age)| older(age)) else { break };
+                let oldest = self.oldest(|other, pages, ages| {
+                    other.id() != class.id() && !(pages == 1 && self.keeps_last_page(ages))
+                });
+                let Some((other, _)) = oldest.filter(|&(_, ages)| is_older(ages)) else { break };
                 let mut state = other.lock();
                 if other.judge_oldest(&mut state, self.memory(), self.judge()) == Some(Verdict::Goes) {
                     drop(state);
@@ -237,20 +244,28 @@ impl<P: Policy> Engine<P> {
                 }
             }
         }
-        class.lock().allow(LEAST_ALLOWANCE.max(class.per_page()));
+        let pages = ALLOWED.div_ceil(class.per_page()) as u32;
+        class.lock().allow_until(self.pool.turns().wrapping_add(pages));
         false
     }
 
-    /// The class whose oldest page is the oldest, but for one class, and that page's age.
-    fn oldest(&self, but_for: Option<ClassId>) -> Option<(&Class<P>, u32)> {
-        let now = self.pool.turns();
+    /// Whether a class whose only page is so old keeps it: in a cache with fewer pages than sizes each would go from one to
+    /// the next before it is full.
+    fn keeps_last_page(&self, ages: Ages) -> bool {
+        let pages = self.memory().pages.len();
+        pages < self.classes().count() && (ages.oldest as usize) < LAST_PAGE_KEPT * pages
+    }
+
+    /// The class whose oldest page is the oldest, of those that `may` be asked: for their number of pages, and how old they
+    /// are.
+    fn oldest(&self, may: impl Fn(&Class<P>, usize, Ages) -> bool) -> Option<(&Class<P>, Ages)> {
         self.classes()
-            .filter(|class| Some(class.id()) != but_for)
             .filter_map(|class| {
-                let passed = class.oldest(&class.lock(), self.memory())?;
-                Some((class, now.wrapping_sub(passed)))
+                let state = class.lock();
+                let ages = class.ages(&state, self.memory())?;
+                may(class, state.pages(), ages).then_some((class, ages))
             })
-            .max_by_key(|&(_, age)| age)
+            .max_by_key(|&(_, ages)| ages.oldest)
     }
 
     /// Takes the oldest page of all that can be emptied and evicts what is on it, so that any class can have it; false if
@@ -259,7 +274,7 @@ impl<P: Policy> Engine<P> {
         // Twice around: what has been used is spared the first time.
         let pages: usize = self.classes().map(|class| class.lock().pages()).sum();
         for _ in 0..=2 * pages {
-            let Some((oldest, _)) = self.oldest(None) else { return false };
+            let Some((oldest, _)) = self.oldest(|_, _, _| true) else { return false };
             let verdict = oldest.judge_oldest(&mut oldest.lock(), self.memory(), self.judge());
             if verdict == Some(Verdict::Goes) {
                 self.drain_page(oldest, counters);

@@ -27,10 +27,10 @@ use parking_lot::Mutex;
 use crate::arena::{Arena, Mark, PAGE, PageNumber, State};
 use crate::epoch::Epoch;
 use crate::flush::Flushes;
-use crate::item::{Item, owner};
+use crate::item::{Item, born, owner};
 use crate::policy::{Look, Policy, Position, Recency};
 use crate::pool::Pool;
-use crate::size_classes::ClassId;
+use crate::size_classes::{ClassId, LARGEST_CHUNK};
 
 /// No expiry in a page.
 const NONE: u32 = u32::MAX;
@@ -162,9 +162,13 @@ pub(crate) struct ClassState<P> {
     empty: usize,
     /// Where the hand was last; the page there is the oldest of the ring, or about to be.
     hand: Position,
-    /// Items that may be evicted here before it is asked again whether another class has older ones.
-    allowance: usize,
+    /// When a page of the ring was stamped last: none is younger.
+    youngest: u32,
+    /// Until then items may be evicted here without asking whether another class has older ones.
+    allowed_until: u32,
     limbo: VecDeque<(Location, Epoch)>,
+    /// Chunks of this class that come free with what is in limbo.
+    limbo_chunks: usize,
     policy: P,
     pub(crate) tallies: Tallies,
 }
@@ -214,12 +218,21 @@ pub(crate) enum Returned {
     Emptied(PageNumber),
 }
 
+/// How long ago the pages of a class were passed by its hand, or came, by the pool's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ages {
+    /// That of the page that the hand comes to next.
+    pub(crate) oldest: u32,
+    /// That of the last one it has passed.
+    pub(crate) youngest: u32,
+}
+
 /// What is to become of a page that is the oldest of its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It can be emptied, and little is lost by that.
     Goes,
-    /// More than a quarter of its items have been used since they were last looked at.
+    /// More than a quarter of its items have been used since they were last looked at, or are much younger than the page.
     Used,
     /// Something on it is being written, or is kept by a reader.
     Held,
@@ -234,8 +247,10 @@ impl<P: Policy> Class<P> {
             free: 0,
             empty: 0,
             hand: Position::default(),
-            allowance: 0,
+            youngest: 0,
+            allowed_until: 0,
             limbo: VecDeque::new(),
+            limbo_chunks: 0,
             policy: P::default(),
             tallies: Tallies::default(),
         };
@@ -270,7 +285,8 @@ impl<P: Policy> Class<P> {
         page.fresh.store(0, Ordering::Relaxed);
         page.listed.store(true, Ordering::Relaxed);
         page.draining.store(false, Ordering::Relaxed);
-        page.passed.store(memory.pool.tick(), Ordering::Relaxed);
+        state.youngest = memory.pool.tick();
+        page.passed.store(state.youngest, Ordering::Relaxed);
         page.forget_expiries();
         state.empty += 1;
         memory.pool.emptied();
@@ -333,9 +349,17 @@ impl<P: Policy> Class<P> {
     }
 
     /// Puts a chunk whose item has just been taken out of the index into limbo.
-    pub(crate) fn retire(&self, state: &mut ClassState<P>, memory: Memory<'_>, at: Location, stamp: Epoch) {
+    /// `chunks` of this class come free with it.
+    pub(crate) fn retire(
+        &self,
+        state: &mut ClassState<P>,
+        memory: Memory<'_>,
+        at: Location,
+        stamp: Epoch,
+        chunks: usize,
+    ) {
         memory.arena.set_mark(at, memory.arena.mark(at).with_state(State::Limbo));
-        state.limbo.push_back((at, stamp));
+        self.postpone(state, at, stamp, chunks);
     }
 
     /// The oldest chunk in limbo, if its stamp is before `safe`; it is the caller's then, in state `Limbo` still.
@@ -349,8 +373,9 @@ impl<P: Policy> Class<P> {
     }
 
     /// Puts a chunk that is not safe after all back behind all others.
-    pub(crate) fn postpone(&self, state: &mut ClassState<P>, at: Location, stamp: Epoch) {
+    pub(crate) fn postpone(&self, state: &mut ClassState<P>, at: Location, stamp: Epoch, chunks: usize) {
         state.limbo.push_back((at, stamp));
+        state.limbo_chunks += chunks;
     }
 
     /// The item that the policy would evict.
@@ -369,7 +394,8 @@ impl<P: Policy> Class<P> {
         let passed = if went_round { pages } else { (position.page + pages - from) % pages };
         for page in 0..passed {
             let number = state.ring[(from + page) % pages];
-            memory.pages[number as usize].passed.store(memory.pool.tick(), Ordering::Relaxed);
+            state.youngest = memory.pool.tick();
+            memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
         }
         state.hand = position;
         chunks.item(position)
@@ -427,14 +453,24 @@ impl<P: Policy> Class<P> {
         taken
     }
 
-    /// When the oldest page of the ring was passed: that which the hand comes to next.
-    pub(crate) fn oldest(&self, state: &ClassState<P>, memory: Memory<'_>) -> Option<u32> {
+    /// How old the pages of the ring are; `None` if there are none.
+    pub(crate) fn ages(&self, state: &ClassState<P>, memory: Memory<'_>) -> Option<Ages> {
         let number = *state.ring.get(state.hand.page).or(state.ring.first())?;
-        Some(memory.pages[number as usize].passed.load(Ordering::Relaxed))
+        let now = memory.pool.turns();
+        let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
+        Some(Ages { oldest: now.wrapping_sub(passed), youngest: now.wrapping_sub(state.youngest) })
     }
 
-    /// Looks at the oldest page of the ring as a hand does, but at all of it: if much of it has been used since the last time,
-    /// or something on it cannot be evicted now, it is spared, and is the youngest.
+    /// Whether the hand is nearer to coming to this chunk than to having passed it.
+    pub(crate) fn is_ahead_of_hand(&self, state: &ClassState<P>, memory: Memory<'_>, at: Location) -> bool {
+        let (number, _) = memory.arena.page_of(at);
+        let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
+        let age = memory.pool.turns().wrapping_sub(passed);
+        self.ages(state, memory).is_some_and(|ages| age > ages.oldest / 2)
+    }
+
+    /// Looks at the oldest page of the ring as a hand does, but at all of it: if much of it has been used or has come since the
+    /// last time, or something on it cannot be evicted now, it is spared, and is the youngest.
     pub(crate) fn judge_oldest(
         &self,
         state: &mut ClassState<P>,
@@ -447,7 +483,8 @@ impl<P: Policy> Class<P> {
         let number = *state.ring.get(state.hand.page)?;
         let verdict = self.judge_page(memory, judge, number);
         if verdict != Verdict::Goes {
-            memory.pages[number as usize].passed.store(memory.pool.tick(), Ordering::Relaxed);
+            state.youngest = memory.pool.tick();
+            memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
             state.hand = Position { page: (state.hand.page + 1) % state.ring.len(), chunk: 0 };
         }
         Some(verdict)
@@ -455,7 +492,9 @@ impl<P: Policy> Class<P> {
 
     fn judge_page(&self, memory: Memory<'_>, judge: Judge<'_>, number: PageNumber) -> Verdict {
         let page = &memory.pages[number as usize];
-        let (mut items, mut used) = (0, 0);
+        let now = memory.pool.turns();
+        let age = now.wrapping_sub(page.passed.load(Ordering::Relaxed));
+        let (mut alive, mut kept, mut used) = (0, 0, Vec::new());
         for chunk in 0..page.fresh() {
             let at = self.chunk(memory, number, chunk);
             match memory.arena.mark(at).state() {
@@ -470,15 +509,24 @@ impl<P: Policy> Class<P> {
             if state == State::Filling || item.is_chained() && item.is_kept() {
                 return Verdict::Held;
             }
-            if state == State::Live && !judge.is_dead(item) {
-                items += 1;
-                if item.recency() > Recency::NONE {
-                    used += 1;
-                    memory.arena.set_recency(item.location(), Recency::new(item.recency().get() - 1));
-                }
+            if state != State::Live || judge.is_dead(item) {
+                continue;
+            }
+            alive += 1;
+            if item.recency() > Recency::NONE {
+                used.push(item);
+            } else if item.location() != at {
+                // SAFETY: live and not the first of its item, under the lock of the class.
+                let born = unsafe { born(memory.arena, at) };
+                kept += usize::from(now.wrapping_sub(born) < age / 2);
             }
         }
-        if used * MOST_USED > items { Verdict::Used } else { Verdict::Goes }
+        kept += used.len();
+        for item in used {
+            let lower = Recency::new(item.recency().get().saturating_sub(1));
+            memory.arena.set_recency(item.location(), lower);
+        }
+        if kept * MOST_USED > alive { Verdict::Used } else { Verdict::Goes }
     }
 
     /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are for
@@ -530,7 +578,7 @@ impl<P: Policy> Class<P> {
             pages: state.ring.len() + state.draining.len(),
             used_chunks: state.ring.len() * self.per_page - state.free + leaving,
             free_chunks: state.free,
-            limbo_chunks: state.limbo.len(),
+            limbo_chunks: state.limbo_chunks,
             evicted: state.tallies.evicted,
             evicted_unfetched: state.tallies.evicted_unfetched,
             reclaimed: state.tallies.reclaimed,
@@ -553,23 +601,26 @@ impl<P> ClassState<P> {
 
     /// Chunks that are free or will be once they are safe.
     pub(crate) fn available(&self) -> usize {
-        self.free + self.limbo.len()
+        self.free + self.limbo_chunks
+    }
+
+    /// What was taken out of limbo frees so many chunks of this class.
+    pub(crate) fn leave_limbo(&mut self, chunks: usize) {
+        self.limbo_chunks -= chunks;
     }
 
     pub(crate) fn free(&self) -> usize {
         self.free
     }
 
-    /// Whether one more item may be evicted here without looking at other classes; it is counted as if it were.
-    pub(crate) fn use_allowance(&mut self) -> bool {
-        let allowed = self.allowance > 0;
-        self.allowance -= usize::from(allowed);
-        allowed
+    /// Whether items may be evicted here at this time without looking at other classes.
+    pub(crate) fn is_allowed(&self, now: u32) -> bool {
+        (self.allowed_until.wrapping_sub(now) as i32) > 0
     }
 
-    /// So many items may be evicted here before other classes are looked at again.
-    pub(crate) fn allow(&mut self, items: usize) {
-        self.allowance = items;
+    /// Until that time items may be evicted here without looking at other classes again.
+    pub(crate) fn allow_until(&mut self, time: u32) {
+        self.allowed_until = time;
     }
 
     pub(crate) fn limbo_len(&self) -> usize {
@@ -643,7 +694,9 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// What lies at a position: the item, or the item that the chunk there is a part of.
+    /// What lies at a position: the item, or the item that the chunk there is a part of. Of an item that has a chunk of this
+    /// size before, which the ring has too, only that one counts: or a hand would come by several times a turn, and to an item
+    /// that has just come into what it has emptied.
     #[must_use]
     pub fn look(&self, position: Position) -> Look {
         match self.item(position) {
@@ -667,6 +720,7 @@ impl<'a> Chunks<'a> {
         }
         let at = self.memory.arena.location(page, position.chunk * self.chunk_size);
         // SAFETY: the ring is borrowed from the state that the lock of this class protects, so the lock is held for 'a.
-        unsafe { live_item(self.memory, at) }
+        let item = unsafe { live_item(self.memory, at) };
+        item.filter(|item| self.chunk_size < LARGEST_CHUNK || item.location() == at)
     }
 }

@@ -80,4 +80,8 @@ fn a_small_cache_of_large_values_refused_a_set_now_and_then() {
         assert!(set(&mut session, number, len, Expiry::Never).is_ok(), "set {number}, of {len} bytes");
         assert_eq!(found(&mut session, number..number + 1, len), 1, "what was just stored");
     }
+    let pinned = session.pin();
+    let held: usize =
+        (0..60_000).filter_map(|number| pinned.get(&key(number)).map(|hit| hit.value_len())).sum();
+    assert!(held > 8 * MIB / 2, "{held} bytes of values: memory goes round and round");
 }

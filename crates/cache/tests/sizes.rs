@@ -36,9 +36,10 @@ fn set(session: &mut Session, number: usize, len: usize, expiry: Expiry) -> Resu
 }
 
 fn has(session: &mut Session, number: usize, len: usize) -> bool {
-    session.pin().get(&key(number)).is_some_and(|hit| {
-        hit.value_len() == len && hit.pieces().flatten().all(|&byte| byte == number as u8)
-    })
+    session
+        .pin()
+        .get(&key(number))
+        .is_some_and(|hit| hit.value_len() == len && hit.pieces().flatten().all(|&byte| byte == number as u8))
 }
 
 /// Fills a cache, frees what is there, and stores a new live set of 70 % of its memory: `Err` says what was missing of it.
@@ -58,7 +59,9 @@ fn refill(from: usize, to: usize, freed: Freed, eviction: Eviction) -> Result<()
     while old < wanted {
         match set(&mut session, old, from, Expiry::At(200)) {
             Ok(_) => old += 1,
-            Err(StoreError::OutOfMemory) if eviction == Eviction::Never && freed != Freed::Overwritten => break,
+            Err(StoreError::OutOfMemory) if eviction == Eviction::Never && freed != Freed::Overwritten => {
+                break;
+            }
             Err(error) => return Err(format!("item {old} of {wanted} old ones: {error}")),
         }
     }
@@ -79,7 +82,11 @@ fn refill(from: usize, to: usize, freed: Freed, eviction: Eviction) -> Result<()
             .map_err(|error| format!("item {item} of {new} new ones: {error}"))?;
     }
     let found = (0..new).filter(|&item| has(&mut session, name(item), to)).count();
-    if found == new { Ok(()) } else { Err(format!("{found} of {new} new items are there, after {old} old ones")) }
+    if found == new {
+        Ok(())
+    } else {
+        Err(format!("{found} of {new} new items are there, after {old} old ones"))
+    }
 }
 
 /// Of as many items as have `LIMIT` bytes of keys and values, how many a cache holds that was full of another size before.
@@ -98,7 +105,10 @@ fn held(from: Option<usize>, to: usize) -> usize {
 }
 
 /// Runs the cases on a few threads, and fails with all that failed.
-fn check_all<C: Copy + Send + Sync + std::fmt::Debug>(cases: &[C], check: impl Fn(C) -> Result<(), String> + Sync) {
+fn check_all<C: Copy + Send + Sync + std::fmt::Debug>(
+    cases: &[C],
+    check: impl Fn(C) -> Result<(), String> + Sync,
+) {
     assert!(cases.len() >= 30);
     let failures: Vec<String> = thread::scope(|scope| {
         let check = &check;
@@ -117,7 +127,10 @@ fn check_all<C: Copy + Send + Sync + std::fmt::Debug>(cases: &[C], check: impl F
 }
 
 fn pairs() -> impl Iterator<Item = (usize, usize)> {
-    SIZES.into_iter().flat_map(|from| SIZES.into_iter().map(move |to| (from, to))).filter(|(from, to)| from != to)
+    SIZES
+        .into_iter()
+        .flat_map(|from| SIZES.into_iter().map(move |to| (from, to)))
+        .filter(|(from, to)| from != to)
 }
 
 #[test]
@@ -137,6 +150,10 @@ fn when_the_sizes_of_the_load_change_memory_follows_within_one_cache_full() {
     check_all(&cases, |(from, to)| {
         let fresh = fresh[SIZES.iter().position(|&size| size == to).unwrap()];
         let held = held(Some(from), to);
-        if held * 100 >= fresh * 95 { Ok(()) } else { Err(format!("{held} of {fresh} that a fresh one holds")) }
+        if held * 100 >= fresh * 95 {
+            Ok(())
+        } else {
+            Err(format!("{held} of {fresh} that a fresh one holds"))
+        }
     });
 }

@@ -71,7 +71,11 @@ impl<L: Layout> Table<L> {
         for _ in 0..=MOST_DISPLACED {
             let locks = self.lock([into, last]);
             let words = |bucket: usize| {
-                self.buckets[bucket].slots().iter().map(|cell| (cell, cell.load())).filter(|(_, word)| !word.is_empty())
+                self.buckets[bucket]
+                    .slots()
+                    .iter()
+                    .map(|cell| (cell, cell.load()))
+                    .filter(|(_, word)| !word.is_empty())
             };
             if words(into).count() + words(last).count() > L::SLOTS {
                 drop(locks);
