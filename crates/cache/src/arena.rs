@@ -235,6 +235,6 @@ impl Arena {
     pub(crate) fn release(&self, page: PageNumber) {
         let start = page as usize * PAGE;
         // SAFETY: the pool gives this page to nobody meanwhile, and reading it as zero, which is all free chunks, is right.
-        unsafe { self.memory.region().release(start..start + PAGE) };
+        let _ = unsafe { self.memory.region().release(start..start + PAGE) };
     }
 }

@@ -5,19 +5,23 @@
 //!   1. a free one                                     whoever takes its exact location out of the index
 //!   2. one from limbo that nobody can be reading      stamps it and puts its chunk into its class's limbo;
 //!   3. a new page, while the limit allows             nobody else does
-//!   4. evict, and see 2
-//!   5. a page from the reserve
-//!   6. wait for the readers who are in the way
-//!   7. empty a page of another class, and see 5
+//!   4. a page that holds nothing alive
+//!   5. the oldest page of another class, or evict, and see 2
+//!   6. a page from the reserve
+//!   7. wait for the readers who are in the way
+//!   8. empty the oldest page of all, and see 6
+//!   9. a chunk of a larger class
 //! ```
 //!
+//! Steps 4, 5 and 8 are [`crate::reclaim`]'s.
+//!
 //! A cache with fewer pages than sizes of chunks has no page for each of them. There a size without one uses chunks of the next
-//! larger size that has: step 7 would give up a page full of items for one. Rejected: fewer sizes in such a cache, which waste
+//! larger size that has: step 5 would give up a page full of items for one. Rejected: fewer sizes in such a cache, which waste
 //! where all items are alike; the same in larger caches, where it would keep items of a new size in chunks up to
 //! twice as large for good.
 //!
 //! In a full cache step 1 is what happens: each allocation that leaves fewer chunks free or in limbo than the class's
-//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 6 comes only after both
+//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 7 comes only after both
 //! reserves, for a reader whose thread has lost its core in the middle of a lookup.
 //!
 //! Locks are taken one at a time: a class's, or the index's buckets', or the pool's. The hash of a victim's key is
@@ -40,7 +44,7 @@ use parking_lot::MutexGuard;
 use twox_hash::XxHash3_64;
 
 use crate::arena::{Arena, PAGE, PageNumber};
-use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
+use crate::config::{Config, CreateError, SMALLEST_LIMIT};
 use crate::counters::Counters;
 use crate::epoch::Epochs;
 use crate::flush::Flushes;
@@ -48,16 +52,19 @@ use crate::front::{Change, Front};
 use crate::item::{FURTHER_HEADER, Generation, Item, Outline, Unfinished};
 use crate::policy::{Policy, Recency};
 use crate::pool::{Need, Pool};
+use crate::reclaim::{Extent, Reclaimer};
 use crate::size_classes::{ClassId, LARGEST_CHUNK, SizeClasses};
 use crate::slab::{Class, ClassState, Judge, Memory, Page, Returned};
 use crate::stamp::Stamps;
 
 /// Chunks taken out of limbo at once.
 const RECYCLED_AT_ONCE: usize = 64;
-/// Chunks that a class keeps free or in limbo at the most.
+/// Chunks that a class keeps free or in limbo at the most; and no more than a page has.
 const LARGEST_RESERVE: usize = 64;
-/// Pages of other classes that an allocation empties at the most.
-const MOST_PAGES_EMPTIED: usize = 4;
+/// Pages that an allocation empties at the most.
+const MOST_PAGES_EMPTIED: usize = 16;
+/// Chunks that may wait in the limbo of a class before those who put more there see whether some are safe.
+const LIMBO_LEFT_ALONE: usize = 256;
 /// Times an allocation goes through its steps before it takes to the reserve.
 const ROUNDS: usize = 4;
 /// How long an allocation waits for readers at the most: some turns of a scheduler, on a machine with too many threads.
@@ -109,6 +116,7 @@ pub(crate) struct Engine<P: Policy> {
     pub(crate) table: Table,
     pub(crate) front: Option<Front>,
     pub(crate) pool: Pool,
+    pub(crate) reclaimer: Reclaimer,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) flushes: Flushes,
     pub(crate) stamps: Stamps,
@@ -150,6 +158,7 @@ impl<P: Policy> Engine<P> {
             pages: (0..pages).map(|_| Page::new()).collect(),
             classes: sizes.all().map(|id| CachePadded::new(Class::new(id, sizes.chunk_size(id)))).collect(),
             table: Table::with_buckets(INITIAL_BUCKETS, &index)?,
+            reclaimer: Reclaimer::new(),
             epochs: Arc::new(Epochs::new()),
             flushes: Flushes::new(),
             stamps: Stamps::new(),
@@ -191,7 +200,7 @@ impl<P: Policy> Engine<P> {
     }
 
     pub(crate) fn memory(&self) -> Memory<'_> {
-        Memory { arena: &self.arena, pages: &self.pages }
+        Memory { arena: &self.arena, pages: &self.pages, pool: &self.pool }
     }
 
     pub(crate) fn page(&self, number: PageNumber) -> &Page {
@@ -242,7 +251,20 @@ impl<P: Policy> Engine<P> {
         let class = self.sizes.class_for(outline.first_chunk()).ok_or(StoreError::TooLarge)?;
         let at = self.allocate(class, counters)?;
         // SAFETY: just allocated, in a class for items of this size or of a larger one.
-        Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
+        Ok(unsafe { Unfinished::begin(&self.arena, at, outline, self.newcomer(outline, at)) })
+    }
+
+    /// The recency that an item begins with.
+    ///
+    /// What one small item leaves another takes, so newcomers lie behind the hand. The chunks that a large one leaves lie
+    /// anywhere: where the hand would soon come by, the newcomer counts as used once.
+    fn newcomer(&self, outline: &Outline<'_>, at: Location) -> Recency {
+        if !outline.is_chained() {
+            return P::NEWCOMER;
+        }
+        let class = self.class_of(at);
+        let soon = class.is_ahead_of_hand(&class.lock(), self.memory(), at);
+        if soon { P::hit(P::NEWCOMER) } else { P::NEWCOMER }
     }
 
     /// Appends to the value of an unfinished item, in as many further chunks as that takes. The session must not be pinned.
@@ -266,7 +288,7 @@ impl<P: Policy> Engine<P> {
             let class = self.sizes.class_for(FURTHER_HEADER + len).expect("at most the largest chunk");
             let at = self.allocate(class, counters)?;
             // SAFETY: just allocated, in a class for chunks of this size or of a larger one.
-            unsafe { unfinished.extend(&self.arena, at, len) };
+            unsafe { unfinished.extend(&self.arena, at, len, self.pool.turns()) };
         }
     }
 
@@ -299,7 +321,7 @@ impl<P: Policy> Engine<P> {
         self.give_page(class, returned);
     }
 
-    fn give_page(&self, class: &Class<P>, returned: Returned) {
+    pub(crate) fn give_page(&self, class: &Class<P>, returned: Returned) {
         if let Returned::Emptied(page) = returned {
             self.pool.give(page, class.per_page());
         }
@@ -308,7 +330,10 @@ impl<P: Policy> Engine<P> {
     /// The class that gives chunks for one of this size: this, or in a cache with few pages another (see the module).
     fn home_of(&self, id: ClassId) -> &Class<P> {
         let class = self.class(id);
-        if self.pages.len() >= self.classes.len() || !self.pool.is_exhausted() || class.lock().pages() > 0 {
+        if self.pages.len() >= self.classes.len()
+            || !self.pool.lacks(class.per_page())
+            || class.lock().pages() > 0
+        {
             return class;
         }
         let most = 2 * self.sizes.chunk_size(id);
@@ -327,8 +352,8 @@ impl<P: Policy> Engine<P> {
             if let Some(at) = self.take_chunk(class, &mut state) {
                 let short = state.available() < self.reserve_of(class, &state);
                 drop(state);
-                if short && self.pool.is_exhausted() && self.config.eviction == Eviction::ByPolicy {
-                    self.evict_from(class, counters);
+                if short && self.evicts() && self.pool.lacks(class.per_page()) {
+                    self.make_way(class, counters);
                 }
                 return Ok(at);
             }
@@ -338,8 +363,15 @@ impl<P: Policy> Engine<P> {
             if let Some(at) = self.take_from_new_page(class, Need::Ordinary) {
                 return Ok(at);
             }
-            if self.config.eviction == Eviction::Never {
+            let extent = if self.evicts() { Extent::Bounded } else { Extent::Whole };
+            if self.reclaim(class, extent, counters) {
+                continue;
+            }
+            if !self.evicts() {
                 break;
+            }
+            if self.take_from_others(class, counters) {
+                continue;
             }
             // The chunk that was wanted may be a further one of an item that is at home in another class.
             if let Some(home) = self.evict_from(class, counters).filter(|home| home.id() != class.id()) {
@@ -353,7 +385,7 @@ impl<P: Policy> Engine<P> {
         })
     }
 
-    /// Steps 5 to 7.
+    /// Steps 6 to 9.
     #[cold]
     fn allocate_urgently(&self, class: &Class<P>, counters: &Counters) -> Option<Location> {
         for emptied in 0..=MOST_PAGES_EMPTIED {
@@ -364,17 +396,30 @@ impl<P: Policy> Engine<P> {
                 return None;
             }
             // Now all is safe that was in limbo: of this class, and on pages that others have given up.
-            self.classes().for_each(|class| self.recycle_fully(class));
+            self.recycle_all();
             let at = self.take_chunk(class, &mut class.lock());
             if let Some(at) = at.or_else(|| self.take_from_new_page(class, Need::Urgent)) {
                 return Some(at);
             }
-            if emptied == MOST_PAGES_EMPTIED || self.config.eviction == Eviction::Never {
+            if emptied == MOST_PAGES_EMPTIED || !self.evicts() || !self.empty_a_page(counters) {
                 break;
             }
-            self.empty_a_page(counters);
         }
-        None
+        if self.evicts() { self.allocate_larger(class, counters) } else { None }
+    }
+
+    /// A chunk of the next larger class that has one or can evict one: every page has something on it that is being written
+    /// or read.
+    #[cold]
+    fn allocate_larger(&self, class: &Class<P>, counters: &Counters) -> Option<Location> {
+        self.classes().skip(usize::from(class.id().0)).find_map(|larger| {
+            let at = self.take_chunk(larger, &mut larger.lock());
+            at.or_else(|| {
+                let home = self.evict_from(larger, counters)?;
+                self.recycle_fully(home);
+                self.take_chunk(larger, &mut larger.lock())
+            })
+        })
     }
 
     /// A free chunk of a class.
@@ -386,7 +431,8 @@ impl<P: Policy> Engine<P> {
 
     /// A chunk of a page that was nobody's: the first, before anybody else sees that there are some.
     fn take_from_new_page(&self, class: &Class<P>, need: Need) -> Option<Location> {
-        let page = self.pool.take(&self.arena, class.per_page(), need)?;
+        let take = || self.pool.take(&self.arena, class.per_page(), need);
+        let page = take().or_else(|| if self.collect_spare() { take() } else { None })?;
         let mut state = class.lock();
         class.adopt(&mut state, self.memory(), page);
         self.take_chunk(class, &mut state)
@@ -413,7 +459,7 @@ impl<P: Policy> Engine<P> {
     }
 
     fn reserve_of(&self, class: &Class<P>, state: &ClassState<P>) -> usize {
-        (state.pages() * class.per_page() / 32).clamp(1, LARGEST_RESERVE)
+        (state.pages() * class.per_page() / 32).clamp(1, LARGEST_RESERVE.min(class.per_page()))
     }
 
     /// Frees what is safe in the limbo of a class, and says whether the class has free chunks now.
@@ -426,7 +472,7 @@ impl<P: Policy> Engine<P> {
     }
 
     /// Frees up to [`RECYCLED_AT_ONCE`] of what is safe in the limbo of a class, and says how many it has looked at.
-    fn recycle_some(&self, class: &Class<P>, mut state: MutexGuard<'_, ClassState<P>>) -> usize {
+    pub(crate) fn recycle_some(&self, class: &Class<P>, mut state: MutexGuard<'_, ClassState<P>>) -> usize {
         // What was stamped until now becomes safe as soon as those pinned now have left.
         self.epochs.advance();
         let safe = self.epochs.safe_before();
@@ -438,12 +484,13 @@ impl<P: Policy> Engine<P> {
             popped += 1;
             // SAFETY: taken out of the index by whoever retired it, and safe: nobody reads it but us.
             let item = unsafe { Item::at(&self.arena, at) };
+            state.leave_limbo(item.chunks_at_home());
             if !item.is_chained() {
                 if let Returned::Emptied(page) = class.push(&mut state, self.memory(), at) {
                     emptied.push(page);
                 }
             } else if item.is_kept() {
-                class.postpone(&mut state, at, stamp);
+                class.postpone(&mut state, at, stamp, item.chunks_at_home());
             } else {
                 chained.push(at);
             }
@@ -460,7 +507,7 @@ impl<P: Policy> Engine<P> {
     }
 
     /// Evicts one item that has a chunk of this class, if there is one; says in the limbo of which class it is.
-    fn evict_from(&self, class: &Class<P>, counters: &Counters) -> Option<&Class<P>> {
+    pub(crate) fn evict_from(&self, class: &Class<P>, counters: &Counters) -> Option<&Class<P>> {
         let judge = self.judge();
         let mut state = class.lock();
         let victim = class.victim(&mut state, self.memory(), judge)?;
@@ -565,6 +612,7 @@ impl<P: Policy> Engine<P> {
         counters.removed(1);
         counters.bytes_removed(item.size() as u64);
         let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(self.now()));
+        let chunks = item.chunks_at_home();
         let class = self.class_of(at);
         let stamp = self.epochs.stamp();
         let mut state = class.lock();
@@ -580,7 +628,12 @@ impl<P: Policy> Engine<P> {
                 tallies.expired_unfetched += u64::from(expired && !fetched);
             }
         }
-        class.retire(&mut state, self.memory(), at, stamp);
+        class.retire(&mut state, self.memory(), at, stamp, chunks);
+        // Where more leaves than comes, nobody else would: and memory in limbo serves no other class.
+        let waiting = state.limbo_len();
+        if waiting > LIMBO_LEFT_ALONE && waiting.is_multiple_of(RECYCLED_AT_ONCE) {
+            self.recycle_some(class, state);
+        }
     }
 
     /// Makes room in the index for a key of this hash, by evicting one of those in its two buckets: the first that has not
@@ -595,47 +648,6 @@ impl<P: Policy> Engine<P> {
             }
         }
         choice.is_some_and(|(hash, at, _)| self.remove(hash, at, Departure::Evicted, counters))
-    }
-
-    /// Takes a page from the class that has most of them and evicts what is on it, so that another class can have it.
-    pub(crate) fn empty_a_page(&self, counters: &Counters) {
-        if let Some(richest) = self.classes().max_by_key(|class| class.lock().pages()) {
-            self.drain_page(richest, counters);
-        }
-    }
-
-    /// Takes the oldest page out of a class and evicts what is on it. Its chunks come back as they become safe, which is at
-    /// once if nobody is reading.
-    pub(crate) fn drain_page(&self, class: &Class<P>, counters: &Counters) {
-        let drained = class.drain(&mut class.lock(), self.memory());
-        if let Some(returned) = drained {
-            self.give_page(class, returned);
-            self.evict_draining(class, counters);
-        }
-    }
-
-    /// Evicts what is on the pages that a class is giving up: also what was being written when they were drained, and has
-    /// come into the index since.
-    pub(crate) fn evict_draining(&self, class: &Class<P>, counters: &Counters) {
-        let state = class.lock();
-        // All of it while the class is locked, which keeps the pages its own and the items where they are.
-        let pages = state.draining().iter();
-        let victims: Vec<_> = pages
-            .flat_map(|&page| class.items_of(&state, self.memory(), page))
-            .map(|item| (self.hash(item.key()), item.location(), self.class_of(item.location()).id()))
-            .collect();
-        drop(state);
-        // An item of which only a further chunk is here goes into the limbo of another class.
-        let mut homes: Vec<ClassId> = victims.iter().map(|&(_, _, home)| home).collect();
-        homes.push(class.id());
-        homes.sort_unstable();
-        homes.dedup();
-        for (hash, at, _) in victims {
-            self.remove_if_still(hash, at, Departure::Evicted, counters);
-        }
-        for home in homes {
-            self.recycle_fully(self.class(home));
-        }
     }
 
     /// Frees all that is in the limbo of a class now, as far as it is safe and nobody keeps it.

@@ -1,8 +1,8 @@
 //! Flushing: everything stored so far becomes invisible at once.
 //!
 //! An item carries the number of the flush it was stored after, modulo four: its *generation*. A flush raises the current
-//! generation, one store, and from then on no lookup finds an older item. The old items are swept out by housekeeping and
-//! by the hands, which take them first.
+//! generation, one store, and from then on no lookup finds an older item. The old items are swept out by housekeeping, by
+//! the hands, which take them first, and by whoever is short of memory ([`crate::reclaim`]).
 //!
 //! Two bits suffice because a generation is not used again before the items of its last use are gone: a sweep over all
 //! pages that began after every operation that had seen the old generation was over ([`crate::epoch`] tells when that
@@ -13,7 +13,7 @@
 //! Rejected: a time of storing in every item (memcached), four bytes each, and items stored in the second of the flush are
 //! in doubt; comparing stamps, which wrap.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
@@ -29,6 +29,8 @@ pub(crate) struct Flushes {
     current: AtomicU8,
     /// Earlier generations of which items may be left: changed under the lock of `state`, looked at without it.
     unswept: AtomicU8,
+    /// Flushes so far.
+    flushed: AtomicU32,
     state: Mutex<Pending>,
 }
 
@@ -48,7 +50,12 @@ pub(crate) struct Sweep {
 
 impl Flushes {
     pub(crate) fn new() -> Self {
-        Flushes { current: AtomicU8::new(0), unswept: AtomicU8::new(0), state: Mutex::default() }
+        Flushes {
+            current: AtomicU8::new(0),
+            unswept: AtomicU8::new(0),
+            flushed: AtomicU32::new(0),
+            state: Mutex::default(),
+        }
     }
 
     /// The generation of items stored now. Who has pinned before may rely on its items not being swept away as older ones'.
@@ -69,8 +76,14 @@ impl Flushes {
         }
         self.unswept.store(unswept + 1, Ordering::Relaxed);
         self.current.store(self.current.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.flushed.fetch_add(1, Ordering::Relaxed);
         pending.last = Some(stamp());
         true
+    }
+
+    /// Flushes so far.
+    pub(crate) fn flushed(&self) -> u32 {
+        self.flushed.load(Ordering::Relaxed)
     }
 
     /// A flush is to take place at `second`, in place of one that was to; `None` calls that off.

@@ -4,9 +4,9 @@
 //!   nothing has expired are not looked at.
 //! - Flushed items are swept out, and flushes that were scheduled take place.
 //! - The reserve of pages is restored.
-//! - Memory moves between classes: when items of one class are evicted much younger than those of another, a page moves
-//!   from the latter to the former. So memory does not stay where it was first wanted (memcached's operators call that
-//!   calcification).
+//!
+//! Nobody who stores depends on any of it: what is dead is reclaimed by who needs its memory ([`crate::reclaim`]). This is
+//! for memory that nobody asks for, and so that those who ask find less to do.
 //!
 //! Work comes in short steps, so a caller may do one between other things; a server gives it a thread that sleeps most of
 //! the time.
@@ -17,25 +17,15 @@ use atomics::Counting;
 
 use crate::arena::PageNumber;
 use crate::cache::Cache;
-use crate::config::Eviction;
 use crate::counters::Counters;
-use crate::engine::{Departure, Engine};
-use crate::epoch::Epoch;
+use crate::engine::Engine;
 use crate::flush::Sweep;
-use crate::item::Expiry;
 use crate::policy::Policy;
-use crate::slab::Class;
 
 /// Pages looked at in one step.
 const PAGES_A_STEP: PageNumber = 64;
-/// Steps between two looks at how memory is shared among the classes.
-const BALANCE_EVERY: u32 = 10;
 /// Chunks in the limbo of a class that need no attention: its next allocations take them.
 const LIMBO_LEFT_ALONE: usize = 128;
-/// A class must evict this many times as often a page as another one to be given a page of its.
-const IMBALANCE: u64 = 2;
-/// Evictions a page, since the last look, below which a class is not in need.
-const FEWEST_EVICTIONS: u64 = 4;
 
 /// What there is still to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +42,6 @@ pub struct Housekeeper<P: Policy = crate::Clock> {
     counters: Counting<Counters>,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
-    /// What the epoch must reach before another page is emptied.
-    emptying: Option<Epoch>,
-    steps: u32,
-    /// Evictions of each class at the last look.
-    evicted_before: Vec<u64>,
 }
 
 impl<P: Policy> Cache<P> {
@@ -64,23 +49,13 @@ impl<P: Policy> Cache<P> {
     #[must_use]
     pub fn housekeeper(&self) -> Housekeeper<P> {
         let engine = self.engine().clone();
-        Housekeeper {
-            counters: engine.registry.join(),
-            evicted_before: vec![0; engine.classes().count()],
-            next_page: 0,
-            sweep: None,
-            emptying: None,
-            steps: 0,
-            engine,
-        }
+        Housekeeper { counters: engine.registry.join(), next_page: 0, sweep: None, engine }
     }
 }
 
 impl<P: Policy> Housekeeper<P> {
     /// Does one step.
     pub fn step(&mut self) -> Todo {
-        // A server that sweeps all day comes round.
-        self.steps = self.steps.wrapping_add(1);
         if self.engine.flushes.take_due(self.engine.now()) {
             self.flush();
         }
@@ -89,13 +64,7 @@ impl<P: Policy> Housekeeper<P> {
             self.expire_some();
         }
         self.recycle();
-        let mut short = false;
-        if self.engine.config.eviction == Eviction::ByPolicy {
-            short = self.restore_reserve();
-            if self.steps.is_multiple_of(BALANCE_EVERY) {
-                self.balance();
-            }
-        }
+        let short = self.engine.evicts() && self.restore_reserve();
         if sweeping || short { Todo::More } else { Todo::Rest }
     }
 
@@ -172,7 +141,7 @@ impl<P: Policy> Housekeeper<P> {
         }
         if draining {
             // The last chunks of a page may be those of items that wait in any class.
-            self.engine.classes().for_each(|class| self.engine.recycle_fully(class));
+            self.engine.recycle_all();
         }
     }
 
@@ -181,80 +150,10 @@ impl<P: Policy> Housekeeper<P> {
         if !self.engine.pool.is_below_reserve() {
             return false;
         }
-        if self.has_emptied() && self.engine.pool.is_below_reserve() {
+        if self.engine.has_emptied() && self.engine.pool.is_below_reserve() {
             self.engine.empty_a_page(&self.counters);
-            self.emptying = Some(self.engine.epochs.advance());
         }
         self.engine.pool.is_below_reserve()
-    }
-
-    /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no page
-    /// comes back, and more of them would be emptied for nothing, in the end all.
-    fn has_emptied(&mut self) -> bool {
-        let safe = self.engine.epochs.safe_before();
-        if self.emptying.take_if(|present| *present <= safe).is_some() {
-            self.recycle();
-        }
-        self.emptying.is_none()
-    }
-
-    /// Moves a page from the class whose items live longest to the one whose items are evicted soonest.
-    fn balance(&mut self) {
-        if !self.engine.pool.is_exhausted() {
-            return;
-        }
-        // Evictions a page since the last look, times a thousand: how hard pressed each class is.
-        let pressures: Vec<(u64, usize)> = self
-            .engine
-            .classes()
-            .zip(&mut self.evicted_before)
-            .map(|(class, before)| {
-                let state = class.lock();
-                let recent = state.tallies.evicted - *before;
-                *before = state.tallies.evicted;
-                (recent * 1000 / (state.pages() as u64).max(1), state.pages())
-            })
-            .collect();
-        let neediest = pressures.iter().map(|&(pressure, _)| pressure).max().unwrap_or(0);
-        let relaxed =
-            pressures.iter().enumerate().filter(|(_, (_, pages))| *pages > 1).min_by_key(|(_, (p, _))| *p);
-        if let Some((class, &(least, _))) = relaxed
-            && neediest >= FEWEST_EVICTIONS * 1000
-            && neediest > least * IMBALANCE
-            && self.has_emptied()
-        {
-            let class: &Class<P> = self.engine.classes().nth(class).expect("one of those just looked at");
-            self.engine.drain_page(class, &self.counters);
-            self.emptying = Some(self.engine.epochs.advance());
-        }
-    }
-}
-
-impl<P: Policy> Engine<P> {
-    /// Removes the dead items of a page, and notes when the next one expires.
-    pub(crate) fn clear_page(&self, number: PageNumber, counters: &Counters) {
-        let page = self.page(number);
-        let Some(class) = page.owner().map(|id| self.class(id)) else { return };
-        let judge = self.judge();
-        let mut dead = Vec::new();
-        let state = class.lock();
-        if page.owner() != Some(class.id()) {
-            // It has changed hands since, and is being filled anew.
-            return;
-        }
-        // Forgotten first and noted again item by item, so that a note made meanwhile is not lost.
-        page.forget_expiries();
-        for item in class.items_of(&state, self.memory(), number) {
-            if judge.is_dead(item) {
-                dead.push((self.hash(item.key()), item.location()));
-            } else if let Expiry::At(second) = item.expiry() {
-                page.expires_at(second);
-            }
-        }
-        drop(state);
-        for (hash, at) in dead {
-            self.remove_if_still(hash, at, Departure::Reclaimed, counters);
-        }
     }
 }
 

@@ -26,9 +26,11 @@
 //! ```text
 //!   0      1    2             4        8                16               24
 //!  +------+----+-------------+--------+----------------+----------------+------+
-//!  | mark | 0  | data length | unused | next chunk + 1 | first chunk    | data |
+//!  | mark | 0  | data length | born   | next chunk + 1 | first chunk    | data |
 //!  +------+----+-------------+--------+----------------+----------------+------+
 //! ```
+//!
+//! *Born* is when it was written, by the clock of [`crate::pool`]: a page may hold the ends of large items of any age.
 //!
 //! Who may read and who may write is said by the chunk's state ([`crate::arena::State`]). Of a live item only the mark, the
 //! expiry (changed by `touch`) and the reference count change, and these are atomics; all else is written once, before it
@@ -293,6 +295,16 @@ impl<'a> Item<'a> {
         self.mark.is_chained()
     }
 
+    /// Chunks of the item that are of the class of its first one: of a chained item all but the last.
+    #[inline]
+    pub(crate) fn chunks_at_home(self) -> usize {
+        if self.mark.is_chained() {
+            1 + (self.value_len() - self.first_part().len()) / (LARGEST_CHUNK - FURTHER_HEADER)
+        } else {
+            1
+        }
+    }
+
     /// Bytes of the item: header, key and value, chunk rounding apart.
     #[inline]
     pub(crate) fn size(self) -> usize {
@@ -405,6 +417,15 @@ pub(crate) unsafe fn owner(arena: &Arena, at: Location) -> Location {
     }
 }
 
+/// When a further chunk was written, by the pool's clock.
+///
+/// # Safety
+/// The caller holds the lock of the chunk's class, has seen it live under that lock, and knows that it is a further one.
+pub(crate) unsafe fn born(arena: &Arena, at: Location) -> u32 {
+    // SAFETY: a live chunk's header is written, and it is not reused while the lock is held; the field is aligned.
+    unsafe { arena.start(at).add(4).cast::<u32>().read() }
+}
+
 /// An item being written: its chunks are in state `Filling` and belong to whoever has this.
 ///
 /// The value is appended piece by piece; the engine adds further chunks as they are needed.
@@ -503,11 +524,11 @@ impl Unfinished {
         len
     }
 
-    /// Goes on in a further chunk with room for `len` bytes.
+    /// Goes on in a further chunk with room for `len` bytes, which is written when the pool's clock says `born`.
     ///
     /// # Safety
     /// The chunk at `at` must be in state `Filling`, owned by the caller, and have at least `FURTHER_HEADER + len` bytes.
-    pub(crate) unsafe fn extend(&mut self, arena: &Arena, at: Location, len: usize) {
+    pub(crate) unsafe fn extend(&mut self, arena: &Arena, at: Location, len: usize, born: u32) {
         debug_assert!(self.room() == 0 && len <= self.missing);
         let start = arena.start(at);
         let link_offset = if self.current == self.first { 16 } else { 8 };
@@ -515,6 +536,7 @@ impl Unfinished {
         unsafe {
             start.add(1).write(0);
             start.add(2).cast::<u16>().write(u16::try_from(len).expect("data within a chunk"));
+            start.add(4).cast::<u32>().write(born);
             start.add(8).cast::<u64>().write(0);
             start.add(16).cast::<u64>().write(self.first.get());
             arena.start(self.current).add(link_offset).cast::<u64>().write(at.get() + 1);

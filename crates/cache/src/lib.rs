@@ -24,6 +24,7 @@
 //! | `arena` | pages, chunks, marks |
 //! | `slab`, `size_classes`, `pool` | who has which memory |
 //! | `policy`, `clock` | who is evicted |
+//! | `reclaim` | where memory comes from when no page is free |
 //! | `stamp`, `flush` | compare-and-swap numbers; invisible at once |
 //! | `housekeeping` | what happens without being asked for |
 //!
@@ -60,6 +61,8 @@ mod item;
 mod policy;
 #[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod reclaim;
 #[cfg(not(loom))]
 mod session;
 #[cfg(not(loom))]

@@ -2,12 +2,17 @@
 //!
 //! There is one limit on bytes. Every page that a class takes brings chunks, and chunks bring entries in the index; so the
 //! index's share of the limit is taken together with the page, before either is touched. Pages that come back stay mapped
-//! for the next class, unless the index needs their memory: then they are given back to the machine.
+//! for the next class, unless the index needs their memory: then they are given back to the machine. What the index was
+//! given for chunks that are no more, and has not touched, comes back with the next page that is wanted.
+//!
+//! Whether a page can be had is asked in one way only ([`Pool::lacks`] and [`Pool::take`] by the same sum): pages that lie in
+//! a class with nothing on them are as good as pages of nobody, for [`crate::reclaim`] collects them.
 //!
 //! The last few pages are for emergencies: a class that finds no chunk although it has evicted, because readers still hold
 //! what it evicted, takes one of those instead of waiting or refusing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use pages::Budget;
 use parking_lot::Mutex;
@@ -33,6 +38,10 @@ pub(crate) struct Pool {
     index_bytes_per_entry: f64,
     /// Bytes kept for urgent needs.
     reserve: usize,
+    /// Pages of classes with nothing on them: each class counts its own, under its lock.
+    spare: AtomicUsize,
+    /// The clock that pages are aged by: see [`Pool::tick`].
+    turns: AtomicU32,
     state: Mutex<PoolState>,
 }
 
@@ -61,6 +70,8 @@ impl Pool {
             index_base,
             index_bytes_per_entry,
             reserve: (limit / 64).clamp(PAGE, 64 * PAGE),
+            spare: AtomicUsize::new(0),
+            turns: AtomicU32::new(0),
             state: Mutex::new(PoolState {
                 free: Vec::new(),
                 released: Vec::new(),
@@ -81,28 +92,91 @@ impl Pool {
         self.budget.taken()
     }
 
-    /// Pages that could be had, the reserve included.
+    /// Pages that could be had, the reserve included, those not that still lie in a class.
     pub(crate) fn available(&self) -> usize {
         self.state.lock().free.len() + self.budget.left() / PAGE
     }
 
     /// Whether fewer pages are left than are kept for urgent needs.
     pub(crate) fn is_below_reserve(&self) -> bool {
-        self.available() * PAGE < self.reserve
+        (self.available() + self.spare()) * PAGE < self.reserve
     }
 
-    /// Whether an ordinary need would be refused.
-    pub(crate) fn is_exhausted(&self) -> bool {
-        self.available() * PAGE < self.reserve + PAGE
+    /// Whether an ordinary need of a page for `chunks` chunks could not be met, not even with the pages that lie spare.
+    pub(crate) fn lacks(&self, chunks: usize) -> bool {
+        let state = self.state.lock();
+        self.trim_index(&state);
+        let spare = self.spare() * PAGE;
+        self.index_wants(&state, chunks) + PAGE + self.reserve > self.left(&state) + spare
+    }
+
+    /// Bytes that belong to nobody.
+    fn left(&self, state: &PoolState) -> usize {
+        state.free.len() * PAGE + self.budget.left()
+    }
+
+    /// Bytes that the index is entitled to for so many entries, beyond its base.
+    fn index_share(&self, entries: usize) -> usize {
+        (entries as f64 * self.index_bytes_per_entry) as usize
+    }
+
+    /// Bytes that the index gets with a page for `chunks` chunks.
+    fn index_wants(&self, state: &PoolState, chunks: usize) -> usize {
+        self.index_share(state.entries + chunks).saturating_sub(self.index_budget.limit() - self.index_base)
+    }
+
+    /// Takes from the index what it has beyond its share and has not touched, for pages.
+    fn trim_index(&self, state: &PoolState) {
+        let given = self.index_budget.limit() - self.index_base;
+        // Whole pages: what is a little too much will be wanted again.
+        let surplus = given.saturating_sub(self.index_share(state.entries)) / PAGE * PAGE;
+        let untouched = self.index_budget.left() / PAGE * PAGE;
+        let bytes = surplus.min(untouched);
+        if bytes > 0 && self.index_budget.try_lower(bytes) {
+            self.budget.give_back(bytes);
+        }
+    }
+
+    /// Bytes of the index beyond what its entries are entitled to: those that it could give up by shrinking.
+    pub(crate) fn index_surplus(&self) -> usize {
+        let state = self.state.lock();
+        (self.index_budget.limit() - self.index_base).saturating_sub(self.index_share(state.entries))
+    }
+
+    /// Pages of classes with nothing on them.
+    pub(crate) fn spare(&self) -> usize {
+        // Relaxed: a hint; the pages themselves change hands under the locks of their classes.
+        self.spare.load(Ordering::Relaxed)
+    }
+
+    /// A page has come to be empty in its class.
+    pub(crate) fn emptied(&self) {
+        self.spare.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Pages that were empty in their class are not, or not there, any more.
+    pub(crate) fn no_more_empty(&self, pages: usize) {
+        self.spare.fetch_sub(pages, Ordering::Relaxed);
+    }
+
+    /// The clock that pages are aged by: it advances by one when a class is given a page, and when a hand has passed one. So a
+    /// page is as old as the number of pages whose worth has been stored since.
+    pub(crate) fn tick(&self) -> u32 {
+        self.turns.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// What that clock says.
+    pub(crate) fn turns(&self) -> u32 {
+        self.turns.load(Ordering::Relaxed)
     }
 
     /// A page for `chunks` chunks.
     pub(crate) fn take(&self, arena: &Arena, chunks: usize, need: Need) -> Option<PageNumber> {
         let mut state = self.state.lock();
-        let share = ((state.entries + chunks) as f64 * self.index_bytes_per_entry) as usize;
-        let more_index = share.saturating_sub(self.index_budget.limit() - self.index_base);
+        self.trim_index(&state);
+        let more_index = self.index_wants(&state, chunks);
         let kept = if need == Need::Urgent { 0 } else { self.reserve };
-        if state.free.len() * PAGE + self.budget.left() < PAGE + more_index + kept {
+        if self.left(&state) < PAGE + more_index + kept {
             return None;
         }
         // The index's share comes out of what is left, or out of free pages.

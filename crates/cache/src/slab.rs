@@ -6,6 +6,10 @@
 //! Until its last chunk is back, the page is on its class's list of those being drained: what was being written when it
 //! was taken out of the ring comes into the index later, where no hand passes by, and is evicted then.
 //!
+//! A page on which nothing is in use stays where it is, for its class is the likeliest to want it; it is counted as *spare*,
+//! and any class that wants a page has it collected ([`crate::reclaim`]). A page's age is told by the clock of
+//! [`crate::pool`]: it is stamped when it comes to its class, when the hand has passed it, and when it was spared.
+//!
 //! The unsafe code here is of one kind: reading the item of a live chunk under the lock of the chunk's class, which its
 //! reuse would need.
 //!
@@ -23,14 +27,17 @@ use parking_lot::Mutex;
 use crate::arena::{Arena, Mark, PAGE, PageNumber, State};
 use crate::epoch::Epoch;
 use crate::flush::Flushes;
-use crate::item::{Item, owner};
+use crate::item::{Item, born, owner};
 use crate::policy::{Look, Policy, Position, Recency};
-use crate::size_classes::ClassId;
+use crate::pool::Pool;
+use crate::size_classes::{ClassId, LARGEST_CHUNK};
 
 /// No expiry in a page.
 const NONE: u32 = u32::MAX;
 /// The class of a page that belongs to none.
 const NOBODY: u8 = u8::MAX;
+/// Of so many items of a page one may have been used lately if the page is to go.
+const MOST_USED: usize = 4;
 /// Entries that a limbo list has room for when it is empty.
 const LIMBO_KEPT: usize = 1024;
 
@@ -50,6 +57,8 @@ pub(crate) struct Page {
     draining: AtomicBool,
     /// No item in the page expires before this second.
     earliest_expiry: AtomicU32,
+    /// When it came to its class, or was last passed by the hand, by the pool's clock.
+    passed: AtomicU32,
 }
 
 impl Page {
@@ -62,6 +71,7 @@ impl Page {
             listed: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             earliest_expiry: AtomicU32::new(NONE),
+            passed: AtomicU32::new(0),
         }
     }
 
@@ -84,6 +94,15 @@ impl Page {
 
     pub(crate) fn fresh(&self) -> usize {
         self.fresh.load(Ordering::Relaxed) as usize
+    }
+
+    fn free(&self) -> usize {
+        self.free.load(Ordering::Relaxed) as usize
+    }
+
+    /// Whether none of its chunks is in use.
+    fn is_empty(&self) -> bool {
+        self.free() == self.fresh()
     }
 
     pub(crate) fn earliest_expiry(&self) -> u32 {
@@ -118,6 +137,7 @@ impl Page {
 pub(crate) struct Memory<'a> {
     pub(crate) arena: &'a Arena,
     pub(crate) pages: &'a [Page],
+    pub(crate) pool: &'a Pool,
 }
 
 /// A slab class.
@@ -138,7 +158,17 @@ pub(crate) struct ClassState<P> {
     open: Vec<PageNumber>,
     /// Free chunks on pages of the ring, fresh ones included.
     free: usize,
+    /// Pages of the ring with nothing in use.
+    empty: usize,
+    /// Where the hand was last; the page there is the oldest of the ring, or about to be.
+    hand: Position,
+    /// When a page of the ring was stamped last: none is younger.
+    youngest: u32,
+    /// Until then items may be evicted here without asking whether another class has older ones.
+    allowed_until: u32,
     limbo: VecDeque<(Location, Epoch)>,
+    /// Chunks of this class that come free with what is in limbo.
+    limbo_chunks: usize,
     policy: P,
     pub(crate) tallies: Tallies,
 }
@@ -188,6 +218,26 @@ pub(crate) enum Returned {
     Emptied(PageNumber),
 }
 
+/// How long ago the pages of a class were passed by its hand, or came, by the pool's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ages {
+    /// That of the page that the hand comes to next.
+    pub(crate) oldest: u32,
+    /// That of the last one it has passed.
+    pub(crate) youngest: u32,
+}
+
+/// What is to become of a page that is the oldest of its class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It can be emptied, and little is lost by that.
+    Goes,
+    /// More than a quarter of its items have been used since they were last looked at, or are much younger than the page.
+    Used,
+    /// Something on it is being written, or is kept by a reader.
+    Held,
+}
+
 impl<P: Policy> Class<P> {
     pub(crate) fn new(id: ClassId, chunk_size: usize) -> Self {
         let state = ClassState {
@@ -195,7 +245,12 @@ impl<P: Policy> Class<P> {
             draining: Vec::new(),
             open: Vec::new(),
             free: 0,
+            empty: 0,
+            hand: Position::default(),
+            youngest: 0,
+            allowed_until: 0,
             limbo: VecDeque::new(),
+            limbo_chunks: 0,
             policy: P::default(),
             tallies: Tallies::default(),
         };
@@ -230,7 +285,11 @@ impl<P: Policy> Class<P> {
         page.fresh.store(0, Ordering::Relaxed);
         page.listed.store(true, Ordering::Relaxed);
         page.draining.store(false, Ordering::Relaxed);
+        state.youngest = memory.pool.tick();
+        page.passed.store(state.youngest, Ordering::Relaxed);
         page.forget_expiries();
+        state.empty += 1;
+        memory.pool.emptied();
         state.ring.push(number);
         state.open.push(number);
         state.free += self.per_page;
@@ -240,8 +299,12 @@ impl<P: Policy> Class<P> {
     pub(crate) fn pop(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Location> {
         while let Some(&number) = state.open.last() {
             let page = &memory.pages[number as usize];
-            let fresh = page.fresh();
-            let at = if page.free.load(Ordering::Relaxed) > 0 {
+            let (free, fresh) = (page.free(), page.fresh());
+            if free == fresh {
+                state.empty -= 1;
+                memory.pool.no_more_empty(1);
+            }
+            let at = if free > 0 {
                 let at = self.chunk(memory, number, page.free_head.load(Ordering::Relaxed) as usize);
                 page.free_head.store(memory.arena.link(at), Ordering::Relaxed);
                 Page::bump(&page.free, -1);
@@ -275,6 +338,10 @@ impl<P: Policy> Class<P> {
             return self.returned(state, page, number, free);
         }
         state.free += 1;
+        if free == page.fresh() {
+            state.empty += 1;
+            memory.pool.emptied();
+        }
         if !page.listed.swap(true, Ordering::Relaxed) {
             state.open.push(number);
         }
@@ -282,9 +349,17 @@ impl<P: Policy> Class<P> {
     }
 
     /// Puts a chunk whose item has just been taken out of the index into limbo.
-    pub(crate) fn retire(&self, state: &mut ClassState<P>, memory: Memory<'_>, at: Location, stamp: Epoch) {
+    /// `chunks` of this class come free with it.
+    pub(crate) fn retire(
+        &self,
+        state: &mut ClassState<P>,
+        memory: Memory<'_>,
+        at: Location,
+        stamp: Epoch,
+        chunks: usize,
+    ) {
         memory.arena.set_mark(at, memory.arena.mark(at).with_state(State::Limbo));
-        state.limbo.push_back((at, stamp));
+        self.postpone(state, at, stamp, chunks);
     }
 
     /// The oldest chunk in limbo, if its stamp is before `safe`; it is the caller's then, in state `Limbo` still.
@@ -298,8 +373,9 @@ impl<P: Policy> Class<P> {
     }
 
     /// Puts a chunk that is not safe after all back behind all others.
-    pub(crate) fn postpone(&self, state: &mut ClassState<P>, at: Location, stamp: Epoch) {
+    pub(crate) fn postpone(&self, state: &mut ClassState<P>, at: Location, stamp: Epoch, chunks: usize) {
         state.limbo.push_back((at, stamp));
+        state.limbo_chunks += chunks;
     }
 
     /// The item that the policy would evict.
@@ -311,6 +387,17 @@ impl<P: Policy> Class<P> {
     ) -> Option<Item<'a>> {
         let chunks = Chunks { chunk_size: self.chunk_size, memory, ring: &state.ring, judge };
         let position = if chunks.len() == 0 { None } else { state.policy.victim(&chunks) }?;
+        // The pages between the last victim's and this one's have been passed; all of them, if it lies before the last one.
+        let pages = state.ring.len();
+        let from = state.hand.page % pages;
+        let went_round = position.page == from && position.chunk <= state.hand.chunk;
+        let passed = if went_round { pages } else { (position.page + pages - from) % pages };
+        for page in 0..passed {
+            let number = state.ring[(from + page) % pages];
+            state.youngest = memory.pool.tick();
+            memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
+        }
+        state.hand = position;
         chunks.item(position)
     }
 
@@ -339,17 +426,129 @@ impl<P: Policy> Class<P> {
         }
     }
 
-    /// Takes a page out of the ring to be emptied: its free chunks are not given out any more, its items are for the caller
-    /// to evict. `Emptied` at once if nothing of it is in use.
+    /// Takes the pages of the ring out of it on which nothing is in use: they are nobody's then.
+    pub(crate) fn take_empty(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Vec<PageNumber> {
+        let mut taken = Vec::with_capacity(state.empty);
+        if state.empty == 0 {
+            return taken;
+        }
+        let (mut index, mut before_hand) = (0, 0);
+        state.ring.retain(|&number| {
+            let page = &memory.pages[number as usize];
+            let stays = !page.is_empty();
+            if !stays {
+                before_hand += usize::from(index < state.hand.page);
+                page.leave();
+                taken.push(number);
+            }
+            index += 1;
+            stays
+        });
+        state.hand.page -= before_hand;
+        state.open.retain(|&number| memory.pages[number as usize].owner() == Some(self.id));
+        state.free -= taken.len() * self.per_page;
+        debug_assert_eq!(taken.len(), state.empty);
+        memory.pool.no_more_empty(taken.len());
+        state.empty = 0;
+        taken
+    }
+
+    /// How old the pages of the ring are; `None` if there are none.
+    pub(crate) fn ages(&self, state: &ClassState<P>, memory: Memory<'_>) -> Option<Ages> {
+        let number = *state.ring.get(state.hand.page).or(state.ring.first())?;
+        let now = memory.pool.turns();
+        let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
+        Some(Ages { oldest: now.wrapping_sub(passed), youngest: now.wrapping_sub(state.youngest) })
+    }
+
+    /// Whether the hand is nearer to coming to this chunk than to having passed it.
+    pub(crate) fn is_ahead_of_hand(&self, state: &ClassState<P>, memory: Memory<'_>, at: Location) -> bool {
+        let (number, _) = memory.arena.page_of(at);
+        let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
+        let age = memory.pool.turns().wrapping_sub(passed);
+        self.ages(state, memory).is_some_and(|ages| age > ages.oldest / 2)
+    }
+
+    /// Looks at the oldest page of the ring as a hand does, but at all of it: if much of it has been used or has come since the
+    /// last time, or something on it cannot be evicted now, it is spared, and is the youngest.
+    pub(crate) fn judge_oldest(
+        &self,
+        state: &mut ClassState<P>,
+        memory: Memory<'_>,
+        judge: Judge<'_>,
+    ) -> Option<Verdict> {
+        if state.hand.page >= state.ring.len() {
+            state.hand = Position::default();
+        }
+        let number = *state.ring.get(state.hand.page)?;
+        let verdict = self.judge_page(memory, judge, number);
+        if verdict != Verdict::Goes {
+            state.youngest = memory.pool.tick();
+            memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
+            state.hand = Position { page: (state.hand.page + 1) % state.ring.len(), chunk: 0 };
+        }
+        Some(verdict)
+    }
+
+    fn judge_page(&self, memory: Memory<'_>, judge: Judge<'_>, number: PageNumber) -> Verdict {
+        let page = &memory.pages[number as usize];
+        let now = memory.pool.turns();
+        let age = now.wrapping_sub(page.passed.load(Ordering::Relaxed));
+        let (mut alive, mut kept, mut used) = (0, 0, Vec::new());
+        for chunk in 0..page.fresh() {
+            let at = self.chunk(memory, number, chunk);
+            match memory.arena.mark(at).state() {
+                State::Free => continue,
+                State::Filling => return Verdict::Held,
+                State::Live | State::Limbo => {}
+            }
+            // SAFETY: live or in limbo, under the lock of the class: written, and not reused before the lock is given back; and
+            // the first chunk of an item not before its further ones.
+            let item = unsafe { Item::at(memory.arena, owner(memory.arena, at)) };
+            let state = memory.arena.mark(item.location()).state();
+            if state == State::Filling || item.is_chained() && item.is_kept() {
+                return Verdict::Held;
+            }
+            if state != State::Live || judge.is_dead(item) {
+                continue;
+            }
+            alive += 1;
+            if item.recency() > Recency::NONE {
+                used.push(item);
+            } else if item.location() != at {
+                // SAFETY: live and not the first of its item, under the lock of the class.
+                let born = unsafe { born(memory.arena, at) };
+                kept += usize::from(now.wrapping_sub(born) < age / 2);
+            }
+        }
+        kept += used.len();
+        for item in used {
+            let lower = Recency::new(item.recency().get().saturating_sub(1));
+            memory.arena.set_recency(item.location(), lower);
+        }
+        if kept * MOST_USED > alive { Verdict::Used } else { Verdict::Goes }
+    }
+
+    /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are for
+    /// the caller to evict. `Emptied` at once if nothing of it is in use.
     pub(crate) fn drain(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Returned> {
-        // From the front: the pages that have been here longest.
-        let number = *state.ring.first()?;
-        state.ring.remove(0);
+        if state.hand.page >= state.ring.len() {
+            state.hand = Position::default();
+        }
+        if state.ring.is_empty() {
+            return None;
+        }
+        let number = state.ring.remove(state.hand.page);
+        state.hand.chunk = 0;
         state.open.retain(|&open| open != number);
         let page = &memory.pages[number as usize];
+        if page.is_empty() {
+            state.empty -= 1;
+            memory.pool.no_more_empty(1);
+        }
         page.listed.store(false, Ordering::Relaxed);
         page.draining.store(true, Ordering::Relaxed);
-        let free = page.free.load(Ordering::Relaxed) as usize;
+        let free = page.free();
         state.free -= free + (self.per_page - page.fresh());
         state.draining.push(number);
         Some(self.returned(state, page, number, free))
@@ -370,7 +569,7 @@ impl<P: Policy> Class<P> {
         let state = self.lock();
         let used = |&draining: &PageNumber| {
             let page = &memory.pages[draining as usize];
-            page.fresh() - page.free.load(Ordering::Relaxed) as usize
+            page.fresh() - page.free()
         };
         let leaving: usize = state.draining.iter().map(used).sum();
         ClassReport {
@@ -379,7 +578,7 @@ impl<P: Policy> Class<P> {
             pages: state.ring.len() + state.draining.len(),
             used_chunks: state.ring.len() * self.per_page - state.free + leaving,
             free_chunks: state.free,
-            limbo_chunks: state.limbo.len(),
+            limbo_chunks: state.limbo_chunks,
             evicted: state.tallies.evicted,
             evicted_unfetched: state.tallies.evicted_unfetched,
             reclaimed: state.tallies.reclaimed,
@@ -402,11 +601,26 @@ impl<P> ClassState<P> {
 
     /// Chunks that are free or will be once they are safe.
     pub(crate) fn available(&self) -> usize {
-        self.free + self.limbo.len()
+        self.free + self.limbo_chunks
+    }
+
+    /// What was taken out of limbo frees so many chunks of this class.
+    pub(crate) fn leave_limbo(&mut self, chunks: usize) {
+        self.limbo_chunks -= chunks;
     }
 
     pub(crate) fn free(&self) -> usize {
         self.free
+    }
+
+    /// Whether items may be evicted here at this time without looking at other classes.
+    pub(crate) fn is_allowed(&self, now: u32) -> bool {
+        (self.allowed_until.wrapping_sub(now) as i32) > 0
+    }
+
+    /// Until that time items may be evicted here without looking at other classes again.
+    pub(crate) fn allow_until(&mut self, time: u32) {
+        self.allowed_until = time;
     }
 
     pub(crate) fn limbo_len(&self) -> usize {
@@ -480,7 +694,9 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// What lies at a position: the item, or the item that the chunk there is a part of.
+    /// What lies at a position: the item, or the item that the chunk there is a part of. Of an item that has a chunk of this
+    /// size before, which the ring has too, only that one counts: or a hand would come by several times a turn, and to an item
+    /// that has just come into what it has emptied.
     #[must_use]
     pub fn look(&self, position: Position) -> Look {
         match self.item(position) {
@@ -504,6 +720,7 @@ impl<'a> Chunks<'a> {
         }
         let at = self.memory.arena.location(page, position.chunk * self.chunk_size);
         // SAFETY: the ring is borrowed from the state that the lock of this class protects, so the lock is held for 'a.
-        unsafe { live_item(self.memory, at) }
+        let item = unsafe { live_item(self.memory, at) };
+        item.filter(|item| self.chunk_size < LARGEST_CHUNK || item.location() == at)
     }
 }

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! So the index of a hash is its low bits, with one bit more where that bucket is open. The whole geometry is one
-//! number, `open`; a reader loads it once.
+//! number, `open`; a reader loads it once. A table that shrinks ([`mod@crate::shrink`]) goes the same way back, and counts
+//! the merges beside `open` in the same word, so that a geometry that has come back is told from one that never left.
 //!
 //! Because the cuckoo has two choices for every key, buckets that have split and buckets that have not end up equally
 //! full although twice as many keys name the latter: the load stays level at every size, where doubling the table
@@ -32,13 +33,47 @@ pub(crate) struct Geometry {
     open: usize,
     /// Largest power of two not above `open`.
     base: usize,
+    /// What the table publishes: open buckets, and above them the merges so far, as many as there are bits for.
+    word: usize,
 }
+
+/// Bits of the number of open buckets.
+const OPEN_BITS: u32 = 40;
 
 impl Geometry {
     #[inline]
-    pub(crate) fn new(open: usize) -> Geometry {
+    pub(crate) fn of_word(word: usize) -> Geometry {
+        let open = word & ((1 << OPEN_BITS) - 1);
         debug_assert!(open > 0);
-        Geometry { open, base: 1 << (usize::BITS - 1 - open.leading_zeros()) }
+        Geometry { open, base: 1 << (usize::BITS - 1 - open.leading_zeros()), word }
+    }
+
+    /// The geometry of a table that has so many buckets and has merged none.
+    #[inline]
+    pub(crate) fn new(open: usize) -> Geometry {
+        Geometry::of_word(open)
+    }
+
+    #[inline]
+    pub(crate) fn word(self) -> usize {
+        self.word
+    }
+
+    /// After the next split.
+    pub(crate) fn grown(self) -> Geometry {
+        Geometry::of_word(self.word + 1)
+    }
+
+    /// After the last bucket was merged into the one that it was split from, which is what
+    /// [`next_split`](Geometry::next_split) says of it; `None` if there is but one.
+    pub(crate) fn merged(self) -> Option<Geometry> {
+        (self.open > 1).then(|| Geometry::of_word((self.word - 1).wrapping_add(1 << OPEN_BITS)))
+    }
+
+    /// Whether no bucket was merged between this geometry and a later one.
+    #[inline]
+    pub(crate) fn only_grown_to(self, later: Geometry) -> bool {
+        self.word >> OPEN_BITS == later.word >> OPEN_BITS
     }
 
     #[inline]

@@ -39,7 +39,7 @@ const MOST_SLOTS: usize = 8;
 const SPARSE: usize = 16;
 /// Memory is taken from the budget in pieces of this many bytes.
 #[cfg(not(loom))]
-const PIECE: usize = 64 << 10;
+pub(crate) const PIECE: usize = 64 << 10;
 
 /// How an attempt to split ended.
 enum Split {
@@ -48,8 +48,8 @@ enum Split {
     Impossible,
 }
 
-/// The right to split, given back on drop, also when an owner's hash panics.
-struct Splitter<'t> {
+/// The right to split and to merge, given back on drop, also when an owner's hash panics.
+pub(crate) struct Splitter<'t> {
     splitting: &'t AtomicBool,
     #[cfg(not(loom))]
     _within: Within,
@@ -57,7 +57,7 @@ struct Splitter<'t> {
 
 impl<'t> Splitter<'t> {
     /// Waits for another splitter, as a writer waits for a bucket.
-    fn become_one(splitting: &'t AtomicBool) -> Self {
+    pub(crate) fn become_one(splitting: &'t AtomicBool) -> Self {
         loop {
             if let Some(splitter) = Self::try_become(splitting) {
                 return splitter;
@@ -168,7 +168,7 @@ impl<L: Layout> Table<L> {
                 cell.store(word);
             }
         }
-        self.publish(geometry.open() + 1);
+        self.publish(geometry.grown());
         for (&(bucket, word), cell) in halves.iter().zip(old.slots()) {
             cell.store(if bucket == from { word } else { Word::EMPTY });
         }
@@ -192,7 +192,7 @@ impl<L: Layout> Table<L> {
 
 #[cfg(not(loom))]
 impl<L: Layout> Table<L> {
-    fn budget(&self) -> Option<&pages::Budget> {
+    pub(crate) fn budget(&self) -> Option<&pages::Budget> {
         match &self.config.growth {
             Growth::Linear(Linear { budget, .. }) => budget.as_deref(),
             Growth::Fixed => None,

@@ -117,10 +117,10 @@ enum Placement {
 
 /// A displacement to be made: the entry of `word` leaves this slot of `bucket`.
 #[derive(Clone, Copy)]
-struct Step {
-    bucket: usize,
-    slot: usize,
-    word: Word,
+pub(crate) struct Step {
+    pub(crate) bucket: usize,
+    pub(crate) slot: usize,
+    pub(crate) word: Word,
 }
 
 /// Displacements that lead to a free slot: the first vacates a slot in a candidate of the new key, each next one makes
@@ -312,7 +312,7 @@ impl<L: Layout> Table<L> {
         tags::in_one(&self.buckets[bucket], EMPTY).len()
     }
 
-    fn free_slot(&self, bucket: usize) -> Option<usize> {
+    pub(crate) fn free_slot(&self, bucket: usize) -> Option<usize> {
         tags::in_one(&self.buckets[bucket], EMPTY).next()
     }
 
@@ -337,7 +337,7 @@ impl<L: Layout> Table<L> {
 
     /// Moves an entry to its other bucket, both being locked; false if it is no longer where the search saw it, its other
     /// bucket is not `to`, or that is full.
-    fn displace(&self, from: Step, to: usize) -> bool {
+    pub(crate) fn displace(&self, from: Step, to: usize) -> bool {
         debug_assert!(self.version(from.bucket).is_locked() && self.version(to).is_locked());
         let cell = &self.buckets[from.bucket].slots()[from.slot];
         let word = cell.load();

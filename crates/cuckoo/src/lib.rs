@@ -23,6 +23,7 @@
 //! | `table` | lookup, removal, replacement |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
+//! | `shrink` | merging one, and giving memory back |
 //! | `batch` | many keys at once |
 //!
 //! # Which size
@@ -39,6 +40,8 @@ mod insert;
 mod layout;
 #[cfg(all(loom, test))]
 mod loom_tests;
+#[cfg(any(not(loom), test))]
+mod shrink;
 mod slot;
 mod table;
 mod tags;

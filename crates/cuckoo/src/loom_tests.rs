@@ -7,6 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::geometry::Geometry;
+use crate::growth::Splitter;
 use crate::layout::{Inline, Layout, Striped};
 use crate::slot::{Location, Tag};
 use crate::table::{Entries, Table};
@@ -63,6 +64,12 @@ impl<L: Layout> World<L> {
 
     fn get(&self, key: usize) -> Option<Location> {
         self.table.get(self.entries.0[key], |at| self.entries.holds(at, &key))
+    }
+
+    /// Merges the last bucket.
+    fn merge(&self) -> bool {
+        let splitter = Splitter::become_one(&self.table.splitting);
+        self.table.merge_last(&splitter)
     }
 
     fn count(&self, key: usize) -> usize {
@@ -368,6 +375,75 @@ fn growth_against_removal() {
         assert_eq!(world.get(0), None);
         writer.join().unwrap();
         assert_eq!((world.get(0), world.count(0), world.table.len()), (None, 0, 1));
+    });
+}
+
+/// Keys 0 and 1 in buckets 0 and 2 of three, which are about to be merged, and key 2, which may be in bucket 2 or in 1.
+fn about_to_merge<L: Layout>(target_load: f64) -> impl Fn() -> Arc<World<L>> + Clone + Send + Sync {
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(3, bits, (0, 0), 0, 0),
+        hash_for(3, bits, (2, 2), 0, 0),
+        hash_for(3, bits, (1, 2), 0, 0),
+    ];
+    move || {
+        let world = Arc::new(World::<L>::new(3, grows_to(3, target_load), hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        world
+    }
+}
+
+/// A reader that looks for an entry finds it before, during and after the merge of its bucket, also where the bucket is split
+/// again at once: then the reader may see the same geometry twice, and in between none of it.
+fn merge_and_split_against_lookup<L: Layout>() {
+    let world = about_to_merge::<L>(0.6);
+    check_for_each([0, 1], move |asked| {
+        let world = world();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || {
+                assert!(world.merge());
+                assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split == 1));
+            }
+        });
+        assert_eq!(world.get(asked), Some(location(asked, 0)), "missed while its bucket is merged and split");
+        writer.join().unwrap();
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+#[test]
+fn merge_and_split_against_lookup_inline() {
+    merge_and_split_against_lookup::<Inline<2>>();
+}
+
+#[test]
+fn merge_and_split_against_lookup_striped() {
+    merge_and_split_against_lookup::<Striped<2, 8>>();
+}
+
+/// An insert and a removal find the bucket they want closed, or hold up the merge.
+#[test]
+fn merge_against_insert_and_removal() {
+    let world = about_to_merge::<Inline<2>>(0.95);
+    check(2, move || {
+        let world = world();
+        let merger = thread::spawn({
+            let world = world.clone();
+            move || assert!(world.merge())
+        });
+        assert!(matches!(world.insert(2), Ok(Insertion::Inserted(_))));
+        assert!(world.table.remove_exact(world.entries.0[1], location(1, 0)));
+        merger.join().unwrap();
+        assert_eq!((world.get(1), world.count(1), world.table.len()), (None, 0, 2));
+        for key in [0, 2] {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+        assert_eq!(world.table.buckets(), 2);
     });
 }
 

@@ -96,6 +96,7 @@ pub trait Entries {
 pub struct Table<L: Layout = crate::DefaultLayout> {
     pub(crate) buckets: Buckets<L::Bucket>,
     stripes: Box<[Version]>,
+    /// The geometry, as one word.
     open: CachePadded<AtomicUsize>,
     pub(crate) splitting: CachePadded<AtomicBool>,
     counters: [CachePadded<AtomicUsize>; COUNTERS],
@@ -110,8 +111,8 @@ pub struct Table<L: Layout = crate::DefaultLayout> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sought {
     tag: Tag,
-    /// Open buckets when the look began.
-    open: usize,
+    /// The geometry when the look began.
+    geometry: Geometry,
     /// Its buckets in a table of so many.
     pub(crate) candidates: (usize, usize),
 }
@@ -231,13 +232,13 @@ impl<L: Layout> Table<L> {
     #[inline(always)]
     pub(crate) fn seek(hash: u64, geometry: Geometry) -> Sought {
         let tag = Tag::of(hash, L::TAG_BITS);
-        Sought { tag, open: geometry.open(), candidates: geometry.candidates(hash, tag) }
+        Sought { tag, geometry, candidates: geometry.candidates(hash, tag) }
     }
 
     /// One optimistic look at both buckets.
     #[inline(always)]
     pub(crate) fn probe(&self, hash: u64, sought: Sought, holds: &mut impl FnMut(Location) -> bool) -> Probe {
-        let Sought { tag, open, candidates: (first, second) } = sought;
+        let Sought { tag, geometry, candidates: (first, second) } = sought;
         let buckets = [&self.buckets[first], &self.buckets[second]];
         if L::STRIPES > 0 {
             // With inline versions the snapshots below fetch both lines; here nothing has touched the second one yet.
@@ -256,11 +257,11 @@ impl<L: Layout> Table<L> {
         let unmoved = (versions.0.snapshot(), versions.1.snapshot()) == snapshots;
         // pairs with the release in `publish`, as in `geometry`.
         let now = self.open.load(Ordering::Acquire);
-        if unmoved && (now == open || Geometry::new(now).candidates(hash, tag) == (first, second)) {
-            Probe::Absent
-        } else {
-            Probe::Disturbed
-        }
+        let is_as_it_was = || {
+            let now = Geometry::of_word(now);
+            geometry.only_grown_to(now) && now.candidates(hash, tag) == (first, second)
+        };
+        if unmoved && (now == geometry.word() || is_as_it_was()) { Probe::Absent } else { Probe::Disturbed }
     }
 
     fn get_locked(&self, hash: u64, tag: Tag, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
@@ -407,13 +408,13 @@ impl<L: Layout> Table<L> {
     #[inline]
     pub(crate) fn geometry(&self) -> Geometry {
         // pairs with the release in `publish`: who sees a bucket open sees what was copied into it.
-        Geometry::new(self.open.load(Ordering::Acquire))
+        Geometry::of_word(self.open.load(Ordering::Acquire))
     }
 
     #[inline]
-    pub(crate) fn publish(&self, open: usize) {
+    pub(crate) fn publish(&self, geometry: Geometry) {
         // pairs with the acquire in `geometry`.
-        self.open.store(open, Ordering::Release);
+        self.open.store(geometry.word(), Ordering::Release);
     }
 
     #[inline]
@@ -499,7 +500,7 @@ impl<L: Layout> Table<L> {
             self.prefetch_bucket(candidates.0);
             self.prefetch_bucket(candidates.1);
             let locks = self.lock([candidates.0, candidates.1].into_iter().chain(also));
-            // A bucket splits only under its lock, so from here on the candidates stay what they are.
+            // A bucket splits and merges only under its lock, so from here on the candidates stay what they are.
             let geometry = self.geometry();
             if geometry.candidates(hash, tag) == candidates {
                 return LockedKey { geometry, candidates, _locks: locks };

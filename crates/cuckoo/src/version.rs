@@ -26,17 +26,17 @@
 //! # Why a reader that found nothing needs one, and why it suffices
 //!
 //! An insert, a removal and a replacement change one word, once: a reader sees the table before or after it. Only a
-//! displacement and a split change more than one. Both copy first and clear last, so the entry is always in at least one
-//! bucket, and both announce the change in between, all of it under the lock of the bucket that the entry leaves:
+//! displacement, a split and a merge change more than one. All three copy first and clear last, so the entry is always in at least one
+//! bucket, and all announce the change in between, all of it under the lock of the bucket that the entry leaves:
 //!
 //! 1. store the entry's word into the bucket it moves to;
 //! 2. announce: a displacement raises the version of the bucket it leaves, a split publishes the geometry in which the
-//!    new bucket exists;
+//!    new bucket exists, a merge one in which the last bucket does not, with one merge more;
 //! 3. clear the old slot.
 //!
 //! Every store is a release, every load of a slot, a version or the geometry by a reader an acquire. A reader loads the
 //! geometry, then both versions, then the slots, then versions and geometry again, and believes a miss only if neither
-//! version nor its candidates have changed.
+//! version, nor its candidates, nor the number of merges has changed.
 //!
 //! Suppose that a reader believes a miss of key `k`, although `k` was in the table all along. Call a move of `k` *known*
 //! if its announcement was seen by the first look, at the versions and the geometry. Consider the last known move (or
@@ -45,8 +45,11 @@
 //! newest geometry the reader has seen. So in the slot of that copy the reader must find `k`, or something stored there
 //! later. `k` can only have been cleared from that slot by a further move (3), whose announcement the reader then sees in
 //! its second look, because (3) is a release after (2) and the reader's load of the slot an acquire. That move was not
-//! known, so the version, or the candidates, have changed, and the miss is not believed. The case of a slot reused since
+//! known, so the version, or the candidates, or the number of merges, have changed, and the miss is not believed. The case of a slot reused since
 //! is the same: who stores there has held the same lock later.
+//!
+//! Without that number a bucket could be merged and split again between the two looks at the geometry, which would be the
+//! same. It has 24 bits and wraps as the versions do; a merge is not more frequent than a displacement.
 //!
 //! A reader compares tags first, of all slots together, and then loads the slots that may have its key ([`crate::tags`]). The
 //! comparison is a look at each slot like any other, and the load another one, later: what has been said of the slot of

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// assert!(budget.try_take(40));
 /// budget.raise(20);
 /// assert_eq!((budget.taken(), budget.limit()), (80, 120));
+/// assert!(budget.try_lower(40) && !budget.try_lower(1));
+/// assert_eq!((budget.taken(), budget.limit()), (80, 80));
 /// ```
 #[derive(Debug)]
 pub struct Budget {
@@ -46,6 +48,18 @@ impl Budget {
     /// Raises the limit by `bytes`: for a part of a larger budget, whose share has grown.
     pub fn raise(&self, bytes: usize) {
         self.limit.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Lowers the limit by `bytes` if that many are left: for a part of a larger budget, whose share has shrunk.
+    #[must_use = "the share is as it was if this is false"]
+    pub fn try_lower(&self, bytes: usize) -> bool {
+        // Taken first, so that nobody else can take them while the limit goes down.
+        let lowered = self.try_take(bytes);
+        if lowered {
+            self.limit.fetch_sub(bytes, Ordering::Relaxed);
+            self.taken.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        lowered
     }
 
     /// Gives `bytes` back.

@@ -315,14 +315,15 @@ impl Region {
         smaps::read(self.start.as_ptr() as usize)
     }
 
-    /// Gives the pages that lie wholly within `range` (bytes from the start) back to the machine.
+    /// Gives the pages that lie wholly within `range` (bytes from the start) back to the machine, and says whether that is all
+    /// of the range and the machine has taken it: it then reads as zero.
     ///
     /// # Safety
     /// Their contents read as zero afterwards: nobody may be using them or rely on what they held.
     ///
     /// # Panics
     /// If the range reaches beyond the region.
-    pub unsafe fn release(&self, range: Range<usize>) {
+    pub unsafe fn release(&self, range: Range<usize>) -> bool {
         assert!(range.end <= self.len, "release of {range:?} in a region of {} bytes", self.len);
         let page = match self.obtained {
             // The kernel splits a transparent huge page where it must.
@@ -334,12 +335,16 @@ impl Region {
         if from < to && cfg!(miri) {
             // SAFETY: inside the region, and the caller says that nobody uses it.
             unsafe { self.start.as_ptr().add(from).write_bytes(0, to - from) };
+            (from..to) == range
         } else if from < to {
             // SAFETY: the pages are inside our mapping, and the caller says that nobody uses them. A refusal leaves
             // them as they were, which costs memory but harms nobody.
-            let _ = unsafe {
+            let taken = unsafe {
                 mm::madvise(self.start.as_ptr().add(from).cast(), to - from, Advice::LinuxDontNeed)
             };
+            taken.is_ok() && (from..to) == range
+        } else {
+            false
         }
     }
 }

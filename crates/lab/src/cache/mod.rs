@@ -16,6 +16,7 @@
 //! | `replacement` | kind `cache-replacement`: Table 3 |
 //! | `throughput` | kind `cache-throughput`: Figure 8, the other half of Table 1 |
 //! | `density` | kind `cache-density`: resident memory |
+//! | `memory_sizes` | kind `memory-sizes`: memory goes from one size to another |
 //! | `policies` | kind `cache-policies`: eviction on recorded requests |
 
 mod chaining_clock;
@@ -27,6 +28,7 @@ mod cuckoo_clock;
 mod cuckoo_lru;
 mod density;
 mod items;
+mod memory_sizes;
 mod policies;
 mod recency_list;
 mod replacement;
@@ -41,5 +43,6 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
         .with_kind("cache-replacement", replacement::run)
         .with_kind("cache-throughput", throughput::run)
         .with_kind("cache-density", density::run)
+        .with_kind("memory-sizes", memory_sizes::run)
         .with_kind("cache-policies", policies::run)
 }

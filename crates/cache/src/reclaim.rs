@@ -1,0 +1,389 @@
+//! Where memory comes from when no page is nobody's.
+//!
+//! Memory that holds nothing alive serves any size, on the write path and with no wait. A class that wants a page has
+//!
+//! ```text
+//!   1. the spare pages of all classes collected     nothing on them is in use
+//!   2. limbo emptied                                as far as no reader is in the way
+//!   3. pages with dead items cleared                expired or flushed, and nobody has noticed
+//!   4. the index shrunk                             by what it holds beyond its share
+//! ```
+//!
+//! and only then something alive goes, if the cache evicts: an item of the class itself, or the oldest page of another class.
+//!
+//! # Which
+//!
+//! The clock of [`crate::pool`] counts pages: one that a class is given, one that a hand has passed. So the page that a
+//! class's hand comes to next is as old as the number of pages whose worth has been stored since it was passed, and the
+//! oldest of these pages over all classes is what a single clock over all memory would come to next. A class takes that
+//! page if it is older than its own oldest one by an eighth, or if its class has nothing that is as young as what this class
+//! has; else it evicts an item of its own, and more until a page or two have been passed before it looks again. So memory follows the load as fast as the load changes, the classes' items are
+//! evicted at about the same age, and where the sizes stay as they are no page moves. (memcached's operators call memory
+//! that does not move calcified.)
+//!
+//! A page goes whole, so it is looked at as the hand would look: if more than a quarter of its items have been used since,
+//! it is spared once, and is the youngest then. The ends of large items need a look at their own age, too: they come to a
+//! page one by one, over all the time in which it counts as getting older, and each takes its whole item along.
+//!
+//! # What it costs
+//!
+//! A store to a cache that is not short of memory comes by nothing of this. To one that is full it costs a look at two
+//! words (is anything spare, can anything be dead), and once for every page's worth of evictions a look at each class.
+//! Who clears a page of dead items or evicts a page's items gets what takes as many stores to fill. A page is cleared
+//! once for each second in which something on it expires, and once for each flush.
+//!
+//! # Rejected
+//!
+//! *A thread that moves a page a second* (as memcached's, and as this cache's was): a day and a half for 8 GB. *Handing an
+//! empty page back at once*: a class that goes up and down by one item would take the pool's lock each time. *Moving live
+//! items together*, so that half-empty pages come free: a copy of every item moved, and a page that is mostly empty is soon
+//! the oldest.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::arena::{PAGE, PageNumber};
+use crate::config::Eviction;
+use crate::counters::Counters;
+use crate::engine::{Departure, Engine};
+use crate::epoch::Epoch;
+use crate::item::Expiry;
+use crate::policy::Policy;
+use crate::size_classes::ClassId;
+use crate::slab::{Ages, Class, Verdict};
+
+/// Pages with dead items that one allocation clears at the most, where it could evict instead.
+const MOST_CLEARED: usize = 16;
+/// Old pages that are looked at for one that may go.
+const MOST_JUDGED: usize = 8;
+/// Chunks' worth that a class may evict of its own, once it has been found to have the oldest, before it looks again.
+const ALLOWED: usize = 64;
+/// Load of the index above which it is not shrunk: most merges would need several displacements.
+const HIGHEST_LOAD: f64 = 0.65;
+/// Times that all memory is stored over before a class loses its last page, in a cache with few pages.
+const LAST_PAGE_KEPT: usize = 8;
+/// Pages that another class's oldest must be older, beyond the eighth.
+const LEAST_OLDER: u32 = 2;
+
+/// What is known of dead items that nobody has noticed, and of pages on their way.
+pub(crate) struct Reclaimer {
+    /// The moment at which there was none left: see [`Moment::word`].
+    clear_at: AtomicU64,
+    search: Mutex<Search>,
+    /// What the epoch must reach before another page is emptied.
+    emptying: Mutex<Option<Epoch>>,
+}
+
+/// A search for pages with dead items, all around the pages.
+struct Search {
+    moment: Moment,
+    next: PageNumber,
+    /// Pages still to be asked whether something on them has expired by that moment.
+    unasked: PageNumber,
+    /// Pages still to be walked for what was flushed before that moment.
+    unwalked: PageNumber,
+}
+
+/// By what items are dead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Moment {
+    now: u32,
+    /// The flush before which all is dead.
+    flush: u32,
+}
+
+impl Moment {
+    fn word(self) -> u64 {
+        u64::from(self.now) << 32 | u64::from(self.flush)
+    }
+}
+
+impl Reclaimer {
+    pub(crate) fn new() -> Self {
+        let moment = Moment { now: 0, flush: 0 };
+        Reclaimer {
+            clear_at: AtomicU64::new(moment.word()),
+            search: Mutex::new(Search { moment, next: 0, unasked: 0, unwalked: 0 }),
+            emptying: Mutex::new(None),
+        }
+    }
+}
+
+/// How far a reclamation may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The class could evict instead.
+    Bounded,
+    /// Whatever is dead.
+    Whole,
+}
+
+impl<P: Policy> Engine<P> {
+    /// Looks for a page for `class` in memory that holds nothing alive; true if one can be had now.
+    pub(crate) fn reclaim(&self, class: &Class<P>, extent: Extent, counters: &Counters) -> bool {
+        if extent == Extent::Whole {
+            self.recycle_all();
+        }
+        while self.pool.lacks(class.per_page()) {
+            if !self.clear_dead(extent, counters) && (extent == Extent::Bounded || !self.shrink_index()) {
+                return false;
+            }
+        }
+        self.collect_spare();
+        true
+    }
+
+    /// Takes the pages with nothing in use away from all classes; true if there were any.
+    pub(crate) fn collect_spare(&self) -> bool {
+        if self.pool.spare() == 0 {
+            return false;
+        }
+        let mut collected = false;
+        for class in self.classes() {
+            let taken = class.take_empty(&mut class.lock(), self.memory());
+            collected |= !taken.is_empty();
+            for page in taken {
+                self.pool.give(page, class.per_page());
+            }
+        }
+        collected
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { now: self.now(), flush: self.flushes.flushed() }
+    }
+
+    /// Clears pages with dead items until one of them is spare; false if there is no such page, or not within the extent.
+    fn clear_dead(&self, extent: Extent, counters: &Counters) -> bool {
+        let moment = self.moment();
+        // Relaxed: a hint, and the search itself is under its lock.
+        if self.reclaimer.clear_at.load(Ordering::Relaxed) == moment.word() {
+            return false;
+        }
+        let mut cleared = 0;
+        while let Some(page) = self.next_with_dead(moment) {
+            self.clear_page(page, counters);
+            if self.pool.spare() > 0 {
+                return true;
+            }
+            cleared += 1;
+            if cleared == MOST_CLEARED && extent == Extent::Bounded {
+                break;
+            }
+        }
+        false
+    }
+
+    /// The next page that may hold dead items; `None` once all have been asked.
+    fn next_with_dead(&self, moment: Moment) -> Option<PageNumber> {
+        let mut search = self.reclaimer.search.lock();
+        let touched = self.pool.touched();
+        if search.moment.flush != moment.flush {
+            search.unwalked = touched;
+        }
+        if search.moment != moment {
+            search.unasked = touched;
+            search.moment = moment;
+        }
+        while search.unasked > 0 || search.unwalked > 0 {
+            let page = if search.next < touched { search.next } else { 0 };
+            search.next = page + 1;
+            let may_be_flushed = search.unwalked > 0 && self.flushes.is_pending();
+            search.unasked = search.unasked.saturating_sub(1);
+            search.unwalked = search.unwalked.saturating_sub(1);
+            if may_be_flushed || self.page(page).earliest_expiry() <= moment.now {
+                return Some(page);
+            }
+        }
+        self.reclaimer.clear_at.store(moment.word(), Ordering::Relaxed);
+        None
+    }
+
+    /// Makes room for the items to come of a class that has few chunks left, while no page can be had: by evicting one of its
+    /// own or, if those are younger than others', a page of another class.
+    pub(crate) fn make_way(&self, class: &Class<P>, counters: &Counters) {
+        if self.reclaim(class, Extent::Bounded, counters) {
+            return;
+        }
+        let allowed = class.lock().is_allowed(self.pool.turns());
+        if !allowed && self.take_from_others(class, counters) {
+            return;
+        }
+        self.evict_from(class, counters);
+    }
+
+    /// Sees to it that a page comes free for a class, if another class's oldest is older than this one's; else the class is
+    /// allowed to evict some of its own.
+    pub(crate) fn take_from_others(&self, class: &Class<P>, counters: &Counters) -> bool {
+        // What waits in limbo elsewhere for nobody's sake comes first.
+        for other in self.classes() {
+            let state = other.lock();
+            if state.limbo_len() > 0 && other.id() != class.id() {
+                self.recycle_some(other, state);
+            }
+        }
+        if self.pool.spare() > 0 || self.shrink_index() {
+            return true;
+        }
+        let own = class.ages(&class.lock(), self.memory()).map_or(0, |ages| ages.oldest);
+        let is_older = |ages: Ages| {
+            ages.oldest > own + own / 8 + LEAST_OLDER || ages.youngest >= own && ages.oldest > own
+        };
+        if self.has_emptied() {
+            for _ in 0..MOST_JUDGED {
+                let oldest = self.oldest(|other, pages, ages| {
+                    other.id() != class.id() && !(pages == 1 && self.keeps_last_page(ages))
+                });
+                let Some((other, _)) = oldest.filter(|&(_, ages)| is_older(ages)) else { break };
+                let mut state = other.lock();
+                if other.judge_oldest(&mut state, self.memory(), self.judge()) == Some(Verdict::Goes) {
+                    drop(state);
+                    self.drain_page(other, counters);
+                    return true;
+                }
+            }
+        }
+        let pages = ALLOWED.div_ceil(class.per_page()) as u32;
+        class.lock().allow_until(self.pool.turns().wrapping_add(pages));
+        false
+    }
+
+    /// Whether a class whose only page is so old keeps it: in a cache with fewer pages than sizes each would go from one to
+    /// the next before it is full.
+    fn keeps_last_page(&self, ages: Ages) -> bool {
+        let pages = self.memory().pages.len();
+        pages < self.classes().count() && (ages.oldest as usize) < LAST_PAGE_KEPT * pages
+    }
+
+    /// The class whose oldest page is the oldest, of those that `may` be asked: for their number of pages, and how old they
+    /// are.
+    fn oldest(&self, may: impl Fn(&Class<P>, usize, Ages) -> bool) -> Option<(&Class<P>, Ages)> {
+        self.classes()
+            .filter_map(|class| {
+                let state = class.lock();
+                let ages = class.ages(&state, self.memory())?;
+                may(class, state.pages(), ages).then_some((class, ages))
+            })
+            .max_by_key(|&(_, ages)| ages.oldest)
+    }
+
+    /// Takes the oldest page of all that can be emptied and evicts what is on it, so that any class can have it; false if
+    /// there is none.
+    pub(crate) fn empty_a_page(&self, counters: &Counters) -> bool {
+        // Twice around: what has been used is spared the first time.
+        let pages: usize = self.classes().map(|class| class.lock().pages()).sum();
+        for _ in 0..=2 * pages {
+            let Some((oldest, _)) = self.oldest(|_, _, _| true) else { return false };
+            let verdict = oldest.judge_oldest(&mut oldest.lock(), self.memory(), self.judge());
+            if verdict == Some(Verdict::Goes) {
+                self.drain_page(oldest, counters);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no page
+    /// comes back, and more of them would be emptied for nothing, in the end all.
+    pub(crate) fn has_emptied(&self) -> bool {
+        let mut emptying = self.reclaimer.emptying.lock();
+        let Some(present) = *emptying else { return true };
+        if self.epochs.safe_before() < present {
+            return false;
+        }
+        *emptying = None;
+        drop(emptying);
+        self.recycle_all();
+        true
+    }
+
+    /// Takes the oldest page out of a class and evicts what is on it. Its chunks come back as they become safe, which is at
+    /// once if nobody is reading.
+    pub(crate) fn drain_page(&self, class: &Class<P>, counters: &Counters) {
+        let drained = class.drain(&mut class.lock(), self.memory());
+        if let Some(returned) = drained {
+            self.give_page(class, returned);
+            self.evict_draining(class, counters);
+            if !class.lock().draining().is_empty() {
+                *self.reclaimer.emptying.lock() = Some(self.epochs.advance());
+            }
+        }
+    }
+
+    /// Evicts what is on the pages that a class is giving up: also what was being written when they were drained, and has
+    /// come into the index since.
+    pub(crate) fn evict_draining(&self, class: &Class<P>, counters: &Counters) {
+        let state = class.lock();
+        // All of it while the class is locked, which keeps the pages its own and the items where they are.
+        let pages = state.draining().iter();
+        let victims: Vec<_> = pages
+            .flat_map(|&page| class.items_of(&state, self.memory(), page))
+            .map(|item| (self.hash(item.key()), item.location(), self.class_of(item.location()).id()))
+            .collect();
+        drop(state);
+        self.remove_all(class, victims, Departure::Evicted, counters);
+    }
+
+    /// Removes the dead items of a page, and notes when the next one expires.
+    pub(crate) fn clear_page(&self, number: PageNumber, counters: &Counters) {
+        let page = self.page(number);
+        let Some(class) = page.owner().map(|id| self.class(id)) else { return };
+        let judge = self.judge();
+        let mut dead = Vec::new();
+        let state = class.lock();
+        if page.owner() != Some(class.id()) {
+            // It has changed hands since, and is being filled anew.
+            return;
+        }
+        // Forgotten first and noted again item by item, so that a note made meanwhile is not lost.
+        page.forget_expiries();
+        for item in class.items_of(&state, self.memory(), number) {
+            if judge.is_dead(item) {
+                dead.push((self.hash(item.key()), item.location(), self.class_of(item.location()).id()));
+            } else if let Expiry::At(second) = item.expiry() {
+                page.expires_at(second);
+            }
+        }
+        drop(state);
+        if !dead.is_empty() {
+            self.remove_all(class, dead, Departure::Reclaimed, counters);
+        }
+    }
+
+    /// Removes items with a chunk in a class, and frees what is safe of them.
+    fn remove_all(
+        &self,
+        class: &Class<P>,
+        items: Vec<(u64, cuckoo::Location, ClassId)>,
+        why: Departure,
+        counters: &Counters,
+    ) {
+        // An item of which only a further chunk is here goes into the limbo of another class.
+        let mut homes: Vec<ClassId> = items.iter().map(|&(_, _, home)| home).collect();
+        homes.push(class.id());
+        homes.sort_unstable();
+        homes.dedup();
+        for (hash, at, _) in items {
+            self.remove_if_still(hash, at, why, counters);
+        }
+        for home in homes {
+            self.recycle_fully(self.class(home));
+        }
+    }
+
+    /// Frees all that is safe, in all classes.
+    pub(crate) fn recycle_all(&self) {
+        self.classes().for_each(|class| self.recycle_fully(class));
+    }
+
+    /// Whether the cache may evict.
+    pub(crate) fn evicts(&self) -> bool {
+        self.config.eviction == Eviction::ByPolicy
+    }
+
+    /// Has the index give up a page's worth of memory, if it has that much beyond its share; true if it has.
+    fn shrink_index(&self) -> bool {
+        self.pool.index_surplus() >= PAGE && self.table.shrink(HIGHEST_LOAD)
+    }
+}
