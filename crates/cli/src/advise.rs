@@ -4,14 +4,16 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::advice::{Advice, AdviceError, Kept, KeyTrace, MeasuredIndex, Question};
+use lab::advice::{Advice, Kept, KeyTrace, MeasuredIndex, Question};
 
-use crate::lab::print;
+use crate::output::{Outcome, print};
+use crate::trace::Reading;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 The trace is a text with one key a line; a comma-separated text with a header, whose column of keys --column names; or one
-of the recorded formats: big-endian 32-bit keys (.trace, .trace.xz), Meta's CDN, Meta's key-value caches, Twitter's clusters.
+of the recorded formats: libCacheSim's oracleGeneral, Meta's CDN, Meta's key-value caches, Twitter's clusters. It is read
+through gzip, xz and Zstandard. What its content does not tell, --format says.
 
 What it does: every key is looked up in tables of several sizes, in the trace's order, with made-up entries. A table that
 answers a share r of the lookups and takes t nanoseconds for each pays before an index whose lookups take more than t / r:
@@ -24,14 +26,15 @@ again. Run it on a machine that does nothing else, and with a trace as long as t
 It does not know what batches gain, and how threads share a table. Its tables are of one size: one that fits itself, as a map's
 does by default, lies in less while that has room for all that is asked for. Examples:
   lookaside advise traces/orm-busy.trace.xz
-  lookaside advise requests.csv --column user_id --index-cost 350
+  lookaside advise requests.csv.gz --column user_id --index-cost 350
+  lookaside advise keys.bin --format be32
+  grep -o 'user=[0-9]*' access.log | lookaside advise -
   lookaside advise keys.txt --sizes 256K,1M,4M --table slb --index btree --json")]
 pub(crate) struct Arguments {
-    /// The trace: a path, or a name in the data folder (LOOKASIDE_DATA, else ../shared/workloads)
+    /// The trace: a path, - for standard input, or a name in the data folder (LOOKASIDE_DATA, else ../shared/workloads)
     trace: String,
-    /// The column that holds the keys, in a comma-separated text with a header
-    #[arg(long, value_name = "NAME")]
-    column: Option<String>,
+    #[command(flatten)]
+    reading: Reading,
     /// No more requests than this
     #[arg(long, value_name = "REQUESTS")]
     most: Option<usize>,
@@ -112,33 +115,23 @@ impl Arguments {
             },
         }
     }
-
-    fn run(&self) -> Result<(), AdviceError> {
-        let style = ProgressStyle::with_template("[{elapsed_precise}] {bar:30} {percent} % {wide_msg}")
-            .expect("the template is well-formed");
-        // Shows itself only if standard error is a terminal.
-        let bar = ProgressBar::new(0).with_style(style);
-        let trace =
-            KeyTrace::read(&self.trace, self.column.as_deref(), self.most.unwrap_or(usize::MAX), &bar)?;
-        let advice = Advice::on(&trace, &self.question(), &bar)?;
-        bar.finish_and_clear();
-        if self.json {
-            print(format_args!("{}\n", advice.to_json()));
-        } else {
-            print(format_args!("{advice}"));
-        }
-        Ok(())
-    }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("lookaside: {error}");
-            ExitCode::FAILURE
-        }
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let style = ProgressStyle::with_template("[{elapsed_precise}] {bar:30} {percent} % {wide_msg}")
+        .expect("the template is well-formed");
+    // Shows itself only if standard error is a terminal.
+    let bar = ProgressBar::new(0).with_style(style);
+    let most = arguments.most.unwrap_or(usize::MAX);
+    let trace = KeyTrace::read(&arguments.trace, &arguments.reading.choice(), most, &bar)?;
+    let advice = Advice::on(&trace, &arguments.question(), &bar)?;
+    bar.finish_and_clear();
+    if arguments.json {
+        print(format_args!("{}\n", advice.to_json()))?;
+    } else {
+        print(format_args!("{advice}"))?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@
 //! Without a subcommand it serves, so that `lookaside -p 11211 -m 64` means what it means to memcached.
 
 #![forbid(unsafe_code)]
-// This crate is the one that talks to people.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -13,9 +11,12 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod advise;
+mod definitions;
 mod lab;
+mod output;
 mod serve;
 mod sim;
+mod trace;
 
 #[derive(Parser)]
 #[command(name = "lookaside", version, about, propagate_version = true)]
@@ -50,8 +51,21 @@ fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse_from(with_default_command(std::env::args_os().collect())).command {
-        Command::Serve(arguments) => serve::run(*arguments),
+    output::finish(run())
+}
+
+fn run() -> output::Outcome {
+    let arguments = match Arguments::try_parse_from(with_default_command(std::env::args_os().collect())) {
+        Ok(arguments) => arguments,
+        // Help and the version are output as any other.
+        Err(asked) if !asked.use_stderr() => {
+            asked.print().map_err(output::OutputError::from)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(refused) => refused.exit(),
+    };
+    match arguments.command {
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Lab(arguments) => lab::run(arguments),
         Command::Sim(arguments) => sim::run(arguments),

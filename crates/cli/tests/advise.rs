@@ -57,7 +57,19 @@ fn a_recorded_trace_is_read_as_it_is() {
     let keys = (0..5000i32).map(|at| at * 7919 % 300);
     std::fs::write(&path, keys.flat_map(i32::to_be_bytes).collect::<Vec<u8>>()).unwrap();
     let path = path.to_str().unwrap();
-    let advice = json(&[path, "--most", "4000", "--index-cost", "200", "--table", "slb", "--warm-up", "0"]);
+    let advice = json(&[
+        path,
+        "--format",
+        "be32",
+        "--most",
+        "4000",
+        "--index-cost",
+        "200",
+        "--table",
+        "slb",
+        "--warm-up",
+        "0",
+    ]);
     assert_eq!(
         (&advice["working_set"]["keys"], &advice["working_set"]["lookups"]),
         (&300.into(), &4000.into())

@@ -94,6 +94,8 @@ fn replay_plays_a_trace_in_little_memory() {
     let arguments = [
         "replay",
         path.to_str().unwrap(),
+        "--format",
+        "be32",
         "--value-sizes",
         "10000",
         "--value-scale",

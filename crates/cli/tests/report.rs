@@ -29,7 +29,11 @@ fn the_page_shows_what_the_text_tells() {
     let output = report(&["--html", path.to_str().unwrap()]);
     assert!(output.status.success());
     let page = std::fs::read_to_string(&path).unwrap();
-    assert!(page.contains("<section id=\"memc3-table3\">") && page.contains("<section id=\"peers-index\">"));
+    for name in ["memc3-table3", "peers-index"] {
+        assert!(page.contains(&format!("<a href=\"page-pages/{name}.html\">")), "{name} is not in\n{page}");
+        let own = std::fs::read_to_string(folder.path().join(format!("page-pages/{name}.html"))).unwrap();
+        assert!(own.contains(&format!("<section id=\"{name}\">")) && own.contains("<svg"));
+    }
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("memc3-table3: ") && text.contains("peers-index: "), "{text}");
     let alone = report(&["peers-index"]);

@@ -117,6 +117,8 @@ fn with_definitions(definitions: &[(&str, String)]) -> tempfile::TempDir {
     let (profiles, experiments) = (folder.path().join("profiles"), folder.path().join("experiments/sim"));
     std::fs::create_dir_all(&profiles).expect("made");
     std::fs::create_dir_all(&experiments).expect("made");
+    // By this a folder of definitions is known.
+    std::fs::create_dir(folder.path().join("experiments/papers")).expect("made");
     std::fs::copy(repository().join("profiles/gainestown.toml"), profiles.join("gainestown.toml"))
         .expect("copied");
     for (name, text) in definitions {

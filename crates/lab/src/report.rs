@@ -2,33 +2,41 @@
 //!
 //! Nothing is left out: what was skipped, what was missed and where we lose stand in the same tables as the rest.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use crate::experiment::{Beside, Bound, Definition, ExperimentError, Outcome, Scale, Verdict};
+use crate::experiment::{
+    Beside, Bound, Definition, ExperimentError, Labels, Outcome, Scale, Verdict, is_file,
+};
 use crate::machine::Provenance;
 use crate::results::{Results, Row};
+
+/// What is said of every quick run.
+pub(crate) const QUICK: &str = "A quick run: it shows that the experiment works; its numbers mean nothing.";
 
 /// The report of one experiment: text by `Display`, JSON by `Serialize`.
 #[derive(Debug, Serialize)]
 pub struct Report<'r> {
     /// The experiment's name.
     pub experiment: &'r str,
-    /// What is measured.
-    pub title: &'r str,
+    /// What is measured; of a quick run, that it is one.
+    pub title: Cow<'r, str>,
     /// The paper's table or figure, if it reproduces one.
     pub reproduces: Option<String>,
     /// How it is measured.
     pub about: &'r str,
-    /// Why our numbers differ from the paper's, all in all, where who looked into it has written it down.
+    /// Why our numbers differ from the paper's, all in all, where who looked into it has written it down; not of a quick run.
     pub differs: Option<&'r str>,
     /// Whether the numbers are those of a quick run, which mean nothing.
     pub quick: bool,
+    /// What was run: the parameters, as TOML.
+    pub parameters: String,
     /// Where the numbers come from.
     pub provenance: &'r Provenance,
-    /// The numbers.
-    pub rows: &'r [Row],
+    /// The numbers; of a quick run at points that are called what they are.
+    pub rows: Cow<'r, [Row]>,
     /// What could not be measured.
     pub skipped: &'r [String],
     /// Runs and points that the definition asks for and the results do not have.
@@ -46,10 +54,15 @@ impl<'r> Report<'r> {
     /// # Errors
     /// [`ExperimentError::Reference`] where a reference leads nowhere.
     pub fn of(definition: &'r Definition, results: &'r Results) -> Result<Report<'r>, ExperimentError> {
+        let labels = Labels::of(definition, results.scale);
+        let quick = results.scale == Scale::Quick;
         let folder = definition.path.parent().unwrap_or(&definition.path);
         let beside = definition.references.iter().map(|reference| {
-            let found = folder.ancestors().find(|above| above.join(&reference.file).is_file());
-            reference.beside(found.unwrap_or(folder), &results.rows)
+            let found = folder.ancestors().find(|above| is_file(&above.join(&reference.file)));
+            let mut beside = reference.beside(found.unwrap_or(folder), &results.rows)?;
+            beside.quantity = labels.apply(&beside.quantity);
+            beside.ours.iter_mut().for_each(|(point, _)| *point = labels.apply(point));
+            Ok::<_, ExperimentError>(beside)
         });
         let verdicts = match results.scale {
             Scale::Full => {
@@ -57,18 +70,30 @@ impl<'r> Report<'r> {
             }
             Scale::Quick => Vec::new(),
         };
+        let title = definition.title.as_str();
+        let parameters = toml::to_string(&definition.parameters_for(results.scale)).unwrap_or_default();
+        let labelled = |row: &Row| Row {
+            configuration: labels.apply(&row.configuration),
+            point: labels.apply(&row.point),
+            ..row.clone()
+        };
         Ok(Report {
             experiment: &definition.name,
-            title: &definition.title,
+            title: if quick { format!("{title}: a quick run").into() } else { title.into() },
             reproduces: definition
                 .reproduces
                 .as_ref()
                 .map(|source| format!("{}, {}", source.paper, source.exhibit)),
             about: &definition.about,
-            differs: definition.differs.as_deref(),
-            quick: results.scale == Scale::Quick,
+            differs: definition.differs.as_deref().filter(|_| !quick),
+            quick,
+            parameters: labels.apply(parameters.trim()),
             provenance: &results.provenance,
-            rows: &results.rows,
+            rows: if quick {
+                results.rows.iter().map(labelled).collect()
+            } else {
+                Cow::Borrowed(results.rows.as_slice())
+            },
             skipped: &results.skipped,
             shortfalls: results.shortfalls(definition),
             beside: beside.collect::<Result<_, _>>()?,
@@ -107,6 +132,9 @@ impl fmt::Display for Report<'_> {
         if let Some(source) = &self.reproduces {
             writeln!(f, "after {source}")?;
         }
+        if self.quick {
+            writeln!(f, "{QUICK} What was run:\n{}\nIn full, which this is not:", self.parameters)?;
+        }
         writeln!(f, "{}", self.about.trim())?;
         let Provenance { date, revision, compiler, build, allocator, machine } = self.provenance;
         writeln!(
@@ -119,15 +147,12 @@ impl fmt::Display for Report<'_> {
             machine.kernel,
             machine.transparent_huge_pages
         )?;
-        if self.quick {
-            writeln!(f, "A quick run: it shows that the experiment works; its numbers mean nothing.")?;
-        }
         for shortfall in &self.shortfalls {
             writeln!(f, "{shortfall}")?;
         }
         let mut table =
             Table::new(["configuration", "at", "metric", "median", "from", "to", "unit", "runs", "pages"]);
-        for row in self.rows {
+        for row in self.rows.iter() {
             table.add([
                 row.configuration.clone(),
                 row.point.clone(),

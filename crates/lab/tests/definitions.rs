@@ -91,11 +91,17 @@ fn committed_results_fit_their_definitions() {
 }
 
 #[test]
-fn definitions_are_found_from_below_and_not_from_nowhere() {
+fn definitions_are_found_from_below_and_from_elsewhere() {
     assert!(catalogue().get("memc3-table2").is_ok());
     assert!(catalogue().get("memc3-table9").unwrap_err().to_string().contains("memc3-table2"));
     let path: PathBuf = catalogue().folder().join("memc3-table2.toml");
     assert_eq!(catalogue().get(path.to_str().unwrap()).unwrap().name, "memc3-table2");
-    let nowhere = tempfile::tempdir().unwrap();
-    assert!(Catalogue::find(nowhere.path()).is_err());
+    // Elsewhere those that are built in are found, and a folder of others that is called the same does not disturb.
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::create_dir(elsewhere.path().join("experiments")).unwrap();
+    std::fs::write(elsewhere.path().join("experiments/mine.toml"), "lr = 0.1").unwrap();
+    let built_in = Catalogue::find(elsewhere.path()).unwrap();
+    assert_eq!(built_in.definitions().len(), catalogue().definitions().len());
+    assert_eq!(built_in.others().unwrap().len(), catalogue().others().unwrap().len());
+    assert_eq!(built_in.results_folder(), elsewhere.path().join("results"));
 }

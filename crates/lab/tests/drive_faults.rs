@@ -8,7 +8,8 @@ use std::time::Duration;
 use fake::{Fake, Fault};
 use indicatif::ProgressBar;
 use lookaside_lab::drive::{
-    Amount, Demand, DriveError, Endpoint, Items, Load, LoadReport, RecordedTrace, Replay, WrongReply,
+    Amount, Demand, DriveError, Endpoint, Items, Load, LoadReport, PATIENCE, RecordedTrace, Replay,
+    WrongReply,
 };
 use workload::popularity::Popularity;
 
@@ -30,6 +31,7 @@ fn load(endpoint: Endpoint, check: bool) -> Load {
         measured: Amount::Operations(4000),
         rate: None,
         check,
+        patience: PATIENCE,
     }
 }
 

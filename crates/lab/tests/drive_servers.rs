@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 use lookaside_lab::drive::{
-    Amount, Demand, Endpoint, Items, Load, RecordedTrace, Replay, ServerCommand, ServerProcess, SizesOf,
-    Statistics, sizes,
+    Amount, Demand, Endpoint, Items, Load, PATIENCE, RecordedTrace, Replay, ServerCommand, ServerProcess,
+    SizesOf, Statistics, sizes,
 };
 use rand::RngExt;
 use server::{Server, Settings, UnixSocket};
 use workload::data::DataFolder;
 use workload::generator::seeded;
 use workload::popularity::Popularity;
-use workload::trace::Trace;
+use workload::trace::{Choice, Trace};
 use workload::ycsb::CoreWorkload;
 
 /// A server to be driven, which ends with this.
@@ -74,6 +74,7 @@ fn load(endpoint: &Endpoint, demand: Demand) -> Load {
         measured: Amount::Operations(20_000),
         rate: None,
         check: true,
+        patience: PATIENCE,
     }
 }
 
@@ -155,6 +156,7 @@ fn a_process_that_serves_takes_time_and_one_that_does_not_takes_none() {
         measured: Amount::Time(Duration::from_millis(300)),
         warm_up: Amount::Time(Duration::from_millis(50)),
         check: false,
+        patience: PATIENCE,
         ..load(&peer.endpoint, demand)
     };
     let report = load.run(&[clock], &ProgressBar::hidden()).unwrap();
@@ -203,7 +205,7 @@ fn a_real_trace_hits_as_a_cache_that_holds_everything_would() {
         .unwrap()
         .filter(|record| !seen.insert(record.as_ref().unwrap().key.clone()))
         .count();
-    let trace = RecordedTrace::read("traces/web07.trace.xz", usize::MAX).unwrap();
+    let trace = RecordedTrace::read("traces/web07.trace.xz", &Choice::default(), usize::MAX).unwrap();
     let items = Items::fixed(0, 100);
     let peer = ours();
     let replay = Replay::new(&trace, &items, 16);

@@ -1,13 +1,16 @@
-//! Machines by name: a file in a folder `profiles`, one that is built in, or a path.
+//! Machines by name: a file in a folder `profiles`, one that is built in, or a path. The repository's folder is built in, too.
 //!
 //! A name that nobody knows is answered with those that there are: whoever asks for a machine may not have seen the folder.
 
 use std::path::Path;
 
+use include_dir::{Dir, include_dir};
 use sim::{Profile, ProfileError};
 
 /// The folder of machines, beside the definitions' own.
 pub const PROFILES: &str = "profiles";
+
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../profiles");
 
 /// Why there is no such machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -36,17 +39,20 @@ pub fn profile(name: &str, from: &Path) -> Result<Profile, MachineError> {
         return Ok(Profile::read(Path::new(name))?);
     }
     let file = Path::new(PROFILES).join(format!("{name}.toml"));
-    match from.ancestors().map(|above| above.join(&file)).find(|path| path.is_file()) {
-        Some(path) => Ok(Profile::read(&path)?),
-        None => Profile::named(name)
-            .ok_or_else(|| MachineError::Unknown { name: name.to_owned(), known: known(from) }),
+    if let Some(path) = from.ancestors().map(|above| above.join(&file)).find(|path| path.is_file()) {
+        return Ok(Profile::read(&path)?);
     }
+    if let Some(file) = BUILT_IN.get_file(format!("{name}.toml")) {
+        return Ok(Profile::from_toml(file.contents_utf8().unwrap_or_default())?);
+    }
+    Profile::named(name).ok_or_else(|| MachineError::Unknown { name: name.to_owned(), known: known(from) })
 }
 
 /// The names that lead to a machine from here.
 fn known(from: &Path) -> Vec<String> {
     let folders = from.ancestors().filter_map(|above| std::fs::read_dir(above.join(PROFILES)).ok());
     let paths = folders.flatten().flatten().map(|entry| entry.path());
+    let paths = paths.chain(BUILT_IN.files().map(|file| file.path().to_owned()));
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
     let names = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     let built_in = [Profile::stlt_paper(), Profile::sandy_bridge(), Profile::current_server()];

@@ -58,7 +58,7 @@ fn orm_busy_has_five_million_requests() {
 
 #[test]
 fn web07_has_76_118_requests() {
-    let Some(records) = read("traces/web07.trace.xz", Format::NumbersXz) else { return };
+    let Some(records) = read("traces/web07.trace.xz", Format::Numbers) else { return };
     assert_eq!((records.len(), distinct(&records)), (76_118, 20_484));
     let first: Vec<&Key> = records.iter().take(5).map(|record| &record.key).collect();
     assert_eq!(first, [0, 1, 2, 0, 1].map(Key::Number).each_ref());

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::drive::{Amount, Demand, DriveError, Items, Load, SizesOf, sizes};
+use lab::drive::{Amount, Demand, DriveError, Items, LARGEST_VALUE, Load, SizesOf, sizes};
 use workload::popularity::Popularity;
 use workload::ycsb::{CoreWorkload, THETA};
 
-use super::report::print;
 use super::target::Target;
+use crate::output::{Outcome, print};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -50,6 +50,10 @@ pub(crate) struct Arguments {
     /// Every value's size times this
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     value_scale: f64,
+    /// Cut values that would be larger, in bytes; without it they are sent as they are, and servers refuse what is too large
+    /// for them
+    #[arg(long, value_name = "BYTES")]
+    cut_values_at: Option<u64>,
     /// Which keys are asked for
     #[arg(long, default_value = "uniform")]
     distribution: Distribution,
@@ -62,9 +66,12 @@ pub(crate) struct Arguments {
     /// One of YCSB's core workloads instead of --distribution and --get-share; E needs scans, which a cache has not
     #[arg(long, value_name = "A|B|C|D|F", conflicts_with_all = ["distribution", "get_share"])]
     ycsb: Option<Letter>,
-    /// How long to measure
+    /// How long to measure; replies that are not there --patience after its end are an error
     #[arg(long, value_parser = humantime::parse_duration, default_value = "10s", conflicts_with = "operations")]
     duration: Duration,
+    /// How long the server may say nothing before that is an error
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "10s")]
+    patience: Duration,
     /// How many operations to measure, instead of how long
     #[arg(long)]
     operations: Option<u64>,
@@ -145,11 +152,12 @@ impl Arguments {
         Ok(Demand::Mixed { popularity: popularity?, gets: self.get_share })
     }
 
-    fn run(&self) -> Result<(), DriveError> {
+    fn run(&self) -> Outcome {
         let items = Items::new(
             sizes(&self.key_size, SizesOf::Keys, 1.0)?,
             sizes(&self.value_sizes, SizesOf::Values, self.value_scale)?,
         );
+        let items = items.cut_values_at(self.cut_values_at.unwrap_or(LARGEST_VALUE));
         let demand = self.demand()?;
         let servers = self.target.servers()?;
         let load = Load {
@@ -167,6 +175,7 @@ impl Arguments {
             measured: self.operations.map_or(Amount::Time(self.duration), Amount::Operations),
             rate: self.rate,
             check: self.verify,
+            patience: self.patience,
         };
         let bar = progress_bar();
         let filled = self.preload.then(|| load.fill(&bar)).transpose()?;
@@ -174,14 +183,14 @@ impl Arguments {
         bar.finish_and_clear();
         if self.json {
             let json = serde_json::json!({ "filled": filled, "report": report });
-            print(format_args!("{json:#}\n"));
+            print(format_args!("{json:#}\n"))?;
         } else {
             if let Some(filled) = filled {
-                print(format_args!("filled with {} records, {} refused\n", filled.stored, filled.refused));
+                print(format_args!("filled with {} records, {} refused\n", filled.stored, filled.refused))?;
             }
-            print(format_args!("{report}"));
+            print(format_args!("{report}"))?;
         }
-        Ok(())
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -193,12 +202,6 @@ pub(super) fn progress_bar() -> ProgressBar {
     ProgressBar::new(0).with_style(style)
 }
 
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("lookaside: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    arguments.run()
 }

@@ -1,7 +1,5 @@
 //! `lookaside lab`: one subcommand, one file.
 
-use std::process::ExitCode;
-
 use clap::Subcommand;
 
 mod load;
@@ -10,12 +8,17 @@ mod report;
 mod run;
 mod target;
 
-pub(crate) use report::print;
+pub(crate) use report::finish;
+
+use crate::definitions::Definitions;
+use crate::output::Outcome;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    definitions: Definitions,
 }
 
 #[derive(Subcommand)]
@@ -30,11 +33,12 @@ enum Command {
     Report(report::Arguments),
 }
 
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
-    match arguments.command {
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let Arguments { command, definitions } = arguments;
+    match command {
         Command::Load(arguments) => load::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
-        Command::Run(arguments) => run::run(arguments),
-        Command::Report(arguments) => report::run(arguments),
+        Command::Run(arguments) => run::run(&arguments, &definitions),
+        Command::Report(arguments) => report::run(&arguments, &definitions),
     }
 }

@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 
 use lab::drive::{
-    DriveError, Endpoint, Items, ProcessClock, RecordedTrace, Replay, ReplayReport, ServerCommand,
-    SideBySide, SizesOf, sizes,
+    DriveError, Endpoint, Items, LARGEST_VALUE, ProcessClock, RecordedTrace, Replay, ReplayReport,
+    ServerCommand, SideBySide, SizesOf, sizes,
 };
 use lab::measure::{pin, turns};
 use workload::sizes::Fixed;
 
 use super::load::progress_bar;
-use super::report::print;
 use super::target::Target;
+use crate::output::{Outcome, print};
+use crate::trace::Reading;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -21,14 +22,17 @@ comes twice, so that hits are those of the trace one by one. A key's value has a
   lookaside lab replay traces/orm-busy.trace.xz --spawn 'lookaside -t 1' --spawn 'memcached -t 1 -u root' \\
       --memory-share 1/8,1/4,1/2 --runs 3 --server-core 0 --client-core 1")]
 pub(crate) struct Arguments {
-    /// The trace: a path, or a name in the data folder (LOOKASIDE_DATA, else ../shared/workloads)
+    /// The trace, in any format that 'lookaside advise' reads: a path, - for standard input, or a name in the data folder
+    /// (LOOKASIDE_DATA, else ../shared/workloads)
     #[arg(default_value = "traces/orm-busy.trace.xz")]
     trace: String,
     #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
     target: Target,
     /// Requests in a window; 1 sends them one by one
-    #[arg(long, default_value_t = 16)]
-    depth: usize,
+    #[arg(long, default_value = "16", value_parser = clap::value_parser!(u16).range(1..))]
+    depth: u16,
     /// No more requests than this
     #[arg(long, value_name = "REQUESTS")]
     most: Option<usize>,
@@ -38,12 +42,16 @@ pub(crate) struct Arguments {
     /// Every value's size times this
     #[arg(long, value_name = "FACTOR", default_value_t = 16.0)]
     value_scale: f64,
+    /// Cut values that would be larger, in bytes; without it they are sent as they are, and servers refuse what is too large
+    /// for them
+    #[arg(long, value_name = "BYTES")]
+    cut_values_at: Option<u64>,
     /// Start each server with so much memory (-m): parts of what all items take, 59 bytes each beside key and value
     #[arg(long, value_name = "1/8,...", value_delimiter = ',', value_parser = share, requires = "spawn")]
     memory_share: Vec<Share>,
     /// How often to replay against each server; they take turns
-    #[arg(long, default_value_t = 1)]
-    runs: usize,
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
     /// The core that the player is pinned to
     #[arg(long, value_name = "CORE")]
     client_core: Option<usize>,
@@ -70,15 +78,17 @@ fn share(text: &str) -> Result<Share, String> {
 }
 
 impl Arguments {
-    fn run(&self) -> Result<(), DriveError> {
+    fn run(&self) -> Outcome {
         // Keys are those of the trace.
         let values = sizes(&self.value_sizes, SizesOf::Values, self.value_scale)?;
         let items = Items::new(Box::new(Fixed(0)), values);
+        let items = items.cut_values_at(self.cut_values_at.unwrap_or(LARGEST_VALUE));
         let bar = progress_bar();
         bar.set_message("reading the trace");
         bar.tick();
-        let trace = RecordedTrace::read(&self.trace, self.most.unwrap_or(usize::MAX))?;
-        let replay = Replay::new(&trace, &items, self.depth);
+        let trace =
+            RecordedTrace::read(&self.trace, &self.reading.choice(), self.most.unwrap_or(usize::MAX))?;
+        let replay = Replay::new(&trace, &items, self.depth.into());
         if let Some(core) = self.client_core {
             pin(core)?;
         }
@@ -98,7 +108,7 @@ impl Arguments {
                 .map(|share| Some(set.mebibytes(share.numerator, share.denominator)))
                 .collect()
         };
-        for run in 0..self.runs.max(1) {
+        for run in 0..usize::from(self.runs) {
             if commands.is_empty() {
                 let servers = self.target.servers()?;
                 for (number, endpoint) in servers.endpoints.iter().enumerate() {
@@ -116,7 +126,7 @@ impl Arguments {
         bar.finish_and_clear();
         if self.json {
             let json = serde_json::json!({ "trace": self.trace, "replays": reports });
-            print(format_args!("{json:#}\n"));
+            print(format_args!("{json:#}\n"))?;
         } else {
             let set = replay.working_set();
             let mebibytes = set.item_bytes() as f64 / f64::from(1 << 20);
@@ -126,13 +136,13 @@ impl Arguments {
                 trace.requests(),
                 set.keys,
                 trace.skipped(),
-            ));
-            print(format_args!("{}", SideBySide(&reports)));
+            ))?;
+            print(format_args!("{}", SideBySide(&reports)))?;
             print(format_args!(
                 "every reply was checked against its request, and every value against its key\n"
-            ));
+            ))?;
         }
-        Ok(())
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -143,12 +153,6 @@ fn with_memory(command: ServerCommand, mebibytes: Option<u64>) -> ServerCommand 
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match arguments.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("lookaside: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    arguments.run()
 }

@@ -9,7 +9,8 @@ use lab::machine::Provenance;
 use lab::report::{Report, to_json};
 use lab::results::Results;
 
-use super::report::print;
+use crate::definitions::Definitions;
+use crate::output::{Outcome, print, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     /// The pages under the C library's allocator, 'huge' or 'plain', instead of those that the definitions ask for
     #[arg(long, value_name = "PAGES")]
     malloc: Option<Malloc>,
-    /// Keep the results below this folder instead of the repository's results/
+    /// Keep the results below this folder instead of the repository's results/, or outside of it the current directory's
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print JSON
@@ -42,25 +43,15 @@ pub(crate) struct Arguments {
 }
 
 /// Fails where an experiment could not be run, or an expectation of it was not met.
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
-    match try_run(&arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("lookaside: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
-    let catalogue = Catalogue::find(&std::env::current_dir().unwrap_or_default())?;
+pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
+    let catalogue = definitions.catalogue()?;
     if arguments.list {
         for definition in catalogue.definitions() {
-            print(format_args!("{:<20} {}\n", definition.name, definition.title));
+            print(format_args!("{:<20} {}\n", definition.name, definition.title))?;
         }
         for definition in catalogue.others()? {
             let (name, title, command) = (&definition.name, &definition.title, command_of(&definition));
-            print(format_args!("{name:<20} {title}; by '{command}'\n"));
+            print(format_args!("{name:<20} {title}; by '{command}'\n"))?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -84,16 +75,16 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
     for definition in &definitions {
         let runs = arguments.runs.map_or_else(|| definition.runs_for(scale), usize::from);
         let malloc = arguments.malloc.or(definition.heap);
+        let mut shown = Ok(());
         let ran = match malloc.filter(|malloc| !malloc.is_here()) {
             Some(malloc) => malloc.run_again(&["lab", "run"], &definition.path, &flags),
             None => measure(definition, scale, runs, &catalogue, out.as_deref()).and_then(|results| {
                 let report = Report::of(definition, &results)?;
-                if !arguments.json {
-                    print(format_args!("{report}\n"));
-                }
+                shown = if arguments.json { Ok(()) } else { print(format_args!("{report}\n")) };
                 Ok(Again { all_met: report.all_met(), reports: vec![report.to_value()] })
             }),
         };
+        shown?;
         match ran {
             Ok(ran) => {
                 all_met &= ran.all_met;
@@ -101,13 +92,13 @@ fn try_run(arguments: &Arguments) -> Result<ExitCode, ExperimentError> {
             }
             // The others may still work.
             Err(error) => {
-                eprintln!("lookaside: {error}");
+                tell(format_args!("lookaside: {error}"));
                 all_met = false;
             }
         }
     }
     if arguments.json {
-        print(format_args!("{}\n", to_json(&reports)));
+        print(format_args!("{}\n", to_json(&reports)))?;
     }
     Ok(if all_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -147,7 +138,7 @@ fn measure(
     let results = Laboratory::new().run(definition, scale, provenance, session)?;
     if let Some(folder) = out {
         let path = results.write(folder)?;
-        eprintln!("kept in {}", path.display());
+        tell(format_args!("kept in {}", path.display()));
     }
     Ok(results)
 }

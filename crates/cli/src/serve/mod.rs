@@ -19,19 +19,10 @@ use tracing::warn;
 pub(crate) use options::Arguments;
 use process::{Ending, PidFile};
 
-/// Serves until a signal comes.
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
-    match serve(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // The exit code says it too, where nobody can be told.
-            let _ = writeln!(std::io::stderr(), "lookaside: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
+use crate::output::Outcome;
 
-fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+/// Serves until a signal comes.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
     log(arguments.verbose);
     let mut ending = Ending::register()?;
     let settings = arguments.settings()?;
@@ -59,7 +50,7 @@ fn serve(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     server.when_broken(move || handle.close());
     ending.wait();
     server.stop()?;
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn log(verbosity: u8) {

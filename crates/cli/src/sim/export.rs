@@ -9,9 +9,10 @@ use sim_lab::configuration::Guest;
 use sim_lab::guest::Recorder;
 use sim_lab::run::{load, warm_up};
 
+use super::error;
 use super::run::Asked;
-use super::{Outcome, error};
-use crate::lab::print;
+use crate::definitions::Definitions;
+use crate::output::{Outcome, print};
 
 /// The trace has no header and no compression: 64 bytes an instruction. ChampSim reads it as it is, or through
 /// xz. Its machine has no STLT: loadVA and insertSTLT are answered, but leave no instruction in the trace.
@@ -27,8 +28,8 @@ pub(crate) struct Arguments {
     requests: u64,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let configuration = arguments.asked.configuration()?;
+pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
+    let configuration = arguments.asked.configuration(definitions)?;
     if configuration.guest != Guest::InProcess {
         return Err(error(
             "only guests in this process are exported: for QEMU's use 'lookaside sim run --guest qemu --champsim FILE'",
@@ -48,6 +49,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         arguments.requests,
         instructions * sim::champsim::RECORD as u64 / 1_000_000,
         path.display()
-    ));
+    ))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,13 +1,15 @@
 //! `lookaside sim`: one subcommand, one file.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 
 use clap::Subcommand;
 use lab::experiment::{Catalogue, Definition, ExperimentError};
 use serde::de::DeserializeOwned;
 use sim_lab::store::Store;
+
+use crate::definitions::Definitions;
+use crate::output::Outcome;
 
 mod export;
 mod report;
@@ -16,7 +18,7 @@ mod study;
 
 /// The definitions' folder, below that of the laboratory's.
 const FOLDER: &str = "sim";
-/// Where finished runs are kept, beside the definitions.
+/// Where finished runs are kept, beside results.
 const STORE: &str = "simulations";
 
 /// Run programs on simulated processors that have a search translation lookaside table (STLT, HPCA 2021)
@@ -31,6 +33,8 @@ const STORE: &str = "simulations";
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    definitions: Definitions,
 }
 
 #[derive(Subcommand)]
@@ -51,51 +55,27 @@ enum Command {
     Export(Box<export::Arguments>),
 }
 
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
-    let outcome = match arguments.command {
-        Command::Run(arguments) => run::run(&arguments),
-        Command::Sweep(arguments) => study::sweep(&arguments),
-        Command::Figure(arguments) => study::figure(&arguments),
-        Command::Table(arguments) => study::table(&arguments),
-        Command::Study(arguments) => study::study(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Export(arguments) => export::run(&arguments),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("lookaside: {error}");
-            ExitCode::FAILURE
-        }
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let Arguments { command, definitions } = arguments;
+    match command {
+        Command::Run(arguments) => run::run(&arguments, &definitions),
+        Command::Sweep(arguments) => study::sweep(&arguments, &definitions),
+        Command::Figure(arguments) => study::figure(&arguments, &definitions),
+        Command::Table(arguments) => study::table(&arguments, &definitions),
+        Command::Study(arguments) => study::study(&arguments, &definitions),
+        Command::Report(arguments) => report::run(&arguments, &definitions),
+        Command::Export(arguments) => export::run(&arguments, &definitions),
     }
 }
 
-/// Whatever went wrong, said.
-type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
-
 /// The simulator's experiments.
-fn catalogue() -> Result<Catalogue, ExperimentError> {
-    let all = Catalogue::find(&here())?;
-    Catalogue::read(&all.folder().join(FOLDER))
+fn catalogue(definitions: &Definitions) -> Result<Catalogue, ExperimentError> {
+    definitions.catalogue()?.below(FOLDER)
 }
 
-fn here() -> PathBuf {
-    std::env::current_dir().unwrap_or_default()
-}
-
-/// Where results are kept: beside all experiments', wherever their definitions lie.
-fn results_folder(catalogue: &Catalogue) -> PathBuf {
-    beside(catalogue, "results")
-}
-
-fn beside(catalogue: &Catalogue, name: &str) -> PathBuf {
-    let experiments = catalogue.folder().parent().unwrap_or(Path::new("."));
-    experiments.with_file_name(name)
-}
-
-/// The folder of finished runs: the one that was named, or the repository's.
+/// The folder of finished runs: the one that was named, or the repository's, or the current directory's outside of it.
 fn store(named: Option<&Path>, catalogue: &Catalogue) -> Result<Store, Box<dyn std::error::Error>> {
-    let folder = named.map_or_else(|| beside(catalogue, STORE), Path::to_owned);
+    let folder = named.map_or_else(|| catalogue.home().join(STORE), Path::to_owned);
     Ok(Store::open(&folder)?)
 }
 

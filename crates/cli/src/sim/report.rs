@@ -7,29 +7,31 @@ use lab::report::Report;
 use lab::results::Results;
 
 use super::study::finish;
-use super::{Outcome, catalogue, results_folder};
-use crate::lab::print;
+use super::{catalogue, error};
+use crate::definitions::Definitions;
+use crate::output::{Outcome, print};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The experiment; all that have results, if none is named
     #[arg(value_name = "NAME|PATH")]
     experiment: Option<String>,
-    /// Where the results are kept, if not in the repository's results/
+    /// Where the results are kept, if not in the repository's results/, or outside of it in the current directory's
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write a page with pictures as well
+    /// Write a page with pictures as well; of several experiments it is an overview, and each has a page of its own in a folder
+    /// beside it
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 /// Fails where there is nothing to report.
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let catalogue = catalogue()?;
-    let folder = arguments.results.clone().unwrap_or_else(|| results_folder(&catalogue));
+pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
+    let catalogue = catalogue(definitions)?;
+    let folder = arguments.results.clone().unwrap_or_else(|| catalogue.results_folder());
     let definitions = match &arguments.experiment {
         Some(name) => vec![catalogue.get(name)?],
         None => catalogue.definitions().to_vec(),
@@ -41,12 +43,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
     }
     if found.is_empty() {
-        eprintln!("lookaside: no results in {}: get some with 'lookaside sim figure 13'", folder.display());
-        return Ok(ExitCode::FAILURE);
+        let folder = folder.display();
+        return Err(error(format_args!("no results in {folder}: get some with 'lookaside sim figure 13'")));
     }
     if !arguments.json {
         for (definition, results) in &found {
-            print(format_args!("{}\n", Report::of(definition, results)?));
+            print(format_args!("{}\n", Report::of(definition, results)?))?;
         }
     }
     finish(&found, arguments.json, arguments.html.as_deref())?;

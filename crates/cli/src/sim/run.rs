@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use lab::experiment::FOLDER as EXPERIMENTS;
 use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
@@ -13,8 +12,9 @@ use sim_lab::qemu::Qemu;
 use sim_lab::run::{self, Run, run as simulate};
 use sim_lab::store::Store;
 
-use super::{Outcome, error, here, named};
-use crate::lab::print;
+use super::{error, named};
+use crate::definitions::Definitions;
+use crate::output::{Outcome, OutputError, print, tell};
 
 // What is run; `sim export` asks for the same. (No documentation: it would become the command's.)
 #[derive(clap::Args, Debug, Clone)]
@@ -97,9 +97,11 @@ pub(crate) struct Arguments {
 
 impl Asked {
     /// The configuration that was asked for.
-    pub(crate) fn configuration(&self) -> Result<Configuration, Box<dyn std::error::Error>> {
-        let from = here().join(EXPERIMENTS);
-        let mut machine = profile(&self.machine, &from)?;
+    pub(crate) fn configuration(
+        &self,
+        definitions: &Definitions,
+    ) -> Result<Configuration, Box<dyn std::error::Error>> {
+        let mut machine = profile(&self.machine, &definitions.folder())?;
         for change in &self.change {
             let changes = toml::from_str(change).map_err(error)?;
             machine = machine.with_changes(&changes)?;
@@ -122,12 +124,12 @@ impl Asked {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let store = arguments.store.as_deref().map(Store::open).transpose()?;
     if let (Some(path), Some(store)) = (&arguments.configurations, &store) {
         return run_all(path, store);
     }
-    let mut configuration = arguments.asked.configuration()?;
+    let mut configuration = arguments.asked.configuration(definitions)?;
     if arguments.huge_pages {
         configuration = configuration.with_huge_pages()?;
     }
@@ -145,9 +147,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
     };
     if arguments.json {
-        print(format_args!("{}\n", serde_json::to_string_pretty(&finished)?));
+        print(format_args!("{}\n", serde_json::to_string_pretty(&finished)?))?;
     } else {
-        show(&finished);
+        show(&finished)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -164,7 +166,8 @@ fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std
     let programs = Some(qemu.identity(configuration.container)?);
     let (measurement, cost) = qemu.record(configuration, path)?;
     let bytes = std::fs::metadata(path).map_err(|why| error(format!("{}: {why}", path.display())))?.len();
-    eprintln!("{} instructions for ChampSim in {}", bytes / sim::champsim::RECORD as u64, path.display());
+    let instructions = bytes / sim::champsim::RECORD as u64;
+    tell(format_args!("{instructions} instructions for ChampSim in {}", path.display()));
     let seconds = started.elapsed().as_secs_f64();
     Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
 }
@@ -177,36 +180,41 @@ fn run_all(path: &Path, store: &Store) -> Outcome {
     for (place, configuration) in (1..).zip(&configurations) {
         configuration.check().map_err(|why| wrong(&format_args!("configuration {place} asks for {why}")))?;
     }
+    let mut told = Ok(());
     run::run_all(&configurations, |run| {
-        print(format_args!("{}\n", store.put(&run)?.display()));
+        let path = store.put(&run)?;
+        // The others are worth keeping even if nobody reads where.
+        told =
+            std::mem::replace(&mut told, Ok(())).and_then(|()| print(format_args!("{}\n", path.display())));
         Ok(())
     })?;
+    told?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(run: &Run) {
+fn show(run: &Run) -> Result<(), OutputError> {
     let measurement = &run.measurement;
-    print(format_args!("{}\n", run.configuration.describe()));
+    print(format_args!("{}\n", run.configuration.describe()))?;
     let line = |name: &str, quantity: &dyn Fn(&Window) -> f64| {
         let Estimate { mean, half_width, .. } = measurement.estimate(quantity);
         let spread = half_width.map(|half_width| format!(" ± {half_width:.2}")).unwrap_or_default();
-        print(format_args!("{name:>28} {mean:12.2}{spread}\n"));
+        print(format_args!("{name:>28} {mean:12.2}{spread}\n"))
     };
-    print(format_args!("of a request (95 % confidence over {} windows):\n", measurement.windows.len()));
-    line("cycles", &Window::cycles);
-    line("instructions", &Window::instructions);
-    line("loads and stores", &Window::memory_accesses);
-    line("first TLB misses", &Window::first_tlb_misses);
-    line("page walks", &Window::walks);
-    line("first cache's misses", &|window| window.misses(|counts| counts.l1d));
-    line("third cache's misses", &|window| window.misses(|counts| counts.l3));
-    line("reads of memory", &Window::memory_reads);
+    print(format_args!("of a request (95 % confidence over {} windows):\n", measurement.windows.len()))?;
+    line("cycles", &Window::cycles)?;
+    line("instructions", &Window::instructions)?;
+    line("loads and stores", &Window::memory_accesses)?;
+    line("first TLB misses", &Window::first_tlb_misses)?;
+    line("page walks", &Window::walks)?;
+    line("first cache's misses", &|window| window.misses(|counts| counts.l1d))?;
+    line("third cache's misses", &|window| window.misses(|counts| counts.l3))?;
+    line("reads of memory", &Window::memory_reads)?;
     if measurement.windows.iter().any(|window| window.fast_path.is_some()) {
-        line("table misses, %", &|window| 100.0 * window.table_miss_rate().unwrap_or(0.0));
+        line("table misses, %", &|window| 100.0 * window.table_miss_rate().unwrap_or(0.0))?;
     }
-    print(format_args!("cycles of a request by what was waited for:\n"));
+    print(format_args!("cycles of a request by what was waited for:\n"))?;
     for (name, part) in sim_lab::STACK {
-        line(name, &|window| part(&window.core.stack) as f64 / window.operations as f64);
+        line(name, &|window| part(&window.core.stack) as f64 / window.operations as f64)?;
     }
-    print(format_args!("{:.1} s\n", run.seconds));
+    print(format_args!("{:.1} s\n", run.seconds))
 }

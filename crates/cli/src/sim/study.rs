@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::experiment::{Catalogue, Definition, Scale, Session};
-use lab::html;
 use lab::machine::Provenance;
-use lab::report::{Report, to_json};
+use lab::report::Report;
 use lab::results::Results;
 use sim_lab::configuration::Guest;
 use sim_lab::qemu::Qemu;
@@ -14,8 +13,10 @@ use sim_lab::study::{self, Options};
 use sim_lab::sweep::{Place, Swept};
 use sim_lab::{in_use, speed, storage, sweep as sweeps};
 
-use super::{Outcome, catalogue, error, family, named, results_folder, store};
-use crate::lab::print;
+use super::{catalogue, error, family, named, store};
+use crate::definitions::Definitions;
+use crate::lab::finish as finish_reports;
+use crate::output::{Outcome, print, tell};
 
 // How runs are made.
 #[derive(clap::Args)]
@@ -34,7 +35,8 @@ pub(crate) struct Making {
     /// Seeds, instead of as many as the definitions say
     #[arg(long, value_name = "NUM", value_parser = clap::value_parser!(u16).range(1..))]
     seeds: Option<u16>,
-    /// Keep finished runs in this folder instead of the repository's simulations/
+    /// Keep finished runs in this folder instead of the repository's simulations/, or outside of it the
+    /// current directory's
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
 }
@@ -51,7 +53,8 @@ pub(crate) struct Showing {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write a page with pictures as well
+    /// Write a page with pictures as well; of several experiments it is an overview, and each has a page of its own in a folder
+    /// beside it
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -96,21 +99,21 @@ pub(crate) struct Sweep {
     making: Making,
 }
 
-pub(crate) fn figure(arguments: &Figure) -> Outcome {
-    exhibit(&format!("stlt-figure{}", arguments.number), &arguments.showing)
+pub(crate) fn figure(arguments: &Figure, definitions: &Definitions) -> Outcome {
+    exhibit(&format!("stlt-figure{}", arguments.number), &arguments.showing, definitions)
 }
 
-pub(crate) fn table(arguments: &Table) -> Outcome {
+pub(crate) fn table(arguments: &Table, definitions: &Definitions) -> Outcome {
     let number = match arguments.number.to_uppercase().as_str() {
         "1" | "I" => 1,
         "5" | "V" => 5,
         other => return Err(error(format!("there is no experiment for Table {other}: there are I and V"))),
     };
-    exhibit(&format!("stlt-table{number}"), &arguments.showing)
+    exhibit(&format!("stlt-table{number}"), &arguments.showing, definitions)
 }
 
-fn exhibit(name: &str, showing: &Showing) -> Outcome {
-    let catalogue = catalogue()?;
+fn exhibit(name: &str, showing: &Showing, definitions: &Definitions) -> Outcome {
+    let catalogue = catalogue(definitions)?;
     let definitions: Vec<Definition> = family(&catalogue, name).into_iter().cloned().collect();
     if definitions.is_empty() {
         let known: Vec<_> = catalogue.definitions().iter().map(|known| known.name.as_str()).collect();
@@ -119,11 +122,11 @@ fn exhibit(name: &str, showing: &Showing) -> Outcome {
     show(&catalogue, definitions, showing)
 }
 
-pub(crate) fn study(arguments: &Study) -> Outcome {
-    let catalogue = catalogue()?;
+pub(crate) fn study(arguments: &Study, definitions: &Definitions) -> Outcome {
+    let catalogue = catalogue(definitions)?;
     if arguments.list {
         for definition in catalogue.definitions() {
-            print(format_args!("{:<24} {}\n", definition.name, definition.title));
+            print(format_args!("{:<24} {}\n", definition.name, definition.title))?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -187,9 +190,9 @@ impl Making {
         if definitions.is_empty() {
             return Err(missing.into());
         }
-        eprintln!("lookaside: {missing}");
+        tell(format_args!("lookaside: {missing}"));
         for definition in &left_out {
-            eprintln!("lookaside: without it, {} is left out", definition.name);
+            tell(format_args!("lookaside: without it, {} is left out", definition.name));
         }
         Ok(left_out.is_empty())
     }
@@ -207,9 +210,9 @@ impl Making {
     }
 }
 
-pub(crate) fn sweep(arguments: &Sweep) -> Outcome {
+pub(crate) fn sweep(arguments: &Sweep, definitions: &Definitions) -> Outcome {
     let making = &arguments.making;
-    let catalogue = catalogue()?;
+    let catalogue = catalogue(definitions)?;
     let mut definitions = chosen(&catalogue, &arguments.experiments)?;
     definitions.retain(|definition| {
         ![storage::KIND, speed::KIND].contains(&definition.kind.as_str()) && !in_use::is(&definition.kind)
@@ -227,7 +230,7 @@ pub(crate) fn sweep(arguments: &Sweep) -> Outcome {
     let swept = sweeps::sweep(&configurations, &store, &options.place, options.jobs, &progress);
     progress.finish_and_clear();
     for (configuration, reason) in &swept.failed {
-        eprintln!("lookaside: {}: {reason}", configuration.describe());
+        tell(format_args!("lookaside: {}: {reason}", configuration.describe()));
     }
     print(format_args!(
         "{} runs made, {} were finished before, {} failed; kept in {}\n",
@@ -235,7 +238,7 @@ pub(crate) fn sweep(arguments: &Sweep) -> Outcome {
         swept.kept,
         swept.failed.len(),
         store.folder().display()
-    ));
+    ))?;
     Ok(if all_possible && swept.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -252,25 +255,27 @@ fn show(catalogue: &Catalogue, mut definitions: Vec<Definition>, showing: &Showi
         let (results, swept) = match study::results(definition, &store, &options, provenance, progress) {
             Ok(results) => results,
             Err(error) => {
-                eprintln!("lookaside: {error}");
+                tell(format_args!("lookaside: {error}"));
                 all_ran = false;
                 continue;
             }
         };
         all_ran &= swept.failed.is_empty();
         match (&showing.out, making.objection(definition, &results, &swept)) {
-            (Some(folder), _) => eprintln!("kept in {}", results.write(folder)?.display()),
+            (Some(folder), _) => tell(format_args!("kept in {}", results.write(folder)?.display())),
             // As its help says.
             (None, _) if making.quick => {}
             (None, None) => {
-                eprintln!("kept in {}", results.write(&results_folder(catalogue))?.display());
+                let path = results.write(&catalogue.results_folder())?;
+                tell(format_args!("kept in {}", path.display()));
             }
             (None, Some(reason)) => {
-                eprintln!("{}: not kept, {reason}: give --out to keep it", definition.name);
+                let name = &definition.name;
+                tell(format_args!("{name}: not kept, {reason}: give --out to keep it"));
             }
         }
         if !showing.json {
-            print(format_args!("{}\n", Report::of(definition, &results)?));
+            print(format_args!("{}\n", Report::of(definition, &results)?))?;
         }
         done.push((definition, results));
     }
@@ -287,14 +292,6 @@ pub(crate) fn finish(
     let reports =
         done.iter().map(|(definition, results)| Ok((*definition, Report::of(definition, results)?)));
     let reports = reports.collect::<Result<Vec<_>, lab::experiment::ExperimentError>>()?;
-    if let Some(path) = page {
-        std::fs::write(path, html::page(&reports)?)
-            .map_err(|why| error(format!("{}: {why}", path.display())))?;
-        eprintln!("written to {}", path.display());
-    }
-    let reports: Vec<_> = reports.into_iter().map(|(_, report)| report).collect();
-    if json {
-        print(format_args!("{}\n", to_json(&reports)));
-    }
-    Ok(reports.iter().all(Report::all_met))
+    finish_reports(&reports, json, page)?;
+    Ok(reports.iter().all(|(_, report)| report.all_met()))
 }

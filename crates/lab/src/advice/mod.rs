@@ -25,12 +25,10 @@ mod requests;
 mod words;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use indicatif::ProgressBar;
 use lookaside::{Config, CreateError, StltConfig};
 use serde::Serialize;
-use workload::data::DataError;
 use workload::trace::TraceError;
 
 use replay::{Entries, Played};
@@ -93,43 +91,12 @@ pub struct Question {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdviceError {
-    /// The trace is not there.
-    #[error("there is no trace '{name}' here, and {elsewhere}")]
-    Absent {
-        /// As it was called.
-        name: String,
-        /// Why it is not in the data folder, either.
-        elsewhere: DataError,
-    },
-    /// A recorded trace cannot be read.
+    /// The trace is not there, or cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A text cannot be read.
-    #[error("{}: {_1}", _0.display())]
-    File(PathBuf, String),
-    /// A text has no column of this name.
-    #[error("{} has no column '{column}': it has {}", path.display(), known.join(", "))]
-    NoColumn {
-        /// The file.
-        path: PathBuf,
-        /// The column asked for.
-        column: String,
-        /// The columns there are.
-        known: Vec<String>,
-    },
-    /// A row of a text holds no key.
-    #[error("{}, line {line}: {reason}", path.display())]
-    Row {
-        /// The file.
-        path: PathBuf,
-        /// The line, counted from 1.
-        line: u64,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// There is nothing that a table could answer.
-    #[error("{} has no lookups: a table answers nothing else", .0.display())]
-    NoLookups(PathBuf),
+    #[error("{0} has no lookups: a table answers nothing else")]
+    NoLookups(String),
     /// Positions in the trace are 32-bit numbers.
     #[error("the trace has more than four billion requests: take a part of it")]
     TooLong,

@@ -1,18 +1,15 @@
 //! The keys of a trace, numbered, and what was asked of them.
 //!
-//! A trace is one of the recorded formats that `workload::trace` knows, or a text: one key a line, or comma-separated
-//! columns of which one is named. A text tells no operations, so that all of its lines are lookups.
+//! A trace is whatever `workload::trace` reads.
 //!
 //! What a table makes of a lookup depends on whether the index has the key: a miss of a key that is not there is followed by
 //! no emission. Every key is taken to be there from the beginning; a delete removes it, and the next write brings it back.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use workload::data::DataFolder;
 use workload::operation::CacheOperation;
-use workload::trace::{Trace, TraceError};
+use workload::trace::{Choice, Trace};
 
 use super::AdviceError;
 
@@ -91,47 +88,48 @@ impl Numbering {
         Ok(())
     }
 
-    fn finish(self, path: PathBuf) -> Result<KeyTrace, AdviceError> {
+    fn finish(self, name: &str) -> Result<KeyTrace, AdviceError> {
         let mut keys = vec![Box::default(); self.numbers.len()];
         for (key, number) in self.numbers {
             keys[number as usize] = key;
         }
         if !self.requests.iter().any(|request| request.kind.is_lookup()) {
-            return Err(AdviceError::NoLookups(path));
+            return Err(AdviceError::NoLookups(name.to_owned()));
         }
         Ok(KeyTrace { keys, requests: self.requests })
     }
 }
 
 impl KeyTrace {
-    /// Reads the trace `name`: a path, or a name in the data folder such as `traces/orm-busy.trace.xz`. `column` names the
-    /// column of the keys in a text that has several; `most` requests are read, if it has so many.
+    /// Reads the trace `name`: `-`, which is standard input, a path, or a name in the data folder such as
+    /// `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if it has so many.
     ///
     /// # Errors
     /// [`AdviceError`], where it is not there, is none, or has a row that cannot be read.
     pub fn read(
         name: &str,
-        column: Option<&str>,
+        choice: &Choice,
         most: usize,
         progress: &ProgressBar,
     ) -> Result<KeyTrace, AdviceError> {
-        let path = find(name)?;
-        // Its format is recognised by its beginning, and then it is read from there.
-        let is_file = std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        if !is_file {
-            let reason =
-                "it is no file: a trace is read twice from its beginning, so keep it in a file first";
-            return Err(AdviceError::File(path, reason.into()));
-        }
         progress.set_message("reading the trace");
-        if let Some(column) = column {
-            return read_column(path, column, most, progress);
+        let mut numbering = Numbering::default();
+        let mut text = Vec::new();
+        'reading: for record in Trace::find(name, choice)? {
+            let record = record?;
+            text.clear();
+            record.key.write(&mut text);
+            for _ in 0..record.count {
+                if numbering.requests.len() == most {
+                    break 'reading;
+                }
+                numbering.add(&text, record.operation)?;
+                if numbering.requests.len().is_multiple_of(TOLD_EVERY) {
+                    progress.tick();
+                }
+            }
         }
-        match Trace::open(&path) {
-            Ok(trace) => read_recorded(path, trace, most, progress),
-            Err(TraceError::Unrecognised { .. }) => read_lines(path, most, progress),
-            Err(error) => Err(error.into()),
-        }
+        numbering.finish(name)
     }
 
     /// Different keys.
@@ -139,105 +137,6 @@ impl KeyTrace {
     pub fn keys(&self) -> usize {
         self.keys.len()
     }
-}
-
-fn find(name: &str) -> Result<PathBuf, AdviceError> {
-    if Path::new(name).exists() {
-        return Ok(name.into());
-    }
-    let found = DataFolder::find().and_then(|folder| folder.file(name));
-    found.map_err(|elsewhere| AdviceError::Absent { name: name.to_owned(), elsewhere })
-}
-
-fn tell(progress: &ProgressBar, requests: usize) {
-    if requests.is_multiple_of(TOLD_EVERY) {
-        progress.tick();
-    }
-}
-
-fn read_recorded(
-    path: PathBuf,
-    trace: Trace,
-    most: usize,
-    progress: &ProgressBar,
-) -> Result<KeyTrace, AdviceError> {
-    let mut numbering = Numbering::default();
-    let mut text = Vec::new();
-    for record in trace {
-        let record = record?;
-        text.clear();
-        record.key.write(&mut text);
-        for _ in 0..record.count {
-            if numbering.requests.len() == most {
-                return numbering.finish(path);
-            }
-            numbering.add(&text, record.operation)?;
-            tell(progress, numbering.requests.len());
-        }
-    }
-    numbering.finish(path)
-}
-
-/// One key a line.
-fn read_lines(path: PathBuf, most: usize, progress: &ProgressBar) -> Result<KeyTrace, AdviceError> {
-    let unreadable = |error: csv::Error| unreadable(&path, error);
-    // Lines of different lengths are told apart here, in words that say what to do.
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_path(&path);
-    let reader = reader.as_mut().map_err(|error| AdviceError::File(path.clone(), error.to_string()))?;
-    let (mut numbering, mut row) = (Numbering::default(), csv::ByteRecord::new());
-    while numbering.requests.len() < most && reader.read_byte_record(&mut row).map_err(unreadable)? {
-        let line = row.position().map_or(0, csv::Position::line);
-        let malformed = |reason: String| AdviceError::Row { path: path.clone(), line, reason };
-        if row.len() != 1 {
-            let reason =
-                format!("it has {} columns: name the one that holds the keys (--column NAME)", row.len());
-            return Err(malformed(reason));
-        }
-        if row[0].is_empty() {
-            return Err(malformed("the key is empty".into()));
-        }
-        if row[0].contains(&b'\n') {
-            return Err(malformed("a quotation mark begins the key, and none ends it in its line".into()));
-        }
-        numbering.add(&row[0], CacheOperation::Get)?;
-        tell(progress, numbering.requests.len());
-    }
-    numbering.finish(path)
-}
-
-/// A named column.
-fn read_column(
-    path: PathBuf,
-    name: &str,
-    most: usize,
-    progress: &ProgressBar,
-) -> Result<KeyTrace, AdviceError> {
-    let unreadable = |error: csv::Error| unreadable(&path, error);
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_path(&path);
-    let reader = reader.as_mut().map_err(|error| AdviceError::File(path.clone(), error.to_string()))?;
-    let header = reader.byte_headers().map_err(unreadable)?.clone();
-    let at = header.iter().position(|column| column == name.as_bytes()).ok_or_else(|| {
-        let known = header.iter().map(|column| String::from_utf8_lossy(column).into_owned()).collect();
-        AdviceError::NoColumn { path: path.clone(), column: name.to_owned(), known }
-    })?;
-    let (mut numbering, mut row) = (Numbering::default(), csv::ByteRecord::new());
-    while numbering.requests.len() < most && reader.read_byte_record(&mut row).map_err(unreadable)? {
-        let line = row.position().map_or(0, csv::Position::line);
-        let malformed = |reason: String| AdviceError::Row { path: path.clone(), line, reason };
-        if row.len() != header.len() {
-            return Err(malformed(format!("it has {} columns, and line 1 has {}", row.len(), header.len())));
-        }
-        if row[at].is_empty() {
-            return Err(malformed(format!("column '{name}' is empty")));
-        }
-        numbering.add(&row[at], CacheOperation::Get)?;
-        tell(progress, numbering.requests.len());
-    }
-    numbering.finish(path)
-}
-
-fn unreadable(path: &Path, error: csv::Error) -> AdviceError {
-    AdviceError::File(path.to_owned(), error.to_string())
 }
 
 #[cfg(test)]
@@ -248,7 +147,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys.csv");
         std::fs::write(&path, text).unwrap();
-        KeyTrace::read(path.to_str().unwrap(), column, usize::MAX, &ProgressBar::hidden())
+        let choice = Choice { column: column.map(str::to_owned), ..Choice::default() };
+        KeyTrace::read(path.to_str().unwrap(), &choice, usize::MAX, &ProgressBar::hidden())
     }
 
     fn numbers(trace: &KeyTrace) -> Vec<u32> {
@@ -281,10 +181,8 @@ mod tests {
             let error = read(text, column).unwrap_err().to_string();
             assert!(error.contains(reason), "{text:?}: {error}");
         }
-        // What cannot be read twice is not read at all.
-        let pipe = KeyTrace::read("/dev/null", None, 9, &ProgressBar::hidden()).unwrap_err();
-        assert!(pipe.to_string().contains("it is no file"), "{pipe}");
-        let absent = KeyTrace::read("no-such-trace", None, 9, &ProgressBar::hidden()).unwrap_err();
+        let absent =
+            KeyTrace::read("no-such-trace", &Choice::default(), 9, &ProgressBar::hidden()).unwrap_err();
         assert!(absent.to_string().contains("no-such-trace"), "{absent}");
     }
 

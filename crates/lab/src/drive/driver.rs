@@ -36,8 +36,6 @@ use super::tally::Tally;
 const BUFFER: usize = 256 << 10;
 /// Events handled between two waits.
 const EVENTS: usize = 256;
-/// A server that says nothing for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// A wait in an open loop ends this long before the next batch is due; the rest is watched out for.
 const WATCHFUL: Duration = Duration::from_millis(2);
 
@@ -115,22 +113,24 @@ pub(super) struct Driver {
     clients: usize,
     lanes: usize,
     inspection: Inspection,
+    patience: Duration,
     buffer: Vec<u8>,
 }
 
 impl Driver {
-    /// Connects `clients` clients to each of the servers.
+    /// Connects `clients` clients to each of the servers, which may say nothing for as long as `patience`.
     pub(super) fn connect(
         endpoints: &[Endpoint],
         clients: usize,
         inspection: Inspection,
+        patience: Duration,
     ) -> Result<Driver, DriveError> {
         let poll = Poll::new().map_err(DriveError::System)?;
         let mut sockets = Vec::with_capacity(clients * endpoints.len());
         for _ in 0..clients {
             for endpoint in endpoints {
                 let refused = |error| DriveError::Connect { endpoint: endpoint.to_string(), error };
-                let mut stream = endpoint.connect_nonblocking().map_err(refused)?;
+                let mut stream = endpoint.connect_nonblocking(patience).map_err(refused)?;
                 let interest = Interest::READABLE | Interest::WRITABLE;
                 poll.registry().register(stream.source(), Token(sockets.len()), interest).map_err(refused)?;
                 sockets.push(Socket {
@@ -146,7 +146,7 @@ impl Driver {
             }
         }
         let lanes = endpoints.len();
-        Ok(Driver { poll, sockets, clients, lanes, inspection, buffer: vec![0; BUFFER] })
+        Ok(Driver { poll, sockets, clients, lanes, inspection, patience, buffer: vec![0; BUFFER] })
     }
 
     /// Plays the script; operations that are done are added to `progress` as they are.
@@ -171,17 +171,18 @@ impl Driver {
             started: 0,
             pace,
             until,
+            heard: 0,
+            patience: self.patience,
             outcome: Outcome::default(),
         };
         play.send_what_is_due(self, 0)?;
         while play.busy > 0 || !play.is_over(play.now()) {
-            let timeout = play.patience();
-            let found = match self.poll.poll(&mut events, timeout) {
+            match self.poll.poll(&mut events, Some(play.wait())) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                outcome => outcome.map(|()| !events.is_empty()).map_err(DriveError::System)?,
-            };
-            if !found && timeout == Some(PATIENCE) {
-                return Err(DriveError::Silent(PATIENCE));
+                outcome => outcome.map_err(DriveError::System)?,
+            }
+            if play.is_given_up(play.now()) {
+                return Err(DriveError::Silent(self.patience));
             }
             let before = play.outcome.tally.operations();
             for event in &events {
@@ -211,6 +212,9 @@ struct Play<'s> {
     started: u64,
     pace: Pace,
     until: Until,
+    /// When bytes came last, or, where nothing was waited for, when something was sent again.
+    heard: u64,
+    patience: Duration,
     outcome: Outcome,
 }
 
@@ -240,14 +244,40 @@ impl Play<'_> {
     }
 
     /// How long to wait for events.
-    fn patience(&self) -> Option<Duration> {
+    fn wait(&self) -> Duration {
+        let now = self.now();
+        let until = |then: u64| Duration::from_nanos(then.saturating_sub(now));
+        // A little longer than what is waited for, so that it is over when the wait is.
+        let after = |then: u64| until(then) + Duration::from_millis(1);
+        let patient = if self.busy > 0 { after(self.given_up_at()) } else { Duration::MAX };
         match self.next_due() {
-            Some(due) if !self.idle.is_empty() => {
-                let wait = Duration::from_nanos(due.saturating_sub(self.now()));
-                Some(Duration::from_millis(wait.saturating_sub(WATCHFUL).as_millis() as u64))
+            Some(due) if !self.idle.is_empty() && !self.is_over(now) => {
+                let wait = until(due).saturating_sub(WATCHFUL).as_millis() as u64;
+                let end = match self.until {
+                    Until::Elapsed(time) => after(time.as_nanos() as u64),
+                    Until::Sent => Duration::MAX,
+                };
+                Duration::from_millis(wait).min(patient).min(end)
             }
-            _ => Some(PATIENCE),
+            // Nothing is waited for: what is to end by the clock does.
+            _ if self.busy == 0 => Duration::ZERO,
+            _ => patient,
         }
+    }
+
+    /// When the servers are given up, if they say nothing more. A time that is over is waited out only so long, however
+    /// often some of them say something.
+    fn given_up_at(&self) -> u64 {
+        let patience = self.patience.as_nanos() as u64;
+        let silent = self.heard.saturating_add(patience);
+        match self.until {
+            Until::Elapsed(time) => silent.min((time.as_nanos() as u64).saturating_add(patience)),
+            Until::Sent => silent,
+        }
+    }
+
+    fn is_given_up(&self, now: u64) -> bool {
+        self.busy > 0 && now > self.given_up_at()
     }
 
     /// Sends batches that are due, as far as clients are idle.
@@ -269,6 +299,9 @@ impl Play<'_> {
         let batch = self.next;
         self.next = if batch + 1 == self.script.batches() { 0 } else { batch + 1 };
         self.started += 1;
+        if self.busy == 0 {
+            self.heard = self.now();
+        }
         self.busy += 1;
         let mut waiting = 0;
         for lane in 0..driver.lanes {
@@ -312,6 +345,7 @@ impl Play<'_> {
                 Err(error) => return Err(lost(error)),
             };
             let now = self.now();
+            self.heard = now;
             self.outcome.tally.received += received as u64;
             let replies = socket.understand(
                 &driver.buffer[..filled + received],

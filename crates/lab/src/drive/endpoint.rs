@@ -36,7 +36,7 @@ impl Endpoint {
     pub(super) fn connect(&self, patience: Duration) -> io::Result<Box<dyn Wire>> {
         Ok(match self {
             Endpoint::Tcp(address) => {
-                let stream = TcpStream::connect(address)?;
+                let stream = TcpStream::connect_timeout(address, patience)?;
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(patience))?;
                 stream.set_write_timeout(Some(patience))?;
@@ -51,11 +51,11 @@ impl Endpoint {
         })
     }
 
-    /// A connection for an event loop.
-    pub(super) fn connect_nonblocking(&self) -> io::Result<Stream> {
+    /// A connection for an event loop, made within `patience`.
+    pub(super) fn connect_nonblocking(&self, patience: Duration) -> io::Result<Stream> {
         Ok(match self {
             Endpoint::Tcp(address) => {
-                let stream = TcpStream::connect(address)?;
+                let stream = TcpStream::connect_timeout(address, patience)?;
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
                 Stream::Tcp(mio::net::TcpStream::from_std(stream))

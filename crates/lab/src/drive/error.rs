@@ -25,7 +25,7 @@ pub enum DriveError {
     #[error("the server closed the connection: has it as many connections (-c) as are asked of it?")]
     Closed,
     /// The server says nothing.
-    #[error("the server has not answered for {} s", .0.as_secs())]
+    #[error("the server has not answered within {}", humantime::format_duration(*.0))]
     Silent(Duration),
     /// The server sent more replies than it got requests.
     #[error("the server sent more replies than it was sent requests")]

@@ -12,13 +12,18 @@ use workload::sizes::{Fixed, Histogram, Sizes};
 use super::DriveError;
 use super::contents::Contents;
 
-/// The largest value that is stored, in bytes: below memcached's limit for an item.
-pub const LARGEST_VALUE: u64 = 1_000_000;
+/// The largest value that may be asked for, in bytes: no server can be told to take larger ones.
+pub const LARGEST_VALUE: u64 = 1 << 30;
+
+/// Of sizes of keys, the share that may be less than what the number of a record takes: published distributions have a tail
+/// of keys of a byte or two.
+const TOO_SHORT: f64 = 0.001;
 
 /// The items of a load.
 pub struct Items {
     key_sizes: AnySizes,
     value_sizes: AnySizes,
+    most: u64,
     contents: Contents,
 }
 
@@ -29,10 +34,36 @@ impl fmt::Debug for Items {
 }
 
 impl Items {
-    /// Items with keys and values of these sizes; values are cut at [`LARGEST_VALUE`].
+    /// Items with keys and values of these sizes.
     #[must_use]
     pub fn new(key_sizes: AnySizes, value_sizes: AnySizes) -> Items {
-        Items { key_sizes, value_sizes, contents: Contents::new() }
+        Items { key_sizes, value_sizes, most: LARGEST_VALUE, contents: Contents::new() }
+    }
+
+    /// Cuts values that would have more bytes than this. Whoever cuts says so beside the numbers.
+    #[must_use]
+    pub fn cut_values_at(self, most: u64) -> Items {
+        Items { most: most.min(LARGEST_VALUE), ..self }
+    }
+
+    /// Checks that `records` records can have keys of the sizes asked for.
+    ///
+    /// # Errors
+    /// [`DriveError::Settings`] where the number of a record is longer than its key.
+    pub(super) fn examine(&self, records: u64) -> Result<(), DriveError> {
+        let digits = u64::from(records.saturating_sub(1).checked_ilog10().unwrap_or(0) + 1);
+        let shortest = self.key_sizes.quantile(TOO_SHORT);
+        if shortest < digits {
+            return Err(DriveError::Settings(format!(
+                "keys of {shortest} bytes do not tell {records} records apart: ask for {digits} bytes, or for fewer records"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Bytes of the largest value, or as good as.
+    pub(super) fn largest_value(&self) -> u64 {
+        largest(&self.value_sizes).min(self.most)
     }
 
     /// Items with keys of `key` bytes and values of `value` bytes.
@@ -44,14 +75,13 @@ impl Items {
     /// Puts the key of `record` in the place of what is in `key`.
     pub fn key(&self, record: u64, key: &mut Vec<u8>) {
         key.clear();
-        let size = usize::try_from(self.key_sizes.for_record(record)).unwrap_or(LONGEST_KEY);
-        spell(record, size.min(LONGEST_KEY), key);
+        spell(record, self.key_sizes.for_record(record) as usize, key);
     }
 
     /// Bytes of the value of `key`: always the same ones.
     #[must_use]
     pub fn value_size(&self, key: &[u8]) -> usize {
-        self.value_sizes.for_key(key).min(LARGEST_VALUE) as usize
+        self.value_sizes.for_key(key).min(self.most) as usize
     }
 
     /// Puts the value of `key` in the place of what is in `value`.
@@ -77,7 +107,8 @@ impl Items {
 /// | any other | the values of CacheLib's workload of that name, such as `kvcache_reg`, from the data folder |
 ///
 /// # Errors
-/// [`DriveError::Settings`] where it means nothing, or the data is not there.
+/// [`DriveError::Settings`] where it means nothing, or the data is not there, and where sizes are larger than keys or values
+/// may be.
 pub fn sizes(name: &str, of: SizesOf, scale: f64) -> Result<AnySizes, DriveError> {
     let wrong = |reason: String| DriveError::Settings(format!("the sizes '{name}': {reason}"));
     let number = |text: &str| text.parse::<u64>().ok();
@@ -104,7 +135,21 @@ pub fn sizes(name: &str, of: SizesOf, scale: f64) -> Result<AnySizes, DriveError
     } else {
         return Err(wrong("keys have a number of bytes, a range like 10-100, or 'etc'".into()));
     };
-    Ok(Box::new(sizes.scaled(scale)?))
+    let sizes: AnySizes = Box::new(sizes.scaled(scale)?);
+    let (what, most) = match of {
+        SizesOf::Keys => ("keys", LONGEST_KEY as u64),
+        SizesOf::Values => ("values", LARGEST_VALUE),
+    };
+    let asked = largest(&sizes);
+    if asked > most {
+        return Err(wrong(format!("{what} have at most {most} bytes, not {asked}")));
+    }
+    Ok(sizes)
+}
+
+/// The largest of some sizes.
+fn largest(sizes: &AnySizes) -> u64 {
+    sizes.quantile(1.0_f64.next_down())
 }
 
 /// What sizes are wanted of.
@@ -144,7 +189,8 @@ mod tests {
         assert_eq!(key, b"0000000000000012");
         items.value(&key, 1, &mut value);
         items.value(&key, 1, &mut again);
-        assert!(value == again && value.len() == items.value_size(&key) && value.len() <= 1_000_000);
+        assert!(value == again && value.len() == items.value_size(&key));
+        assert!(Items::fixed(16, 3000).cut_values_at(1000).value_size(&key) == 1000);
         items.contents().check(&key, &value).unwrap();
     }
 }

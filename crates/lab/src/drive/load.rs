@@ -34,6 +34,8 @@ const UNKNOWN_SPEED: u64 = 1_000_000;
 /// Sets sent at once to fill a server, and bytes after which fewer are.
 const FILLING: usize = 64;
 const FILLING_BYTES: usize = 256 << 10;
+/// How long servers may say nothing, unless a load says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How often progress is shown.
 const SHOW: Duration = Duration::from_millis(100);
 
@@ -80,6 +82,9 @@ pub struct Load {
     pub rate: Option<f64>,
     /// Whether every reply is checked, and every value.
     pub check: bool,
+    /// How long the servers may say nothing while they are waited for. What lasts for a time is over this long after its end,
+    /// whatever the servers say until then.
+    pub patience: Duration,
 }
 
 /// What a load came to.
@@ -145,10 +150,11 @@ impl Load {
     /// # Errors
     /// [`DriveError`]
     pub fn fill(&self, bar: &ProgressBar) -> Result<Filled, DriveError> {
+        self.examine()?;
         bar.set_message("filling");
         bar.set_length(self.records);
         let connections = self.connections.min(8);
-        let mut driver = Driver::connect(&self.servers, connections, Inspection::Count)?;
+        let mut driver = Driver::connect(&self.servers, connections, Inspection::Count, self.patience)?;
         let mut filled = Filled { stored: 0, refused: 0 };
         let (mut key, mut value, mut next) = (Vec::new(), Vec::new(), 0);
         while next < self.records {
@@ -206,7 +212,15 @@ impl Load {
         if self.rate.is_some_and(|rate| !RATES.contains(&rate)) {
             return wrong("a rate is a number of operations a second from 0.001 to 1,000,000,000".into());
         }
-        Ok(())
+        let in_batch = (self.depth as u64).saturating_mul(self.keys_per_get as u64);
+        if self.items.largest_value().saturating_mul(in_batch) > SCRIPTS as u64 {
+            return wrong(format!(
+                "{in_batch} values at once, of up to {} bytes, are more than {} MiB",
+                self.items.largest_value(),
+                SCRIPTS >> 20
+            ));
+        }
+        self.items.examine(self.records)
     }
 
     fn hands(&self) -> Result<Vec<Hand>, DriveError> {
@@ -216,7 +230,7 @@ impl Load {
             let inspection =
                 if self.check { Inspection::Check(self.items.contents().clone()) } else { Inspection::Count };
             Ok(Hand {
-                driver: Driver::connect(&self.servers, clients, inspection)?,
+                driver: Driver::connect(&self.servers, clients, inspection, self.patience)?,
                 draws: self.demand.draws(self.records, random, thread)?,
                 core: (!self.cores.is_empty()).then(|| self.cores[thread % self.cores.len()]),
             })

@@ -41,7 +41,7 @@ pub use endpoint::Endpoint;
 pub use error::DriveError;
 pub use items::{Items, LARGEST_VALUE, SizesOf, sizes};
 pub use latency::LatencySummary;
-pub use load::{Amount, Filled, Load, LoadReport};
+pub use load::{Amount, Filled, Load, LoadReport, PATIENCE};
 pub use process::{ProcessClock, ServerCommand, ServerProcess};
 pub use replay::{Replay, ReplayReport, SideBySide};
 pub use statistics::Statistics;

@@ -11,12 +11,12 @@
 //! those of the trace one by one; on one that evicts, what differs is that up to a window's worth of other keys are
 //! touched in another order.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use serde::Serialize;
-use workload::data::DataFolder;
-use workload::trace::Trace;
+use workload::model::LONGEST_KEY;
+use workload::trace::{Choice, Trace, TraceError};
 
 use super::DriveError;
 use super::items::Items;
@@ -76,21 +76,28 @@ impl WorkingSet {
 }
 
 impl RecordedTrace {
-    /// Reads the trace `name`: a path, or a name in the data folder such as `traces/orm-busy.trace.xz`. `most` requests
-    /// are read, if it has so many.
+    /// Reads the trace `name`: `-`, which is standard input, a path, or a name in the data folder such as
+    /// `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if it has so many.
     ///
     /// # Errors
-    /// [`DriveError::Settings`] where it is not there, [`DriveError::Trace`] where it cannot be read.
-    pub fn read(name: &str, most: usize) -> Result<RecordedTrace, DriveError> {
-        let path = if Path::new(name).exists() {
-            name.into()
-        } else {
-            let found = DataFolder::find().and_then(|folder| folder.file(name));
-            found.map_err(|error| DriveError::Settings(format!("the trace '{name}': {error}")))?
-        };
+    /// [`DriveError::Trace`] where it cannot be read, [`DriveError::Settings`] where it is not there, where a server cannot be
+    /// asked for its keys, or there are none.
+    pub fn read(name: &str, choice: &Choice, most: usize) -> Result<RecordedTrace, DriveError> {
+        let found = Trace::find(name, choice).map_err(|error| match error {
+            TraceError::Absent { .. } => DriveError::Settings(error.to_string()),
+            unreadable => unreadable.into(),
+        });
+        RecordedTrace::of(found?, most)
+    }
+
+    /// The same of a trace that is open.
+    ///
+    /// # Errors
+    /// As [`RecordedTrace::read`].
+    pub fn of(records: Trace, most: usize) -> Result<RecordedTrace, DriveError> {
         let mut trace = RecordedTrace { keys: Vec::new(), requests: Vec::new(), skipped: 0 };
         let mut numbers = HashMap::new();
-        for record in Trace::open(path)? {
+        for (number, record) in (1u64..).zip(records) {
             let record = record?;
             let kind = match record.operation {
                 read if read.is_read() => Kind::Get,
@@ -100,12 +107,20 @@ impl RecordedTrace {
                     continue;
                 }
             };
-            let key = *numbers.entry(record.key).or_insert_with_key(|key| {
-                let mut text = Vec::new();
-                key.write(&mut text);
-                trace.keys.push(text.into_boxed_slice());
-                u32::try_from(trace.keys.len() - 1).expect("a trace in memory has fewer keys")
-            });
+            let key = match numbers.entry(record.key) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(unknown) => {
+                    let mut text = Vec::new();
+                    unknown.key().write(&mut text);
+                    examine(&text).map_err(|reason| {
+                        DriveError::Settings(format!("request {number} of the trace: {reason}"))
+                    })?;
+                    trace.keys.push(text.into_boxed_slice());
+                    *unknown.insert(
+                        u32::try_from(trace.keys.len() - 1).expect("a trace in memory has fewer keys"),
+                    )
+                }
+            };
             // One row may stand for billions.
             let wanted = most.saturating_sub(trace.requests.len());
             let count = wanted.min(record.count as usize);
@@ -113,6 +128,9 @@ impl RecordedTrace {
             if trace.requests.len() >= most {
                 break;
             }
+        }
+        if trace.requests.is_empty() {
+            return Err(DriveError::Settings("the trace has no gets and no sets".into()));
         }
         // Keys of requests that were cut off do not count.
         let used = trace.requests.iter().map(|request| request.key + 1).max().unwrap_or(0);
@@ -183,10 +201,24 @@ impl RecordedTrace {
     }
 }
 
+/// Refuses a key that a line of the protocol cannot hold: a server would take it for two, or for an error.
+fn examine(key: &[u8]) -> Result<(), String> {
+    if key.is_empty() || key.len() > LONGEST_KEY {
+        return Err(format!("its key has {} bytes, and a server's from 1 to {LONGEST_KEY}", key.len()));
+    }
+    match key.iter().find(|byte| byte.is_ascii_control() || **byte == b' ') {
+        Some(byte) => {
+            Err(format!("its key holds a byte {byte:#04x}, and a server's neither blanks nor controls"))
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+    use workload::trace::Format;
 
     fn windows(trace: &RecordedTrace, depth: usize) -> Vec<String> {
         let script = trace.windows(&Items::fixed(1, 3), depth);
@@ -218,7 +250,7 @@ mod tests {
         let path = folder.path().join("kv.csv");
         let header = "op_time,key,key_size,op,op_count,size,cache_hits,ttl";
         fs::write(&path, format!("{header}\n1,a1,2,GET,4294967295,10,1,0\n2,b2,2,GET,1,10,1,0\n")).unwrap();
-        let trace = RecordedTrace::read(path.to_str().unwrap(), 3).unwrap();
+        let trace = RecordedTrace::read(path.to_str().unwrap(), &Choice::default(), 3).unwrap();
         assert_eq!((trace.requests(), trace.working_set(&Items::fixed(1, 1)).keys), (3, 1));
     }
 
@@ -228,12 +260,13 @@ mod tests {
         let path = folder.path().join("few.trace");
         let numbers: Vec<u8> = [7i32, -3, 7, 9].iter().flat_map(|number| number.to_be_bytes()).collect();
         fs::write(&path, numbers).unwrap();
-        let read = |most| RecordedTrace::read(path.to_str().unwrap(), most).unwrap();
+        let choice = Choice { format: Some(Format::Numbers), ..Choice::default() };
+        let read = |most| RecordedTrace::read(path.to_str().unwrap(), &choice, most).unwrap();
         assert_eq!(windows(&read(usize::MAX), 8), ["get 7;get -3;", "get 7;get 9;"]);
         let cut = read(3);
         assert_eq!((cut.requests(), cut.skipped()), (3, 0));
         assert_eq!(cut.working_set(&Items::fixed(1, 1)).keys, 2);
-        let absent = RecordedTrace::read("traces/none.xz", 1).unwrap_err();
+        let absent = RecordedTrace::read("traces/none.xz", &Choice::default(), 1).unwrap_err();
         assert!(absent.to_string().contains("none.xz"), "{absent}");
     }
 }

@@ -1,51 +1,63 @@
 //! Finding the definitions.
 //!
-//! They lie in a folder `experiments/`, in the current directory or above it, as cargo's own files do. Definitions in
-//! its subfolders belong to other programs (`experiments/peers/` to the crate of that name) and are read only by name
-//! of their path.
+//! They lie in the repository's folder `experiments/`, in the current directory or above it, as cargo's own files do; elsewhere
+//! those that are built in are used, or those of a folder that is named. Definitions in its subfolders belong to other programs
+//! (`experiments/peers/` to the crate of that name) and are read only by name of their path.
+//!
+//! Results are kept beside the repository's definitions. Outside of it they are kept in the current directory, where who asked
+//! for them will look; a folder of all a user's results, somewhere in the home directory, would have to be told to everyone.
 
 use std::path::{Path, PathBuf};
 
+use super::files::{entries, folder_for, is_built_in};
 use super::{Definition, ExperimentError};
-
-/// The name of the folder that holds the definitions.
-pub const FOLDER: &str = "experiments";
 
 /// The definitions of a folder.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     folder: PathBuf,
+    /// What results lie in.
+    home: PathBuf,
     definitions: Vec<Definition>,
 }
 
 impl Catalogue {
-    /// The definitions found from `directory` upwards.
+    /// The definitions that count in `directory`: those of the repository around it, or those that are built in.
     ///
     /// # Errors
-    /// [`ExperimentError::NoCatalogue`] where there is no such folder, and as [`Catalogue::read`].
+    /// As [`Catalogue::read`].
     pub fn find(directory: &Path) -> Result<Catalogue, ExperimentError> {
-        directory.ancestors().map(|above| above.join(FOLDER)).find(|folder| folder.is_dir()).map_or_else(
-            || Err(ExperimentError::NoCatalogue(directory.to_owned())),
-            |folder| Self::read(&folder),
-        )
+        let folder = folder_for(directory);
+        if is_built_in(&folder) { Self::named(&folder, directory) } else { Self::read(&folder) }
     }
 
-    /// The definitions in `folder`, by name.
+    /// The definitions in `folder`, with results in the directory `home`.
+    ///
+    /// # Errors
+    /// As [`Catalogue::read`].
+    pub fn named(folder: &Path, home: &Path) -> Result<Catalogue, ExperimentError> {
+        Ok(Catalogue { home: home.to_owned(), ..Self::read(folder)? })
+    }
+
+    /// The definitions in `folder`, by name, with results beside it.
     ///
     /// # Errors
     /// [`ExperimentError::Io`] or [`ExperimentError::Definition`], for the first one that cannot be read.
     pub fn read(folder: &Path) -> Result<Catalogue, ExperimentError> {
-        let io = |error| ExperimentError::Io { path: folder.to_owned(), error };
-        let mut paths = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(io)? {
-            let path = entry.map_err(io)?.path();
-            if path.extension().is_some_and(|extension| extension == "toml") {
-                paths.push(path);
-            }
-        }
-        paths.sort();
+        let (mut paths, _) =
+            entries(folder).map_err(|error| ExperimentError::Io { path: folder.to_owned(), error })?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         let definitions = paths.iter().map(|path| Definition::read(path)).collect::<Result<_, _>>()?;
-        Ok(Catalogue { folder: folder.to_owned(), definitions })
+        let home = folder.parent().unwrap_or(folder).to_owned();
+        Ok(Catalogue { folder: folder.to_owned(), home, definitions })
+    }
+
+    /// The definitions in the subfolder `name`, with results where these have theirs.
+    ///
+    /// # Errors
+    /// As [`Catalogue::read`].
+    pub fn below(&self, name: &str) -> Result<Catalogue, ExperimentError> {
+        Self::named(&self.folder.join(name), &self.home)
     }
 
     /// The definition of this name, if there is one.
@@ -65,12 +77,8 @@ impl Catalogue {
     /// # Errors
     /// As [`Catalogue::read`].
     pub fn others(&self) -> Result<Vec<Definition>, ExperimentError> {
-        let io = |error| ExperimentError::Io { path: self.folder.clone(), error };
-        let entries =
-            std::fs::read_dir(&self.folder).map_err(io)?.map(|entry| entry.map(|entry| entry.path()));
-        let mut subfolders: Vec<_> = entries.collect::<Result<_, _>>().map_err(io)?;
-        subfolders.retain(|path| path.is_dir());
-        subfolders.sort();
+        let (_, subfolders) = entries(&self.folder)
+            .map_err(|error| ExperimentError::Io { path: self.folder.clone(), error })?;
         let catalogues = subfolders.iter().map(|subfolder| Catalogue::read(subfolder));
         Ok(catalogues
             .collect::<Result<Vec<_>, _>>()?
@@ -79,10 +87,16 @@ impl Catalogue {
             .collect())
     }
 
-    /// Where results are kept by default: the folder `results` beside the definitions'.
+    /// Where results are kept by default: in a folder `results`.
     #[must_use]
     pub fn results_folder(&self) -> PathBuf {
-        self.folder.with_file_name("results")
+        self.home.join("results")
+    }
+
+    /// The directory that results are kept in, each kind in a folder of its own.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
     }
 
     /// All definitions, by name.

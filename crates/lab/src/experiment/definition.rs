@@ -39,6 +39,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::ExperimentError;
+use super::files;
 use super::quantity::Expectation;
 use super::reference::Reference;
 use crate::allocator::Malloc;
@@ -117,8 +118,7 @@ impl Definition {
     /// # Errors
     /// [`ExperimentError::Io`], or [`ExperimentError::Definition`] where it is not a definition.
     pub fn read(path: &Path) -> Result<Definition, ExperimentError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ExperimentError::Io { path: path.to_owned(), error })?;
+        let text = files::read(path).map_err(|error| ExperimentError::Io { path: path.to_owned(), error })?;
         Self::parse(&text, path)
     }
 

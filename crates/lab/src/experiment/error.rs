@@ -8,9 +8,6 @@ use crate::results::ResultsError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {
-    /// No folder of definitions lies in this directory or above it.
-    #[error("no folder 'experiments' in {} or above it: run this inside the repository, or name a file", .0.display())]
-    NoCatalogue(PathBuf),
     /// A file or folder could not be read or written.
     #[error("{}: {error}", path.display())]
     Io {

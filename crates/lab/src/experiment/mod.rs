@@ -12,6 +12,8 @@
 //! | `quantity` | naming a measured number, a ratio or a difference; expectations of it |
 //! | `reference` | the papers' numbers, read from CSV |
 //! | `catalogue` | finding the definitions |
+//! | `files` | their files, on the disk or built in |
+//! | `label` | what the points of a quick run are called |
 //! | `session` | what a kind sees while it runs |
 //! | `laboratory` | kinds by name; running a definition |
 //! | `shortfall` | what kept results have less of than their definition asks for |
@@ -19,15 +21,20 @@
 mod catalogue;
 mod definition;
 mod error;
+mod files;
+mod label;
 mod laboratory;
 mod quantity;
 mod reference;
 mod session;
 mod shortfall;
 
-pub use catalogue::{Catalogue, FOLDER};
+pub use catalogue::Catalogue;
 pub use definition::{Definition, Exhibit, Promise, Scale};
 pub use error::ExperimentError;
+pub(crate) use files::is_file;
+pub use files::{BUILT_IN, FOLDER, folder_for};
+pub(crate) use label::Labels;
 pub use laboratory::{Laboratory, RunKind};
 pub use quantity::{Bound, Expectation, Outcome, Quantity, Selector, Verdict};
 pub use reference::{Beside, Reference};

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
+use super::files;
 use super::quantity::Quantity;
 use crate::results::Row;
 
@@ -85,7 +86,8 @@ impl Reference {
     pub fn beside(&self, folder: &Path, rows: &[Row]) -> Result<Beside, ExperimentError> {
         let path = folder.join(&self.file);
         let wrong = |reason: String| ExperimentError::Reference { path: path.clone(), reason };
-        let mut reader = csv::Reader::from_path(&path).map_err(|error| wrong(error.to_string()))?;
+        let text = files::read(&path).map_err(|error| wrong(error.to_string()))?;
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
         let mut fitting = Vec::new();
         for line in reader.deserialize::<BTreeMap<String, String>>() {
             let line = line.map_err(|error| wrong(error.to_string()))?;

@@ -1,18 +1,21 @@
-//! Results as one page: pictures of our numbers, the papers' beside them, and where ours come from.
+//! Results as pages: pictures of our numbers, the papers' beside them, and where ours come from.
 //!
-//! The page is one file, with its style and its pictures (SVG) in it: it can be sent, kept beside a paper, and opened from a
-//! disk. It needs no script; long tables fold by themselves (`details`). On a dark screen it is dark: the pictures' colours
-//! are replaced by the style. Nothing is left out: what was skipped, missed or lost stands there as in the text.
+//! One experiment is one file, with its style and its pictures (SVG) in it: it can be sent, kept beside a paper, and opened from a
+//! disk. Several are an overview and a file for each in a folder beside it: all of them in one had a thousand pictures, in 10 MB,
+//! which a browser takes seconds to lay out. No page needs a script; long tables fold by themselves (`details`). On a dark screen
+//! it is dark: the pictures' colours are replaced by the style. Nothing is left out: what was skipped, missed or lost stands there
+//! as in the text.
 
 mod chart;
 mod stack;
 mod style;
 
 use std::fmt::Write;
+use std::path::Path;
 
-use crate::experiment::{Bound, Definition, Outcome};
+use crate::experiment::{Bound, Definition, ExperimentError, Outcome};
 use crate::machine::Provenance;
-use crate::report::{Report, number};
+use crate::report::{QUICK, Report, number};
 use crate::results::Row;
 use chart::{Mark, PALETTE, Panel};
 use stack::{SUMS, Stack};
@@ -22,42 +25,93 @@ use stack::{SUMS, Stack};
 #[error("a picture could not be drawn: {0}")]
 pub struct ChartError(String);
 
-/// The page of some experiments, in this order.
+/// Writes the page of some experiments to `path`; of several, an overview, and the page of each in a folder beside it.
 ///
 /// # Errors
-/// [`ChartError`]
-pub fn page(reports: &[(&Definition, Report<'_>)]) -> Result<String, ChartError> {
-    let mut page = format!(
+/// [`ExperimentError::Io`], or [`ExperimentError::Machine`] where a picture could not be drawn.
+pub fn write(path: &Path, reports: &[(&Definition, Report<'_>)]) -> Result<(), ExperimentError> {
+    let file = |path: &Path, text: String| {
+        std::fs::write(path, text).map_err(|error| ExperimentError::Io { path: path.to_owned(), error })
+    };
+    let page = |definition: &Definition, report: &Report<'_>| {
+        page(definition, report).map_err(|error| ExperimentError::Machine(error.to_string()))
+    };
+    if let [(definition, report)] = reports {
+        return file(path, page(definition, report)?);
+    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = format!("{name}-pages");
+    let folder = path.with_file_name(&name);
+    std::fs::create_dir_all(&folder).map_err(|error| ExperimentError::Io { path: folder.clone(), error })?;
+    for (definition, report) in reports {
+        file(&folder.join(&definition.name).with_extension("html"), page(definition, report)?)?;
+    }
+    file(path, overview(reports, &name))
+}
+
+/// What pages begin with.
+fn head(title: &str) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>Lookaside: results</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
+         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
+        escaped(title),
         style::sheet()
-    );
-    page.push_str(
-        "<h1>Results</h1>\n<p>Medians over all runs; thin lines are the extremes. \
-         <span class=\"paper\">◆</span> is the paper's own number, where it is of the same kind. \
-         Numbers of one picture come from one run on one machine; compare ratios, not pictures.</p>\n",
-    );
-    page.push_str("<nav>\n<ul>\n");
+    )
+}
+
+const END: &str = "</main>\n</body>\n</html>\n";
+
+/// The experiments in this order, what came of each, and the way to its page in `folder`.
+fn overview(reports: &[(&Definition, Report<'_>)], folder: &str) -> String {
+    let mut page = head("Lookaside: results");
+    page.push_str("<h1>Results</h1>\n<div class=\"scroll\"><table>\n<thead><tr><th>experiment<th>after");
+    page.push_str("<th class=\"n\">numbers<th>expectations<th>measured</tr></thead>\n<tbody>\n");
     for (definition, report) in reports {
         let source = report.reproduces.as_deref().unwrap_or("a question of our own");
+        let count =
+            |outcome: Outcome| report.verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
+        let outcomes =
+            [(Outcome::Met, "met"), (Outcome::Missed, "missed"), (Outcome::Unmeasured, "not measured")];
+        let told = outcomes.map(|(outcome, word)| (count(outcome), word));
+        let told = told.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+        let told = if report.quick { "quick: none".to_owned() } else { told.collect::<Vec<_>>().join(", ") };
+        let class = if count(Outcome::Missed) > 0 || report.quick { " class=\"missed\"" } else { "" };
         add(
             &mut page,
             format_args!(
-                "<li><a href=\"#{}\">{}</a> <small>{}</small></li>\n",
-                escaped(&definition.name),
-                escaped(report.title),
-                escaped(source)
+                "<tr><td><a href=\"{}/{}.html\">{}</a><td>{}<td class=\"n\">{}<td{class}>{told}<td>{}</tr>\n",
+                address(folder),
+                address(&definition.name),
+                escaped(&report.title),
+                escaped(source),
+                report.rows.len(),
+                escaped(report.provenance.date.get(..10).unwrap_or_default())
             ),
         );
     }
-    page.push_str("</ul>\n</nav>\n");
-    for (definition, report) in reports {
-        section(&mut page, definition, report)?;
-    }
-    page.push_str("</main>\n</body>\n</html>\n");
-    Ok(page)
+    page.push_str("</tbody></table></div>\n");
+    page + END
+}
+
+/// A name as a part of an address.
+fn address(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let spelled = name
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    spelled.collect()
+}
+
+/// The page of one experiment.
+///
+/// # Errors
+/// [`ChartError`]
+pub fn page(definition: &Definition, report: &Report<'_>) -> Result<String, ChartError> {
+    let mut page = head(&format!("Lookaside: {}", report.title));
+    section(&mut page, definition, report)?;
+    Ok(page + END)
 }
 
 fn add(page: &mut String, text: std::fmt::Arguments<'_>) {
@@ -67,13 +121,13 @@ fn add(page: &mut String, text: std::fmt::Arguments<'_>) {
 fn section(page: &mut String, definition: &Definition, report: &Report<'_>) -> Result<(), ChartError> {
     add(
         page,
-        format_args!("<section id=\"{}\">\n<h2>{}</h2>\n", escaped(&definition.name), escaped(report.title)),
+        format_args!("<section id=\"{}\">\n<h2>{}</h2>\n", escaped(&definition.name), escaped(&report.title)),
     );
     if let Some(source) = &report.reproduces {
         add(page, format_args!("<p class=\"source\">After {}</p>\n", escaped(source)));
     }
     if report.quick {
-        page.push_str("<p class=\"warning\">A quick run: it shows that the experiment works; its numbers mean nothing.</p>\n");
+        add(page, format_args!("<p class=\"warning\">{QUICK} The text below is of the full one.</p>\n"));
     }
     for shortfall in &report.shortfalls {
         add(page, format_args!("<p class=\"warning\">{}</p>\n", escaped(shortfall)));
@@ -84,6 +138,10 @@ fn section(page: &mut String, definition: &Definition, report: &Report<'_>) -> R
         paragraphs(page, differs);
     }
     beside(page, report);
+    page.push_str(
+        "<p>Medians over all runs; thin lines are the extremes. <span class=\"paper\">◆</span> is the paper's own number, where \
+         it is of the same kind. Numbers of one picture come from one run on one machine; compare ratios, not pictures.</p>\n",
+    );
     pictures(page, definition, report)?;
     verdicts(page, report);
     if !report.skipped.is_empty() {
@@ -93,7 +151,15 @@ fn section(page: &mut String, definition: &Definition, report: &Report<'_>) -> R
         }
         page.push_str("</ul>\n");
     }
-    numbers(page, report.rows);
+    numbers(page, &report.rows);
+    add(
+        page,
+        format_args!(
+            "<details{}><summary>What was run</summary>\n<pre>{}</pre></details>\n",
+            if report.quick { " open" } else { "" },
+            escaped(&report.parameters)
+        ),
+    );
     provenance(page, report.provenance);
     page.push_str("</section>\n");
     Ok(())
@@ -358,7 +424,6 @@ mod tests {
     use super::*;
     use crate::experiment::Scale;
     use crate::results::{Results, row};
-    use std::path::Path;
 
     const DEFINITION: &str = r#"
 name = "speed"
@@ -403,7 +468,7 @@ ours = { configuration = "ours", metric = "speed", over = [{ configuration = "th
             rows: rows.collect(),
         };
         let report = Report::of(&definition, &results).unwrap();
-        page(&[(&definition, report)]).unwrap()
+        page(&definition, &report).unwrap()
     }
 
     #[test]
@@ -444,8 +509,8 @@ ours = { configuration = "ours", metric = "speed", over = [{ configuration = "th
     fn every_tag_that_is_opened_is_closed() {
         let page = example();
         for tag in [
-            "html", "head", "body", "main", "nav", "ul", "section", "table", "thead", "tbody", "details",
-            "figure", "svg", "text", "p", "div",
+            "html", "head", "body", "main", "ul", "section", "table", "thead", "tbody", "details", "figure",
+            "svg", "text", "p", "div",
         ] {
             let opened =
                 page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();

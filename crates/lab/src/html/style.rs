@@ -28,7 +28,8 @@ th { font-weight: 500; color: var(--soft) }
 .n { text-align: right; white-space: nowrap }
 .differs td { color: var(--soft); padding-left: 1rem; max-width: 46rem }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.25rem 2rem; align-items: flex-start }
-figure { margin: 0; max-width: 100% }
+figure { margin: 0; max-width: 100%; content-visibility: auto; contain-intrinsic-size: auto 30rem auto 20rem }
+pre { overflow-x: auto; font-size: .8rem }
 figcaption { font-size: .9rem; font-weight: 500 }
 figure svg { max-width: 100%; height: auto }
 figure text { font-family: system-ui, sans-serif }

@@ -13,7 +13,7 @@ use super::contender::Contender;
 use super::cores::Cores;
 use super::failed;
 use super::filling::{expect_all, fill};
-use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, ServerProcess};
+use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, ServerProcess};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
 
@@ -122,6 +122,7 @@ impl Running<'_> {
             measured: Amount::Operations(pattern.operations),
             rate: None,
             check: false,
+            patience: PATIENCE,
         })
     }
 

@@ -16,7 +16,9 @@ use super::contender::Contender;
 use super::cores::Cores;
 use super::failed;
 use super::filling::{expect_all, fill};
-use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, ServerProcess, Statistics};
+use crate::drive::{
+    Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, ServerProcess, Statistics,
+};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
 
@@ -182,6 +184,7 @@ impl Running {
             measured: Amount::Operations(parameters.operations),
             rate: None,
             check: false,
+            patience: PATIENCE,
         })
     }
 

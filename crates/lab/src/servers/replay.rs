@@ -6,6 +6,7 @@
 use indicatif::ProgressBar;
 use serde::Deserialize;
 use workload::sizes::Fixed;
+use workload::trace::Choice;
 
 use super::contender::Contender;
 use super::cores::Cores;
@@ -13,6 +14,9 @@ use super::failed;
 use crate::drive::{DriveError, Items, RecordedTrace, Replay, ReplayReport, SizesOf, sizes};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::{pin, turns};
+
+/// Larger values are cut, in bytes: below what the servers take by default for an item.
+const LARGEST_VALUE: u64 = 1_000_000;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -87,9 +91,9 @@ fn on_core(
 
 fn read(parameters: &Parameters) -> Result<(RecordedTrace, Items), DriveError> {
     let values = sizes(&parameters.value_sizes, SizesOf::Values, parameters.value_scale)?;
-    let trace = RecordedTrace::read(&parameters.trace, parameters.requests)?;
-    // Keys are those of the trace.
-    Ok((trace, Items::new(Box::new(Fixed(0)), values)))
+    let trace = RecordedTrace::read(&parameters.trace, &Choice::default(), parameters.requests)?;
+    // Keys are those of the trace. Larger values than the servers take would only be refused, and definitions say the cut.
+    Ok((trace, Items::new(Box::new(Fixed(0)), values).cut_values_at(LARGEST_VALUE)))
 }
 
 fn record(session: &mut Session, server: &str, point: &str, mebibytes: u64, report: &ReplayReport) {

@@ -15,7 +15,7 @@ use workload::popularity::Popularity;
 use super::contender::Contender;
 use super::cores::Cores;
 use super::failed;
-use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, ServerProcess};
+use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, ServerProcess};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
 
@@ -108,6 +108,7 @@ fn load(parameters: &Parameters, processes: &[ServerProcess], cores: &[usize]) -
         measured: Amount::Operations(parameters.operations),
         rate: None,
         check: false,
+        patience: PATIENCE,
     })
 }
 

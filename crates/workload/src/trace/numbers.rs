@@ -6,15 +6,8 @@
 
 use std::io::{self, BufReader, Read};
 
-use liblzma::read::XzDecoder;
-use liblzma::stream::{CONCATENATED, Stream};
-
 use super::{Record, TraceError};
 use crate::key::Key;
-use crate::operation::CacheOperation;
-
-/// A well-made xz file asks for at most 65 MiB to decompress (`xz -9`); a hostile one could ask for 4 GiB.
-const DECODER_MEMORY: u64 = 256 << 20;
 
 /// Reads big-endian 32-bit keys.
 ///
@@ -27,6 +20,7 @@ const DECODER_MEMORY: u64 = 256 << 20;
 /// assert!(trace.next().is_none());
 /// # Ok::<(), lookaside_workload::trace::TraceError>(())
 /// ```
+#[derive(Debug)]
 pub struct Numbers<R> {
     reader: BufReader<R>,
     records: u64,
@@ -34,23 +28,25 @@ pub struct Numbers<R> {
 }
 
 impl<R: Read> Numbers<R> {
-    /// Reads uncompressed keys. `reader` is buffered here.
+    /// Reads from the first key on. `reader` is buffered here.
     pub fn new(reader: R) -> Numbers<R> {
         Numbers { reader: BufReader::with_capacity(1 << 16, reader), records: 0, ended: false }
     }
 }
 
-impl<R: Read> Numbers<XzDecoder<R>> {
-    /// Reads keys compressed by xz, in one stream or in several.
-    ///
-    /// # Errors
-    ///
-    /// [`TraceError::Read`] where no decoder can be made, for want of memory.
-    pub fn xz(reader: R) -> Result<Numbers<XzDecoder<R>>, TraceError> {
-        let stream = Stream::new_stream_decoder(DECODER_MEMORY, CONCATENATED)
-            .map_err(|error| TraceError::Read { source: error.into() })?;
-        Ok(Numbers::new(XzDecoder::new_stream(reader, stream)))
+/// Reads a record of a fixed length, behind `records` others; false at the end of the trace.
+pub(super) fn fill(reader: &mut impl Read, record: &mut [u8], records: u64) -> Result<bool, TraceError> {
+    let mut filled = 0;
+    while filled < record.len() {
+        match reader.read(&mut record[filled..]) {
+            Ok(0) if filled == 0 => return Ok(false),
+            Ok(0) => return Err(TraceError::Truncated { records, bytes: filled }),
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(TraceError::Read { source }),
+        }
     }
+    Ok(true)
 }
 
 impl<R: Read> Iterator for Numbers<R> {
@@ -61,31 +57,19 @@ impl<R: Read> Iterator for Numbers<R> {
             return None;
         }
         let mut bytes = [0; 4];
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match self.reader.read(&mut bytes[filled..]) {
-                Ok(0) => {
-                    self.ended = true;
-                    let cut = TraceError::Truncated { records: self.records, bytes: filled };
-                    return (filled > 0).then_some(Err(cut));
-                }
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    self.ended = true;
-                    return Some(Err(TraceError::Read { source }));
-                }
+        match fill(&mut self.reader, &mut bytes, self.records) {
+            Ok(true) => {
+                self.records += 1;
+                Some(Ok(Record::get(Key::Number(i32::from_be_bytes(bytes)))))
+            }
+            Ok(false) => {
+                self.ended = true;
+                None
+            }
+            Err(error) => {
+                self.ended = true;
+                Some(Err(error))
             }
         }
-        self.records += 1;
-        Some(Ok(Record {
-            key: Key::Number(i32::from_be_bytes(bytes)),
-            operation: CacheOperation::Get,
-            count: 1,
-            key_size: None,
-            value_size: None,
-            ttl: None,
-            timestamp: None,
-        }))
     }
 }

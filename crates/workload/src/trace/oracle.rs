@@ -1,0 +1,107 @@
+//! `oracleGeneral`, the format in which libCacheSim publishes its traces.
+//!
+//! ```text
+//!   | time, u32 | object, u64 | bytes of the object, u32 | number of the next request for it, i64 |     little-endian, packed
+//! ```
+//!
+//! Every request is a read. There is no mark, but the last field tells much: it is -1 (or the largest number) where the
+//! object does not come again, and otherwise above the request's own number. Few other files keep to that.
+
+use std::io::{BufReader, Read};
+
+use super::numbers::fill;
+use super::{Record, TraceError};
+use crate::key::Key;
+
+/// Bytes of a request.
+const RECORD: usize = 24;
+/// Requests that a file has to begin with before it is taken for one.
+const TELLING: usize = 2;
+/// No trace has so many requests.
+const MOST_REQUESTS: i64 = 1 << 40;
+
+struct Fields {
+    time: u32,
+    object: u64,
+    size: u32,
+    next: i64,
+}
+
+impl Fields {
+    fn of(bytes: &[u8; RECORD]) -> Fields {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        Fields { time: word(0), object: long(4), size: word(12), next: long(16).cast_signed() }
+    }
+
+    /// Whether the next request for the object can come where this, the request number `number`, says.
+    fn is_possible(&self, number: u64) -> bool {
+        matches!(self.next, -1 | i64::MAX)
+            || (self.next < MOST_REQUESTS && u64::try_from(self.next).is_ok_and(|next| next > number))
+    }
+}
+
+/// Whether a file that begins with `start`, and ends there if it is `whole`, is in this format.
+pub(super) fn is(start: &[u8], whole: bool) -> bool {
+    let (records, rest) = start.as_chunks::<RECORD>();
+    if records.len() < TELLING || (whole && !rest.is_empty()) {
+        return false;
+    }
+    let mut before = 0;
+    (0..).zip(records).all(|(number, record)| {
+        let fields = Fields::of(record);
+        let in_order = fields.time >= before;
+        before = fields.time;
+        in_order && fields.is_possible(number)
+    })
+}
+
+/// Reads libCacheSim's `oracleGeneral`.
+#[derive(Debug)]
+pub struct OracleGeneral<R> {
+    reader: BufReader<R>,
+    records: u64,
+    ended: bool,
+}
+
+impl<R: Read> OracleGeneral<R> {
+    /// Reads from the first request on. `reader` is buffered here.
+    pub fn new(reader: R) -> OracleGeneral<R> {
+        OracleGeneral { reader: BufReader::with_capacity(1 << 16, reader), records: 0, ended: false }
+    }
+}
+
+impl<R: Read> Iterator for OracleGeneral<R> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let mut bytes = [0; RECORD];
+        match fill(&mut self.reader, &mut bytes, self.records) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.ended = true;
+                return None;
+            }
+            Err(error) => {
+                self.ended = true;
+                return Some(Err(error));
+            }
+        }
+        let fields = Fields::of(&bytes);
+        let number = self.records;
+        self.records += 1;
+        if !fields.is_possible(number) {
+            // What is wrong with one is wrong with all: they are of one length.
+            self.ended = true;
+            return Some(Err(TraceError::Impossible { record: self.records }));
+        }
+        Some(Ok(Record {
+            value_size: Some(fields.size.into()),
+            timestamp: Some(fields.time.into()),
+            ..Record::get(Key::Text(fields.object.to_string().into_bytes().into()))
+        }))
+    }
+}
