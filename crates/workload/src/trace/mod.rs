@@ -31,6 +31,7 @@ use std::path::Path;
 
 use liblzma::read::XzDecoder;
 
+use crate::generated::Generated;
 use crate::key::Key;
 use crate::operation::CacheOperation;
 
@@ -83,6 +84,8 @@ pub enum Format {
     CachelibKv,
     /// Twitter's clusters, comma-separated and without a header.
     Twitter,
+    /// No file: see [`generated`](crate::generated).
+    Generated,
 }
 
 impl Format {
@@ -114,6 +117,7 @@ impl fmt::Display for Format {
             Format::FbCdn => "Meta CDN csv",
             Format::CachelibKv => "Meta key-value csv",
             Format::Twitter => "Twitter csv",
+            Format::Generated => "generated",
         })
     }
 }
@@ -144,6 +148,7 @@ enum Reader {
     FbCdn(FbCdn<BufReader<File>>),
     CachelibKv(CachelibKv<BufReader<File>>),
     Twitter(TwitterTrace<BufReader<File>>),
+    Generated(Generated),
 }
 
 impl fmt::Debug for Reader {
@@ -153,6 +158,12 @@ impl fmt::Debug for Reader {
 }
 
 impl Trace {
+    /// The generated trace `name`, such as `generated/orm-busy`, or `None` where there is none of that name.
+    pub fn generated(name: &str) -> Option<Trace> {
+        let requests = Generated::named(name)?;
+        Some(Trace { format: Format::Generated, reader: Reader::Generated(requests) })
+    }
+
     /// Opens the trace `path`.
     ///
     /// # Errors
@@ -174,6 +185,7 @@ impl Trace {
             Format::FbCdn => Reader::FbCdn(FbCdn::new(file)),
             Format::CachelibKv => Reader::CachelibKv(CachelibKv::new(file)),
             Format::Twitter => Reader::Twitter(TwitterTrace::new(file)),
+            Format::Generated => return Err(TraceError::Unrecognised { path: path.to_owned() }),
         };
         Ok(Trace { format, reader })
     }
@@ -194,6 +206,7 @@ impl Iterator for Trace {
             Reader::FbCdn(reader) => reader.next(),
             Reader::CachelibKv(reader) => reader.next(),
             Reader::Twitter(reader) => reader.next(),
+            Reader::Generated(requests) => requests.next().map(Ok),
         }
     }
 }
