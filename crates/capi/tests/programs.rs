@@ -145,7 +145,9 @@ fn threads_touch_no_memory_that_was_freed() {
         let sanitized =
             compiler(&probe).arg("-fsanitize=address").arg(&probe).arg("-o").arg(&binary).output();
         if !sanitized.is_ok_and(|output| output.status.success()) {
-            outside::skip(format_args!("{name}: there is no compiler with an address sanitizer: install g++"));
+            outside::skip(format_args!(
+                "{name}: there is no compiler with an address sanitizer: install g++"
+            ));
             return;
         }
         let link = vec!["-fsanitize=address".to_string()];

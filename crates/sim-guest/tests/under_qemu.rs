@@ -2,7 +2,7 @@
 //!
 //! They need Debian's qemu-user; without it they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
 
-#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+#![allow(clippy::print_stderr, reason = "a test says what it has measured")]
 
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,5 @@
 //! A compiled container under QEMU, by the same configurations as guests in this process.
 
-// Tests say what they skip.
-#![allow(clippy::print_stderr)]
-
 use indicatif::ProgressBar;
 use sim::Profile;
 use sim_lab::configuration::{Configuration, Guest, Lengths, Table};

@@ -3,7 +3,7 @@
 //! They need Debian's qemu-user, g++ and libxxhash-dev; some also libsparsehash-dev, libabsl-dev with pkg-config,
 //! redis-server and valgrind. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
 
-#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+#![allow(clippy::print_stderr, reason = "a test says what it has measured")]
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

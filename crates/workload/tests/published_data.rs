@@ -196,7 +196,8 @@ fn every_published_cachelib_workload_is_read() {
             assert!((read - restated).abs() < 0.003, "{name}, {hottest} hottest: {restated} of {read}");
         }
         for at in (1..1000).map(|thousandth| f64::from(thousandth) / 1000.0) {
-            let [read, restated] = [&workload, &published].map(|workload| workload.value_sizes().quantile(at));
+            let [read, restated] =
+                [&workload, &published].map(|workload| workload.value_sizes().quantile(at));
             assert!(read.abs_diff(restated) * 10 <= read, "{name}, {at}: {restated} of {read}");
         }
         assert_eq!(workload.value_sizes().quantile(0.5), median, "{name}");
@@ -264,7 +265,8 @@ fn the_table_has_54_clusters() {
 #[test]
 fn the_tables_are_made_of_the_published_files() {
     let path = |name: &str| data(name);
-    let records = |name: &str| Some(Trace::open(path(name)?).unwrap().map(Result::unwrap).collect::<Vec<_>>());
+    let records =
+        |name: &str| Some(Trace::open(path(name)?).unwrap().map(Result::unwrap).collect::<Vec<_>>());
     let cache2k = |name: &str, what: &str| {
         format!(
             "# The shape of cache2k's trace {name}, {what}: https://github.com/ben-manes/caffeine, resources of its\n\
@@ -274,14 +276,38 @@ fn the_tables_are_made_of_the_published_files() {
     const FB_CDN: &str = "# The shape of Meta's sample of a content-delivery network: https://github.com/facebook/CacheLib,\n\
         # cachelib/cachebench/test_configs/short_bigcache_traces.csv. Copyright Meta Platforms, Inc. and affiliates, Apache License 2.0.\n";
     let mut tables = vec![
-        ("twitter", path("dists/twitter_2020Mar_clusters.csv").map(|path| restate::twitter(&std::fs::read_to_string(path).unwrap()))),
-        ("words", path("keys/surf_words.txt").map(|path| restate::words(&std::fs::read_to_string(path).unwrap()))),
-        ("orm-busy", records("traces/orm-busy.trace.xz").map(|records| restate::requests(&cache2k("orm-busy", "a busy cache of database objects"), &records))),
-        ("web07", records("traces/web07.trace.xz").map(|records| restate::requests(&cache2k("web07", "requests to a page of products"), &records))),
-        ("fb-cdn", records("traces/fb_cdn_short_bigcache_traces.csv").map(|records| restate::requests(FB_CDN, &records) + &restate::paths(&records))),
+        (
+            "twitter",
+            path("dists/twitter_2020Mar_clusters.csv")
+                .map(|path| restate::twitter(&std::fs::read_to_string(path).unwrap())),
+        ),
+        (
+            "words",
+            path("keys/surf_words.txt").map(|path| restate::words(&std::fs::read_to_string(path).unwrap())),
+        ),
+        (
+            "orm-busy",
+            records("traces/orm-busy.trace.xz").map(|records| {
+                restate::requests(&cache2k("orm-busy", "a busy cache of database objects"), &records)
+            }),
+        ),
+        (
+            "web07",
+            records("traces/web07.trace.xz").map(|records| {
+                restate::requests(&cache2k("web07", "requests to a page of products"), &records)
+            }),
+        ),
+        (
+            "fb-cdn",
+            records("traces/fb_cdn_short_bigcache_traces.csv")
+                .map(|records| restate::requests(FB_CDN, &records) + &restate::paths(&records)),
+        ),
     ];
     for name in WORKLOADS {
-        tables.push((name, path(&format!("dists/cachelib/{name}")).map(|folder| restate::cachelib(name, &folder))));
+        tables.push((
+            name,
+            path(&format!("dists/cachelib/{name}")).map(|folder| restate::cachelib(name, &folder)),
+        ));
     }
     for (name, made) in tables {
         let Some(made) = made else { continue };
@@ -291,7 +317,11 @@ fn the_tables_are_made_of_the_published_files() {
         }
         let checked_in = std::fs::read_to_string(&path).unwrap();
         let differs = made.lines().zip(checked_in.lines()).find(|(made, checked_in)| made != checked_in);
-        assert_eq!((differs, made.len()), (None, checked_in.len()), "{name}: write it anew with LOOKASIDE_BLESS=1");
+        assert_eq!(
+            (differs, made.len()),
+            (None, checked_in.len()),
+            "{name}: write it anew with LOOKASIDE_BLESS=1"
+        );
     }
 }
 

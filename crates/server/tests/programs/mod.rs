@@ -3,8 +3,8 @@
 
 use std::io::{ErrorKind, Read};
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// What a program said, on both its outputs, and how it ended.
 pub(crate) struct Ended {

@@ -31,6 +31,7 @@ use std::path::Path;
 
 use liblzma::read::XzDecoder;
 
+use crate::data::{DataError, DataFolder};
 use crate::generated::Generated;
 use crate::key::Key;
 use crate::operation::CacheOperation;
@@ -162,6 +163,25 @@ impl Trace {
     pub fn generated(name: &str) -> Option<Trace> {
         let requests = Generated::named(name)?;
         Some(Trace { format: Format::Generated, reader: Reader::Generated(requests) })
+    }
+
+    /// Opens the trace `name`: a path, a generated trace, or a file of the data folder, such as `traces/orm-busy.trace.xz`; or
+    /// says where that was looked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Trace::open).
+    pub fn named(name: &str) -> Result<Result<Trace, DataError>, TraceError> {
+        if Path::new(name).exists() {
+            return Trace::open(name).map(Ok);
+        }
+        if let Some(trace) = Trace::generated(name) {
+            return Ok(Ok(trace));
+        }
+        match DataFolder::find().and_then(|folder| folder.file(name)) {
+            Ok(path) => Trace::open(path).map(Ok),
+            Err(absent) => Ok(Err(absent)),
+        }
     }
 
     /// Opens the trace `path`.

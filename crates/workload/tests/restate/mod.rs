@@ -55,7 +55,7 @@ fn ends(ranks: u64, factor: f64) -> Vec<u64> {
 }
 
 /// CacheLib's workload `name`, of the folder `folder`.
-pub fn cachelib(name: &str, folder: &Path) -> String {
+pub(crate) fn cachelib(name: &str, folder: &Path) -> String {
     let (config, pop) = (&json(&folder.join("config.json"))["test_config"], json(&folder.join("pop.json")));
     let mut out = format!(
         "# The workload {name} of Meta, restated: operations, sizes and popularity as published with CacheLib (Berg et al., OSDI\n\
@@ -93,11 +93,14 @@ pub fn cachelib(name: &str, folder: &Path) -> String {
     // The requests of so many of the hottest keys.
     let up_to = |ranks: f64| {
         let mut before = 0.0;
-        buckets.iter().map(|&(keys, weight)| {
-            let part = (ranks - before).clamp(0.0, keys) / keys;
-            before += keys;
-            weight * part
-        }).sum::<f64>()
+        buckets
+            .iter()
+            .map(|&(keys, weight)| {
+                let part = (ranks - before).clamp(0.0, keys) / keys;
+                before += keys;
+                weight * part
+            })
+            .sum::<f64>()
     };
     let mut from = 0;
     for end in ends(keys as u64, 1.1) {
@@ -111,7 +114,7 @@ pub fn cachelib(name: &str, folder: &Path) -> String {
 }
 
 /// Twitter's table of clusters.
-pub fn twitter(table: &str) -> String {
+pub(crate) fn twitter(table: &str) -> String {
     let mut out = String::from(
         "# Twitter's 54 memcached clusters in March 2020, restated: https://github.com/twitter/cache-trace, stat/2020Mar.md (Yang, Yue\n\
          # and Rashmi, OSDI 2020), CC BY 4.0. Changed: another form; what a cluster lacks is '-'.\n\
@@ -142,7 +145,10 @@ pub fn twitter(table: &str) -> String {
         writeln!(out, "cluster {number} {}", columns.join(" ")).unwrap();
         let pairs = |list: &str, separator: char, of: fn(&str) -> String| -> String {
             let parts = list.split(separator).map(str::trim).filter(|part| part.contains(':'));
-            parts.map(|part| part.split_once(':').unwrap()).map(|(what, share)| format!(" {} {share}", of(what))).collect()
+            parts
+                .map(|part| part.split_once(':').unwrap())
+                .map(|(what, share)| format!(" {} {share}", of(what)))
+                .collect()
         };
         writeln!(out, "operations {number}{}", pairs(fields[12], ' ', str::to_owned)).unwrap();
         let seconds = |time: &str| {
@@ -164,7 +170,7 @@ pub fn twitter(table: &str) -> String {
 const QUANTILES: usize = 16;
 
 /// What a recorded trace's requests are like; `about` is the head.
-pub fn requests(about: &str, records: &[Record]) -> String {
+pub(crate) fn requests(about: &str, records: &[Record]) -> String {
     let mut out = format!(
         "{about}\
          # Changed: keys are by classes, the hottest first, each three tenths larger than all before it together. Of a class there are\n\
@@ -194,7 +200,7 @@ pub fn requests(about: &str, records: &[Record]) -> String {
 }
 
 /// The paths of objects and their sizes, behind what [`requests`] tells.
-pub fn paths(records: &[Record]) -> String {
+pub(crate) fn paths(records: &[Record]) -> String {
     let mut out = String::from(
         "# path: so many keys are of this form. Six digits or more in a row are zeros here. Forms of fewer than four keys are left out.\n\
          # value: bytes, and its share, as in the tables of CacheLib's workloads\n",
@@ -219,13 +225,14 @@ pub fn paths(records: &[Record]) -> String {
     for (form, keys) in forms.into_iter().filter(|(_, keys)| *keys >= 4) {
         writeln!(out, "path {keys} {form}").unwrap();
     }
-    let (bytes, weights): (Vec<_>, Vec<_>) = bytes.into_iter().map(|(size, weight)| (size as f64, weight)).unzip();
+    let (bytes, weights): (Vec<_>, Vec<_>) =
+        bytes.into_iter().map(|(size, weight)| (size as f64, weight)).unzip();
     sizes(&mut out, &bytes, &weights);
     out
 }
 
 /// How letters follow each other in a list of words.
-pub fn words(text: &str) -> String {
+pub(crate) fn words(text: &str) -> String {
     let mut out = String::from(
         "# English words, restated: which letters follow which in the 234,369 words of https://github.com/efficient/SuRF,\n\
          # test/words.txt, Apache License 2.0. Changed: the words themselves are not here.\n\
