@@ -62,7 +62,7 @@ fn recorded_shapes_have_their_requests_and_keys_and_hit_as_often() {
         assert_eq!((trace.len(), trace.iter().max()), (requests, Some(&(keys - 1))), "{name}");
         for (part, expected) in [64, 16, 8, 4, 2].into_iter().zip(hits) {
             let found = hits_of_lru(&trace, keys, keys / part);
-            assert!((found - expected).abs() < 3.0, "{name}, 1/{part}: {found} instead of {expected}");
+            assert!((found - expected).abs() < 2.5, "{name}, 1/{part}: {found} instead of {expected}");
         }
     }
 }
@@ -79,11 +79,11 @@ fn paths_and_sizes_are_those_of_a_content_delivery_network() {
         assert_eq!(*keys.entry(text).or_insert(record.value_size), record.value_size);
     }
     assert_eq!((trace.len(), keys.len()), (9_999, 3_125));
-    // As recorded: a tenth of the paths is of objects below 1,875 bytes, a tenth of objects above 592,470.
+    // As recorded: a tenth of the paths is of objects below 1,875 bytes, a tenth of objects above 592,470, where sizes are far apart.
     let mut sizes: Vec<_> = keys.values().map(|size| size.unwrap()).collect();
     sizes.sort_unstable();
     let (low, high) = (sizes[312], sizes[2_812]);
-    assert!((1_600..2_200).contains(&low) && (450_000..750_000).contains(&high), "{low} {high}");
+    assert!((1_600..2_200).contains(&low) && (300_000..1_200_000).contains(&high), "{low} {high}");
 }
 
 #[test]
