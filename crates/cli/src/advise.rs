@@ -25,13 +25,14 @@ Leave the table out where the advice says so: before an index that is about as f
 again. Run it on a machine that does nothing else, and with a trace as long as the table lives: a short one is all warm-up.
 It does not know what batches gain, and how threads share a table. Its tables are of one size: one that fits itself, as a map's
 does by default, lies in less while that has room for all that is asked for. Examples:
-  lookaside advise traces/orm-busy.trace.xz
+  lookaside advise generated/orm-busy
   lookaside advise requests.csv.gz --column user_id --index-cost 350
   lookaside advise keys.bin --format be32
   grep -o 'user=[0-9]*' access.log | lookaside advise -
   lookaside advise keys.txt --sizes 256K,1M,4M --table slb --index btree --json")]
 pub(crate) struct Arguments {
-    /// The trace: a path, - for standard input, or a name in the data folder (LOOKASIDE_DATA, else ../shared/workloads)
+    /// The trace: a path, - for standard input, one that is generated, or a name in the folder of recorded ones
+    /// (LOOKASIDE_DATA)
     trace: String,
     #[command(flatten)]
     reading: Reading,

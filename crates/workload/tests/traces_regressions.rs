@@ -82,7 +82,7 @@ fn oracle_general_without_commas_was_read_as_text() {
     let file = oracle_general(sound);
     assert!(!file.contains(&b','));
     let trace = read("requests.txt", &file, &Choice::default()).unwrap();
-    assert_eq!(trace.format(), Format::OracleGeneral);
+    assert_eq!(trace.format(), Some(Format::OracleGeneral));
     let found: Vec<_> =
         trace.map(|record| record.unwrap()).map(|one| (one.key.to_string(), one.value_size)).collect();
     assert_eq!(found, [("70".into(), Some(4096)), ("71".into(), Some(512)), ("70".into(), Some(4096))]);

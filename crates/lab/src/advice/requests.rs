@@ -101,7 +101,7 @@ impl Numbering {
 }
 
 impl KeyTrace {
-    /// Reads the trace `name`: `-`, which is standard input, a path, or a name in the data folder such as
+    /// Reads the trace `name`: `-`, which is standard input, a path, a generated trace, or a name in the data folder such as
     /// `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if it has so many.
     ///
     /// # Errors

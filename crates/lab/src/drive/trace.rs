@@ -76,18 +76,14 @@ impl WorkingSet {
 }
 
 impl RecordedTrace {
-    /// Reads the trace `name`: `-`, which is standard input, a path, or a name in the data folder such as
+    /// Reads the trace `name`: `-`, which is standard input, a path, a generated trace, or a name in the data folder such as
     /// `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if it has so many.
     ///
     /// # Errors
-    /// [`DriveError::Trace`] where it cannot be read, [`DriveError::Settings`] where it is not there, where a server cannot be
-    /// asked for its keys, or there are none.
+    /// [`DriveError::Trace`] where it is not there or cannot be read, [`DriveError::Settings`] where a server cannot be asked
+    /// for its keys, or there are none.
     pub fn read(name: &str, choice: &Choice, most: usize) -> Result<RecordedTrace, DriveError> {
-        let found = Trace::find(name, choice).map_err(|error| match error {
-            TraceError::Absent { .. } => DriveError::Settings(error.to_string()),
-            unreadable => unreadable.into(),
-        });
-        RecordedTrace::of(found?, most)
+        RecordedTrace::of(Trace::find(name, choice)?, most)
     }
 
     /// The same of a trace that is open.

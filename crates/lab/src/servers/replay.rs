@@ -5,8 +5,8 @@
 
 use indicatif::ProgressBar;
 use serde::Deserialize;
+use workload::generated::recorded_or_generated;
 use workload::sizes::Fixed;
-use workload::trace::Choice;
 
 use super::contender::Contender;
 use super::cores::Cores;
@@ -43,7 +43,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let names = || parameters.servers.iter().map(|server| server.name.as_str());
     let Some(cores) = Cores::find(session, names())? else { return Ok(()) };
     session.begin("reading the trace");
-    let (trace, items) = match read(parameters) {
+    let (trace, items) = match read(parameters, session) {
         Ok(read) => read,
         // The data is not part of this repository.
         Err(DriveError::Settings(reason)) => {
@@ -89,9 +89,14 @@ fn on_core(
     })
 }
 
-fn read(parameters: &Parameters) -> Result<(RecordedTrace, Items), DriveError> {
+fn read(parameters: &Parameters, session: &mut Session) -> Result<(RecordedTrace, Items), DriveError> {
     let values = sizes(&parameters.value_sizes, SizesOf::Values, parameters.value_scale)?;
-    let trace = RecordedTrace::read(&parameters.trace, &Choice::default(), parameters.requests)?;
+    let found = recorded_or_generated(&parameters.trace)?;
+    let (trace, stand_in) = found.map_err(|absent| DriveError::Settings(absent.to_string()))?;
+    if let Some(stand_in) = stand_in {
+        session.skip(&parameters.trace, stand_in.to_string());
+    }
+    let trace = RecordedTrace::of(trace, parameters.requests)?;
     // Keys are those of the trace. Larger values than the servers take would only be refused, and definitions say the cut.
     Ok((trace, Items::new(Box::new(Fixed(0)), values).cut_values_at(LARGEST_VALUE)))
 }

@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::data::DataFolder;
+use crate::generated::Generated;
 use crate::key::Key;
 use crate::operation::CacheOperation;
 
@@ -212,7 +213,7 @@ pub struct Choice {
 /// # Ok::<(), lookaside_workload::trace::TraceError>(())
 /// ```
 pub struct Trace {
-    format: Format,
+    format: Option<Format>,
     records: Box<dyn Iterator<Item = Result<Record, TraceError>> + Send>,
 }
 
@@ -223,6 +224,12 @@ impl fmt::Debug for Trace {
 }
 
 impl Trace {
+    /// The generated trace `name`, such as `generated/orm-busy`, or `None` where there is none of that name.
+    pub fn generated(name: &str) -> Option<Trace> {
+        let requests = Generated::named(name)?;
+        Some(Trace { format: None, records: Box::new(requests.map(Ok)) })
+    }
+
     /// Opens the trace `path`, whose content tells its format.
     ///
     /// # Errors
@@ -233,7 +240,7 @@ impl Trace {
         Trace::read(file, path, &Choice::default())
     }
 
-    /// Opens the trace `name`: `-`, which is standard input; a path; or a name in the data folder.
+    /// Opens the trace `name`: `-`, which is standard input; a path; a generated trace; or a name in the data folder.
     ///
     /// # Errors
     /// [`TraceError::Absent`] where there is none of them, otherwise as [`Trace::read`].
@@ -243,6 +250,8 @@ impl Trace {
         }
         let path = if Path::new(name).exists() {
             PathBuf::from(name)
+        } else if let Some(trace) = Trace::generated(name) {
+            return Ok(trace);
         } else {
             let found = DataFolder::find().and_then(|folder| folder.file(name));
             found.map_err(|elsewhere| TraceError::Absent { name: name.to_owned(), elsewhere })?
@@ -290,11 +299,11 @@ impl Trace {
             Some(column) => Box::new(Keys::column(content, column)?),
             None => format.records(content),
         };
-        Ok(Trace { format, records })
+        Ok(Trace { format: Some(format), records })
     }
 
-    /// The format that was recognised, or chosen.
-    pub fn format(&self) -> Format {
+    /// The format that was recognised, or chosen; a generated trace has none.
+    pub fn format(&self) -> Option<Format> {
         self.format
     }
 }
