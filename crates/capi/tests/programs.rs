@@ -22,8 +22,8 @@ fn packages(names: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_string).collect()
 }
 
-/// Builds a program of tests/c, and runs it with each of these arguments.
-fn run(name: &str, arguments: &[&str]) -> Option<Vec<Output>> {
+/// Builds a program of tests/c, and runs it once with each of these arguments.
+fn run(name: &str, arguments: &[&[&str]]) -> Option<Vec<Output>> {
     let directory = tempfile::tempdir().unwrap();
     let source = home().join("tests/c").join(name);
     if !has(&["stdint.h"], &directory.path().join(name)) {
@@ -32,11 +32,11 @@ fn run(name: &str, arguments: &[&str]) -> Option<Vec<Output>> {
     }
     let binary = directory.path().join("program");
     Program { source: &source, include: home().join("tests/c"), options: Vec::new() }.build(&binary);
-    Some(arguments.iter().map(|argument| Command::new(&binary).arg(argument).output().unwrap()).collect())
+    Some(arguments.iter().map(|argument| Command::new(&binary).args(*argument).output().unwrap()).collect())
 }
 
 fn succeeds(name: &str) {
-    for output in run(name, &[""]).into_iter().flatten() {
+    for output in run(name, &[&[]]).into_iter().flatten() {
         let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{name}: {}: {out}{said}", output.status);
     }
@@ -123,7 +123,10 @@ fn an_exception_that_leaves_a_callback_ends_the_process() {
     use std::os::unix::process::ExitStatusExt;
     const SIGABRT: i32 = 6;
     let callbacks = ["match", "keyhash", "entryhash", "free", "nobody"];
-    for (callback, output) in callbacks.iter().zip(run("exception.cpp", &callbacks).into_iter().flatten()) {
+    for (callback, output) in callbacks
+        .iter()
+        .zip(run("exception.cpp", &callbacks.each_ref().map(std::slice::from_ref)).into_iter().flatten())
+    {
         let out = String::from_utf8_lossy(&output.stdout);
         if *callback == "nobody" {
             assert!(output.status.success() && out == "ready\nnothing was thrown\n", "{out}");

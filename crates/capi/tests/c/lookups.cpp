@@ -1,6 +1,5 @@
 // Lookups as they are compiled into a program, for those who read what compilers make of them.
 #include <cstring>
-#include <string>
 
 #include <lookaside.hpp>
 
