@@ -10,6 +10,10 @@
 #include <cstdio>
 #include <string>
 
+#ifndef WORKLOAD_OPERATIONS
+#define WORKLOAD_OPERATIONS 2'000'000
+#endif
+
 inline std::string name_of(std::uint64_t number) {
     char name[25];
     std::snprintf(name, sizeof name, "record-%017" PRIu64, number);
@@ -19,7 +23,7 @@ inline std::string name_of(std::uint64_t number) {
 // `Store` has get(name), which gives a pointer to a value or null, put(name, value) and remove(name).
 template <class Store>
 void run(Store& store) {
-    constexpr std::uint64_t RECORDS = 100'000, OPERATIONS = 2'000'000;
+    constexpr std::uint64_t OPERATIONS = WORKLOAD_OPERATIONS, RECORDS = OPERATIONS / 20;
     std::uint64_t state = 88172645463325252u, answers = 0;
     auto random = [&] { return state ^= state << 13, state ^= state >> 7, state ^= state << 17, state; };
     for (std::uint64_t number = 0; number < RECORDS; number++) store.put(name_of(number), number);

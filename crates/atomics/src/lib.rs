@@ -3,7 +3,8 @@
 //! Under `--cfg loom` every access to these types is explored by loom in the orders and with the values that the memory
 //! model allows. The code above is the same in both cases; this crate is the seam.
 //!
-//! Counters that threads do not share are here too: see [`counters!`]. And which locks a thread holds: see [`Within`].
+//! Counters that threads do not share are here too: see [`counters!`]; which locks a thread holds: see [`Within`]; and memory
+//! that readers may still look at: see [`reclaim`].
 //!
 //! # Loom's blind spot
 //!
@@ -13,8 +14,6 @@
 //! has a companion that every access touches first. The companion is only ever changed by relaxed read-modify-writes,
 //! which hide nothing from each other and synchronise nothing: all orders are tried, and the load or store behind it
 //! still sees whatever the memory model lets it see.
-
-#![forbid(unsafe_code)]
 
 #[cfg(not(loom))]
 mod standard {
@@ -30,6 +29,7 @@ mod standard {
 mod counters;
 #[cfg(loom)]
 mod modelled;
+pub mod reclaim;
 #[cfg(not(loom))]
 mod within;
 

@@ -98,6 +98,17 @@ impl<T> AtomicPtr<T> {
     }
 
     /// As the standard library's.
+    pub fn compare_exchange(
+        &self,
+        old: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        self.ordered().compare_exchange(old, new, success, failure)
+    }
+
+    /// As the standard library's.
     pub fn swap(&self, value: *mut T, ordering: Ordering) -> *mut T {
         self.ordered().swap(value, ordering)
     }
@@ -121,5 +132,15 @@ impl<T> Mutex<T> {
     /// As `parking_lot`'s.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect("a model does not go on after a panic")
+    }
+
+    /// As `parking_lot`'s.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
+
+    /// As `parking_lot`'s.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().expect("a model does not go on after a panic")
     }
 }

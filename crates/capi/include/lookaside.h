@@ -412,7 +412,9 @@ void lookaside_retire(struct SLB *b,
                       lookaside_freefunc free,
                       void *context);
 
-// Frees now what can be freed of what this thread has retired. Without this it happens by and by. NULL: nothing.
+// Frees now what was retired, by whichever thread, and that nobody holds back by a pin. Without this a thread does it by and by,
+// when it unpins or refreshes: then at most 64 entries that it has retired wait, and none longer than two refreshes, unless another
+// thread is pinned for so long. NULL: nothing.
 //
 // # Safety
 // `b` is NULL, or a buffer.

@@ -25,7 +25,19 @@
 
 #include "lookaside.h"
 
-#if defined(__x86_64__)
+/* Vector instructions compare the tags of a line at once: on x86-64, which has had SSE2 from the start. LOOKASIDE_PORTABLE, if
+ * it is defined before this, forces what all other processors do: one word after the other. So does the thread sanitizer,
+ * which knows atomic loads. */
+#if defined(__x86_64__) && !defined(LOOKASIDE_PORTABLE) && !defined(__SANITIZE_THREAD__)
+#define LOOKASIDE_INLINE_SSE2
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef LOOKASIDE_INLINE_SSE2
+#endif
+#endif
+#endif
+
+#if defined(LOOKASIDE_INLINE_SSE2)
 #include <emmintrin.h>
 #endif
 
@@ -85,15 +97,24 @@ LOOKASIDE_INLINE_ALWAYS const uint64_t *lookaside_inline_line(const void *b, uin
     return (const uint64_t *)(const void *)(lines->base + 64 * (((hash & UINT64_C(0xffffffff)) * lines->count) >> 32));
 }
 
-/* The slots whose tag may be that of a hash: of slot n, bit 2n + 1. A hint: look again at the slot itself. */
+/* The slots whose tag may be that of a hash: of slot n, bit 2n + 1. A hint: look again at the slot itself.
+ *
+ * The loads race with writers, who store words whole. The languages have atomic loads for that, of a word each, and none of a
+ * vector. These are volatile: both compilers make each of them once and as it is written, and neither takes what a volatile load
+ * races with for undefined (LLVM: "target-dependent"; GCC: as the hardware does it). On this hardware each aligned half is what
+ * some store wrote. Were it torn, nothing would be lost but a hint: whoever follows it loads the slot by itself, atomically, and
+ * looks at the tag again; and a slot whose tag is read wrongly is being written just now, so that to miss it is as good.
+ *
+ * Rejected: assembly, as it was before. It has one encoding, and the compiler chooses another with -mavx: a legacy instruction
+ * then waits for the upper halves of the registers, and a batch takes ten times as long. Eight atomic loads that are moved into
+ * vectors: twice the instructions. */
 LOOKASIDE_INLINE_ALWAYS unsigned lookaside_inline_slots(const uint64_t *line, uint64_t hash) {
-#if defined(__x86_64__)
-    /* The high halves of four words, twice. Loads that race with writers of whole words: made in assembly, where each half is
-     * what some store wrote. */
-    __m128i low, high;
-    __asm__("movaps (%2), %0\n\tmovaps 32(%2), %1\n\tshufps $0xdd, 16(%2), %0\n\tshufps $0xdd, 48(%2), %1"
-            : "=&x"(low), "=&x"(high)
-            : "r"(line), "m"(*(const unsigned char(*)[64])(const void *)line));
+#if defined(LOOKASIDE_INLINE_SSE2)
+    /* The high halves of four words, twice. */
+    const volatile __m128i *words = (const volatile __m128i *)(const void *)line;
+    __m128i first = words[0], second = words[1], third = words[2], fourth = words[3];
+    __m128i low = _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(first), _mm_castsi128_ps(second), 0xdd));
+    __m128i high = _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(third), _mm_castsi128_ps(fourth), 0xdd));
     /* Of each word two parts are compared, of which the higher is the tag; and of eight words only seven are slots. */
     __m128i tag = _mm_shuffle_epi32(_mm_shufflelo_epi16(_mm_cvtsi64_si128((long long)hash), 0xff), 0);
     __m128i same = _mm_packs_epi16(_mm_cmpeq_epi16(low, tag), _mm_cmpeq_epi16(high, tag));

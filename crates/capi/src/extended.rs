@@ -188,14 +188,30 @@ pub unsafe extern "C" fn lookaside_retire(
     // SAFETY: the caller's promise.
     if let (Some(handle), Some(free)) = (unsafe { Handle::of(b) }, free)
         && !entry.is_null()
-        && let session = session::of(handle)
-        && let Some(guard) = session.guard()
     {
-        // SAFETY: the caller's promise: whoever still uses it is pinned, and it is freed by this only. The callback cannot
-        // unwind out of what calls it: see the head of the crate.
-        unsafe { guard.defer_unchecked(move || call_free(free, entry, context)) };
-        drop(guard);
-        session.note_retired();
+        let retired = Box::into_raw(Box::new(Retired { free, entry, context }));
+        session::of(handle).pinned(|guard| {
+            // SAFETY: the caller's promise: whoever still uses it is pinned, it is freed by this only, and by any thread.
+            unsafe { guard.retire(retired.cast(), std::ptr::null(), Retired::free) };
+        });
+    }
+}
+
+/// An entry that its user frees.
+struct Retired {
+    free: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void),
+    entry: *mut c_void,
+    context: *mut c_void,
+}
+
+impl Retired {
+    /// # Safety
+    /// Made by `lookaside_retire`, and freed once.
+    unsafe fn free(retired: *mut (), _: *const ()) {
+        // SAFETY: the caller's promise.
+        let Retired { free, entry, context } = *unsafe { Box::from_raw(retired.cast::<Retired>()) };
+        // The callback cannot unwind out of what calls it: see the head of the crate.
+        call_free(free, entry, context);
     }
 }
 
@@ -209,7 +225,9 @@ extern "C" fn call_free(
     unsafe { free(entry, context) };
 }
 
-/// Frees now what can be freed of what this thread has retired. Without this it happens by and by. NULL: nothing.
+/// Frees now what was retired, by whichever thread, and that nobody holds back by a pin. Without this a thread does it by and by,
+/// when it unpins or refreshes: then at most 64 entries that it has retired wait, and none longer than two refreshes, unless another
+/// thread is pinned for so long. NULL: nothing.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.
@@ -217,18 +235,7 @@ extern "C" fn call_free(
 pub unsafe extern "C" fn lookaside_reclaim(b: *mut SLB) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
-        collect(session::of(handle));
-    }
-}
-
-/// Frees what this thread has retired, if nobody is pinned.
-pub(crate) fn collect(session: &Session) {
-    /// An entry waits for two steps of the epoch; the third frees it.
-    const STEPS: usize = 3;
-    for _ in 0..STEPS {
-        if let Some(guard) = session.guard() {
-            guard.flush();
-        }
+        handle.shared.buffer.collect();
     }
 }
 

@@ -14,8 +14,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use crossbeam_epoch::{Collector, Guard, unprotected};
-use lookaside::{Buffer, CreateError, Mark, Passed, Pointer, Replaced, Seat, Table, Ticket};
+use lookaside::{Buffer, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Table, Ticket};
 use parking_lot::Mutex;
 
 use crate::layout::{LOOKASIDE_OFF, Lines, Prefix, check_layout};
@@ -70,7 +69,6 @@ pub(crate) struct Shared {
     /// run what users have given to free entries by.
     replaced: Mutex<Vec<(Replaced<EitherTable>, Option<*mut Lines>)>>,
     any_replaced: AtomicBool,
-    pub(crate) collector: Collector,
     pub(crate) registry: Arc<Registry>,
     pub(crate) id: u64,
     /// Whether `lookaside_inline.h` knows the lines of its tables.
@@ -78,8 +76,7 @@ pub(crate) struct Shared {
     entry_bytes: usize,
 }
 
-// SAFETY: what is not `Sync` by itself is the pointer to lines, which are only read, and the collector, which is used to
-// register threads, and otherwise by its owner.
+// SAFETY: what is not `Sync` by itself is the pointers to lines, which are only read.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
@@ -94,14 +91,13 @@ impl Shared {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let buffer = Buffer::for_indexes(config, indexes)?;
         // SAFETY: nobody else has it.
-        let table: &EitherTable = unsafe { buffer.table(unprotected()) };
+        let table: &EitherTable = unsafe { buffer.table() };
         let (lines, readable) = (table.lines(), matches!(table, EitherTable::Slb(_)));
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             replaced: Mutex::default(),
             any_replaced: AtomicBool::new(false),
             buffer,
-            collector: Collector::new(),
             registry: Arc::default(),
             id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
             readable,
@@ -110,15 +106,14 @@ impl Shared {
     }
 
     /// Replaces the table. The caller holds no stripe.
-    pub(crate) fn resize(&self, size: usize, guard: &Guard) -> Result<(), CreateError> {
+    pub(crate) fn resize(&self, size: usize) -> Result<(), CreateError> {
+        let guard = self.buffer.pin();
         let publish = |table: &EitherTable| {
-            let old = self.publish(table);
-            // SAFETY: as `Shared::publish` says, and readers by the other way have pinned.
-            unsafe { guard.defer_unchecked(move || drop(Box::from_raw(old))) };
+            // SAFETY: readers by the other way have pinned.
+            unsafe { retire_lines(self.publish(table), &guard) };
         };
-        // SAFETY: whoever calls the interface has pinned this buffer's collector, or holds a stripe: see the head of this
-        // module.
-        unsafe { self.buffer.resize_exclusively(size, guard, publish) }
+        // SAFETY: whoever calls the interface has pinned the buffer, or holds a stripe: see the head of this module.
+        unsafe { self.buffer.resize_exclusively(size, &guard, publish) }
     }
 
     /// Lets the table fit what is asked for: by this session, which has nothing of the table, and has done this since the last
@@ -147,26 +142,19 @@ impl Shared {
     fn let_go(&self, session: &Session) {
         if self.any_replaced.load(Ordering::Relaxed)
             && !session.holds_any()
-            && let Some(pinned) = session.guard()
+            && let Some(guard) = session.guard()
         {
-            self.retire_replaced(&pinned);
-            drop(pinned);
-            session.note_replaced();
-        }
-    }
-
-    fn retire_replaced(&self, guard: &Guard) {
-        let replaced = {
-            let mut waiting = self.replaced.lock();
-            self.any_replaced.store(false, Ordering::Relaxed);
-            std::mem::take(&mut *waiting)
-        };
-        for (table, lines) in replaced {
-            // SAFETY: as in `resize`.
-            unsafe { table.retire(guard) };
-            if let Some(lines) = lines {
-                // SAFETY: as `Shared::publish` says.
-                unsafe { guard.defer_unchecked(move || drop(Box::from_raw(lines))) };
+            let replaced = {
+                let mut waiting = self.replaced.lock();
+                self.any_replaced.store(false, Ordering::Relaxed);
+                std::mem::take(&mut *waiting)
+            };
+            for (table, lines) in replaced {
+                // SAFETY: as in `resize`.
+                unsafe {
+                    table.retire(&guard);
+                    lines.into_iter().for_each(|lines| retire_lines(lines, &guard));
+                }
             }
         }
     }
@@ -182,13 +170,30 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // First whatever waits to be freed, in whichever thread it lies.
+        // Before the buffer, whose collector frees whatever was retired to it, in whichever thread.
         self.registry.close();
-        // SAFETY: nobody uses it any more.
-        self.retire_replaced(unsafe { unprotected() });
+        for (table, lines) in self.replaced.get_mut().drain(..) {
+            // SAFETY: nobody uses it any more.
+            unsafe { table.free() };
+            // SAFETY: as below.
+            lines.into_iter().for_each(|lines| drop(unsafe { Box::from_raw(lines) }));
+        }
         // SAFETY: made by `Box::into_raw`; nobody else has it.
         drop(unsafe { Box::from_raw(*self.lines.get_mut()) });
     }
+}
+
+/// Frees lines that [`Shared::publish`] gave, when all have left who are pinned now.
+///
+/// # Safety
+/// Whoever may still read them has pinned the buffer.
+unsafe fn retire_lines(lines: *mut Lines, guard: &Guard<'_>) {
+    unsafe fn free(lines: *mut (), _: *const ()) {
+        // SAFETY: those that are retired below, made by `Box::into_raw`. Once.
+        drop(unsafe { Box::from_raw(lines.cast::<Lines>()) });
+    }
+    // SAFETY: nobody finds them any more; they own nothing, and any thread may free them.
+    unsafe { guard.retire(lines.cast(), std::ptr::null(), free) };
 }
 
 /// A buffer as one index sees it.
@@ -228,7 +233,7 @@ impl Handle {
     #[inline(always)]
     pub(crate) fn table(&self) -> &EitherTable {
         // SAFETY: whoever calls the interface has pinned, or holds a stripe, or is alone: the table is not replaced meanwhile.
-        unsafe { self.shared.buffer.table(unprotected()) }
+        unsafe { self.shared.buffer.table() }
     }
 
     /// Whether `lookaside_inline.h` of this layout can read the table; keeps why not.
@@ -506,7 +511,7 @@ impl Handle {
     /// As [`lookaside::Seat::clear_held`], for who holds the stripe or is alone.
     pub(crate) fn clear_held(&self, session: &Session, hash: u64) -> usize {
         // SAFETY: as in `table`.
-        unsafe { session.seat.clear_held(&self.shared.buffer, hash, unprotected()) }
+        unsafe { session.seat.clear_held(&self.shared.buffer, hash) }
     }
 
     /// Forgets the entry of a key.

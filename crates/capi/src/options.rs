@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use lookaside::{Admission, Config, CounterPolicy, PageKind, StltConfig, Ways};
 
-use crate::extended::collect;
 use crate::handle::{Callbacks, Handle, SLB, Shared, hashfunc, matchfunc};
 use crate::layout::check_layout;
 use crate::session;
@@ -438,12 +437,7 @@ pub unsafe extern "C" fn lookaside_resize(b: *mut SLB, size: usize) -> bool {
         if session.holds_any() {
             return Err("this thread holds a lock of the buffer: unlock before resizing".to_string());
         }
-        let guard = session.guard().expect("a session among others has epochs");
-        handle.shared.resize(size, &guard).map_err(|error| error.to_string())?;
-        drop(guard);
-        // The old table is not to wait for as many retirements as a thread collects: it may be large.
-        collect(session);
-        Ok(())
+        handle.shared.resize(size).map_err(|error| error.to_string())
     })
     .is_some()
 }

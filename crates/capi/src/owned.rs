@@ -6,7 +6,6 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use crossbeam_epoch::unprotected;
 use lookaside::{Pointer, Table};
 
 use crate::handle::Handle;
@@ -192,9 +191,8 @@ pub unsafe extern "C" fn lookaside_owned_resize(o: *mut lookaside_owned, size: u
         fail(format_args!("no buffer to resize was given"));
         return false;
     };
-    // SAFETY: there is nobody else: what is replaced can go at once.
-    let guard = unsafe { unprotected() };
-    made(|| handle.shared.resize(size, guard).map_err(|error| error.to_string())).is_some()
+    // There is nobody else: what is replaced goes at once.
+    made(|| handle.shared.resize(size).map_err(|error| error.to_string())).is_some()
 }
 
 /// The session for lookups by `lookaside_inline.h`: as lookaside_attach(), but good until `o` is destroyed.

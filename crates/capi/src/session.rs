@@ -11,33 +11,21 @@
 //!
 //! * The memory of a session is its thread's. A second thread-local variable, touched only when a session is made, has a
 //!   destructor that frees the list. (What is made after that, by destructors of C++ for instance, is not freed.)
-//! * The contents of a session, that is its untold counts and its share in the buffer's epochs, go when the first of both ends.
-//!   The buffer's [`Registry`] knows which sessions still have theirs, under a mutex.
-//!
-//! So when a buffer has been destroyed, everything that was retired to it has been freed, wherever it lay.
-//!
-//! # When what was retired is freed
-//!
-//! crossbeam-epoch collects once in so many pins, and then a bounded number. Who retires many entries under each pin would
-//! leave ever more of them behind. So a session counts what it retires, and when it is not pinned, has as much collected.
-//!
-//! Rejected: *the default collector of crossbeam-epoch*: it never ends, so nobody could say when the last entry is freed; and
-//! a thread that pins for one buffer would hold back all.
+//! * The contents of a session, that is its untold counts and its guard if it is pinned, go when the first of both ends. The
+//!   buffer's [`Registry`] knows which sessions still have theirs, under a mutex.
+//! * What was retired is the buffer's: it lies in the buffer's collector ([`atomics::reclaim`]), which frees it when nobody is
+//!   pinned any more who was then, also of threads that have ended; and when the buffer has ended, all of it.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crossbeam_epoch::{Guard, LocalHandle};
-use lookaside::Seat;
+use lookaside::{Guard, Seat};
 use parking_lot::Mutex;
 
 use crate::handle::{Handle, Shared};
 use crate::layout::{LOOKASIDE_OFF, lookaside_session};
-
-/// Entries retired for each time that the buffer's epochs are asked to collect, which frees up to twice as many.
-const COLLECTED_AFTER: usize = 256;
 
 /// A stripe that a thread holds.
 #[derive(Debug)]
@@ -61,18 +49,16 @@ pub(crate) struct Session {
     pub(crate) seat: Seat,
     held: RefCell<Vec<Hold>>,
     pins: Cell<usize>,
-    /// Retired, and not yet made up for by collecting.
-    retired: Cell<usize>,
     contents: UnsafeCell<Contents>,
     closed: AtomicBool,
     registry: Arc<Registry>,
 }
 
-/// A share in a buffer's epochs. The guard goes before the handle that it came from.
+/// What a session has of its buffer.
 #[derive(Debug, Default)]
 struct Contents {
-    guard: Option<Guard>,
-    local: Option<LocalHandle>,
+    /// Of this thread, if it is pinned. The buffer outlives it: whoever closes the registry takes it out.
+    guard: Option<Guard<'static>>,
     /// The buffer; there while the session is registered.
     shared: Option<NonNull<Shared>>,
 }
@@ -97,7 +83,9 @@ impl Registry {
             // `SLB_destroy` its thread is in no call.
             let session = unsafe { &*session };
             // SAFETY: as above. Whoever opens the contents otherwise is in a call, or has found the session registered.
-            drop(unsafe { std::mem::take(&mut *session.contents.get()) });
+            let contents = unsafe { std::mem::take(&mut *session.contents.get()) };
+            // A guard is its thread's to drop; and the collector, which ends with the buffer, asks for none.
+            std::mem::forget(contents.guard);
             // Release pairs with the acquire in `sweep`: its thread may free it now.
             session.closed.store(true, Ordering::Release);
         }
@@ -116,8 +104,8 @@ impl Registry {
                 // SAFETY: a buffer is there until it has closed its registry, for which it would have to wait.
                 session.seat.tell(unsafe { &shared.as_ref().buffer });
             }
-            // Under the mutex: a buffer that ends now is to find everything freed or its own to free.
-            drop(contents);
+            // Under the mutex: a buffer that ends now waits until nobody is in its collector.
+            drop(contents.guard);
         }
     }
 }
@@ -204,11 +192,7 @@ fn sweep() {
 impl Session {
     /// One thread's, among others.
     fn shared(shared: &Arc<Shared>) -> Session {
-        let contents = Contents {
-            guard: None,
-            local: Some(shared.collector.register()),
-            shared: Some(NonNull::from(&**shared)),
-        };
+        let contents = Contents { guard: None, shared: Some(NonNull::from(&**shared)) };
         Session::with(shared, contents)
     }
 
@@ -234,7 +218,6 @@ impl Session {
             seat,
             held: RefCell::default(),
             pins: Cell::new(0),
-            retired: Cell::new(0),
             contents: UnsafeCell::new(contents),
             closed: AtomicBool::new(false),
             registry: Arc::clone(&shared.registry),
@@ -280,24 +263,30 @@ impl Session {
 
     /// Whether it is an owner's, which pins nothing.
     pub(crate) fn is_owners(&self) -> bool {
-        // SAFETY: as in `guard`.
-        unsafe { (*self.contents.get()).local.is_none() }
+        self.shared_buffer().is_none()
     }
 
-    /// A guard of its own for this call; `None` in an owner's.
-    pub(crate) fn guard(&self) -> Option<Guard> {
-        // SAFETY: in a call of this thread, so the buffer lives and nobody else opens the contents; the reference ends here.
-        unsafe { (*self.contents.get()).local.as_ref().map(LocalHandle::pin) }
+    /// What is shared with others; `None` in an owner's.
+    fn shared_buffer(&self) -> Option<&Shared> {
+        // SAFETY: in a call of this thread, so nobody else opens the contents; no reference to them stays.
+        let shared = unsafe { (*self.contents.get()).shared };
+        // SAFETY: in a call of this thread: the buffer lives.
+        shared.map(|shared| unsafe { shared.as_ref() })
+    }
+
+    /// A guard of its own for this call; `None` in an owner's. When it goes, what was retired may be freed, and so user code run.
+    pub(crate) fn guard(&self) -> Option<Guard<'_>> {
+        self.shared_buffer().map(|shared| shared.buffer.pin())
     }
 
     /// Pins, once more.
     pub(crate) fn pin(&self) {
         let pins = self.pins.get();
         if pins == 0 {
-            // Before it is stored: pinning may free what was retired, and so run user code.
-            let guard = self.guard();
-            // SAFETY: as in `guard`.
-            unsafe { (*self.contents.get()).guard = guard };
+            // SAFETY: the buffer outlives it: see `Contents`.
+            let guard =
+                self.guard().map(|guard| unsafe { std::mem::transmute::<Guard<'_>, Guard<'static>>(guard) });
+            self.put_guard(guard);
         }
         self.pins.set(pins + 1);
     }
@@ -307,39 +296,39 @@ impl Session {
         let Some(pins) = self.pins.get().checked_sub(1) else { return };
         self.pins.set(pins);
         if pins == 0 {
-            // SAFETY: as in `guard`. Taken first: leaving may run user code.
-            drop(unsafe { (*self.contents.get()).guard.take() });
-            self.collect();
-        }
-    }
-
-    /// One more entry was retired by this thread.
-    pub(crate) fn note_retired(&self) {
-        self.retired.set(self.retired.get() + 1);
-        self.collect();
-    }
-
-    /// A table was retired by this thread, which is as much as many entries: four looks, if nobody else is behind, see it go.
-    pub(crate) fn note_replaced(&self) {
-        self.retired.set(self.retired.get() + 4 * COLLECTED_AFTER);
-        self.collect();
-    }
-
-    /// Has as much freed as was retired, if that is a lot. Not while this thread is pinned: it would wait for itself.
-    fn collect(&self) {
-        while self.pins.get() == 0 && self.retired.get() >= COLLECTED_AFTER {
-            self.retired.set(self.retired.get() - COLLECTED_AFTER);
-            if let Some(guard) = self.guard() {
-                guard.flush();
-            }
+            // Taken first: leaving may run user code.
+            drop(self.take_guard());
         }
     }
 
     /// Pins anew. Nothing if it is not pinned, or more than once.
     pub(crate) fn repin(&self) {
-        if self.pins.get() == 1 {
-            self.unpin();
-            self.pin();
+        // Taken out meanwhile: user code may run.
+        if self.pins.get() == 1
+            && let Some(mut guard) = self.take_guard()
+        {
+            guard.refresh();
+            self.put_guard(Some(guard));
+        }
+    }
+
+    fn take_guard(&self) -> Option<Guard<'static>> {
+        // SAFETY: as in `shared_buffer`.
+        unsafe { (*self.contents.get()).guard.take() }
+    }
+
+    fn put_guard(&self, guard: Option<Guard<'static>>) {
+        // SAFETY: as in `shared_buffer`. There is none in its place: nothing runs when that is dropped.
+        unsafe { (*self.contents.get()).guard = guard };
+    }
+
+    /// Shows the guard of this thread's pin, or one for this call. Nothing in an owner's.
+    pub(crate) fn pinned(&self, show: impl FnOnce(&Guard<'_>)) {
+        // SAFETY: as in `shared_buffer`; `show` calls nothing of the interface.
+        if let Some(guard) = unsafe { (*self.contents.get()).guard.as_ref() } {
+            show(guard);
+        } else if let Some(guard) = self.guard() {
+            show(&guard);
         }
     }
 
@@ -409,10 +398,9 @@ mod tests {
     #[derive(Default)]
     struct Ending {
         other: AtomicPtr<Session>,
-        begun: AtomicBool,
         may_end: AtomicBool,
         has_ended: AtomicBool,
-        was_open: AtomicBool,
+        was_closed: AtomicBool,
         ended_meanwhile: AtomicBool,
     }
 
@@ -435,39 +423,39 @@ mod tests {
         let ending = unsafe { &*ending.cast::<Ending>() };
         // SAFETY: its thread waits for `may_end`.
         let other = unsafe { &*ending.other.load(Ordering::SeqCst) };
-        let open = ending.begun.load(Ordering::SeqCst) && !other.closed.load(Ordering::SeqCst);
-        ending.was_open.store(open, Ordering::SeqCst);
+        ending.was_closed.store(other.closed.load(Ordering::SeqCst), Ordering::SeqCst);
         ending.may_end.store(true, Ordering::SeqCst);
-        let deadline = Instant::now() + Duration::from_millis(200);
-        while open && Instant::now() < deadline && !ending.has_ended.load(Ordering::SeqCst) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < deadline && !ending.has_ended.load(Ordering::SeqCst) {
             std::thread::yield_now();
         }
-        ending.ended_meanwhile.store(open && ending.has_ended.load(Ordering::SeqCst), Ordering::SeqCst);
+        ending.ended_meanwhile.store(ending.has_ended.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
     struct Sent(*mut crate::SLB);
     // SAFETY: its functions may be called by any thread.
     unsafe impl Send for Sent {}
 
+    /// What users free runs when no session is left to be closed, and no lock is held: a thread, pinned or not, can end meanwhile,
+    /// and free its session.
     #[test]
-    fn a_thread_that_ends_waits_for_a_buffer_that_is_about_to_close_its_session() {
-        /// Of crossbeam-epoch: a thread collects once in so many pins.
-        const PINS: usize = 128;
-        // What was retired is freed as this thread's session is closed if the epochs are just so far.
-        let met = (1..6).filter(|&flushes| {
+    fn a_thread_ends_while_a_buffer_frees_what_was_retired_to_it() {
+        for pinned in [false, true] {
             let ending = Arc::new(Ending::default());
             // SAFETY: callbacks that follow no pointer; the other thread makes its last call before the end.
             let b = unsafe { SLB_create(64, Some(matches), Some(hash), Some(hash)) };
-            // SAFETY: just made.
-            let handle = unsafe { Handle::of(b) }.unwrap();
-            let mine = of(handle);
             let other = std::thread::spawn({
                 let (sent, ending) = (Sent(b), Arc::clone(&ending));
                 move || {
                     let Sent(b) = { sent };
                     LAST.set(Some(Last(Arc::clone(&ending))));
                     // SAFETY: the buffer lives until `other` is set.
-                    unsafe { (lookaside_pin(b), lookaside_unpin(b)) };
+                    unsafe {
+                        lookaside_pin(b);
+                        if !pinned {
+                            lookaside_unpin(b);
+                        }
+                    }
                     ending.other.store(FIRST.get(), Ordering::SeqCst);
                     while !ending.may_end.load(Ordering::SeqCst) {
                         std::thread::yield_now();
@@ -478,20 +466,14 @@ mod tests {
                 std::thread::yield_now();
             }
             let context = Arc::as_ptr(&ending).cast_mut().cast();
-            // SAFETY: nobody follows the entry.
-            unsafe { lookaside_retire(b, std::ptr::without_provenance_mut(64), Some(free), context) };
-            (0..flushes).for_each(|_| mine.guard().unwrap().flush());
-            (flushes..PINS - 1).for_each(|_| drop(mine.guard()));
-            ending.begun.store(true, Ordering::SeqCst);
-            // SAFETY: nobody uses it after this.
-            unsafe { SLB_destroy(b) };
+            // SAFETY: nobody follows the entry, nor uses the buffer after this.
+            unsafe {
+                lookaside_retire(b, std::ptr::without_provenance_mut(64), Some(free), context);
+                SLB_destroy(b);
+            }
             other.join().unwrap();
-            assert!(
-                !ending.ended_meanwhile.load(Ordering::SeqCst),
-                "its session is freed, and yet to be closed"
-            );
-            ending.was_open.load(Ordering::SeqCst)
-        });
-        assert!(met.count() > 0, "freed before or after the sessions were closed");
+            assert!(ending.was_closed.load(Ordering::SeqCst), "its session is yet to be closed");
+            assert!(ending.ended_meanwhile.load(Ordering::SeqCst), "it waits for the buffer");
+        }
     }
 }

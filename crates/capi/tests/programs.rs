@@ -1,40 +1,13 @@
 //! Programs in C and C++ against the library: each function, threads, exceptions, the wrapper, and the examples.
 //!
-//! They need a compiler (`cc` and `c++`, or what CC and CXX name), and two examples need Debian's libabsl-dev and
+//! They need a compiler (see `toolchain`), and two examples need Debian's libabsl-dev and
 //! libsparsehash-dev. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+mod toolchain;
+
 use std::process::{Command, Output};
 
-fn home() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The static library, which cargo has built beside this test.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let library = test.with_file_name("liblookaside_capi.a");
-    assert!(library.exists(), "{} is missing", library.display());
-    library
-}
-
-fn compiler(source: &Path) -> Command {
-    let (variable, default, standard) = match source.extension().and_then(|extension| extension.to_str()) {
-        Some("c") => ("CC", "cc", "-std=c11"),
-        _ => ("CXX", "c++", "-std=c++17"),
-    };
-    let mut command = Command::new(std::env::var_os(variable).unwrap_or_else(|| OsString::from(default)));
-    command.args([standard, "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"]);
-    command
-}
-
-/// Whether a source with nothing but these headers compiles.
-fn has(headers: &[&str], probe: &Path) -> bool {
-    let includes: String = headers.iter().map(|header| format!("#include <{header}>\n")).collect();
-    std::fs::write(probe, includes).unwrap();
-    compiler(probe).arg("-fsyntax-only").arg(probe).output().is_ok_and(|output| output.status.success())
-}
+use toolchain::{Program, compiler, has, home};
 
 /// The arguments that link what pkg-config knows of these packages; none where it is missing, or knows none of them.
 fn packages(names: &[&str]) -> Option<Vec<String>> {
@@ -46,27 +19,8 @@ fn packages(names: &[&str]) -> Option<Vec<String>> {
     output.status.success().then(|| arguments.split_whitespace().map(str::to_string).collect())
 }
 
-struct Program<'a> {
-    source: &'a Path,
-    include: PathBuf,
-    /// For the linker, after the library.
-    link: Vec<String>,
-}
-
-impl Program<'_> {
-    fn build(&self, to: &Path) {
-        let mut command = compiler(self.source);
-        command.arg(self.source).arg("-o").arg(to);
-        command.arg("-I").arg(home().join("include")).arg("-I").arg(&self.include);
-        let output =
-            command.arg(library()).args(&self.link).args(["-lpthread", "-ldl", "-lm"]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}:\n{said}", self.source.display());
-    }
-}
-
-/// Builds a program of tests/c, and runs it with each of these arguments.
-fn run(name: &str, arguments: &[&str]) -> Option<Vec<Output>> {
+/// Builds a program of tests/c, and runs it once with each of these arguments.
+fn run(name: &str, arguments: &[&[&str]]) -> Option<Vec<Output>> {
     let directory = tempfile::tempdir().unwrap();
     let source = home().join("tests/c").join(name);
     if !has(&["stdint.h"], &directory.path().join(name)) {
@@ -74,12 +28,12 @@ fn run(name: &str, arguments: &[&str]) -> Option<Vec<Output>> {
         return None;
     }
     let binary = directory.path().join("program");
-    Program { source: &source, include: home().join("tests/c"), link: Vec::new() }.build(&binary);
-    Some(arguments.iter().map(|argument| Command::new(&binary).arg(argument).output().unwrap()).collect())
+    Program { source: &source, include: home().join("tests/c"), options: Vec::new() }.build(&binary);
+    Some(arguments.iter().map(|argument| Command::new(&binary).args(*argument).output().unwrap()).collect())
 }
 
 fn succeeds(name: &str) {
-    for output in run(name, &[""]).into_iter().flatten() {
+    for output in run(name, &[&[]]).into_iter().flatten() {
         let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{name}: {}: {out}{said}", output.status);
     }
@@ -150,8 +104,8 @@ fn threads_touch_no_memory_that_was_freed() {
             ));
             return;
         }
-        let link = vec!["-fsanitize=address".to_string()];
-        Program { source: &source, include: home().join("tests/c"), link }.build(&binary);
+        let options = vec!["-fsanitize=address".to_string()];
+        Program { source: &source, include: home().join("tests/c"), options }.build(&binary);
         // What a thread asks for after its destructors is not given back: `late_calls` does.
         let output = Command::new(&binary).env("ASAN_OPTIONS", "detect_leaks=0").output().unwrap();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
@@ -168,7 +122,10 @@ fn an_exception_that_leaves_a_callback_ends_the_process() {
     use std::os::unix::process::ExitStatusExt;
     const SIGABRT: i32 = 6;
     let callbacks = ["match", "keyhash", "entryhash", "free", "nobody"];
-    for (callback, output) in callbacks.iter().zip(run("exception.cpp", &callbacks).into_iter().flatten()) {
+    for (callback, output) in callbacks
+        .iter()
+        .zip(run("exception.cpp", &callbacks.each_ref().map(std::slice::from_ref)).into_iter().flatten())
+    {
         let out = String::from_utf8_lossy(&output.stdout);
         if *callback == "nobody" {
             assert!(output.status.success() && out == "ready\nnothing was thrown\n", "{out}");
@@ -203,7 +160,7 @@ fn example(name: &str, headers: &[&str], link: &[&str]) {
     std::fs::write(&without, alone.join("\n") + "\n").unwrap();
     let outputs = [&source, &without].map(|source| {
         let binary = source.file_stem().map(|stem| directory.path().join(stem)).unwrap();
-        Program { source, include: examples.clone(), link: link.clone() }.build(&binary);
+        Program { source, include: examples.clone(), options: link.clone() }.build(&binary);
         let output = Command::new(binary).output().unwrap();
         assert!(output.status.success(), "{}: {}", source.display(), output.status);
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())

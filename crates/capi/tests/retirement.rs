@@ -41,7 +41,7 @@ fn retire(between: impl Fn(*mut SLB), held: bool) {
             }
             between(b);
             let waiting = (round + 1) * EACH - freed.load(Ordering::SeqCst);
-            assert!(waiting < 10_000, "{waiting} wait after {round} rounds");
+            assert!(waiting <= 64, "{waiting} wait after {round} rounds");
         }
         SLB_destroy(b);
     }

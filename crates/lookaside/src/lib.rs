@@ -83,8 +83,6 @@ mod folding;
 #[cfg(not(loom))]
 mod hashing;
 #[cfg(not(loom))]
-mod in_turn;
-#[cfg(not(loom))]
 pub mod index;
 #[cfg(not(loom))]
 mod map;
@@ -121,7 +119,7 @@ pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {
-    buffer::{Buffer, Replaced, Write},
+    buffer::{Buffer, Guard, Replaced, Write},
     entry::{Found, Handle, Pin, Sought},
     fitting::Passed,
     folding::{FoldingHasher, FoldingState},

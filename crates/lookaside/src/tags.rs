@@ -14,6 +14,10 @@
 //! a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte half the
 //! value of one store, and, as every load on this machine, an acquire load.
 //!
+//! Assembly has one encoding, and is compiled into its user's code: where that is for AVX (`-C target-cpu=native`, on most), it
+//! has AVX's. A legacy instruction among the others waits for the upper halves of the registers, each time. A function that has
+//! AVX by `#[target_feature]` alone cannot be told apart here, and waits.
+//!
 //! Rejected: eight comparisons of words one after another, with a branch each: twice the time of a hit that is in the
 //! first-level cache.
 
@@ -67,7 +71,16 @@ fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
     };
     let start = std::ptr::from_ref(bucket);
     let (low, high): (__m128i, __m128i);
+    #[cfg(target_feature = "avx")]
     // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
+    unsafe {
+        asm!("vmovaps {low}, [{start}]", "vmovaps {high}, [{start} + 32]",
+            "vshufps {low}, {low}, [{start} + 16], 0xdd", "vshufps {high}, {high}, [{start} + 48], 0xdd",
+            start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
+            options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(target_feature = "avx"))]
+    // SAFETY: as above.
     unsafe {
         asm!("movaps {low}, [{start}]", "movaps {high}, [{start} + 32]",
             "shufps {low}, [{start} + 16], 0xdd", "shufps {high}, [{start} + 48], 0xdd",

@@ -56,7 +56,7 @@ struct Options {
 /// The definitions that are run where none is named.
 const INDEX: [&str; 3] = ["index-largest", "peers-index", "peers-index-small"];
 const INDEX_IN_PLAIN_MEMORY: [&str; 2] = ["index-largest", "peers-index-plain-malloc"];
-const LOOKASIDE: [&str; 10] = [
+const LOOKASIDE: [&str; 11] = [
     "slb-peers-bars",
     "slb-cpp-bars",
     "slb-side-by-side",
@@ -67,6 +67,7 @@ const LOOKASIDE: [&str; 10] = [
     "slb-monitored",
     "slb-peers-stlt",
     "slb-cpp-stlt",
+    "slb-cpp-compilers",
 ];
 
 const ART: [&str; 2] = ["art-peers", "art-peers-large"];

@@ -280,11 +280,13 @@ static void given_away_slots(void) {
     SLB_destroy(b);
 }
 
-int main(void) {
+/* With an argument, all but the counters, for which nothing depends on how slots are found. */
+int main(int arguments, char **argument) {
+    (void)argument;
     slots();
     given_away_slots();
     lines();
     batches();
-    counters();
+    if (arguments == 1) counters();
     puts("inline_rule: both do the same");
 }

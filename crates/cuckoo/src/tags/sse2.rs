@@ -15,6 +15,9 @@
 //! a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte half the
 //! value of one store, since no half lies across a line, and, as every load on this machine, an acquire load. The compiler
 //! takes the assembly to read and write any memory, and so moves no access across it.
+//!
+//! Assembly has one encoding, and is compiled into its user's code: where that is for AVX (`-C target-cpu=native`, on most), it
+//! has AVX's. A legacy instruction among the others waits for the upper halves of the registers, each time.
 
 #![allow(unsafe_code)]
 
@@ -59,6 +62,20 @@ pub(crate) fn in_both<B: Bucket>(first: &B, second: &B, tag: u64) -> SlotSet {
     set::<B>(compare(first, tag), compare(second, tag), const { slots_among_words::<B>() * 0x0101 })
 }
 
+/// The load of two words, as the code around it is encoded.
+#[cfg(target_feature = "avx")]
+macro_rules! load {
+    () => {
+        "vmovdqu"
+    };
+}
+#[cfg(not(target_feature = "avx"))]
+macro_rules! load {
+    () => {
+        "movdqu"
+    };
+}
+
 /// For each of a bucket's words, 16 bits of ones if it has the tag. Of a bucket of four words, all of them twice.
 #[inline(always)]
 fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
@@ -67,7 +84,8 @@ fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
     if size_of::<B>() == 64 {
         // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
         unsafe {
-            asm!("movdqu {a}, [{start}]", "movdqu {b}, [{start} + 16]", "movdqu {c}, [{start} + 32]", "movdqu {d}, [{start} + 48]",
+            asm!(concat!(load!(), " {a}, [{start}]"), concat!(load!(), " {b}, [{start} + 16]"),
+                concat!(load!(), " {c}, [{start} + 32]"), concat!(load!(), " {d}, [{start} + 48]"),
                 start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = out(xmm_reg) d,
                 options(nostack, preserves_flags));
         }
@@ -75,7 +93,7 @@ fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
         assert!(size_of::<B>() == 32, "the loads stay within the bucket");
         // SAFETY: reads the 32 bytes of the bucket, and writes the registers that it says it does.
         unsafe {
-            asm!("movdqu {a}, [{start}]", "movdqu {b}, [{start} + 16]",
+            asm!(concat!(load!(), " {a}, [{start}]"), concat!(load!(), " {b}, [{start} + 16]"),
                 start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b,
                 options(nostack, preserves_flags));
         }
