@@ -131,6 +131,7 @@ use self::turn::Turn;
 use crate::{AtomicBool, AtomicPtr, AtomicU64, Mutex, Ordering};
 
 pub use self::bag::quietly;
+pub use self::turn::free_in_turn;
 
 /// Objects that wait in a thread's bag, at most, when it has unpinned or refreshed.
 const MOST: u32 = 64;

@@ -44,7 +44,7 @@
 //!
 //! # No epoch, no monitor
 //!
-//! The buffer's own epoch protects a table that is replaced by one of another size. Nobody does that here: it is of one size. Its monitor
+//! The buffer's own collector protects a table that is replaced by one of another size. Nobody does that here: it is of one size. Its monitor
 //! compares wall time with and without the table; a server's includes its waits for clients, so it stays off.
 //!
 //! # Rejected
@@ -104,16 +104,15 @@ impl Front {
 
     #[inline(always)]
     fn table(&self) -> &Slb {
-        // SAFETY: the guard would keep a replaced table from being freed, and nobody resizes the buffer: it is this module's
-        // alone.
-        unsafe { self.buffer.table(crossbeam_epoch::unprotected()) }
+        // SAFETY: nobody resizes the buffer: it is this module's alone.
+        unsafe { self.buffer.table() }
     }
 
     /// Begins a write of keys with this hash: the index is to be changed before what is returned is dropped, and what has
     /// left it to be stamped after.
     pub(crate) fn write(&self, hash: u64) -> Change<'_> {
         // SAFETY: as in `table`.
-        Change(unsafe { self.buffer.write(hash, crossbeam_epoch::unprotected()) })
+        Change(unsafe { self.buffer.write(hash) })
     }
 
     /// The item of `key`, from the table or else from the index, for a caller who is pinned.

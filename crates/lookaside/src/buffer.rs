@@ -11,12 +11,13 @@
 //!
 //! Several indexes may share one buffer: each has a [`Mark`]. What is asked of hashes is said at [`crate::Map::sharing`].
 //!
-//! # Which epoch
+//! # Who holds a table
 //!
 //! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself: `Config::fits`), and
-//! the old one goes when all guards have gone that were pinned then. Whoever brings guards of their own must bring them from one collector: that of
-//! [`Buffer::resize`] and [`Visit::uses_table`] is the default one, that of [`Buffer::resize_exclusively`] and
-//! [`Buffer::fit_exclusively`] is the caller's. Nobody can check that cheaply, so it is a promise.
+//! the old one goes when all guards have gone that were there then. [`Buffer::resize`] and [`Visit::uses_table`] retire it to the
+//! buffer's own collector, which visits pin ([`Buffer::pin`]); [`Buffer::resize_exclusively`] and
+//! [`Buffer::fit_exclusively`] to the caller's. Nobody can check cheaply that all who look have pinned the same, so it is a
+//! promise.
 //!
 //! | module | who is at the buffer |
 //! |---|---|
@@ -25,9 +26,10 @@
 //! | `seat` | what either keeps: its account, its random numbers, its part of the monitor's trials |
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crossbeam_epoch::Guard;
+use atomics::reclaim::{self, Collector};
 use parking_lot::Mutex;
 
 use crate::config::CreateError;
@@ -42,11 +44,31 @@ use crate::slb::Slb;
 use crate::stats::{Counts, Totals};
 use crate::stripes::{Held, Stripes, Ticket};
 use crate::table::{Parameters, Table};
-use crate::visit::{self, Visit};
+use crate::visit::Visit;
 use crate::word::Pointer;
 
 /// Buffers made so far.
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
+
+/// Who holds one has pinned a buffer: see [`Buffer::pin`].
+pub type Guard<'b> = reclaim::Guard<'b, Seat>;
+
+/// What the seats of a buffer begin with.
+#[derive(Debug)]
+struct Seats {
+    /// Of this buffer, and of no other.
+    number: u64,
+    made: AtomicU64,
+    /// [`Table::counted`] of its tables, of any size.
+    counted: u32,
+}
+
+impl Seats {
+    fn seat(&self) -> Seat {
+        let made = self.made.fetch_add(1, Ordering::Relaxed);
+        Seat::new(Random::new(self.number << 32 ^ made), self.counted)
+    }
+}
 
 /// A table in front of one index or several.
 #[derive(Debug)]
@@ -60,11 +82,11 @@ pub struct Buffer<T: Table = Slb> {
     marks: AtomicUsize,
     pub(crate) monitor: Monitor,
     pub(crate) totals: Totals,
-    /// No other buffer's, ever.
-    pub(crate) id: u64,
-    seeds: AtomicU64,
-    /// [`Table::counted`] of its tables, of any size.
-    counted: u32,
+    seats: Arc<Seats>,
+    /// Maps behind it.
+    pub(crate) maps: AtomicUsize,
+    /// Whom what is removed and replaced waits for.
+    pub(crate) collector: Collector<Seat>,
 }
 
 impl<T: Table> Buffer<T> {
@@ -89,8 +111,10 @@ impl<T: Table> Buffer<T> {
             });
         }
         let table = config.create()?;
+        let number = BUFFERS.fetch_add(1, Ordering::Relaxed);
+        let seats = Arc::new(Seats { number, made: AtomicU64::new(0), counted: table.counted() });
+        let made = Arc::clone(&seats);
         Ok(Buffer {
-            counted: table.counted(),
             table: Current::new(table),
             stripes: Stripes::new()?,
             fitting: Mutex::new(Fitting::new()),
@@ -100,8 +124,9 @@ impl<T: Table> Buffer<T> {
             marks: AtomicUsize::new(0),
             monitor: Monitor::new(true),
             totals: Totals::default(),
-            id: BUFFERS.fetch_add(1, Ordering::Relaxed),
-            seeds: AtomicU64::new(0),
+            seats,
+            maps: AtomicUsize::new(0),
+            collector: Collector::with_locals(move || made.seat()),
         })
     }
 
@@ -118,7 +143,7 @@ impl<T: Table> Buffer<T> {
         Ok(Mark::new(number, self.mark_bits))
     }
 
-    /// A thread's visit. Pins an epoch: what is removed meanwhile is freed only after the visit has ended.
+    /// A thread's visit. Pins the buffer: what is removed meanwhile is freed only after the visit has ended.
     #[must_use]
     pub fn visit(&self) -> Visit<'_, T> {
         Visit::new(self)
@@ -127,21 +152,30 @@ impl<T: Table> Buffer<T> {
     /// What a thread keeps between visits.
     #[must_use]
     pub fn seat(&self) -> Seat {
-        let number = self.seeds.fetch_add(1, Ordering::Relaxed);
-        Seat::new(Random::new(self.id << 32 ^ number), self.counted)
+        self.seats.seat()
+    }
+
+    /// Pins the buffer: no table goes that is there now, nor what is retired by a guard from now on, until the guard is dropped or
+    /// refreshed.
+    #[inline(always)]
+    pub fn pin(&self) -> Guard<'_> {
+        self.collector.pin()
+    }
+
+    /// Frees all that was retired to the buffer, by whichever thread, and that nobody holds.
+    pub fn collect(&self) {
+        self.collector.collect();
     }
 
     /// Begins a write of keys with this hash: waits for other writes of its stripe, and clears the table. The index is to
     /// be changed before what is returned is dropped, and the old entry to be retired after.
     ///
-    /// `guard` pins the table for as long.
-    ///
     /// # Safety
-    /// As [`Buffer::table`].
+    /// As [`Buffer::table`], until what is returned is dropped.
     #[allow(unsafe_code)]
-    pub unsafe fn write<'b>(&'b self, hash: u64, guard: &'b Guard) -> Write<'b, T> {
+    pub unsafe fn write(&self, hash: u64) -> Write<'_, T> {
         // SAFETY: the caller's promise.
-        unsafe { self.begin(hash, guard, |_| {}) }
+        unsafe { self.begin(hash, |_| {}) }
     }
 
     /// As [`Buffer::write`]; before it clears the table, `accept` is shown what that has, as by [`Table::find`].
@@ -153,12 +187,11 @@ impl<T: Table> Buffer<T> {
     pub(crate) unsafe fn write_over<'b>(
         &'b self,
         hash: u64,
-        guard: &'b Guard,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Write<'b, T> {
         // SAFETY: the caller's promise.
         unsafe {
-            self.begin(hash, guard, |table| {
+            self.begin(hash, |table| {
                 table.find(hash, accept);
             })
         }
@@ -166,10 +199,10 @@ impl<T: Table> Buffer<T> {
 
     #[allow(unsafe_code)]
     #[inline]
-    unsafe fn begin<'b>(&'b self, hash: u64, guard: &'b Guard, look: impl FnOnce(&T)) -> Write<'b, T> {
+    unsafe fn begin<'b>(&'b self, hash: u64, look: impl FnOnce(&T)) -> Write<'b, T> {
         let held = self.stripes.lock(hash);
         // SAFETY: the caller's promise.
-        look(unsafe { self.table.load(guard) });
+        look(unsafe { self.table.load() });
         let (mut cleared, mut kept) = (0, Cell::new(None));
         let vacate = |table: &'b T| {
             let (slots, slot) = table.vacate(hash);
@@ -177,7 +210,7 @@ impl<T: Table> Buffer<T> {
             give_up(kept.replace(slot.map(|slot| (table, slot))));
         };
         // SAFETY: the caller's promise.
-        let table = unsafe { self.table.everywhere(guard, vacate) };
+        let table = unsafe { self.table.everywhere(vacate) };
         if kept.get_mut().is_some_and(|(of, _)| !std::ptr::eq(of, table)) {
             give_up(kept.take());
         }
@@ -189,20 +222,20 @@ impl<T: Table> Buffer<T> {
     /// # Safety
     /// As [`Buffer::table`].
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn clear<'g>(&'g self, hash: u64, guard: &'g Guard) -> (&'g T, usize) {
+    pub(crate) unsafe fn clear(&self, hash: u64) -> (&T, usize) {
         let mut cleared = 0;
         // SAFETY: the caller's promise.
-        let table = unsafe { self.table.everywhere(guard, |table| cleared += table.clear(hash)) };
+        let table = unsafe { self.table.everywhere(|table| cleared += table.clear(hash)) };
         (table, cleared)
     }
 
     /// Forgets a pointer that was emitted with this hash: for memory that is about to be freed without a write.
     pub fn forget(&self, hash: u64, pointer: Pointer) {
-        let guard = crossbeam_epoch::pin();
+        let _guard = self.pin();
         // SAFETY: as in `pinned`.
         #[allow(unsafe_code)]
         unsafe {
-            self.forget_guarded(hash, pointer, &guard);
+            self.forget_guarded(hash, pointer);
         }
     }
 
@@ -211,17 +244,17 @@ impl<T: Table> Buffer<T> {
     /// # Safety
     /// As [`Buffer::table`].
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn forget_guarded(&self, hash: u64, pointer: Pointer, guard: &Guard) {
+    pub(crate) unsafe fn forget_guarded(&self, hash: u64, pointer: Pointer) {
         // SAFETY: the caller's promise.
-        unsafe { self.table.everywhere(guard, |table| table.forget(hash, pointer)) };
+        unsafe { self.table.everywhere(|table| table.forget(hash, pointer)) };
     }
 
     /// Shows the table as it is now.
     #[allow(unsafe_code)]
     pub(crate) fn pinned<R>(&self, show: impl FnOnce(&T) -> R) -> R {
-        let guard = crossbeam_epoch::pin();
-        // SAFETY: `resize` retires tables to the default collector. Who resizes in another way promises that nobody does this.
-        show(unsafe { self.table.load(&guard) })
+        let _guard = self.pin();
+        // SAFETY: `resize` retires tables to the buffer's collector. Who resizes in another way promises that nobody does this.
+        show(unsafe { self.table.load() })
     }
 
     /// Takes the stripe of a hash, as the paper's `SLB_lock` does.
@@ -234,17 +267,18 @@ impl<T: Table> Buffer<T> {
         self.stripes.unlock_raw(hash);
     }
 
-    /// The table as this guard sees it: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
+    /// The table in use: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
     ///
     /// # Safety
-    /// The guard is of the collector to which old tables are retired, the default one or that of whom this buffer is resized
-    /// or fitted by; or nobody resizes it or lets it fit itself ([`Visit::uses_table`], [`Seat::turn`]) while the table is used.
+    /// While it is used, the caller has pinned the collector to which old tables are retired, the buffer's ([`Buffer::pin`]) or
+    /// that of whom this buffer is resized or fitted by; or nobody resizes it or lets it fit itself ([`Visit::uses_table`],
+    /// [`Seat::turn`]).
     #[inline]
     #[must_use]
     #[allow(unsafe_code)]
-    pub unsafe fn table<'g>(&'g self, guard: &'g Guard) -> &'g T {
+    pub unsafe fn table(&self) -> &T {
         // SAFETY: the caller's promise.
-        unsafe { self.table.load(guard) }
+        unsafe { self.table.load() }
     }
 
     /// Replaces the table by an empty one of another size, while it is used.
@@ -252,26 +286,22 @@ impl<T: Table> Buffer<T> {
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory. Then the old one stays.
     pub fn resize(&self, size: usize) -> Result<(), CreateError> {
-        // First: pinning may run the destructors of what was removed, which are free to resize, too.
-        let guard = crossbeam_epoch::pin();
+        let guard = self.pin();
         let none = Vec::new;
-        // SAFETY: of the default collector, as the guards of visits are.
+        // SAFETY: of the buffer's collector, as the guards of visits are.
         #[allow(unsafe_code)]
         unsafe {
             for table in self.resize_guarded(size, none, |_| {})?.into_iter().flatten() {
-                visit::retire(table, &guard);
+                table.retire(&guard);
             }
         }
-        drop(guard);
-        // Not to be left to the ends of visits: who resizes may have none.
-        visit::look();
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
         Ok(())
     }
 
     /// As [`Buffer::resize`], but waits until nobody holds a stripe, and then lets `publish` see the new table before anyone
     /// does: for faces whose threads read the table under a stripe, with no epoch pinned, or read it by another way. The old
-    /// table goes when all have left whom `guard`'s collector knows.
+    /// table goes when all have left whom `guard`'s collector knows, which need not be the buffer's.
     ///
     /// The caller holds no stripe.
     ///
@@ -280,12 +310,12 @@ impl<T: Table> Buffer<T> {
     ///
     /// # Safety
     /// All who use the table hold a stripe, or have pinned `guard`'s collector. So nobody visits the buffer, or makes it
-    /// forget, unless that is the default one.
+    /// forget, unless that is the buffer's.
     #[allow(unsafe_code)]
-    pub unsafe fn resize_exclusively(
+    pub unsafe fn resize_exclusively<L>(
         &self,
         size: usize,
-        guard: &Guard,
+        guard: &reclaim::Guard<'_, L>,
         publish: impl FnOnce(&T),
     ) -> Result<(), CreateError> {
         // SAFETY: the caller's promise.
@@ -330,12 +360,12 @@ impl<T: Table> Buffer<T> {
     /// # Safety
     /// All who use the table have pinned `guard`'s collector.
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn fit(&self, passed: Passed, guard: &Guard) -> bool {
+    pub(crate) unsafe fn fit(&self, passed: Passed, guard: &Guard<'_>) -> bool {
         // SAFETY: the caller's promise.
         let (soon, replaced) = unsafe { self.fit_under(passed, || Some(Vec::new()), |_| {}) };
         if let Some(replaced) = replaced {
             // SAFETY: the caller's promise.
-            unsafe { visit::retire(replaced, guard) };
+            unsafe { replaced.retire(guard) };
         }
         soon
     }
@@ -371,7 +401,7 @@ impl<T: Table> Buffer<T> {
         // Else another thread does what there is to do. No user code runs under it: nothing is pinned, and nothing freed.
         let Some(mut fitting) = self.fitting.try_lock() else { return (false, None) };
         // SAFETY: replaced under this lock only.
-        let table = unsafe { self.table.load(crossbeam_epoch::unprotected()) };
+        let table = unsafe { self.table.load() };
         let replaced = match fitting.step(table, self.passed.take()) {
             Step::Nothing => None,
             Step::Fold(times) => match table.folded(times) {
@@ -634,7 +664,7 @@ mod tests {
                 // SAFETY: nobody else uses the buffer.
                 unsafe { buffer.fit_exclusively(Passed { lookups, evictions: 0 }, |_| false, |_| {}) };
             // SAFETY: as above.
-            replaced.into_iter().for_each(|table| unsafe { table.retire(crossbeam_epoch::unprotected()) });
+            replaced.into_iter().for_each(|table| unsafe { table.free() });
             soon
         };
         assert!(!is_at_work_after(whole as u64), "it sees what there is");

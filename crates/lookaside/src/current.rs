@@ -1,7 +1,7 @@
 //! The table in use, which another may replace while it is read: an empty one, or one into which its slots are copied first.
 //!
-//! A reader pins an epoch (crossbeam-epoch) and loads the table once a call. A replaced table is freed when all who may have
-//! loaded it have left.
+//! A reader pins a collector ([`atomics::reclaim`]) and loads the table once a call. A replaced table is freed when all who may
+//! have loaded it have left.
 //!
 //! Who still uses the old table can neither get nor do harm: a write clears only the new one, so the old table may answer
 //! with a pointer that has been removed since, but only to a call that loaded it before the new one was there, and so
@@ -35,8 +35,8 @@
 
 #![allow(unsafe_code)]
 
+use atomics::reclaim::Guard;
 use atomics::{AtomicPtr, Ordering, fence};
-use crossbeam_epoch::Guard;
 
 /// One `T`, replaceable.
 #[derive(Debug)]
@@ -57,15 +57,29 @@ impl<T: Send + 'static> Replaced<T> {
         (!self.0.is_null()).then_some(self)
     }
 
-    /// Frees it when all have left who are pinned now.
+    /// Frees it when all have left who are pinned now. Not before this thread unpins, or refreshes its guard.
     ///
     /// # Safety
     /// Whoever may still be looking at it has pinned the guard's collector.
-    pub unsafe fn retire(self, guard: &Guard) {
-        let Replaced(table) = self;
-        if !table.is_null() {
-            // SAFETY: made by `Box::into_raw`; no longer reachable, and the swap gave it to nobody else.
-            unsafe { guard.defer_unchecked(move || drop(Box::from_raw(table))) };
+    pub unsafe fn retire<L>(self, guard: &Guard<'_, L>) {
+        unsafe fn free<T: Send + 'static>(table: *mut (), _: *const ()) {
+            // SAFETY: that which is retired below. Once.
+            unsafe { Replaced(table.cast::<T>()).free() };
+        }
+        if !self.0.is_null() {
+            // SAFETY: no longer reachable, and the swap gave it to nobody else; it may be dropped by any thread.
+            unsafe { guard.retire_large(self.0.cast(), std::ptr::null(), free::<T>) };
+        }
+    }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    /// Nobody looks at it.
+    pub unsafe fn free(self) {
+        if !self.0.is_null() {
+            // SAFETY: made by `Box::into_raw`, and the caller's promise.
+            drop(unsafe { Box::from_raw(self.0) });
         }
     }
 }
@@ -79,13 +93,13 @@ impl<T: Send + Sync + 'static> Current<T> {
     /// The one in use.
     ///
     /// # Safety
-    /// `guard` is of the collector to which what is replaced is retired; or nobody replaces it while what is returned is used.
+    /// While what is returned is used, the collector is pinned to which what is replaced is retired, or nobody replaces it.
     #[inline(always)]
-    pub(crate) unsafe fn load<'g>(&'g self, _guard: &'g Guard) -> &'g T {
+    pub(crate) unsafe fn load(&self) -> &T {
         // Acquire pairs with the releases in `replace` and `succeed`: the table is seen as it was made.
         let table = self.now.load(Ordering::Acquire);
-        // SAFETY: never null: made from a value, and replaced by values only. A replaced one is destroyed only after all
-        // guards that were pinned at the time are gone, and the guard was pinned before the load.
+        // SAFETY: never null: made from a value, and replaced by values only. A replaced one is freed only after all guards are gone
+        // that were there at the time, and this was pinned before the load.
         unsafe { &*table }
     }
 
@@ -95,10 +109,10 @@ impl<T: Send + Sync + 'static> Current<T> {
     /// # Safety
     /// As [`Current::load`].
     #[inline]
-    pub(crate) unsafe fn everywhere<'g>(&'g self, guard: &'g Guard, mut clear: impl FnMut(&'g T)) -> &'g T {
+    pub(crate) unsafe fn everywhere<'g>(&'g self, mut clear: impl FnMut(&'g T)) -> &'g T {
         loop {
             // SAFETY: the caller's promise.
-            let now = unsafe { self.load(guard) };
+            let now = unsafe { self.load() };
             clear(now);
             // Pairs with the fence of who copies ([`crate::table::Table::copy_lines`]): see the head of this module.
             fence(Ordering::SeqCst);

@@ -19,7 +19,12 @@
 //! long before, and step 2 finds nothing. A map can see that: where an index gives an entry back to a write that has cleared
 //! the table of its hash, and this is the only handle, nobody can emit it once more. Tickets from before are void, and those
 //! taken after come before a search that cannot find it. So it is marked as forgotten, and steps 1 and 2 are left out, the
-//! second of which would be a cold line for every write.
+//! second of which would be a cold line for every write. And the write, which is pinned, retires it at once: the collector
+//! gets a handle of its own, and drops it when step 3 is over. Whoever drops the last, the collector or who has the
+//! [`crate::Removed`], frees the entry, and need not wait for anybody.
+//!
+//! What waits belongs to the buffer's collector ([`atomics::reclaim`]). An entry that waits holds a share in its map's reclaimer, and
+//! so in the buffer: so that this ends, who drops a map collects, and so does whoever drops a handle behind that.
 //!
 //! Where the index is not asked for a write, the entry that it has owns another ([`succession`]).
 //!
@@ -46,23 +51,27 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use crossbeam_epoch::Guard;
+use atomics::reclaim::{Guard, free_in_turn, quietly};
 
 pub(crate) use self::succession::Home;
 use self::succession::Place;
 
-use crate::in_turn::{in_turn, quietly};
-use crate::visit::retired;
 use crate::word::Pointer;
 
 pub(crate) use self::succession::prefetch_to_succeed;
 
-/// A dead entry: where it was, how to find its successor, and how to free it.
+/// What a collector is told to do with an object.
+pub(crate) type Free = unsafe fn(*mut (), *const ());
+
+/// A dead entry: where it was, how to find its successor, and how to forget and to free it.
 pub(crate) struct Dead {
     pub(crate) hash: u64,
-    address: usize,
+    pub(crate) address: usize,
     successor: unsafe fn(usize) -> Option<usize>,
-    free: unsafe fn(usize),
+    /// Step 2, at the entry's home; to be called when step 1 is over.
+    pub(crate) forget: Free,
+    /// To be called when step 3 is over.
+    pub(crate) free: Free,
 }
 
 // SAFETY: an entry's keys and values are `Send` (see `Draft::new`), and nobody else has it.
@@ -86,7 +95,12 @@ impl Dead {
     /// Nobody can reach it, and nobody frees it twice; nor does the table have the successor.
     pub(crate) unsafe fn free(self) {
         // SAFETY: `free` is that of the entry's type; the rest is the caller's promise.
-        unsafe { (self.free)(self.address) };
+        unsafe { (self.free)(self.object(), std::ptr::null()) };
+    }
+
+    /// As collectors know it.
+    pub(crate) fn object(&self) -> *mut () {
+        std::ptr::with_exposed_provenance_mut(self.address)
     }
 }
 
@@ -95,8 +109,14 @@ const FORGOTTEN: usize = 1 << (usize::BITS - 1);
 
 /// Where entries go when their last handle has gone.
 pub(crate) trait Reclaim: Send + Sync {
-    /// Takes a dead entry, to be freed when nobody can reach it.
+    /// Takes a dead entry, to be forgotten and freed when nobody can reach it.
     fn retire(self: Arc<Self>, dead: Dead);
+
+    /// Forgets it, and frees it when nobody can reach it any more.
+    ///
+    /// # Safety
+    /// Called by [`Dead::forget`] only.
+    unsafe fn forget(&self, dead: Dead);
 }
 
 /// Where the entries of one map go. An entry names it in eight bytes, half of what `Arc<dyn Reclaim>` takes: each answer of an
@@ -158,27 +178,15 @@ pub(crate) type Entries<K, V> = PhantomData<(Handle<K, V>, fn(K, V) -> (K, V))>;
 #[derive(Debug, Clone, Copy)]
 pub struct Pin<'p> {
     reclaimer: *const Reclaimer,
-    guard: Option<&'p Guard>,
+    life: PhantomData<&'p Reclaimer>,
 }
 
 impl<'p> Pin<'p> {
     /// # Safety
-    /// For `'p`, nothing retired to `reclaimer` from now on is freed. A guard, if there is one, is of the default collector.
+    /// For `'p`, nothing retired to `reclaimer` from now on is freed.
     #[inline(always)]
-    pub(crate) unsafe fn new(reclaimer: &Arc<Reclaimer>, guard: Option<&'p Guard>) -> Pin<'p> {
-        Pin { reclaimer: Arc::as_ptr(reclaimer), guard }
-    }
-
-    /// Searches with an epoch of crossbeam-epoch's default collector pinned, for an index that frees its nodes by it.
-    ///
-    /// A [`Map`](crate::Map) has pinned one for its reader already, and a second time would cost as much as a good part of a
-    /// search. The owner-only form has none: there one is pinned for this search.
-    #[inline(always)]
-    pub fn with_epoch<R>(&self, search: impl FnOnce(&Guard) -> R) -> R {
-        match self.guard {
-            Some(guard) => search(guard),
-            None => search(&crossbeam_epoch::pin()),
-        }
+    pub(crate) unsafe fn new(reclaimer: &Arc<Reclaimer>) -> Pin<'p> {
+        Pin { reclaimer: Arc::as_ptr(reclaimer), life: PhantomData }
     }
 }
 
@@ -235,12 +243,12 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         Handle(unsafe { NonNull::new_unchecked(entry) })
     }
 
-    /// Takes note that this is the last of an entry, if so, and that no table has it, nor its successor.
+    /// Takes note that this is the last of an entry, if so, and that no table has it, nor its successor; and retires it.
     ///
     /// # Safety
     /// The index gave this handle back to a write of the map of `reclaimer` that has cleared the table of `hash` and has not ended;
-    /// `reclaimer` frees by the default collector; and nobody makes another handle of this one.
-    pub(crate) unsafe fn forgotten(&self, hash: u64, reclaimer: &Arc<Reclaimer>) {
+    /// all who may have found the entry have pinned `guard`'s collector; and nobody makes another handle of this one.
+    pub(crate) unsafe fn forgotten<L>(&self, hash: u64, reclaimer: &Arc<Reclaimer>, guard: &Guard<'_, L>) {
         let entry = self.entry();
         // Another map's or another hash's: that table may still have it. acquire pairs with the release in `drop`: what was
         // done through other handles, to a value with a lock in it, say, is done before it dies. The store below would
@@ -250,8 +258,9 @@ impl<K: 'static, V: 'static> Handle<K, V> {
             && entry.home.is_succeeded(Arc::as_ptr(reclaimer)).is_some()
             && entry.handles.load(Ordering::Acquire) == 1
         {
-            entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
-            // Found by this entry only, whoever else has a handle of it.
+            // SAFETY: the caller's promise; it is the only one.
+            unsafe { self.share_with(guard) };
+            // Found by this entry only, whoever else has a handle of it, and freed behind it.
             if let Some(successor) = entry.place.successor() {
                 // SAFETY: alive while this entry is, whose place has a handle of it.
                 let successor = unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(successor) };
@@ -259,6 +268,20 @@ impl<K: 'static, V: 'static> Handle<K, V> {
                 reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Gives the collector a handle, which it drops when all have left who are pinned now, and marks the entry as forgotten.
+    ///
+    /// # Safety
+    /// As [`Handle::forgotten`], and this is the only one.
+    unsafe fn share_with<L>(&self, guard: &Guard<'_, L>) {
+        unsafe fn let_go<K: 'static, V: 'static>(entry: *mut (), _: *const ()) {
+            // SAFETY: the handle that was counted below. Once.
+            drop(unsafe { Handle::<K, V>::from_raw(entry.expose_provenance()) });
+        }
+        self.entry().handles.store(FORGOTTEN | 2, Ordering::Relaxed);
+        // SAFETY: by the caller's promise nobody who pins from now on can find it. Entries are `Send`, and `'static`.
+        unsafe { guard.retire(self.0.as_ptr().cast(), std::ptr::null(), let_go::<K, V>) };
     }
 
     /// What the table is to remember: nothing, if the address has more than 48 bits.
@@ -307,7 +330,7 @@ impl<K: 'static, V: 'static> Draft<K, V> {
 impl<K: 'static, V: 'static> Drop for Draft<K, V> {
     fn drop(&mut self) {
         // SAFETY: nobody knows of it, and it is not dropped again.
-        unsafe { free::<K, V>(self.0.as_ptr().expose_provenance()) };
+        unsafe { free::<K, V>(self.0.as_ptr().cast(), std::ptr::null()) };
     }
 }
 
@@ -323,8 +346,8 @@ impl<K: 'static, V: 'static> Clone for Handle<K, V> {
 impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
         let entry = self.entry();
-        // Of what is forgotten nobody makes another handle, so that the only one is the last. Acquire pairs with the release
-        // below.
+        // Of what is forgotten nobody makes another handle, so that the only one is the last, behind step 3 if it is the
+        // collector's, and else, too: then the collector's is gone. Acquire pairs with the release below.
         let mut before = entry.handles.load(Ordering::Acquire);
         if before != FORGOTTEN | 1 {
             // release pairs with the fence below and with the acquires of the number: what other handles did to the entry is done
@@ -336,24 +359,32 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
             fence(Ordering::Acquire);
         }
         let address = self.0.as_ptr().expose_provenance();
+        let object = self.0.as_ptr().cast();
         if before & FORGOTTEN == 0 {
-            let (successor, free) = (successor_of::<K, V>, free::<K, V>);
-            let dead = Dead { hash: entry.hash, address, successor, free };
+            let (successor, forget, free) =
+                (successor_of::<K, V>, forget::<K, V> as Free, free::<K, V> as Free);
+            let dead = Dead { hash: entry.hash, address, successor, forget, free };
             Arc::clone(&entry.home.reclaimer().reclaim).retire(dead);
         } else {
-            retired();
-            in_turn(move || {
-                let guard = crossbeam_epoch::pin();
-                // No more than three words, which are deferred without being put on the heap.
-                let free = move || {
-                    // SAFETY: by the promise of `forgotten`, whoever could still reach it was pinned then. Once.
-                    in_turn(move || unsafe { free::<K, V>(address) });
-                };
-                // SAFETY: entries are `Send`, and `'static`.
-                unsafe { guard.defer_unchecked(free) };
-            });
+            // Its value may have the last handle of another.
+            // SAFETY: see above.
+            unsafe { free_in_turn(object, std::ptr::null(), free::<K, V>) };
         }
     }
+}
+
+/// Lets the home of the entry at this address forget it.
+///
+/// # Safety
+/// It died, and who saw a handle of it has left. Once.
+unsafe fn forget<K: 'static, V: 'static>(entry: *mut (), _: *const ()) {
+    let address = entry.expose_provenance();
+    // SAFETY: freed by its home behind this at the earliest.
+    let Entry { home, hash, .. } = unsafe { &*entry.cast::<Entry<K, V>>() };
+    let (successor, forget, free) = (successor_of::<K, V>, forget::<K, V> as Free, free::<K, V> as Free);
+    let dead = Dead { hash: *hash, address, successor, forget, free };
+    // SAFETY: the caller's promise. The home is that of the entry, which stays.
+    unsafe { home.reclaimer().reclaim.forget(dead) };
 }
 
 /// The address of the successor of the entry at this one.
@@ -369,8 +400,9 @@ unsafe fn successor_of<K, V>(address: usize) -> Option<usize> {
 ///
 /// # Safety
 /// It is one of `Draft::new`. Nobody can reach it, and nobody frees it twice; nor does the table have the successor.
-unsafe fn free<K: 'static, V: 'static>(address: usize) {
-    let entry = std::ptr::with_exposed_provenance_mut::<Entry<K, V>>(address);
+unsafe fn free<K: 'static, V: 'static>(entry: *mut (), _: *const ()) {
+    let address = entry.expose_provenance();
+    let entry = entry.cast::<Entry<K, V>>();
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(successor) = successor_of::<K, V>(address) {
@@ -613,10 +645,7 @@ mod tests {
         assert_eq!((*back, map.pin().get(&1)), (11, Some(&11)));
         assert!(!is_forgotten(&back));
         drop(back);
-        // Whoever is pinned here and there lets what has died be forgotten, and then freed.
-        while map.pin().get(&1) == Some(&11) {
-            crossbeam_epoch::pin().flush();
-        }
+        map.buffer().collect();
         assert_eq!(map.pin().get(&1), Some(&10));
     }
 

@@ -80,8 +80,6 @@ mod fitting;
 #[cfg(not(loom))]
 mod folding;
 #[cfg(not(loom))]
-mod in_turn;
-#[cfg(not(loom))]
 pub mod index;
 #[cfg(not(loom))]
 mod map;
@@ -118,7 +116,7 @@ pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {
-    buffer::{Buffer, Replaced, Write},
+    buffer::{Buffer, Guard, Replaced, Write},
     entry::{Found, Handle, Pin, Sought},
     fitting::Passed,
     folding::{FoldingHasher, FoldingState},

@@ -525,7 +525,7 @@ impl Fitted {
 
     fn now(&self) -> &Slb {
         // SAFETY: what is replaced is kept to the end.
-        unsafe { self.current.load(crossbeam_epoch::unprotected()) }
+        unsafe { self.current.load() }
     }
 
     /// Folds the table; what was replaced.
@@ -540,7 +540,7 @@ impl Fitted {
     fn clear(&self) {
         // SAFETY: as in `now`.
         unsafe {
-            self.current.everywhere(crossbeam_epoch::unprotected(), |table| {
+            self.current.everywhere(|table| {
                 table.clear(HASH);
             })
         };
@@ -548,9 +548,7 @@ impl Fitted {
 
     fn forget(&self) {
         // SAFETY: as in `now`.
-        unsafe {
-            self.current.everywhere(crossbeam_epoch::unprotected(), |table| table.forget(HASH, pointer(1)))
-        };
+        unsafe { self.current.everywhere(|table| table.forget(HASH, pointer(1))) };
     }
 
     fn found(&self) -> Option<u64> {
@@ -560,7 +558,7 @@ impl Fitted {
     fn end(replaced: [Option<Replaced<Slb>>; 2]) {
         for replaced in replaced.into_iter().flatten() {
             // SAFETY: nobody looks at it any more.
-            unsafe { replaced.retire(crossbeam_epoch::unprotected()) };
+            unsafe { replaced.free() };
         }
     }
 }

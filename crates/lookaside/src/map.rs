@@ -16,8 +16,9 @@
 //! ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of atomics, or with a lock in it, can also be changed
 //! where it is found: neither table nor index take notice, and where the table has the key, that is as fast as a lookup.
 //!
-//! A [`Reader`] pins an epoch once for as many lookups as one likes: that is what a hit does not pay. What is removed
-//! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh).
+//! A [`Reader`] pins the buffer once for as many lookups as one likes: that is what a hit does not pay. What is removed
+//! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh). A map that is dropped frees all of its entries
+//! that nobody holds, before that returns.
 //!
 //! In batches, lines are asked for before they are needed: those of the table for all keys, then those of the entries; and
 //! what the table does not have goes to the index together, which walks while the entries are on their way.
@@ -29,6 +30,7 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, Hash, Hasher as _};
 use std::ops::{Bound, ControlFlow, Deref};
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::buffer::{Buffer, Write};
 use crate::config::CreateError;
@@ -36,7 +38,6 @@ use crate::entry::{
     Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch, prefetch_to_succeed,
 };
 use crate::folding::FoldingState;
-use crate::in_turn::in_turn;
 use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
 use crate::mark::{Mark, NoMarkLeft};
 use crate::seat::GROUP;
@@ -44,7 +45,7 @@ use crate::shared::SharedBuffer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::table::{Parameters, Table};
-use crate::visit::{Visit, retired};
+use crate::visit::Visit;
 
 /// How keys are hashed where nothing else is said.
 pub type RandomState = FoldingState;
@@ -65,20 +66,42 @@ pub(crate) const fn may_stay<V>() -> bool {
 
 impl<T: Table> Reclaim for Buffer<T> {
     fn retire(self: Arc<Self>, dead: Dead) {
-        retired();
-        let forget_and_free = move || {
-            let guard = crossbeam_epoch::pin();
-            // SAFETY: freed below at the earliest. Who saw a handle of it was pinned, and has left.
-            unsafe { dead.pointers() }.for_each(|pointer| self.forget(dead.hash, pointer));
-            // SAFETY: nobody has a handle, and whoever was about to emit it has left; it is in no table any more, and
-            // whoever read it there will have left when this runs. Once. Entries are `Send` and `'static`.
-            unsafe { guard.defer_unchecked(move || in_turn(move || dead.free())) };
-        };
-        in_turn(move || {
-            let guard = crossbeam_epoch::pin();
-            // SAFETY: what the closure owns is `Send` and `'static`.
-            unsafe { guard.defer_unchecked(move || in_turn(forget_and_free)) };
-        });
+        // SAFETY: no handle is left, so that nobody who pins from now on comes to one; `forget` is the entry's own. Once.
+        unsafe { self.collector.retire(dead.object(), std::ptr::null(), dead.forget) };
+        // Pairs with the fence of who drops a map: if that does not see what was put into the bag, this sees that it has gone.
+        fence(Ordering::SeqCst);
+        if self.maps.load(Ordering::Relaxed) == 0 {
+            // Nobody else may come by.
+            self.collect();
+        }
+    }
+
+    unsafe fn forget(&self, dead: Dead) {
+        // SAFETY: freed below at the earliest. Who saw a handle of it was pinned, and has left.
+        unsafe { dead.pointers() }.for_each(|pointer| Buffer::forget(self, dead.hash, pointer));
+        // SAFETY: nobody has a handle, and whoever was about to emit it has left; it is in no table any more, and
+        // whoever read it there will have left when this runs. Once. Entries are `Send` and `'static`.
+        unsafe { self.collector.retire(dead.object(), std::ptr::null(), dead.free) };
+    }
+}
+
+/// That there is a map behind a buffer. Dropped behind its index.
+#[derive(Debug)]
+struct Present<T: Table>(Arc<Buffer<T>>);
+
+impl<T: Table> Present<T> {
+    fn at(buffer: &Arc<Buffer<T>>) -> Present<T> {
+        buffer.maps.fetch_add(1, Ordering::Relaxed);
+        Present(Arc::clone(buffer))
+    }
+}
+
+impl<T: Table> Drop for Present<T> {
+    fn drop(&mut self) {
+        self.0.maps.fetch_sub(1, Ordering::Relaxed);
+        // Pairs with that in `retire`.
+        fence(Ordering::SeqCst);
+        self.0.collect();
     }
 }
 
@@ -103,6 +126,8 @@ pub struct Map<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
     buffer: SharedBuffer<T>,
     reclaimer: Arc<Reclaimer>,
     entries: Entries<K, V>,
+    /// Dropped behind the index, whose handles go by the collector.
+    _present: Present<T>,
 }
 
 impl<K, V, I, T: Table> Map<K, V, I, RandomState, T> {
@@ -135,7 +160,8 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
     pub fn sharing(index: I, buffer: &SharedBuffer<T>, hasher: S) -> Result<Self, NoMarkLeft> {
         let (mark, buffer) = (buffer.0.mark()?, buffer.clone());
         let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>);
-        Ok(Map { index, hasher, mark, buffer, reclaimer, entries: Entries::default() })
+        let present = Present::at(&buffer.0);
+        Ok(Map { index, hasher, mark, buffer, reclaimer, entries: Entries::default(), _present: present })
     }
 
     /// A reader for this thread. See [`Reader`].
@@ -219,7 +245,7 @@ impl<K, V> Deref for Removed<K, V> {
     }
 }
 
-/// A thread at a map, with an epoch pinned: what it has found stays until it is dropped or refreshed.
+/// A thread at a map, whose buffer it has pinned: what it has found stays until it is dropped or refreshed.
 ///
 /// Long-lived ones hold back the memory of what others remove: refresh them now and then.
 #[derive(Debug)]
@@ -229,8 +255,8 @@ pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState, T: Table = Slb
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, V, I, S, T> {
-    /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has pinned
-    /// crossbeam-epoch a second time, by another reader say, of whichever map, nothing can be freed.
+    /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has another
+    /// reader of a map behind the same buffer, that holds it still.
     pub fn refresh(&mut self) {
         self.visit.refresh();
     }
@@ -242,9 +268,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
 
     #[inline(always)]
     fn token(&self) -> Pin<'_> {
-        // SAFETY: the visit has pinned an epoch, and keeps it pinned while it is borrowed: `refresh` needs it mutably.
+        // SAFETY: the visit has pinned the buffer, and keeps it pinned while it is borrowed: `refresh` needs it mutably.
         // What is retired to the buffer after that is freed after it.
-        unsafe { Pin::new(&self.map.reclaimer, Some(self.visit.guard())) }
+        unsafe { Pin::new(&self.map.reclaimer) }
     }
 
     /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole table.
@@ -509,9 +535,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     ) -> Result<Handle<K, V>, Draft<K, V>> {
         let Some(known) = known else { return Err(draft) };
         let pointer = draft.pointer();
-        // SAFETY: found by the write, of whose hash both are, and of this map by the mark. The buffer frees what is retired by
-        // the default collector; users get what is given back as a `Removed`.
-        let old = unsafe { known.succeed(draft, write.capacity(), true) }?;
+        // SAFETY: found by the write, of whose hash both are, and of this map by the mark. Readers have pinned the buffer; users get
+        // what is given back as a `Removed`.
+        let old = unsafe { known.succeed(draft, write.capacity(), Some(self.visit.guard())) }?;
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
@@ -528,11 +554,11 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         _write: &Write<'_, T>,
     ) -> Option<Handle<K, V>> {
         let old = old?;
-        // SAFETY: given back to that write, which cleared the table when it began; the buffer frees what is retired by the
-        // default collector; of neither will another handle be made.
+        // SAFETY: given back to that write, which cleared the table when it began; readers have pinned the buffer; of neither will
+        // another handle be made.
         unsafe {
             let newest = old.successor(hash, &self.map.reclaimer);
-            old.forgotten(hash, &self.map.reclaimer);
+            old.forgotten(hash, &self.map.reclaimer, self.visit.guard());
             newest
         }
     }

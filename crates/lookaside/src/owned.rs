@@ -17,12 +17,12 @@ use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use atomics::reclaim::free_in_turn;
 use parking_lot::Mutex;
 
 use crate::buffer::Buffer;
 use crate::config::CreateError;
 use crate::entry::{Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch};
-use crate::in_turn::in_turn;
 use crate::index::{Discard, Find, Scan, Store};
 use crate::map::{RandomState, Removed, hash_of, may_stay};
 use crate::mark::Mark;
@@ -55,9 +55,13 @@ impl<T: Table> Reclaim for Graveyard<T> {
             None => {
                 drop(waiting);
                 // SAFETY: the map is gone, and with it all who could have found it; no handle is left.
-                in_turn(move || unsafe { dead.free() });
+                unsafe { free_in_turn(dead.object(), std::ptr::null(), dead.free) };
             }
         }
+    }
+
+    unsafe fn forget(&self, _: Dead) {
+        unreachable!("what lies in a graveyard is forgotten by the owner");
     }
 }
 
@@ -180,7 +184,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     #[inline(always)]
     fn token(&self) -> Pin<'_> {
         // SAFETY: the graveyard is emptied by `&mut self` only, and by dropping the map.
-        unsafe { Pin::new(&self.reclaimer, None) }
+        unsafe { Pin::new(&self.reclaimer) }
     }
 
     /// Entries that the table has room for.
@@ -372,7 +376,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     fn succeed(&self, known: Option<Pointer>, draft: Draft<K, V>) -> Result<Handle<K, V>, Draft<K, V>> {
         let Some(known) = known else { return Err(draft) };
         // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map.
-        unsafe { Found::<K, V>::at(known).succeed(draft, self.capacity(), false) }
+        unsafe { Found::<K, V>::at(known).succeed::<()>(draft, self.capacity(), None) }
             .inspect(|_| self.ownership.succeeded())
     }
 

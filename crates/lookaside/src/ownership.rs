@@ -25,7 +25,7 @@ impl Ownership {
     #[inline(always)]
     pub(crate) fn table<'b, T: Table>(&self, buffer: &'b Buffer<T>) -> &'b T {
         // SAFETY: the table is replaced only by the owner, who then has nothing of the old one: see `of`.
-        unsafe { buffer.table.load(crossbeam_epoch::unprotected()) }
+        unsafe { buffer.table.load() }
     }
 
     #[inline(always)]
@@ -72,13 +72,13 @@ impl Ownership {
     /// Clears the table for a write; how many slots.
     pub(crate) fn clear<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
         // SAFETY: as in `table`.
-        unsafe { self.seat.clear_held(buffer, hash, crossbeam_epoch::unprotected()) }
+        unsafe { self.seat.clear_held(buffer, hash) }
     }
 
     /// As [`Buffer::forget`].
     pub(crate) fn forget<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
         // SAFETY: as in `table`.
-        unsafe { buffer.forget_guarded(hash, pointer, crossbeam_epoch::unprotected()) };
+        unsafe { buffer.forget_guarded(hash, pointer) };
     }
 
     /// Puts a new entry where an old one was cleared.

@@ -15,10 +15,7 @@
 //! branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it. Where
 //! every hit counts, as in the paper, each warms its own slot.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-
-use crossbeam_epoch::Guard;
+use std::cell::Cell;
 
 use crate::buffer::Buffer;
 use crate::cadence::Cadence;
@@ -117,10 +114,10 @@ impl Seat {
     /// # Safety
     /// As [`Buffer::table`].
     #[allow(unsafe_code)]
-    pub unsafe fn clear_held<T: Table>(&self, buffer: &Buffer<T>, hash: u64, guard: &Guard) -> usize {
+    pub unsafe fn clear_held<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
         let tally = &self.tally;
         // SAFETY: the caller's promise.
-        let (_, cleared) = unsafe { buffer.clear(hash, guard) };
+        let (_, cleared) = unsafe { buffer.clear(hash) };
         count(&tally.invalidations);
         tally.cleared.set(tally.cleared.get() + cleared as u64);
         cleared
@@ -384,29 +381,4 @@ impl Seat {
             self.tally.emitted(outcome);
         }
     }
-}
-
-/// This thread's seat at a buffer, if no other visit has it.
-pub(crate) fn own<T: Table>(buffer: &Buffer<T>) -> Rc<Seat> {
-    /// Buffers that a thread may visit in turn.
-    const KEPT: usize = 8;
-    thread_local! {
-        static SEATS: RefCell<Vec<(u64, Rc<Seat>)>> = const { RefCell::new(Vec::new()) };
-    }
-    let kept = SEATS.try_with(|seats| {
-        let mut seats = seats.borrow_mut();
-        match seats.iter().find(|(id, seat)| *id == buffer.id && Rc::strong_count(seat) == 1) {
-            Some((_, seat)) => Rc::clone(seat),
-            None => {
-                if seats.len() == KEPT {
-                    seats.remove(0);
-                }
-                let seat = Rc::new(buffer.seat());
-                seats.push((buffer.id, Rc::clone(&seat)));
-                seat
-            }
-        }
-    });
-    // Past the thread's destructors there is no list any more.
-    kept.unwrap_or_else(|_| Rc::new(buffer.seat()))
 }

@@ -44,6 +44,11 @@ impl<T: Table> SharedBuffer<T> {
         self.0.resize(size)
     }
 
+    /// As [`Buffer::collect`].
+    pub fn collect(&self) {
+        self.0.collect();
+    }
+
     /// As [`Buffer::monitor`].
     pub fn monitor(&self, watching: bool) {
         self.0.monitor(watching);

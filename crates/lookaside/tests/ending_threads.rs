@@ -1,53 +1,38 @@
-//! Threads that end while much that they retired still waits.
-//!
-//! In a program of its own: the threads of other tests would free what is to wait.
+//! Threads that free much while they are ending.
 
 mod ledger;
 mod random;
 
+use std::cell::Cell;
 use std::collections::HashSet;
-use std::sync::{Arc, Barrier, Mutex, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use ledger::{Ledger, Record, one_line};
 use lookaside::index::{Find, SharedStore, Store};
-use lookaside::{Found, Handle, Map, OwnedMap, Pin, RwLock};
+use lookaside::{Found, Handle, Map, OwnedMap, Pin, Removed, RwLock};
 
-/// Pins when it ends.
-struct PinsAtLast;
+/// Does what it was given when it ends.
+struct Last(Cell<Option<Box<dyn FnOnce()>>>);
 
-impl Drop for PinsAtLast {
+impl Drop for Last {
     fn drop(&mut self) {
-        drop(crossbeam_epoch::pin());
+        self.0.take().into_iter().for_each(|last| last());
     }
 }
 
 thread_local! {
-    static LAST: PinsAtLast = const { PinsAtLast };
+    static LAST: Last = const { Last(Cell::new(None)) };
 }
 
-/// Runs this on a thread with a small stack, while all that it retires must wait; then lets the thread end, which has to free it.
-fn end_with_much_to_free(fill: impl FnOnce() + Send) {
-    // One test at a time.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock();
-    let (filled, go) = (Barrier::new(2), Barrier::new(2));
-    std::thread::scope(|scope| {
-        let held = crossbeam_epoch::pin();
-        let small = std::thread::Builder::new().stack_size(256 << 10);
-        let ending = small.spawn_scoped(scope, || {
-            // The last that is made is the first that ends: when this does, the thread's handle has gone.
-            LAST.with(|_| ());
-            fill();
-            filled.wait();
-            go.wait();
-        });
-        filled.wait();
-        drop(held);
-        // What was retired may be freed when the epoch has moved on twice; a look frees some hundreds.
-        (0..3).for_each(|_| crossbeam_epoch::pin().flush());
-        go.wait();
-        ending.unwrap().join().unwrap();
+/// Runs this on a thread with a small stack when that is ending: the last that is made of its thread-locals is the first that ends,
+/// so that it has lost the number by which collectors know it.
+fn when_a_thread_ends(last: impl FnOnce() + Send + 'static) {
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let ending = small.spawn(|| {
+        LAST.with(|at_last| at_last.0.set(Some(Box::new(last))));
+        drop(Map::<u64, u64, _>::new(Nothing, &one_line()).unwrap().pin());
     });
+    ending.unwrap().join().unwrap();
 }
 
 /// An index that keeps nothing: what it is given dies at once.
@@ -69,7 +54,9 @@ impl<V: 'static> SharedStore<u64, V> for Nothing {
     }
 }
 
-/// A value whose destructor uses the map that it was in.
+const WAITING: u64 = 30_000;
+
+/// A value whose destructor uses a map, that which it was in.
 struct Again {
     map: Weak<dyn Lacks>,
     _record: Record,
@@ -91,15 +78,18 @@ impl Drop for Again {
     }
 }
 
-const WAITING: u64 = 30_000;
-
-/// A thread that has lost its handle to the collector is given a new one for each pin, and that runs destructors: were each to
-/// run the next on top of it, the stack would end.
+/// A thread that has lost its number has a record for each pin: were each to run the next destructor on top of it, the stack would
+/// end.
 #[test]
 fn a_thread_that_ends_forgets_what_waits_however_much_that_is() {
-    let ledger = Arc::new(Ledger::default());
-    let map = Map::new(Nothing, &one_line()).unwrap();
-    end_with_much_to_free(|| (0..WAITING).for_each(|number| drop(map.insert(number, ledger.record(number)))));
+    let (ledger, map) = (Arc::new(Ledger::default()), Arc::new(Map::new(Nothing, &one_line()).unwrap()));
+    let (records, others) = (Arc::clone(&ledger), Arc::clone(&map));
+    when_a_thread_ends(move || {
+        let reader = others.pin();
+        (0..WAITING).for_each(|number| drop(others.insert(number, records.record(number))));
+        records.settle_but(WAITING as usize);
+        drop(reader);
+    });
     drop(map);
     ledger.settle();
 }
@@ -109,35 +99,55 @@ fn a_thread_that_ends_forgets_what_waits_however_much_that_is() {
 fn so_it_does_what_an_index_lets_go_of() {
     let ledger = Arc::new(Ledger::default());
     let tree = art::Tree::<[u8; 8], Handle<u64, Record>>::new().unwrap();
-    let map = Map::new(tree, &one_line()).unwrap();
-    end_with_much_to_free(|| {
+    let map = Arc::new(Map::new(tree, &one_line()).unwrap());
+    let (records, others) = (Arc::clone(&ledger), Arc::clone(&map));
+    when_a_thread_ends(move || {
         for number in 0..WAITING {
-            map.insert(number, ledger.record(number));
-            map.remove(&number);
+            others.insert(number, records.record(number));
+            others.remove(&number);
         }
     });
     drop(map);
     ledger.settle();
 }
 
+/// What was removed holds what was removed before it, and goes when the map has gone.
+struct Chain<R> {
+    _before: Option<R>,
+    _record: Record,
+}
+
+struct OfMap(Chain<Removed<u64, OfMap>>);
+
+struct OfOwned(Chain<Removed<u64, OfOwned>>);
+
 #[test]
 fn so_it_does_what_was_removed_and_is_let_go_of_later() {
     let ledger = Arc::new(Ledger::default());
-    let map = Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap();
-    end_with_much_to_free(|| {
+    let records = Arc::clone(&ledger);
+    when_a_thread_ends(move || {
+        let map = Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap();
+        let mut owned = OwnedMap::new(HashSet::new(), &one_line()).unwrap();
+        let (mut last, mut last_owned) = (None, None);
         for number in 0..WAITING {
-            map.insert(number, ledger.record(number));
-            let removed = map.remove(&number).unwrap();
-            crossbeam_epoch::pin().defer(move || assert_eq!(removed.number(), number));
+            let chain = Chain { _before: last, _record: records.record(number) };
+            map.insert(number, OfMap(chain));
+            last = map.remove(&number);
+            let chain = Chain { _before: last_owned, _record: records.record(number) };
+            owned.insert(number, OfOwned(chain));
+            last_owned = owned.remove(&number);
         }
+        drop((map, owned));
+        records.settle_but(2 * WAITING as usize);
+        assert_eq!(last.as_ref().unwrap().0._record.number(), WAITING - 1);
+        assert_eq!(last_owned.as_ref().unwrap().0._record.number(), WAITING - 1);
+        drop((last, last_owned));
     });
-    drop(map);
     ledger.settle();
 }
 
 #[test]
 fn and_so_where_destructors_use_the_map() {
-    let ledger = Arc::new(Ledger::default());
     fn again<I>(map: &Arc<Map<u64, Again, I>>, ledger: &Arc<Ledger>, number: u64) -> Again
     where
         I: Find<u64, u64, Again> + Send + Sync + 'static,
@@ -145,33 +155,31 @@ fn and_so_where_destructors_use_the_map() {
         let map: Weak<Map<u64, Again, I>> = Arc::downgrade(map);
         Again { map, _record: ledger.record(number) }
     }
-    let set = Arc::new(Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap());
-    end_with_much_to_free(|| {
+    let ledger = Arc::new(Ledger::default());
+    let records = Arc::clone(&ledger);
+    when_a_thread_ends(move || {
+        let set = Arc::new(Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap());
+        let nothing = Arc::new(Map::new(Nothing, &one_line()).unwrap());
+        let readers = (set.pin(), nothing.pin());
         for number in 0..WAITING {
-            set.insert(number, again(&set, &ledger, number));
+            set.insert(number, again(&set, &records, number));
             set.remove(&number);
+            nothing.insert(number, again(&nothing, &records, number));
         }
+        records.settle_but(2 * WAITING as usize);
+        drop(readers);
+        drop((set, nothing));
+        records.settle();
     });
-    let nothing = Arc::new(Map::new(Nothing, &one_line()).unwrap());
-    end_with_much_to_free(|| {
-        (0..WAITING).for_each(|number| drop(nothing.insert(number, again(&nothing, &ledger, number))));
-    });
-    drop((set, nothing));
     ledger.settle();
 }
 
-/// A value whose destructor pins.
-struct Pinning {
-    _record: Record,
-    _last: PinsAtLast,
-}
+/// An index for one owner that keeps what it is given elsewhere.
+struct Elsewhere(Arc<Mutex<Vec<Handle<u64, Again>>>>);
 
-/// An index for one owner that lets go by epochs of what it is given.
-struct Later;
-
-impl Store<u64, Pinning> for Later {
-    fn replace(&mut self, handle: Handle<u64, Pinning>) -> Option<Handle<u64, Pinning>> {
-        crossbeam_epoch::pin().defer(move || drop(handle));
+impl Store<u64, Again> for Elsewhere {
+    fn replace(&mut self, handle: Handle<u64, Again>) -> Option<Handle<u64, Again>> {
+        self.0.lock().unwrap().push(handle);
         None
     }
 
@@ -184,13 +192,20 @@ impl Store<u64, Pinning> for Later {
 #[test]
 fn so_it_does_what_an_owned_map_has_left_behind() {
     let ledger = Arc::new(Ledger::default());
-    let mut map = OwnedMap::new(Later, &one_line()).unwrap();
-    end_with_much_to_free(|| {
+    let records = Arc::clone(&ledger);
+    when_a_thread_ends(move || {
+        let handles = Arc::default();
+        let mut map = OwnedMap::new(Elsewhere(Arc::clone(&handles)), &one_line()).unwrap();
+        let other = Arc::new(Map::<u64, Again, _>::new(Nothing, &one_line()).unwrap());
         for number in 0..WAITING {
-            let value = Pinning { _record: ledger.record(number), _last: PinsAtLast };
-            assert!(map.insert(number, value).is_none());
+            let (map_of_it, _record): (Weak<Map<u64, Again, Nothing>>, _) =
+                (Arc::downgrade(&other), records.record(number));
+            assert!(map.insert(number, Again { map: map_of_it, _record }).is_none());
         }
         drop(map);
+        records.settle_but(WAITING as usize);
+        handles.lock().unwrap().clear();
+        records.settle();
     });
     ledger.settle();
 }

@@ -250,6 +250,35 @@ fn a_chain_is_freed_at_once_and_needs_no_stack() {
     assert_eq!(world.freed(), LONG + 1);
 }
 
+/// Each drops the next, and counts.
+struct Link(Arc<AtomicUsize>, usize);
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        unsafe fn free(link: *mut (), _: *const ()) {
+            // SAFETY: of a box, see below.
+            drop(unsafe { Box::from_raw(link.cast::<Link>()) });
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+        if self.1 > 0 {
+            let next = Box::into_raw(Box::new(Link(Arc::clone(&self.0), self.1 - 1)));
+            // SAFETY: nobody else knows it.
+            unsafe { free_in_turn(next.cast(), std::ptr::null(), free) };
+            assert!(self.1 != LONG / 2, "a panic in the middle");
+        }
+    }
+}
+
+#[test]
+fn what_is_freed_in_turn_needs_no_stack() {
+    let freed = Arc::new(AtomicUsize::new(0));
+    let first = Link(Arc::clone(&freed), LONG);
+    drop(first);
+    assert_eq!(freed.load(Ordering::Relaxed), LONG + 1);
+    drop(Link(Arc::clone(&freed), 0));
+    assert_eq!(freed.load(Ordering::Relaxed), LONG + 2);
+}
+
 /// Drops what it has when the thread ends.
 struct AtEnd(RefCell<Vec<Box<dyn FnOnce()>>>);
 

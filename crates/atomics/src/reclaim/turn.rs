@@ -1,9 +1,13 @@
 //! One call that frees at a time, of each thread at each collector: what comes up meanwhile, further down its stack, is left to it.
 //!
 //! Known by the thread and not by its record: a thread that is ending has a record for each guard.
+//!
+//! What needs to wait for nobody is freed in the same way ([`free_in_turn`]).
 
-#[cfg(not(loom))]
-use std::{cell::Cell, mem::ManuallyDrop};
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+
+use super::bag::Retired;
 
 /// The right to free. Dropped when that is done.
 #[derive(Debug)]
@@ -85,5 +89,36 @@ impl Turn {
 
     pub(super) fn is_asked_again(&self) -> bool {
         false
+    }
+}
+
+thread_local! {
+    /// What is left to be freed by the outermost, if there is one. Without a destructor.
+    static LEFT: Cell<Option<ManuallyDrop<Vec<Retired>>>> = const { Cell::new(None) };
+}
+
+/// Calls `free(object, context)`, now or, where this thread is in the middle of such a call, behind that: a chain of objects each
+/// of which drops the next needs no more stack than one. Panics end here.
+///
+/// # Safety
+/// It may be called, by this thread, until the outermost such call ends.
+pub unsafe fn free_in_turn(object: *mut (), context: *const (), free: unsafe fn(*mut (), *const ())) {
+    let retired = Retired { object, context, free };
+    if let Some(mut left) = LEFT.take() {
+        left.push(retired);
+        LEFT.set(Some(left));
+        return;
+    }
+    LEFT.set(Some(ManuallyDrop::new(Vec::new())));
+    let mut next = Some(retired);
+    while let Some(retired) = next {
+        // SAFETY: the caller's promise, or that of who left it.
+        unsafe { retired.free() };
+        let mut left = LEFT.take().unwrap_or_default();
+        next = left.pop();
+        match next {
+            Some(_) => LEFT.set(Some(left)),
+            None => drop(ManuallyDrop::into_inner(left)),
+        }
     }
 }

@@ -56,7 +56,9 @@ use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::{Draft, Entry, FORGOTTEN, Found, Handle, Reclaimer};
+use atomics::reclaim::Guard;
+
+use super::{Draft, Entry, Found, Handle, Reclaimer};
 use crate::word::Pointer;
 
 /// Where an entry goes when it dies, and in the lowest bit, whether it has a successor; null of one that goes nowhere. Each answer of an index looks here,
@@ -212,13 +214,13 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
     ///
     /// # Safety
     /// A write found this entry by the table, under the stripe of its hash, which it holds and by which it has cleared the
-    /// table; or is alone. `next` is of the same map and hash. If it `frees`, that is by the default collector, to which
-    /// the map retires, and nobody makes another handle of what is given back.
-    pub(crate) unsafe fn succeed(
+    /// table; or is alone. `next` is of the same map and hash. If there is a guard, all who may have found this entry have
+    /// pinned its collector, and nobody makes another handle of what is given back.
+    pub(crate) unsafe fn succeed<L>(
         self,
         next: Draft<K, V>,
         most: usize,
-        frees: bool,
+        guard: Option<&Guard<'_, L>>,
     ) -> Result<Handle<K, V>, Draft<K, V>> {
         let entry = self.entry();
         let Some(address) = entry.place.first() else {
@@ -243,15 +245,15 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
             return Err(next);
         }
         // Acquire as in `forgotten`, and by the same right: the table is cleared, and the first will name another.
-        let is_last = frees && entry.handles.load(Ordering::Acquire) == 1;
-        let next = next.at(if is_last { entry.home.take() } else { entry.home.share() });
-        if is_last {
-            entry.handles.store(FORGOTTEN | 1, Ordering::Relaxed);
-        }
+        let last = guard.filter(|_| entry.handles.load(Ordering::Acquire) == 1);
+        let next = next.at(if last.is_some() { entry.home.take() } else { entry.home.share() });
         next.entry().place.succeeds(address);
         first.place.set(next);
         // The place has let go of this one.
-        Ok(Handle(self.entry))
+        let replaced = Handle(self.entry);
+        // SAFETY: the only one; no table has it, and nothing names it any more. The rest is the caller's promise.
+        last.inspect(|guard| unsafe { replaced.share_with(guard) });
+        Ok(replaced)
     }
 
     /// Asks for what a write will touch of its first, if it has one.
