@@ -6,29 +6,36 @@
 //! asked whenever a reference is followed, and a place that is given back is filled with [`FREED`] besides. Builds without
 //! debug assertions have none of this.
 //!
-//! The bits order nothing (all accesses are relaxed), so that they hide no race between threads.
+//! The bits order nothing (all accesses are relaxed), so that they hide no race between threads. They lie in pieces that are
+//! made when a place of theirs is first given out: a process with few addresses has none for those of all places.
 
 /// What fills places that were given back: neither zero, nor likely to be a key, a value or a reference.
 pub(crate) const FREED: u8 = 0xA5;
 
 #[cfg(debug_assertions)]
 mod counted {
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use pages::{Array, MapError, PageKind};
+    /// Words of a piece.
+    const WORDS: usize = 1 << 13;
 
     /// The places in use.
     pub(crate) struct Census {
-        units: Array<AtomicU64>,
+        pieces: Box<[OnceLock<Box<[AtomicU64]>>]>,
     }
 
     impl Census {
-        pub(crate) fn of(units: usize) -> Result<Census, MapError> {
-            Ok(Census { units: Array::reserve(units.div_ceil(64), PageKind::Base)? })
+        pub(crate) fn of(units: usize) -> Census {
+            let pieces = units.div_ceil(64 * WORDS);
+            Census { pieces: (0..pieces).map(|_| OnceLock::new()).collect() }
         }
 
         fn unit(&self, place: u32) -> (&AtomicU64, u64) {
-            (&self.units[place as usize / 64], 1 << (place % 64))
+            let word = place as usize / 64;
+            let piece =
+                self.pieces[word / WORDS].get_or_init(|| (0..WORDS).map(|_| AtomicU64::new(0)).collect());
+            (&piece[word % WORDS], 1 << (place % 64))
         }
 
         pub(crate) fn enter(&self, place: u32) {
@@ -59,8 +66,8 @@ pub(crate) struct Census;
 #[cfg(not(debug_assertions))]
 impl Census {
     #[inline(always)]
-    pub(crate) fn of(_units: usize) -> Result<Census, pages::MapError> {
-        Ok(Census)
+    pub(crate) fn of(_units: usize) -> Census {
+        Census
     }
 
     #[inline(always)]

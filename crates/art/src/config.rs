@@ -18,9 +18,9 @@ pub struct Config {
     /// The pages that nodes and leaves live in; a machine that lacks them gives the next smaller ones.
     pub pages: PageKind,
     /// Bytes of nodes that the tree may ever have; at most 8 GiB. Of base and transparent pages only addresses are
-    /// claimed, so the default, which is the most, takes no memory; but a process has addresses for some three thousand such
-    /// trees, and each takes a moment to be made: who makes very many says how small they are. Pages of a hugetlb pool are
-    /// claimed at once: say how many. Each kind of node, and each length of leaf, takes 64 KiB at a time and keeps it: less
+    /// claimed, so the default, which is the most, takes no memory. Where a process may not have as many addresses as it
+    /// likes (`ulimit -v`), or has used them up, a tree begins with a megabyte of them and claims more as it grows. Pages of
+    /// a hugetlb pool are claimed at once: say how many. Each kind of node, and each length of leaf, takes 64 KiB at a time and keeps it: less
     /// than a megabyte is soon used up.
     pub node_bytes: usize,
     /// Bytes of leaves that the tree may ever have; at most 32 GiB. As above.
@@ -65,7 +65,7 @@ pub struct NotStored<V> {
 #[non_exhaustive]
 pub enum Reason {
     /// There is no room for another node or leaf: remove entries, or make the tree with more [`Config::node_bytes`] and
-    /// [`Config::leaf_bytes`]. Removing makes room for keys and nodes of the same size; what has been used for other sizes
+    /// [`Config::leaf_bytes`], or allow the process more addresses (`ulimit -v`). Removing makes room for keys and nodes of the same size; what has been used for other sizes
     /// stays theirs, so a tree whose keys change their lengths needs room for the most that it ever has of each.
     Full,
     /// The key has 2^32 - 1 bytes or more.

@@ -21,10 +21,10 @@ use std::sync::atomic::Ordering;
 use pages::MapError;
 
 use crate::config::Config;
+use crate::fixed::Fixed;
 use crate::key::Key;
 use crate::lock::Lock;
 use crate::node::{Kind, Node, Slot, Symbol};
-use crate::outlive::Owner;
 use crate::probe::Probe;
 use crate::reference::Ref;
 use crate::storage::{Storage, View};
@@ -32,7 +32,7 @@ use crate::storage::{Storage, View};
 /// A tree.
 #[derive(Debug)]
 pub(crate) struct Core<K: Key + ?Sized, V> {
-    pub(crate) storage: Owner<Storage<K, V>>,
+    pub(crate) storage: Fixed<Storage<K, V>>,
     /// Guards the root's slot, and is never obsolete.
     pub(crate) lock: Lock,
     pub(crate) root: Slot,
@@ -66,7 +66,7 @@ pub(crate) struct Descent {
 
 impl<K: Key + ?Sized, V> Core<K, V> {
     pub(crate) fn new(config: &Config) -> Result<Self, MapError> {
-        Ok(Core { storage: Owner::new(Storage::new(config)?), lock: Lock::default(), root: Slot::default() })
+        Ok(Core { storage: Fixed::new(Storage::new(config)?), lock: Lock::default(), root: Slot::default() })
     }
 
     /// One step of a lookup: the child of a node for the key, whose bytes before `position` have led here.

@@ -236,8 +236,12 @@ where
         // The tree shows what was there, and drops it later: a share for the key, and one to give back.
         let share = handle.clone();
         let encoded = share.key().encode();
-        let reader = self.pin();
-        reader.insert(encoded.borrow(), handle).unwrap_or_else(|full| refused(full)).cloned()
+        let stored = self.pin().insert(encoded.borrow(), handle).map(|old| old.cloned());
+        stored.unwrap_or_else(|full| {
+            // What others have removed makes room.
+            self.collect();
+            self.pin().insert(encoded.borrow(), full.value).unwrap_or_else(|full| refused(full)).cloned()
+        })
     }
 
     fn len(&self) -> usize {

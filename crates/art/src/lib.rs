@@ -51,7 +51,7 @@
 //! | `node`, `search` | four kinds of node, and finding a byte in one |
 //! | `key`, `encode` | keys and leaves |
 //! | `space`, `mixed`, `storage` | where nodes and leaves live |
-//! | `outlive` | what is freed later, into a tree that may have gone |
+//! | `fixed` | where what is freed later finds the storage of its tree |
 //! | `census` | what tests ask, that what is freed is not followed |
 //! | `core` | the search |
 //! | `write` | the changes |
@@ -76,6 +76,8 @@ mod core;
 pub mod encode;
 #[cfg(all(feature = "fault-injection", not(loom)))]
 pub mod fault;
+#[cfg(not(loom))]
+mod fixed;
 #[cfg(all(feature = "lookaside", not(loom)))]
 pub mod index;
 #[cfg(not(loom))]
@@ -93,7 +95,6 @@ mod mixed;
 mod node;
 #[cfg(not(loom))]
 mod order;
-mod outlive;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]

@@ -62,7 +62,7 @@
 //!
 //! # Memory
 //!
-//! A node or leaf that has left the tree is given back once everyone has left who was pinned then (crossbeam-epoch). Leaves
+//! A node or leaf that has left the tree is given back once everyone has left who was pinned then ([`atomics::reclaim`]). Leaves
 //! do not change once they are published: a new value is a new leaf. Every store to a slot is a release and every load of
 //! one an acquire, so who sees a reference sees what it refers to.
 //!

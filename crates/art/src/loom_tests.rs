@@ -11,7 +11,6 @@ use atomics::{Arc, AtomicU32, Ordering};
 use loom::thread;
 
 use crate::lock::{Lock, State};
-use crate::outlive::Count;
 
 /// A node with room for two bytes. Its children are numbers; zero is none.
 #[derive(Default)]
@@ -232,34 +231,4 @@ fn without_the_count_byte_zero_leads_there() {
         assert_eq!(tree.node().1.child(0), 0, "led below another byte");
         writer.join().unwrap();
     });
-}
-
-/// What is owned is dropped once, by the last, who has seen what all others did.
-#[test]
-fn the_last_one_out_drops_and_nobody_else() {
-    // Whether a ticket is given back on the line that it was taken on, or on another, which then goes below zero.
-    for lines in [[0, 0], [0, 1], [1, 1]] {
-        model(move || {
-            let count = Arc::new((Count::new(), AtomicU32::new(0)));
-            let others: Vec<_> = lines
-                .into_iter()
-                .map(|line| {
-                    count.0.take(0);
-                    let count = count.clone();
-                    thread::spawn(move || {
-                        count.1.fetch_add(1, Ordering::Relaxed);
-                        // SAFETY: it was taken for this.
-                        let last = unsafe { Count::give_back(&raw const count.0, line) };
-                        assert!(!last || count.1.load(Ordering::Relaxed) == 2, "others are still at work");
-                        last
-                    })
-                })
-                .collect();
-            // SAFETY: it is shared with those who give back, and is closed here alone.
-            let first = unsafe { Count::close(&raw const count.0) };
-            assert!(!first || count.1.load(Ordering::Relaxed) == 2, "others are still at work");
-            let last = others.into_iter().map(|other| other.join().unwrap());
-            assert_eq!(last.filter(|&last| last).count() + usize::from(first), 1, "dropped once");
-        });
-    }
 }

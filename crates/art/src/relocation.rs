@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crossbeam_epoch::{Guard, pin};
+use atomics::reclaim::Guard;
 
 use crate::background::Schedule;
 use crate::core::{Core, Holder};
@@ -150,14 +150,14 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
     /// How the nodes and leaves on the paths of these keys lie.
     #[must_use]
     pub fn assess<'k>(&self, hot: impl IntoIterator<Item = &'k K>) -> Assessment {
-        let mut guard = pin();
+        let mut guard = self.collector.pin();
         let storage = &self.core.storage;
         let page = storage.nodes.region().obtained().size();
         let (mut seen, mut pages, mut bytes) = (HashSet::new(), HashSet::new(), [0; 2]);
         for (number, key) in hot.into_iter().enumerate() {
             // Nothing of the last key is held: what others free is not held back for as long as this takes.
             if number % KEYS_PINNED == 0 {
-                guard.repin();
+                guard.refresh();
             }
             self.core.follow(key, |node_or_leaf| {
                 let (space, offset, size) = if node_or_leaf.is_leaf() {
@@ -183,7 +183,7 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
     /// Does some of it: follows paths until about `work` nodes and leaves have been looked at, one whole path at least. Says
     /// whether there is more to do.
     pub fn step(&mut self, work: usize) -> ControlFlow<()> {
-        let mut guard = pin();
+        let mut guard = self.tree.collector.pin();
         let mut left = work;
         loop {
             self.free_some(&mut guard);
@@ -221,13 +221,12 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
         goes_on
     }
 
-    /// Frees what was moved some time ago. Pinning does so now and then, but not as fast as moving makes more of it.
-    fn free_some(&mut self, guard: &mut Guard) {
+    /// Frees what was moved since the last time, if that is much.
+    fn free_some(&mut self, guard: &mut Guard<'_>) {
         let moved = self.done.nodes + self.done.leaves;
         if moved >= self.freed + FREED_TOGETHER {
             self.freed = moved;
-            guard.repin();
-            guard.flush();
+            guard.refresh();
         }
     }
 
@@ -273,7 +272,7 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
             storage.new_leaf(key, value, Placement::Mixed(&mut self.leaves)).map_err(|_| Exhausted)?;
         if core.exchange(&holder, next, moved, by) {
             self.done.leaves += 1;
-            // SAFETY: it has left the tree, and who exchanges a leaf retires it. `V` is `Send`, `Sync` and `'static`.
+            // SAFETY: it has left the tree, and who exchanges a leaf retires it. `V` is `Send` and `Sync`.
             unsafe { by.retire(storage, next) };
             return Ok(ControlFlow::Continue(()));
         }

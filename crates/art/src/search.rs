@@ -4,7 +4,8 @@
 //! after the assigned ones, so the first position is the right one if there is one; see [`crate::lock`].
 //!
 //! Four bytes are compared inside one word; sixteen by SSE2, where there is, which x86-64 has had from the start. Both are
-//! loaded as atomic words, so that there is no data race to excuse.
+//! loaded as atomic words, so that there is no data race to excuse. `--cfg lookaside_portable` does without SSE2 on x86-64, too,
+//! so that what runs elsewhere is tested here.
 
 const LOW: u32 = 0x0101_0101;
 const HIGH: u32 = 0x8080_8080;
@@ -21,11 +22,11 @@ pub(crate) fn in_four(bytes: u32, byte: u8) -> usize {
 /// The first of sixteen bytes that equals `byte`: its position, or 16 and more.
 #[inline(always)]
 pub(crate) fn in_sixteen(bytes: [u64; 2], byte: u8) -> usize {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(miri, lookaside_portable))))]
     {
         sse2::in_sixteen(bytes, byte)
     }
-    #[cfg(any(miri, not(target_arch = "x86_64")))]
+    #[cfg(any(miri, lookaside_portable, not(target_arch = "x86_64")))]
     {
         portable(bytes, byte)
     }
@@ -34,11 +35,11 @@ pub(crate) fn in_sixteen(bytes: [u64; 2], byte: u8) -> usize {
 /// For each of sixteen bytes, how many of them are less.
 #[inline(always)]
 pub(crate) fn ranks(bytes: [u64; 2]) -> [u8; 16] {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(miri, lookaside_portable))))]
     {
         sse2::ranks(bytes)
     }
-    #[cfg(any(miri, not(target_arch = "x86_64")))]
+    #[cfg(any(miri, lookaside_portable, not(target_arch = "x86_64")))]
     {
         portable_ranks(bytes)
     }
@@ -47,17 +48,17 @@ pub(crate) fn ranks(bytes: [u64; 2]) -> [u8; 16] {
 /// Which of sixteen bytes are not zero, the first by the lowest bit.
 #[inline(always)]
 pub(crate) fn taken(bytes: [u64; 2]) -> u16 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(miri, lookaside_portable))))]
     {
         sse2::taken(bytes)
     }
-    #[cfg(any(miri, not(target_arch = "x86_64")))]
+    #[cfg(any(miri, lookaside_portable, not(target_arch = "x86_64")))]
     {
         portable_taken(bytes)
     }
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(any(miri, lookaside_portable))))]
 #[allow(unsafe_code)]
 mod sse2 {
     use std::arch::x86_64::{
@@ -130,7 +131,7 @@ mod sse2 {
 }
 
 /// As [`in_sixteen`], for every processor.
-#[cfg_attr(all(target_arch = "x86_64", not(miri), not(test)), expect(dead_code))]
+#[cfg_attr(all(target_arch = "x86_64", not(any(miri, lookaside_portable, test))), expect(dead_code))]
 #[inline(always)]
 pub(crate) fn portable(bytes: [u64; 2], byte: u8) -> usize {
     let halves = [bytes[0] as u32, (bytes[0] >> 32) as u32, bytes[1] as u32, (bytes[1] >> 32) as u32];
@@ -139,7 +140,7 @@ pub(crate) fn portable(bytes: [u64; 2], byte: u8) -> usize {
 }
 
 /// As [`ranks`], for every processor.
-#[cfg_attr(all(target_arch = "x86_64", not(miri), not(test)), expect(dead_code))]
+#[cfg_attr(all(target_arch = "x86_64", not(any(miri, lookaside_portable, test))), expect(dead_code))]
 #[inline(always)]
 pub(crate) fn portable_ranks(bytes: [u64; 2]) -> [u8; 16] {
     let bytes: [u8; 16] = std::array::from_fn(|at| bytes[at / 8].to_le_bytes()[at % 8]);
@@ -151,7 +152,7 @@ pub(crate) fn portable_ranks(bytes: [u64; 2]) -> [u8; 16] {
 }
 
 /// As [`taken`], for every processor.
-#[cfg_attr(all(target_arch = "x86_64", not(miri), not(test)), expect(dead_code))]
+#[cfg_attr(all(target_arch = "x86_64", not(any(miri, lookaside_portable, test))), expect(dead_code))]
 #[inline(always)]
 pub(crate) fn portable_taken(bytes: [u64; 2]) -> u16 {
     const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;

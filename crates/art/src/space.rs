@@ -1,7 +1,7 @@
 //! Where nodes and leaves live: a region of addresses, cut into runs, cut into places.
 //!
 //! A space claims addresses for all it may ever hold, and pages as they are touched, so a reference is an offset from one
-//! base that never moves. A *run* of pages belongs to one class (a kind of node, a size of leaf), whose places follow each
+//! base that never moves; where addresses are limited, it begins with few and claims more from there on. A *run* of pages belongs to one class (a kind of node, a size of leaf), whose places follow each
 //! other without gaps; a place that is freed goes to its class's list and is given out again before new ones are. The
 //! list is threaded through the free places themselves. A run stays its class's, even when nothing in it is in use: a place
 //! that waits may lie in any of them, and what a plot has left is known to its node alone.
@@ -92,11 +92,11 @@ impl Space {
         sizes: &[usize],
         plots: [usize; 4],
     ) -> Result<Space, MapError> {
-        let region = Region::reserve(bytes.max(2 * Space::RUN), kind)?;
+        let region = Region::growing(bytes.max(2 * Space::RUN), kind)?;
         // A page of mixed use is one of the region's, though not a gigabyte.
         let page = region.obtained().size().min(PageKind::Huge2M.size());
-        let mixed = MixedUse::new(region.len(), page, unit, sizes.len());
-        let census = Census::of(region.len() / unit)?;
+        let mixed = MixedUse::new(region.reach(), page, unit, sizes.len());
+        let census = Census::of(region.reach() / unit);
         let classes = sizes.iter().map(|&size| {
             debug_assert!(size.is_multiple_of(unit) && size <= Space::RUN);
             CachePadded::new(Mutex::new(Class {
@@ -267,7 +267,7 @@ impl Space {
         if self.mixed.contains(start) {
             return self.mixed.put_back(class, start, self.sizes[class]);
         }
-        // Nobody has looked at it for two epochs: its line is fetched before the lock is taken, not while others wait for it.
+        // Nobody has looked at it for a while: its line is fetched before the lock is taken, not while others wait for it.
         // SAFETY: by the contract the place is ours.
         unsafe { self.at(place).cast::<u32>().write(0) };
         let class = &mut *self.classes[class].lock();
@@ -311,9 +311,7 @@ impl Space {
         let before = *frontier;
         let start = before.next_multiple_of(alignment);
         let end = start + bytes;
-        if end > self.region.len() {
-            return Err(Exhausted);
-        }
+        self.region.grow(end).map_err(|_| Exhausted)?;
         *frontier = end;
         Ok((before..start, start..end))
     }

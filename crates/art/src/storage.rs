@@ -7,10 +7,9 @@
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use atomics::reclaim::quietly;
 use crossbeam_utils::CachePadded;
 use pages::MapError;
 
@@ -284,11 +283,7 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
         if node_or_leaf.is_leaf() {
             // SAFETY: by the contract.
             let value = unsafe { self.take_leaf(node_or_leaf) };
-            // Nobody sees what a panic left half done: the value is gone.
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-                // It has a destructor, too, which might panic as well.
-                mem::forget(payload);
-            }
+            quietly(|| drop(value));
         } else {
             // SAFETY: by the contract.
             unsafe { self.free_node(node_or_leaf) };

@@ -1,17 +1,17 @@
 //! The tree that threads share.
 //!
-//! A [`Reader`] pins an epoch, once for as many operations as one likes: what it has been shown stays as long as it does.
+//! A [`Reader`] pins an epoch, once for as many operations as one likes: what it has been shown stays as long as it does. What
+//! has left the tree is freed by a collector of the tree's own ([`atomics::reclaim`]), which is dropped before all else.
 //! Values are shared, never changed in place; a new value is a new leaf.
 
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossbeam_epoch::{Guard, pin};
+use atomics::reclaim::{Collector, Guard};
 use crossbeam_utils::CachePadded;
 
 use crate::config::{Config, CreateError, NotStored, Reason};
@@ -42,6 +42,8 @@ use crate::write::{Discipline, Inserted, Rule};
 /// # Ok::<(), lookaside_art::CreateError>(())
 /// ```
 pub struct Tree<K: Key + ?Sized, V> {
+    // Before the core: into its storage is freed what has left the tree.
+    pub(crate) collector: Collector,
     pub(crate) core: Core<K, V>,
     pub(crate) log: AccessLog<K>,
     entries: CachePadded<AtomicUsize>,
@@ -62,7 +64,12 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
     /// [`CreateError`] if there is no memory for it.
     pub fn with(config: &Config) -> Result<Self, CreateError> {
         let core = Core::new(config).map_err(CreateError)?;
-        Ok(Tree { core, log: AccessLog::default(), entries: CachePadded::default() })
+        Ok(Tree {
+            collector: Collector::new(),
+            core,
+            log: AccessLog::default(),
+            entries: CachePadded::default(),
+        })
     }
 
     /// A reader, and writer, for this thread. See [`Reader`].
@@ -97,6 +104,15 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
         self.len() == 0
     }
 
+    /// Drops all values that were removed or replaced, by whichever thread, and gives their memory and that of nodes back to the
+    /// tree; but for what a [`Reader`] holds back, of any thread, this one as well.
+    ///
+    /// Nobody has to call this. A thread that drops or refreshes its reader leaves at most 64 removed values waiting, none of
+    /// them for longer than two refreshes, or 64 readers; and with the tree all are dropped.
+    pub fn collect(&self) {
+        self.collector.collect();
+    }
+
     /// What the tree occupies.
     #[must_use]
     pub fn memory(&self) -> Memory {
@@ -129,49 +145,24 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
 /// Long-lived ones hold back the memory of what is removed: refresh them now and then.
 pub struct Reader<'t, K: Key + ?Sized, V> {
     pub(crate) tree: &'t Tree<K, V>,
-    pub(crate) guard: Guard,
+    guard: Guard<'t>,
     /// For all lookups: what each copied for itself was three of its loads.
     view: View<'t, K, V>,
     sampler: Option<&'t Sampler<K>>,
-    // After the guard: when this is dropped, the reader is no longer pinned.
-    written: Written,
 }
-
-/// How many entries a reader has put in and taken out since it was refreshed. When it leaves it has as much freed, if that is
-/// much: pinning does for little.
-struct Written(Cell<usize>);
-
-impl Written {
-    /// The collector frees some five hundred things at a look: the leaf of an entry, and what nodes its writing replaced.
-    const FREED_BY_A_LOOK: usize = 128;
-
-    fn add(&self, entries: usize) {
-        self.0.set(self.0.get().saturating_add(entries));
-    }
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        (0..self.0.get() / Written::FREED_BY_A_LOOK).for_each(|_| pin().flush());
-    }
-}
-
-/// Entries removed together that are worth freeing what was removed before.
-const FREED_TOGETHER: usize = 64;
 
 impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     #[inline(always)]
     fn at(tree: &'t Tree<K, V>, sampler: Option<&'t Sampler<K>>) -> Self {
         let view = tree.core.storage.view();
-        Reader { tree, guard: pin(), view, sampler, written: Written(Cell::new(0)) }
+        Reader { tree, guard: tree.collector.pin(), view, sampler }
     }
 
-    /// Lets go of what was shown, so that what has been removed can be given back; and gives back as much as
-    /// this reader has removed since the last time.
+    /// Lets go of what was shown, so that what has been removed can be given back: at once, if it is more than 64 values, and
+    /// what is left of it the next time at the latest. While this thread has another reader of the tree, nothing is let go.
+    #[inline]
     pub fn refresh(&mut self) {
-        self.guard.repin();
-        // Pinning anew frees a little now and then, staying pinned never does.
-        (0..self.written.0.take().div_ceil(Written::FREED_BY_A_LOOK)).for_each(|_| self.guard.flush());
+        self.guard.refresh();
     }
 
     #[inline(always)]
@@ -251,14 +242,13 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     }
 
     fn store(&self, key: &K, value: V, rule: Rule) -> Result<Inserted, NotStored<V>> {
-        self.written.add(1);
         let stored = self.core().store(key, value, rule, &self.guard)?;
         match stored {
             Inserted::New => {
                 self.tree.entries.fetch_add(1, Ordering::Relaxed);
             }
-            // SAFETY: it has left the tree, and was left to us. `V` is `Send`, `Sync` and `'static`.
-            Inserted::Replaced(old) => unsafe { self.guard.retire(&self.core().storage, old) },
+            // SAFETY: it has left the tree, and was left to us. `V` is `Send` and `Sync`.
+            Inserted::Replaced(old) => unsafe { Discipline::retire(&self.guard, &self.core().storage, old) },
             Inserted::Refused(_) => {}
         }
         Ok(stored)
@@ -266,11 +256,10 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
 
     /// Takes an entry out, and shows its value.
     pub fn remove(&self, key: &K) -> Option<&V> {
-        self.written.add(1);
         let leaf = self.core().remove(key, &self.guard)?;
         self.tree.entries.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: as above.
-        unsafe { self.guard.retire(&self.core().storage, leaf) };
+        unsafe { Discipline::retire(&self.guard, &self.core().storage, leaf) };
         Some(self.core().storage.value(leaf))
     }
 
@@ -279,10 +268,6 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         let mut removed = 0;
         self.core().remove_prefix(prefix, &self.guard, |_| removed += 1);
         self.tree.entries.fetch_sub(removed, Ordering::Relaxed);
-        self.written.add(removed);
-        if removed >= FREED_TOGETHER {
-            self.guard.flush();
-        }
         removed
     }
 
@@ -494,10 +479,8 @@ mod tests {
             }
         });
         assert_eq!((tree.len(), tree.pin().iter().count()), (stay.len(), stay.len()));
-        // What was removed or moved is given back as epochs go by; what is not is a leak.
-        while tree.memory().leaves > stay.len() {
-            pin().flush();
-            std::thread::yield_now();
-        }
+        // What was removed or moved is given back; what is not is a leak.
+        tree.collect();
+        assert_eq!(tree.memory().leaves, stay.len());
     }
 }

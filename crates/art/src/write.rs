@@ -21,14 +21,16 @@
 
 #![allow(unsafe_code)]
 
-use crossbeam_epoch::Guard;
+use std::ptr;
+
+use atomics::reclaim::Guard;
 
 use crate::core::{Core, Descent, Holder, difference};
+use crate::fixed::Fixed;
 use crate::key::Key;
 use crate::lock::{Lock, State};
 use crate::mixed::MixedPages;
 use crate::node::{Kind, Symbol};
-use crate::outlive::Owner;
 use crate::reference::Ref;
 use crate::space::Exhausted;
 use crate::storage::{Placement, Storage};
@@ -41,24 +43,29 @@ pub(crate) trait Discipline {
     /// Frees what has left the tree, when nobody can reach it any more.
     ///
     /// # Safety
-    /// It has left the tree, and is retired once. Entries of a shared tree must be `Send`, `Sync` and `'static`.
-    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Owner<Storage<K, V>>, gone: Ref);
+    /// It has left the tree, and is retired once. Entries of a shared tree must be `Send` and `Sync`, and its collector is
+    /// dropped before its storage.
+    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Fixed<Storage<K, V>>, gone: Ref);
 }
 
 /// One of many, pinned.
-impl Discipline for Guard {
+impl Discipline for Guard<'_> {
     #[inline]
     fn acquire(&self, lock: &Lock) -> Option<State> {
         lock.acquire()
     }
 
-    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Owner<Storage<K, V>>, gone: Ref) {
-        // SAFETY: by the contract it is out of reach for whoever is pinned after this, and may be dropped anywhere, as
-        // may the storage of a shared tree.
-        unsafe {
-            let ticket = storage.ticket();
-            self.defer_unchecked(move || ticket.free(gone));
+    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Fixed<Storage<K, V>>, gone: Ref) {
+        /// # Safety
+        /// The storage is there, and nobody can reach `gone` there, which is freed once.
+        unsafe fn free<K: Key + ?Sized, V>(gone: *mut (), storage: *const ()) {
+            // SAFETY: by the contract; the address is that of a reference's bits.
+            unsafe { (*storage.cast::<Storage<K, V>>()).free(Ref::from_bits(gone.addr() as u32)) }
         }
+        let bits = ptr::without_provenance_mut(gone.bits() as usize);
+        // SAFETY: by the contract it is out of reach for whoever is pinned after this, any thread may drop it, and the storage
+        // is there for longer than the collector.
+        unsafe { Guard::retire(self, bits, storage.address().cast(), free::<K, V>) };
     }
 }
 
@@ -72,7 +79,7 @@ impl Discipline for Alone {
         Some(lock.state())
     }
 
-    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Owner<Storage<K, V>>, gone: Ref) {
+    unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Fixed<Storage<K, V>>, gone: Ref) {
         // SAFETY: by the contract, and nobody else is there.
         unsafe { storage.free(gone) };
     }

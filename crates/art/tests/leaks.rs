@@ -2,7 +2,7 @@
 //! tree and in a shared one, before and after reorganisation. (Builds with debug assertions check besides, whenever a tree
 //! has gone, that none of its places was in use.)
 
-mod quiet;
+mod unused;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn an_owned_tree_gives_back_what_it_took() {
             assert_eq!(tree.remove_prefix(&[]), keys().len());
         }
         assert_eq!(Arc::strong_count(&value), 1);
-        quiet::await_nothing(|| tree.memory());
+        unused::assert_unused(&tree.memory());
     }
     assert!(begun.iter().all(|&bytes| bytes == begun[0]), "what is free is not used: {begun:?}");
     keys().iter().for_each(|key| assert!(tree.insert(key, Arc::clone(&value)).unwrap().is_none()));
@@ -82,7 +82,8 @@ fn gives_back_what_was_moved(pages: PageKind) {
             while reorganization.step(64).is_continue() {}
             assert_eq!(reorganization.done().leaves, keys().len());
         }
-        quiet::await_leaves(keys().len(), || tree.memory().leaves);
+        tree.collect();
+        assert_eq!(tree.memory().leaves, keys().len());
         assert_eq!(Arc::strong_count(&value), 1 + keys().len());
         begun.push(tree.memory().begun_bytes);
         let reader = tree.pin();
@@ -92,7 +93,8 @@ fn gives_back_what_was_moved(pages: PageKind) {
             assert_eq!(reader.remove_prefix(&[]), keys().len());
         }
         drop(reader);
-        quiet::await_nothing(|| tree.memory());
+        tree.collect();
+        unused::assert_unused(&tree.memory());
         assert_eq!(Arc::strong_count(&value), 1);
     }
     assert!(begun[11] <= begun[5], "what is free is not used: {begun:?}");
@@ -130,7 +132,7 @@ fn values_whose_destructors_panic_keep_no_place() {
     };
     fill(&mut tree);
     assert_eq!(tree.remove_prefix(&[]), keys().len());
-    quiet::await_nothing(|| tree.memory());
+    unused::assert_unused(&tree.memory());
     assert_eq!(dropped.load(Ordering::Relaxed), keys().len());
     fill(&mut tree);
     drop(tree);

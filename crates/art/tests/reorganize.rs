@@ -1,8 +1,6 @@
 //! The access log, and moving what is hot together: the tree stays equal to a model, what is hot comes to lie together, and
 //! what no longer helps is not done again.
 
-mod quiet;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -148,7 +146,8 @@ fn a_hot_set_that_wanders_needs_no_more_room_with_every_round() {
         }
         assert!(reader.iter().eq(&model), "after round {round}");
         drop(reader);
-        quiet::await_leaves(model.len(), || tree.memory().leaves);
+        tree.collect();
+        assert_eq!(tree.memory().leaves, model.len());
         begun.push(tree.memory().begun_bytes);
     }
     let memory = tree.memory();
@@ -183,7 +182,8 @@ fn holes_between_hot_places_are_used_when_nothing_else_is_left() {
     for n in (0..20_000).step_by(2) {
         assert_eq!(tree.pin().remove(&scattered(n)).copied(), model.remove(&scattered(n)));
     }
-    quiet::await_leaves(model.len(), || tree.memory().leaves);
+    tree.collect();
+    assert_eq!(tree.memory().leaves, model.len());
     let mut filled = 20_000;
     while tree.pin().insert(&scattered(filled), filled).is_ok() {
         model.insert(scattered(filled), filled);
@@ -295,9 +295,11 @@ fn the_background_ends_when_what_it_moves_comes_to_lie_no_better() {
     }
     drop(reader);
     let entries = tree.len();
-    quiet::await_leaves(entries, || tree.memory().leaves);
+    tree.collect();
+    assert_eq!(tree.memory().leaves, entries);
     move_all(hot.clone());
-    quiet::await_leaves(entries, || tree.memory().leaves);
+    tree.collect();
+    assert_eq!(tree.memory().leaves, entries);
     let lie = tree.assess(hot.iter().map(Vec::as_slice));
     assert!(lie.gain() > 1.5, "they do not lie badly: {lie:?}");
     tree.access_log().sample_every(1);
@@ -372,7 +374,8 @@ fn nothing_is_lost_before_a_huge_page() {
             let mut reorganization = tree.reorganization(hot);
             while reorganization.step(1 << 10).is_continue() {}
         }
-        quiet::await_leaves(next as usize, || tree.memory().leaves);
+        tree.collect();
+        assert_eq!(tree.memory().leaves, next as usize);
         let memory = tree.memory();
         memory.begun_bytes - (memory.leaf_bytes + memory.node_bytes() + memory.free_bytes)
     };
@@ -438,6 +441,7 @@ proptest! {
             prop_assert_eq!(reader.get(key), Some(value));
         }
         drop(reader);
-        quiet::await_leaves(model.len(), || tree.memory().leaves);
+        tree.collect();
+        prop_assert_eq!(tree.memory().leaves, model.len());
     }
 }

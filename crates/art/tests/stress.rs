@@ -6,7 +6,7 @@
 //! it saw must lie between. Odd versions are those in which the key is in the tree; its value is its version. Other
 //! threads reorganise the tree, and take out whole prefixes of keys of their own and put them in again.
 
-mod quiet;
+mod unused;
 
 use std::ops::Bound;
 use std::sync::Barrier;
@@ -284,7 +284,8 @@ fn agrees_at_the_end(world: &World) {
     // All the memory of what has left comes back, once nobody is pinned.
     let entries = expected.len();
     drop(reader);
-    quiet::await_leaves(entries, || world.tree.memory().leaves);
+    world.tree.collect();
+    assert_eq!(world.tree.memory().leaves, entries);
     // When nobody disturbs, a reorganisation does what it is there for, whatever it comes after: what is hot lies together, and
     // what was moved before makes room for it.
     let mut begun = Vec::new();
@@ -300,7 +301,8 @@ fn agrees_at_the_end(world: &World) {
         let made = (0..world.keys.len()).map(|n| (&world.keys[n][..], world.made(n)));
         assert!(found.eq(made.filter(|(_, version)| version % 2 == 1)), "round {round}");
         drop((reader, reorganization));
-        quiet::await_leaves(entries, || world.tree.memory().leaves);
+        world.tree.collect();
+        assert_eq!(world.tree.memory().leaves, entries);
         begun.push(world.tree.memory().begun_bytes);
     }
     assert!(begun[5..].iter().all(|&bytes| bytes == begun[5]), "it grows with every round: {begun:?}");
@@ -410,7 +412,8 @@ fn a_prefix_is_removed_under_the_hands_of_its_writers() {
     assert_eq!((reader.prefix(&[7, 7]).count(), tree.len()), (left, left + beside.len()));
     assert_eq!(reader.remove_prefix(&[7]), left + beside.len());
     drop(reader);
-    quiet::await_nothing(|| tree.memory());
+    tree.collect();
+    unused::assert_unused(&tree.memory());
 }
 
 #[test]

@@ -9,7 +9,8 @@
 //! | module | idea |
 //! |---|---|
 //! | `kind` | the four kinds of page and the order in which they fall back |
-//! | `region` | mapping, guarding, releasing: the only module that asks the kernel for memory |
+//! | `region` | mapping, guarding, growing, releasing: the only module that asks the kernel for memory |
+//! | `gap` | where a region has room to grow |
 //! | `smaps` | reading back what the kernel really gave |
 //! | `transparent` | whether the kernel's settings grant transparent huge pages |
 //! | `array` | a region seen as a slice of words that zero bytes are valid for |
@@ -29,6 +30,7 @@ mod array;
 mod budget;
 #[cfg(feature = "fault-injection")]
 pub mod fault;
+mod gap;
 mod kind;
 mod prefetch;
 mod region;

@@ -10,29 +10,47 @@
 //! is released. Pages of a hugetlb pool cannot be had that way. They lie where the kernel puts them, with margins only where
 //! the addresses beside them are free.
 //!
+//! Addresses are plenty, and claiming more of them than will be used costs nothing, unless the process has a limit on them
+//! (`ulimit -v`) or on memory that it may write (`ulimit -d`), or the kernel promises no more than it has
+//! (`vm.overcommit_memory=2`). A region that may grow begins small there, in a place with room behind it ([`crate::gap`]), and
+//! claims more when that is wanted.
+//!
 //! Rejected: asking the allocator for aligned memory and advising it. It gives no guard, and the mapping's entry in
-//! smaps is shared with whatever lies beside it.
+//! smaps is shared with whatever lies beside it. *Claiming half of what a limit leaves*, for regions that may grow: the next
+//! one would get a quarter, and whatever else the process does, nothing.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
-use std::ffi::c_void;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
 
-use crate::PageKind;
 use crate::smaps::{self, Census};
-use crate::transparent;
+use crate::{PageKind, gap, transparent};
 
 /// Half of the address space that a user has on x86-64; a larger request is a mistake, not a wish.
 const LARGEST: usize = 1 << 46;
 /// Bytes on each side of a region that nobody may touch: a page, as large as this kernel's smallest.
 fn margin() -> usize {
     rustix::param::page_size().max(PageKind::Base.size())
+}
+
+/// Bytes that a region which has to grow begins with, and the least that it grows by unless less is left.
+const FIRST: usize = 1 << 20;
+/// A region grows by this part of itself, or by what is wanted if that is more: so it grows seldom, and keeps few addresses
+/// from others who have to share them.
+const GROWTH: usize = 8;
+
+/// Whether there is a limit on addresses, or on memory that may be written.
+fn is_limited() -> bool {
+    [Resource::As, Resource::Data].into_iter().any(|resource| getrlimit(resource).current.is_some())
 }
 
 /// Why a region could not be mapped.
@@ -76,9 +94,12 @@ impl std::error::Error for MapError {}
 /// A private, zeroed, readable and writable piece of memory of a known page kind, unmapped on drop.
 pub struct Region {
     start: NonNull<u8>,
-    len: usize,
+    /// Changed by who holds the reservation.
+    len: AtomicUsize,
+    /// Bytes that it may grow to.
+    reach: usize,
     /// The reservation around it, guards included.
-    reservation: Range<usize>,
+    reservation: Mutex<Range<usize>>,
     asked: PageKind,
     obtained: PageKind,
 }
@@ -93,6 +114,15 @@ unsafe impl Sync for Region {}
 enum Promise {
     Backed,
     AddressesOnly,
+    /// Addresses only, and of these only the first, if there is not room for all.
+    Growing,
+}
+
+/// What is to be made usable of so many bytes, and what may follow.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    len: usize,
+    reach: usize,
 }
 
 impl Region {
@@ -117,6 +147,26 @@ impl Region {
         Self::map_with(bytes, kind, Promise::AddressesOnly)
     }
 
+    /// As [`reserve`](Region::reserve), for whoever can begin with less: where a process may not have as many addresses as it
+    /// likes (`ulimit -v`), or the kernel refuses so many, the region begins with a megabyte, or a page if that is more, and
+    /// [grows](Region::grow).
+    ///
+    /// ```
+    /// use lookaside_pages::{PageKind, Region};
+    ///
+    /// let region = Region::growing(1 << 35, PageKind::Base)?;
+    /// assert_eq!(region.reach(), 1 << 35);
+    /// region.grow(3 << 20)?;
+    /// assert!(region.len() >= 3 << 20);
+    /// # Ok::<(), lookaside_pages::MapError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`map`](Region::map).
+    pub fn growing(bytes: usize, kind: PageKind) -> Result<Region, MapError> {
+        Self::map_with(bytes, kind, Promise::Growing)
+    }
+
     fn map_with(bytes: usize, asked: PageKind, promise: Promise) -> Result<Region, MapError> {
         match bytes {
             0 => return Err(MapError::ZeroLength),
@@ -138,65 +188,167 @@ impl Region {
     }
 
     fn try_map(bytes: usize, asked: PageKind, kind: PageKind, promise: Promise) -> Result<Region, Errno> {
-        #[cfg(feature = "fault-injection")]
-        if crate::fault::refuses_this_one() {
-            return Err(Errno::NOMEM);
-        }
         let page = kind.size();
-        let len = bytes.next_multiple_of(page);
-        if cfg!(miri) {
-            return Ok(Self::from_allocator(len, asked));
+        let reach = bytes.next_multiple_of(page);
+        let (all, first) =
+            (Extent { len: reach, reach }, Extent { len: FIRST.next_multiple_of(page), reach });
+        let is_pooled = matches!(kind, PageKind::Huge2M | PageKind::Huge1G);
+        if promise != Promise::Growing || is_pooled || first.len >= reach {
+            return Self::try_extent(all, asked, kind, promise);
         }
-        let mut region = match kind {
-            PageKind::Base | PageKind::Transparent => Self::in_reservation(len, asked, kind, promise)?,
-            PageKind::Huge2M => Self::from_pool(len, asked, kind, MapFlags::HUGE_2MB)?,
-            PageKind::Huge1G => Self::from_pool(len, asked, kind, MapFlags::HUGE_1GB)?,
-        };
-        let at: *mut c_void = region.start.as_ptr().cast();
-        let advice = match kind {
-            PageKind::Transparent => Some(Advice::LinuxHugepage),
-            PageKind::Base => Some(Advice::LinuxNoHugepage),
-            PageKind::Huge2M | PageKind::Huge1G => None,
-        };
-        // A kernel built without transparent huge pages refuses the advice.
-        // SAFETY: the advice concerns our own fresh mapping and changes none of its contents.
-        let advised = advice.is_some_and(|advice| unsafe { mm::madvise(at, len, advice) }.is_ok());
-        region.obtained = region.read_back(kind, advised);
-        Ok(region)
+        if !is_limited()
+            && let Ok(region) = Self::try_extent(all, asked, kind, promise)
+        {
+            return Ok(region);
+        }
+        Self::try_extent(first, asked, kind, promise)
     }
 
-    /// Reserves addresses with room for margins, and makes those within usable.
-    fn in_reservation(
-        len: usize,
+    fn try_extent(
+        extent: Extent,
         asked: PageKind,
         kind: PageKind,
         promise: Promise,
     ) -> Result<Region, Errno> {
+        #[cfg(feature = "fault-injection")]
+        if crate::fault::refuses_this_one() {
+            return Err(Errno::NOMEM);
+        }
+        if cfg!(miri) {
+            return Ok(Self::from_allocator(extent.reach, asked));
+        }
+        let mut region = match kind {
+            PageKind::Base | PageKind::Transparent => Self::in_reservation(extent, asked, kind, promise)?,
+            PageKind::Huge2M => Self::from_pool(extent.len, asked, kind, MapFlags::HUGE_2MB)?,
+            PageKind::Huge1G => Self::from_pool(extent.len, asked, kind, MapFlags::HUGE_1GB)?,
+        };
+        let advised = Self::advise(region.as_ptr(), extent.len, kind);
+        region.obtained = region.read_back(kind, advised);
+        Ok(region)
+    }
+
+    /// Tells the kernel which pages are wanted in a part of a region; whether it took that.
+    fn advise(at: *mut u8, len: usize, kind: PageKind) -> bool {
+        let advice = match kind {
+            PageKind::Transparent => Advice::LinuxHugepage,
+            PageKind::Base => Advice::LinuxNoHugepage,
+            PageKind::Huge2M | PageKind::Huge1G => return false,
+        };
+        // A kernel built without transparent huge pages refuses the advice.
+        // SAFETY: the advice concerns our own fresh mapping and changes none of its contents.
+        unsafe { mm::madvise(at.cast(), len, advice) }.is_ok()
+    }
+
+    /// Maps addresses that nobody may touch yet, `at` an address or where the kernel likes.
+    fn map_addresses(at: Option<usize>, len: usize, flags: MapFlags) -> Result<Range<usize>, Errno> {
+        let wish = at.map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut);
+        let flags = if at.is_some() { flags | MapFlags::FIXED_NOREPLACE } else { flags };
+        // SAFETY: a fresh anonymous mapping, at an address of the kernel's choice or where nobody has one: in the place of another
+        // mapping the kernel does not make it. It touches nobody's memory.
+        let made = unsafe { mm::mmap_anonymous(wish, len, ProtFlags::empty(), flags) }?;
+        let made_at = made.expose_provenance();
+        if at.is_some_and(|at| at != made_at) {
+            // A kernel that does not know the flag takes the address for a wish.
+            // SAFETY: made just now, for us alone.
+            let _ = unsafe { mm::munmap(made, len) };
+            return Err(Errno::EXIST);
+        }
+        Ok(made_at..made_at + len)
+    }
+
+    /// Reserves addresses with room for margins, and makes those within usable.
+    fn in_reservation(
+        extent: Extent,
+        asked: PageKind,
+        kind: PageKind,
+        promise: Promise,
+    ) -> Result<Region, Errno> {
+        let Extent { len, reach } = extent;
         let margin = margin();
         let page = kind.size().max(margin);
         let reserved = len.next_multiple_of(margin) + page + 2 * margin;
-        let mut flags = MapFlags::PRIVATE;
-        if promise == Promise::AddressesOnly {
-            flags |= MapFlags::NORESERVE;
-        }
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nobody's memory.
-        let base = unsafe { mm::mmap_anonymous(ptr::null_mut(), reserved, ProtFlags::empty(), flags) }?;
-        let start = (base.expose_provenance() + margin).next_multiple_of(page);
+        let flags = Self::reservation_flags(promise);
+        let roomy = if reach > len { gap::middle_of_largest(reach + page + 2 * margin) } else { None };
+        let roomy =
+            roomy.and_then(|at| Self::map_addresses(Some(at / margin * margin), reserved, flags).ok());
+        let reservation = roomy.map_or_else(|| Self::map_addresses(None, reserved, flags), Ok)?;
+        let start = (reservation.start + margin).next_multiple_of(page);
         // From here on the reservation is released on every way out, by Region's drop.
         let region = Region {
             start: NonNull::new(ptr::with_exposed_provenance_mut(start))
                 .expect("mmap gave a non-null address"),
-            len,
-            reservation: base as usize..base as usize + reserved,
+            len: AtomicUsize::new(len),
+            reach,
+            reservation: Mutex::new(reservation),
             asked,
             obtained: kind,
         };
-        // Here the kernel promises the pages, or refuses to.
         // SAFETY: `start..start + len` lies inside our own reservation, which nobody else has a pointer into.
-        unsafe {
-            mm::mprotect(region.start.as_ptr().cast(), len, MprotectFlags::READ | MprotectFlags::WRITE)
-        }?;
+        unsafe { Self::make_usable(region.as_ptr(), len) }?;
         Ok(region)
+    }
+
+    fn reservation_flags(promise: Promise) -> MapFlags {
+        match promise {
+            Promise::Backed => MapFlags::PRIVATE,
+            Promise::AddressesOnly | Promise::Growing => MapFlags::PRIVATE | MapFlags::NORESERVE,
+        }
+    }
+
+    /// Here the kernel promises the pages, or refuses to.
+    ///
+    /// # Safety
+    /// They lie in a reservation of ours, and nobody else has a pointer there.
+    unsafe fn make_usable(at: *mut u8, len: usize) -> Result<(), Errno> {
+        // SAFETY: by the contract.
+        unsafe { mm::mprotect(at.cast(), len, MprotectFlags::READ | MprotectFlags::WRITE) }
+    }
+
+    /// Makes at least `bytes` bytes usable, from the first on: the new ones read as zero. What was usable stays so. Does nothing
+    /// for a region that is as long already.
+    ///
+    /// # Errors
+    /// [`MapError::Refused`] beyond the region's [reach](Region::reach), or if there are no more addresses for it, now.
+    pub fn grow(&self, bytes: usize) -> Result<(), MapError> {
+        // Acquire pairs with the release in `extend`.
+        if bytes <= self.len.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if bytes > self.reach {
+            return Err(MapError::Refused { bytes, reason: format!("it was made for {}", self.reach) });
+        }
+        let mut reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner);
+        let len = self.len();
+        let page = self.obtained.size();
+        let least = bytes.next_multiple_of(page).saturating_sub(len);
+        let mut more = least.max(len / GROWTH).max(FIRST).next_multiple_of(page).min(self.reach - len);
+        while least > 0 {
+            match self.extend(&mut reservation, more) {
+                Ok(()) => break,
+                Err(_) if more > least => more = (more / 2 / page * page).max(least),
+                Err(errno) => return Err(MapError::Refused { bytes, reason: errno.to_string() }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes so many more bytes usable: whole pages, within the reach.
+    fn extend(&self, reservation: &mut Range<usize>, more: usize) -> Result<(), Errno> {
+        let len = self.len();
+        // The margin behind the region stays as large as it is. What was mapped and refused then is there already.
+        let margin = margin();
+        let end = (self.start.as_ptr().addr() + len + more).next_multiple_of(margin) + margin;
+        if end > reservation.end {
+            let flags = Self::reservation_flags(Promise::Growing);
+            reservation.end = Self::map_addresses(Some(reservation.end), end - reservation.end, flags)?.end;
+        }
+        let at = self.start.as_ptr().wrapping_add(len);
+        // SAFETY: it lies inside our reservation, behind what was given out of it.
+        unsafe { Self::make_usable(at, more) }?;
+        Self::advise(at, more, self.obtained);
+        // Release pairs with the acquire in `grow`: who is told that it is as long may touch it.
+        self.len.store(len + more, Ordering::Release);
+        Ok(())
     }
 
     /// Maps pages of a hugetlb pool, where the kernel likes, and margins beside them, unless somebody is there already.
@@ -207,34 +359,24 @@ impl Region {
         let base =
             unsafe { mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         let start = base.expose_provenance();
-        let mut region = Region {
-            start: NonNull::new(base.cast()).expect("mmap gave a non-null address"),
-            len,
-            reservation: start..start + len,
-            asked,
-            obtained: kind,
-        };
+        let mut reservation = start..start + len;
         let margin_at = |address: usize| {
-            let at = ptr::with_exposed_provenance_mut(address);
-            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
-            // SAFETY: at addresses that nobody has: in the place of another mapping the kernel does not make this one.
-            let made = unsafe { mm::mmap_anonymous(at, beside, ProtFlags::empty(), flags) };
-            // One who does not know the flag takes the address for a wish.
-            made.is_ok_and(|margin| {
-                if margin != at {
-                    // SAFETY: made just now, for us alone.
-                    let _ = unsafe { mm::munmap(margin, beside) };
-                }
-                margin == at
-            })
+            Self::map_addresses(Some(address), beside, MapFlags::PRIVATE | MapFlags::NORESERVE).is_ok()
         };
         if margin_at(start - beside) {
-            region.reservation.start -= beside;
+            reservation.start -= beside;
         }
         if margin_at(start + len) {
-            region.reservation.end += beside;
+            reservation.end += beside;
         }
-        Ok(region)
+        Ok(Region {
+            start: NonNull::new(base.cast()).expect("mmap gave a non-null address"),
+            len: AtomicUsize::new(len),
+            reach: len,
+            reservation: Mutex::new(reservation),
+            asked,
+            obtained: kind,
+        })
     }
 
     /// The interpreter of the language has no kernel to ask: there, a region is an allocation like any other.
@@ -243,7 +385,8 @@ impl Region {
         // SAFETY: the layout has a positive size: a region is never empty.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) });
         let start = start.unwrap_or_else(|| alloc::handle_alloc_error(layout));
-        Region { start, len, reservation: 0..0, asked, obtained: PageKind::Base }
+        let (len, reach, reservation) = (AtomicUsize::new(len), len, Mutex::default());
+        Region { start, len, reach, reservation, asked, obtained: PageKind::Base }
     }
 
     fn allocator_layout(len: usize) -> Layout {
@@ -285,12 +428,21 @@ impl Region {
         self.start.as_ptr()
     }
 
-    /// Bytes in the region: what was asked for, rounded up to whole pages.
+    /// Bytes in the region: what was asked for, rounded up to whole pages; less in a region that has [yet to
+    /// grow](Region::growing).
     #[inline]
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a region is never empty")]
     pub fn len(&self) -> usize {
-        self.len
+        // Acquire pairs with the release in `extend`: who is told that it is as long may touch it.
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Bytes that the region may [grow](Region::grow) to: what was asked for, rounded up to whole pages.
+    #[inline]
+    #[must_use]
+    pub fn reach(&self) -> usize {
+        self.reach
     }
 
     /// The kind of page that was asked for.
@@ -324,7 +476,7 @@ impl Region {
     /// # Panics
     /// If the range reaches beyond the region.
     pub unsafe fn release(&self, range: Range<usize>) -> bool {
-        assert!(range.end <= self.len, "release of {range:?} in a region of {} bytes", self.len);
+        assert!(range.end <= self.len(), "release of {range:?} in a region of {} bytes", self.len());
         let page = match self.obtained {
             // The kernel splits a transparent huge page where it must.
             PageKind::Transparent => PageKind::Base.size(),
@@ -353,20 +505,21 @@ impl Drop for Region {
     fn drop(&mut self) {
         if cfg!(miri) {
             // SAFETY: allocated by `from_allocator` with this very layout.
-            unsafe { alloc::dealloc(self.start.as_ptr(), Self::allocator_layout(self.len)) };
+            unsafe { alloc::dealloc(self.start.as_ptr(), Self::allocator_layout(self.reach)) };
             return;
         }
-        let base = ptr::with_exposed_provenance_mut(self.reservation.start);
+        let reservation = self.reservation.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let base = ptr::with_exposed_provenance_mut(reservation.start);
         // SAFETY: the whole reservation is ours, and whoever borrowed from the region is gone. munmap of a range that
         // we mapped cannot fail but for a defect, which must not become a panic in drop.
-        let _ = unsafe { mm::munmap(base, self.reservation.len()) };
+        let _ = unsafe { mm::munmap(base, reservation.len()) };
     }
 }
 
 impl fmt::Debug for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Region")
-            .field("len", &self.len)
+            .field("len", &self.len())
             .field("asked", &self.asked)
             .field("obtained", &self.obtained)
             .finish_non_exhaustive()
