@@ -68,6 +68,14 @@ impl Policy for Clock {
     fn victim(&mut self, chunks: &Chunks<'_>) -> Option<Position> {
         sweep(&mut self.hand, chunks)
     }
+
+    fn came(&mut self, page: usize) {
+        self.hand = self.hand.after_coming(page);
+    }
+
+    fn went(&mut self, page: usize) {
+        self.hand = self.hand.after_going(page);
+    }
 }
 
 impl Policy for CountingClock {
@@ -81,5 +89,13 @@ impl Policy for CountingClock {
 
     fn victim(&mut self, chunks: &Chunks<'_>) -> Option<Position> {
         sweep(&mut self.hand, chunks)
+    }
+
+    fn came(&mut self, page: usize) {
+        self.hand = self.hand.after_coming(page);
+    }
+
+    fn went(&mut self, page: usize) {
+        self.hand = self.hand.after_going(page);
     }
 }

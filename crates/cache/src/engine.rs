@@ -249,6 +249,10 @@ impl<P: Policy> Engine<P> {
             return Err(StoreError::TooLarge);
         }
         let class = self.sizes.class_for(outline.first_chunk()).ok_or(StoreError::TooLarge)?;
+        if outline.is_chained() {
+            let class = self.class(class);
+            class.prefer_passed(&mut class.lock(), self.memory());
+        }
         let at = self.allocate(class, counters)?;
         // SAFETY: just allocated, in a class for items of this size or of a larger one.
         Ok(unsafe { Unfinished::begin(&self.arena, at, outline, self.newcomer(outline, at)) })
@@ -257,7 +261,7 @@ impl<P: Policy> Engine<P> {
     /// The recency that an item begins with.
     ///
     /// What one small item leaves another takes, so newcomers lie behind the hand. The chunks that a large one leaves lie
-    /// anywhere: where the hand would soon come by, the newcomer counts as used once.
+    /// anywhere: the newcomer's first is one behind the hand if there is one, and else it counts as used once.
     fn newcomer(&self, outline: &Outline<'_>, at: Location) -> Recency {
         if !outline.is_chained() {
             return P::NEWCOMER;

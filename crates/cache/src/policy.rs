@@ -7,6 +7,7 @@
 //! To add one: implement [`Policy`], and hand it to [`crate::Cache`] as its type parameter; `tests/policies.rs` runs every
 //! policy through its checks, and `experiments/memc3-policies.toml` measures it on recorded requests.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::slab::Chunks;
@@ -49,6 +50,24 @@ pub struct Position {
     pub(crate) chunk: usize,
 }
 
+impl Position {
+    /// The same place after a page has come into the ring: see [`Policy::came`].
+    #[must_use]
+    pub fn after_coming(self, page: usize) -> Position {
+        Position { page: self.page + usize::from(page <= self.page), ..self }
+    }
+
+    /// The same place, or the next one, after a page has gone out of the ring: see [`Policy::went`].
+    #[must_use]
+    pub fn after_going(self, page: usize) -> Position {
+        match page.cmp(&self.page) {
+            Ordering::Less => Position { page: self.page - 1, ..self },
+            Ordering::Equal => Position { chunk: 0, ..self },
+            Ordering::Greater => self,
+        }
+    }
+}
+
 /// What lies at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
@@ -74,6 +93,16 @@ pub trait Policy: Default + Send + 'static {
     /// The chunk whose item is to go, or `None` if the class has nothing to evict. The number of chunks looked at must be
     /// bounded: the class is locked meanwhile.
     fn victim(&mut self, chunks: &Chunks<'_>) -> Option<Position>;
+
+    /// A page has come into the ring: those from this one on are one further now. A policy that remembers positions moves them.
+    fn came(&mut self, page: usize) {
+        let _ = page;
+    }
+
+    /// This page of the ring has gone, and those behind it are one nearer.
+    fn went(&mut self, page: usize) {
+        let _ = page;
+    }
 
     /// Whether [`entered`](Policy::entered) is to be called: that takes a search for the position.
     const WANTS_ENTRIES: bool = false;

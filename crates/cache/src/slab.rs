@@ -38,6 +38,8 @@ const NONE: u32 = u32::MAX;
 const NOBODY: u8 = u8::MAX;
 /// Of so many items of a page one may have been used lately if the page is to go.
 const MOST_USED: usize = 4;
+/// Pages with free chunks among which a young one is looked for.
+const MOST_PREFERRED: usize = 64;
 /// Entries that a limbo list has room for when it is empty.
 const LIMBO_KEPT: usize = 1024;
 
@@ -290,7 +292,11 @@ impl<P: Policy> Class<P> {
         page.forget_expiries();
         state.empty += 1;
         memory.pool.emptied();
-        state.ring.push(number);
+        // Behind the hand, so that it is a whole turn away.
+        let place = if state.hand.page == 0 { state.ring.len() } else { state.hand.page };
+        state.ring.insert(place, number);
+        state.hand = state.hand.after_coming(place);
+        state.policy.came(place);
         state.open.push(number);
         state.free += self.per_page;
     }
@@ -432,19 +438,22 @@ impl<P: Policy> Class<P> {
         if state.empty == 0 {
             return taken;
         }
-        let (mut index, mut before_hand) = (0, 0);
+        let (mut index, mut gone) = (0, Vec::with_capacity(state.empty));
         state.ring.retain(|&number| {
             let page = &memory.pages[number as usize];
             let stays = !page.is_empty();
             if !stays {
-                before_hand += usize::from(index < state.hand.page);
+                gone.push(index);
                 page.leave();
                 taken.push(number);
             }
             index += 1;
             stays
         });
-        state.hand.page -= before_hand;
+        for page in gone.into_iter().rev() {
+            state.hand = state.hand.after_going(page);
+            state.policy.went(page);
+        }
         state.open.retain(|&number| memory.pages[number as usize].owner() == Some(self.id));
         state.free -= taken.len() * self.per_page;
         debug_assert_eq!(taken.len(), state.empty);
@@ -461,9 +470,25 @@ impl<P: Policy> Class<P> {
         Some(Ages { oldest: now.wrapping_sub(passed), youngest: now.wrapping_sub(state.youngest) })
     }
 
+    /// Lets the next chunk that is given out be one that the hand has passed lately, if there is one.
+    pub(crate) fn prefer_passed(&self, state: &mut ClassState<P>, memory: Memory<'_>) {
+        let now = memory.pool.turns();
+        let last = state.open.len();
+        let youngest = (last.saturating_sub(MOST_PREFERRED)..last)
+            .map(|at| (at, &memory.pages[state.open[at] as usize]))
+            .filter(|(_, page)| page.free() > 0 || page.fresh() < self.per_page)
+            .min_by_key(|(_, page)| now.wrapping_sub(page.passed.load(Ordering::Relaxed)));
+        if let Some((at, _)) = youngest {
+            state.open.swap(at, last - 1);
+        }
+    }
+
     /// Whether the hand is nearer to coming to this chunk than to having passed it.
     pub(crate) fn is_ahead_of_hand(&self, state: &ClassState<P>, memory: Memory<'_>, at: Location) -> bool {
-        let (number, _) = memory.arena.page_of(at);
+        let (number, offset) = memory.arena.page_of(at);
+        if state.ring.get(state.hand.page) == Some(&number) {
+            return usize::from(self.chunk_number(offset)) > state.hand.chunk;
+        }
         let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
         let age = memory.pool.turns().wrapping_sub(passed);
         self.ages(state, memory).is_some_and(|ages| age > ages.oldest / 2)
@@ -513,7 +538,8 @@ impl<P: Policy> Class<P> {
                 continue;
             }
             alive += 1;
-            if item.recency() > Recency::NONE {
+            // What has recency and was never fetched has it from its birth.
+            if item.recency() > Recency::NONE && item.is_fetched() {
                 used.push(item);
             } else if item.location() != at {
                 // SAFETY: live and not the first of its item, under the lock of the class.
@@ -538,8 +564,10 @@ impl<P: Policy> Class<P> {
         if state.ring.is_empty() {
             return None;
         }
-        let number = state.ring.remove(state.hand.page);
-        state.hand.chunk = 0;
+        let page = state.hand.page;
+        let number = state.ring.remove(page);
+        state.hand = state.hand.after_going(page);
+        state.policy.went(page);
         state.open.retain(|&open| open != number);
         let page = &memory.pages[number as usize];
         if page.is_empty() {

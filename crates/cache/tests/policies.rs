@@ -53,6 +53,14 @@ impl<P: Policy> Policy for Held<P> {
         self.0.entered(position);
     }
 
+    fn came(&mut self, page: usize) {
+        self.0.came(page);
+    }
+
+    fn went(&mut self, page: usize) {
+        self.0.went(page);
+    }
+
     fn victim(&mut self, chunks: &Chunks<'_>) -> Option<Position> {
         let search = SEARCHES.replace(SEARCHES.get() + 1);
         if !search.is_multiple_of(EVERY.get()) {
