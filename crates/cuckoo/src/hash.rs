@@ -21,8 +21,9 @@
 //! there is little else to wait for, and nothing that could be measured in one that does not (`examples/hash_cost.rs`). So whoever
 //! has good hashes says so.
 //!
-//! Rejected: *one multiplication*, by which some bits of the hash change few of the result; *a folded 128-bit product*, which is no bijection; *a type parameter* instead of a choice at run time, which would save a
-//! load and a branch that is always foreseen, and stand in every signature.
+//! Rejected: *one multiplication*, by which some bits of the hash change few of the result; *a folded 128-bit product*, which is
+//! no bijection; *a type parameter* instead of a choice at run time, which would save a load and a branch that is always foreseen,
+//! and stand in every signature.
 
 /// What the hashes are that a table is given: see [`Config::hashes`](crate::Config::hashes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
