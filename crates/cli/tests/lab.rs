@@ -81,6 +81,45 @@ fn load_refuses_what_makes_no_sense() {
     }
 }
 
+/// The default of `lab replay`, and sizes that the help names, ended in a fresh clone with "no workload data at" a folder that is
+/// not part of it. Published figures are built in, and a trace of a recorded one's shape is generated.
+#[test]
+fn defaults_need_no_data_that_is_not_in_the_clone() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let server = format!("{LOOKASIDE} serve -t 1 -m 64");
+    let commands: [&[&str]; 3] = [
+        &["lab", "replay", "--most", "2000", "--spawn", &server],
+        &[
+            "lab",
+            "load",
+            "--keys",
+            "500",
+            "--value-sizes",
+            "kvcache_reg",
+            "--operations",
+            "1000",
+            "--warm-up",
+            "10ms",
+            "--spawn",
+            &server,
+        ],
+        &["advise", "generated/web07", "--most", "5000", "--index-cost", "100", "--sizes", "4K"],
+    ];
+    for arguments in commands {
+        let mut command = Command::new(LOOKASIDE);
+        let output =
+            command.args(arguments).current_dir(nowhere.path()).env_remove("LOOKASIDE_DATA").output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    // What is asked for by name is not replaced.
+    let mut command = Command::new(LOOKASIDE);
+    command.args(["lab", "replay", "traces/web07.trace.xz", "--spawn", &server]).env_remove("LOOKASIDE_DATA");
+    let output = command.current_dir(nowhere.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("set LOOKASIDE_DATA"), "{said}");
+}
+
 #[test]
 fn replay_plays_a_trace_in_little_memory() {
     let folder = tempfile::tempdir().unwrap();
