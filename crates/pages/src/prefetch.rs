@@ -14,20 +14,20 @@
 /// ```
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(place: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(miri, lookaside_portable))))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch is a hint; the instruction accepts any address and does not access memory in the sense
         // of the language.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
     }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    #[cfg(all(target_arch = "aarch64", not(any(miri, lookaside_portable))))]
     {
         // SAFETY: as above; `prfm` never faults and touches neither registers nor flags.
         unsafe {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place.cast::<u8>(), options(nostack, preserves_flags, readonly))
         };
     }
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    #[cfg(any(miri, lookaside_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     let _ = place;
 }
