@@ -14,10 +14,6 @@
 //! a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte half the
 //! value of one store, and, as every load on this machine, an acquire load.
 //!
-//! Assembly has one encoding, and is compiled into its user's code: where that is for AVX (`-C target-cpu=native`, on most), it
-//! has AVX's. A legacy instruction among the others waits for the upper halves of the registers, each time. A function that has
-//! AVX by `#[target_feature]` alone cannot be told apart here, and waits.
-//!
 //! Rejected: eight comparisons of words one after another, with a branch each: twice the time of a hit that is in the
 //! first-level cache.
 
@@ -26,7 +22,7 @@
 use atomics::AtomicU64;
 
 use crate::bucket::{Bucket, SLOTS};
-#[cfg(any(test, loom, miri, not(target_arch = "x86_64")))]
+#[cfg(any(test, loom, miri, lookaside_portable, not(target_arch = "x86_64")))]
 use crate::word::Pointer;
 
 /// Slots of a bucket: of slot n, bit 2n + 1.
@@ -48,20 +44,20 @@ impl Iterator for SlotSet {
 #[inline(always)]
 pub(crate) fn in_bucket(bucket: &Bucket, slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
     let _ = (bucket, slots);
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
     return sse2(bucket, hash);
-    #[cfg(any(loom, miri, not(target_arch = "x86_64")))]
+    #[cfg(any(loom, miri, lookaside_portable, not(target_arch = "x86_64")))]
     portable(slots, hash)
 }
 
-#[cfg(any(test, loom, miri, not(target_arch = "x86_64")))]
+#[cfg(any(test, loom, miri, lookaside_portable, not(target_arch = "x86_64")))]
 pub(crate) fn portable(slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
     let has_tag = |cell: &AtomicU64| (cell.load(atomics::Ordering::Relaxed) ^ hash) >> Pointer::BITS == 0;
     let slots = slots.iter().enumerate();
     SlotSet(slots.fold(0, |set, (slot, cell)| set | u32::from(has_tag(cell)) << (2 * slot + 1)))
 }
 
-#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
 #[inline(always)]
 fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
     use std::arch::asm;
@@ -71,19 +67,21 @@ fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
     };
     let start = std::ptr::from_ref(bucket);
     let (low, high): (__m128i, __m128i);
-    #[cfg(target_feature = "avx")]
     // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
-    unsafe {
-        asm!("vmovaps {low}, [{start}]", "vmovaps {high}, [{start} + 32]",
-            "vshufps {low}, {low}, [{start} + 16], 0xdd", "vshufps {high}, {high}, [{start} + 48], 0xdd",
-            start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
-            options(nostack, preserves_flags, readonly));
-    }
     #[cfg(not(target_feature = "avx"))]
-    // SAFETY: as above.
     unsafe {
         asm!("movaps {low}, [{start}]", "movaps {high}, [{start} + 32]",
             "shufps {low}, [{start} + 16], 0xdd", "shufps {high}, [{start} + 48], 0xdd",
+            start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
+            options(nostack, preserves_flags, readonly));
+    }
+    // The same, for a program that is compiled for AVX: there the upper halves of registers may be in use, and an instruction that
+    // knows nothing of them waits for them.
+    // SAFETY: as above; the program is for machines that have these instructions.
+    #[cfg(target_feature = "avx")]
+    unsafe {
+        asm!("vmovaps {low}, [{start}]", "vmovaps {high}, [{start} + 32]",
+            "vshufps {low}, {low}, [{start} + 16], 0xdd", "vshufps {high}, {high}, [{start} + 48], 0xdd",
             start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
             options(nostack, preserves_flags, readonly));
     }

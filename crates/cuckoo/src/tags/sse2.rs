@@ -15,9 +15,6 @@
 //! a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte half the
 //! value of one store, since no half lies across a line, and, as every load on this machine, an acquire load. The compiler
 //! takes the assembly to read and write any memory, and so moves no access across it.
-//!
-//! Assembly has one encoding, and is compiled into its user's code: where that is for AVX (`-C target-cpu=native`, on most), it
-//! has AVX's. A legacy instruction among the others waits for the upper halves of the registers, each time.
 
 #![allow(unsafe_code)]
 
@@ -62,17 +59,17 @@ pub(crate) fn in_both<B: Bucket>(first: &B, second: &B, tag: u64) -> SlotSet {
     set::<B>(compare(first, tag), compare(second, tag), const { slots_among_words::<B>() * 0x0101 })
 }
 
-/// The load of two words, as the code around it is encoded.
+/// In a program that is compiled for AVX the upper halves of registers may be in use, and a load that knows nothing of them waits.
 #[cfg(target_feature = "avx")]
 macro_rules! load {
-    () => {
-        "vmovdqu"
+    ($operands:literal) => {
+        concat!("vmovdqu ", $operands)
     };
 }
 #[cfg(not(target_feature = "avx"))]
 macro_rules! load {
-    () => {
-        "movdqu"
+    ($operands:literal) => {
+        concat!("movdqu ", $operands)
     };
 }
 
@@ -84,8 +81,7 @@ fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
     if size_of::<B>() == 64 {
         // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
         unsafe {
-            asm!(concat!(load!(), " {a}, [{start}]"), concat!(load!(), " {b}, [{start} + 16]"),
-                concat!(load!(), " {c}, [{start} + 32]"), concat!(load!(), " {d}, [{start} + 48]"),
+            asm!(load!("{a}, [{start}]"), load!("{b}, [{start} + 16]"), load!("{c}, [{start} + 32]"), load!("{d}, [{start} + 48]"),
                 start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = out(xmm_reg) d,
                 options(nostack, preserves_flags));
         }
@@ -93,7 +89,7 @@ fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
         assert!(size_of::<B>() == 32, "the loads stay within the bucket");
         // SAFETY: reads the 32 bytes of the bucket, and writes the registers that it says it does.
         unsafe {
-            asm!(concat!(load!(), " {a}, [{start}]"), concat!(load!(), " {b}, [{start} + 16]"),
+            asm!(load!("{a}, [{start}]"), load!("{b}, [{start} + 16]"),
                 start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b,
                 options(nostack, preserves_flags));
         }
