@@ -74,7 +74,7 @@ fn is_inside(key: &[u8], from: &Bound<&[u8]>, to: &Bound<&[u8]>) -> bool {
 
 /// The two faces, which only differ in whether they show or give values.
 macro_rules! agree {
-    ($name:ident, $tree:ident, $change:ident, $own:expr, $collect:expr) => {
+    ($name:ident, $tree:ident, $change:ident, $own:expr, $collect:block) => {
         fn $name<K: Key + ?Sized>(operations: &[Operation<K::Owned>]) -> Result<(), TestCaseError> {
             #[allow(unused_mut)]
             let mut tree = $tree::<K, u64>::with(&small()).unwrap();
@@ -190,15 +190,17 @@ macro_rules! agree {
             {
                 #[allow(unused)]
                 let $change = &tree;
-                $collect;
+                $collect
             }
             prop_assert_eq!(tree.memory().leaves, entries);
             Ok(())
         }
     };
 }
-agree!(shared_agrees, Tree, tree_, tree_.pin(), tree_.collect());
-agree!(owned_agrees, OwnedTree, tree_, tree_, ());
+agree!(shared_agrees, Tree, tree_, tree_.pin(), {
+    tree_.collect();
+});
+agree!(owned_agrees, OwnedTree, tree_, tree_, {});
 
 fn both<K: Key + ?Sized>(operations: &[Operation<K::Owned>]) -> Result<(), TestCaseError> {
     shared_agrees::<K>(operations)?;

@@ -12,6 +12,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Set for a process that does the work of one test alone.
 const CHILD: &str = "LOOKASIDE_TEST_CHILD";
 
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn skip(test: &str) {
+    eprintln!("{test}: skipped: a sanitizer needs more addresses than this allows");
+}
+
 /// Does the work of the test of this name in a process of its own, which may have so many bytes of addresses more than it has
 /// when it begins.
 fn limited(test: &str, bytes: usize, work: impl FnOnce()) {
@@ -25,8 +30,7 @@ fn limited(test: &str, bytes: usize, work: impl FnOnce()) {
         return;
     }
     if has > 1 << 40 {
-        eprintln!("{test}: skipped: a sanitizer needs more addresses than this allows");
-        return;
+        return skip(test);
     }
     let child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
@@ -147,6 +151,27 @@ fn a_tree_that_is_dropped_leaves_nothing_behind() {
     let tree = Box::new(tree);
     assert!(there.load(Ordering::Relaxed) >= tree.len());
     drop(tree);
+    assert_eq!(there.load(Ordering::Relaxed), 0);
+}
+
+/// The same behind a map: what the tree frees last are handles of entries, which another collector frees.
+#[test]
+fn a_map_over_a_tree_leaves_nothing_behind() {
+    let there: &AtomicUsize = Box::leak(Box::default());
+    let table = lookaside::Config::with_size(1 << 12);
+    let map = lookaside::Map::new(Tree::<[u8; 8], _>::new().unwrap(), &table).unwrap();
+    (0..1000u64).for_each(|n| drop(map.insert(n, Counted::new(there))));
+    thread::scope(|scope| {
+        for part in 0..4u64 {
+            let map = &map;
+            scope.spawn(move || {
+                (part * 100..part * 100 + 30).for_each(|n| assert!(map.remove(&n).is_some()));
+                assert!(map.insert(999, Counted::new(there)).is_some());
+                assert_eq!((900..1000).filter(|n| map.pin().get(n).is_some()).count(), 100);
+            });
+        }
+    });
+    drop(map);
     assert_eq!(there.load(Ordering::Relaxed), 0);
 }
 

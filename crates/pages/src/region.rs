@@ -321,15 +321,17 @@ impl Region {
         let len = self.len();
         let page = self.obtained.size();
         let least = bytes.next_multiple_of(page).saturating_sub(len);
+        if least == 0 {
+            return Ok(());
+        }
         let mut more = least.max(len / GROWTH).max(FIRST).next_multiple_of(page).min(self.reach - len);
-        while least > 0 {
+        loop {
             match self.extend(&mut reservation, more) {
-                Ok(()) => break,
+                Ok(()) => return Ok(()),
                 Err(_) if more > least => more = (more / 2 / page * page).max(least),
                 Err(errno) => return Err(MapError::Refused { bytes, reason: errno.to_string() }),
             }
         }
-        Ok(())
     }
 
     /// Makes so many more bytes usable: whole pages, within the reach.

@@ -8,6 +8,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Set for a process that does the work of one test alone.
 const CHILD: &str = "LOOKASIDE_TEST_CHILD";
 
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn skip(test: &str) {
+    eprintln!("{test}: skipped: a sanitizer needs more addresses than this allows");
+}
+
 /// Does the work of the test of this name in a process of its own, which may have so many bytes of `resource` more than it has
 /// when it begins.
 fn limited(test: &str, resource: Resource, bytes: usize, work: impl FnOnce()) {
@@ -22,8 +27,7 @@ fn limited(test: &str, resource: Resource, bytes: usize, work: impl FnOnce()) {
         return;
     }
     if cfg!(miri) || has_a_shadow() {
-        eprintln!("{test}: skipped: a sanitizer or an interpreter needs more addresses than this allows");
-        return;
+        return skip(test);
     }
     let child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
