@@ -159,8 +159,9 @@ fn falls_silent_after(most: u64) -> SocketAddr {
 fn a_load_never_ended_when_the_server_fell_silent() {
     for (answers, further) in [
         (0, &[][..]),
-        (20, &[]),
-        (20, &["--rate", "500"]),
+        // One of eight clients has its answer.
+        (1, &[]),
+        (0, &["--rate", "500"]),
         (0, &["--rate", "2"]),
         (20, &["--operations", "1000"]),
         (0, &["--preload"]),
