@@ -113,7 +113,7 @@ fn rows_are_bands_over_seeds_with_the_stack_as_a_picture() {
     assert!((row("all, STLT", "speed-up").median - mean).abs() < 1e-9);
     let report = Report::of(&definition, &results).expect("a report");
     assert!(report.all_met());
-    let page = html::page(&[(&definition, report)]).expect("pictures");
+    let page = html::page(&definition, &report).expect("pictures");
     assert!(page.contains("cycles, by what they went into"), "{}", &page[..200]);
 }
 
