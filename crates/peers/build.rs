@@ -25,12 +25,17 @@ fn main() {
     }
     let system = Path::new("/usr/include");
     let foreign = ["libcuckoo/cuckoohash_map.hh", "absl/container/flat_hash_map.h", "google/dense_hash_map"];
-    // A header that is not there counts as changed: when it is installed, this is run again.
-    let foreign = foreign.map(|header| system.join(header));
     let own = ["build.rs", LIBCUCKOO, "cpp/containers", INTERFACE];
-    for path in own.iter().map(Path::new).chain(foreign.iter().map(AsRef::as_ref)) {
-        println!("cargo::rerun-if-changed={}", path.display());
+    own.iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
+    for header in foreign {
+        let path = system.join(header);
+        // Packages bring headers that are older than this run, so that a file which was not there is no change. The folder that
+        // it is put into is.
+        let watched = if path.exists() { &path } else { system };
+        println!("cargo::rerun-if-changed={}", watched.display());
     }
+    // Whoever will not do without has them looked for anew.
+    println!("cargo::rerun-if-env-changed=LOOKASIDE_REQUIRE_PEERS");
     if std::env::var_os("CARGO_CFG_SANITIZE").is_some() {
         return;
     }

@@ -3,8 +3,6 @@
 //! They need a compiler (`cc` and `c++`, or what CC and CXX name), and two examples need Debian's libabsl-dev and
 //! libsparsehash-dev. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
 
-#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -31,14 +29,6 @@ fn compiler(source: &Path) -> Command {
     command
 }
 
-fn skip(what: &str, why: &str) {
-    assert!(
-        std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_none_or(|require| require != "1"),
-        "{what}: {why}"
-    );
-    eprintln!("skipped: {what}: {why}");
-}
-
 /// Whether a source with nothing but these headers compiles.
 fn has(headers: &[&str], probe: &Path) -> bool {
     let includes: String = headers.iter().map(|header| format!("#include <{header}>\n")).collect();
@@ -46,15 +36,14 @@ fn has(headers: &[&str], probe: &Path) -> bool {
     compiler(probe).arg("-fsyntax-only").arg(probe).output().is_ok_and(|output| output.status.success())
 }
 
-/// The arguments that link what pkg-config knows of these packages.
-fn packages(names: &[&str]) -> Vec<String> {
+/// The arguments that link what pkg-config knows of these packages; none where it is missing, or knows none of them.
+fn packages(names: &[&str]) -> Option<Vec<String>> {
     if names.is_empty() {
-        return Vec::new();
+        return Some(Vec::new());
     }
-    let output = Command::new("pkg-config").arg("--libs").args(names).output();
-    let output = output.unwrap_or_else(|error| panic!("pkg-config: {error}"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().split_whitespace().map(str::to_string).collect()
+    let output = Command::new("pkg-config").arg("--libs").args(names).output().ok()?;
+    let arguments = String::from_utf8(output.stdout).unwrap();
+    output.status.success().then(|| arguments.split_whitespace().map(str::to_string).collect())
 }
 
 struct Program<'a> {
@@ -81,7 +70,7 @@ fn run(name: &str, arguments: &[&str]) -> Option<Vec<Output>> {
     let directory = tempfile::tempdir().unwrap();
     let source = home().join("tests/c").join(name);
     if !has(&["stdint.h"], &directory.path().join(name)) {
-        skip(name, "there is no compiler for it: install g++");
+        outside::skip(format_args!("{name}: there is no compiler for it: install g++"));
         return None;
     }
     let binary = directory.path().join("program");
@@ -102,7 +91,7 @@ fn headers_compile_where_much_is_warned_of() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["inline_rule.c", "wrapper.cpp"] {
         if !has(&["stdint.h"], &directory.path().join(name)) {
-            skip(name, "there is no compiler for it: install g++");
+            outside::skip(format_args!("{name}: there is no compiler for it: install g++"));
             return;
         }
         let source = home().join("tests/c").join(name);
@@ -156,7 +145,9 @@ fn threads_touch_no_memory_that_was_freed() {
         let sanitized =
             compiler(&probe).arg("-fsanitize=address").arg(&probe).arg("-o").arg(&binary).output();
         if !sanitized.is_ok_and(|output| output.status.success()) {
-            skip(name, "there is no compiler with an address sanitizer: install g++");
+            outside::skip(format_args!(
+                "{name}: there is no compiler with an address sanitizer: install g++"
+            ));
             return;
         }
         let link = vec!["-fsanitize=address".to_string()];
@@ -203,15 +194,16 @@ fn example(name: &str, headers: &[&str], link: &[&str]) {
         "{name}: lines that belong to the buffer are not marked as added"
     );
 
-    if !has(headers, &directory.path().join("probe.cpp")) {
-        skip(name, "install g++, libabsl-dev and libsparsehash-dev");
+    let linked = packages(link).filter(|_| has(headers, &directory.path().join("probe.cpp")));
+    let Some(link) = linked else {
+        outside::skip(format_args!("{name}: install g++, libabsl-dev, libsparsehash-dev and pkg-config"));
         return;
-    }
+    };
     let without = directory.path().join("alone.cpp");
     std::fs::write(&without, alone.join("\n") + "\n").unwrap();
     let outputs = [&source, &without].map(|source| {
         let binary = source.file_stem().map(|stem| directory.path().join(stem)).unwrap();
-        Program { source, include: examples.clone(), link: packages(link) }.build(&binary);
+        Program { source, include: examples.clone(), link: link.clone() }.build(&binary);
         let output = Command::new(binary).output().unwrap();
         assert!(output.status.success(), "{}: {}", source.display(), output.status);
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())

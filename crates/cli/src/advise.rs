@@ -23,11 +23,11 @@ Leave the table out where the advice says so: before an index that is about as f
 again. Run it on a machine that does nothing else, and with a trace as long as the table lives: a short one is all warm-up.
 It does not know what batches gain, and how threads share a table. Its tables are of one size: one that fits itself, as a map's
 does by default, lies in less while that has room for all that is asked for. Examples:
-  lookaside advise traces/orm-busy.trace.xz
+  lookaside advise generated/orm-busy
   lookaside advise requests.csv --column user_id --index-cost 350
   lookaside advise keys.txt --sizes 256K,1M,4M --table slb --index btree --json")]
 pub(crate) struct Arguments {
-    /// The trace: a path, or a name in the data folder (LOOKASIDE_DATA, else ../shared/workloads)
+    /// The trace: a path, one that is generated, or a name in the folder of recorded ones (LOOKASIDE_DATA)
     trace: String,
     /// The column that holds the keys, in a comma-separated text with a header
     #[arg(long, value_name = "NAME")]

@@ -1,9 +1,6 @@
 //! The load generator and the trace player against real servers: ours in this process, and memcached where it is
 //! installed. What both sides counted must agree.
 
-// Tests say what they skip.
-#![allow(clippy::print_stderr)]
-
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -14,10 +11,9 @@ use lookaside_lab::drive::{
 };
 use rand::RngExt;
 use server::{Server, Settings, UnixSocket};
-use workload::data::DataFolder;
+use workload::generated::recorded_or_generated;
 use workload::generator::seeded;
 use workload::popularity::Popularity;
-use workload::trace::Trace;
 use workload::ycsb::CoreWorkload;
 
 /// A server to be driven, which ends with this.
@@ -39,9 +35,7 @@ fn ours() -> Peer {
 fn memcached(arguments: &str) -> Option<Peer> {
     let program = std::env::var("LOOKASIDE_MEMCACHED").unwrap_or_else(|_| "memcached".into());
     if std::process::Command::new(&program).arg("-V").output().is_err() {
-        let required = std::env::var("LOOKASIDE_REQUIRE_PEERS").is_ok_and(|value| value == "1");
-        assert!(!required, "{program} is not installed, and it is required");
-        eprintln!("skipped: {program} is not installed");
+        outside::skip(format_args!("{program} is not installed"));
         return None;
     }
     let user = if rustix::process::geteuid().is_root() { "-u root" } else { "" };
@@ -194,16 +188,11 @@ fn a_replay_hits_as_a_cache_that_holds_everything_would() {
 
 #[test]
 fn a_real_trace_hits_as_a_cache_that_holds_everything_would() {
-    let file = match DataFolder::find().and_then(|folder| folder.file("traces/web07.trace.xz")) {
-        Ok(file) => file,
-        Err(reason) => return eprintln!("skipped: {reason}"),
-    };
+    // As recorded, or generated: both have so many requests and keys.
+    let open = || recorded_or_generated("traces/web07.trace.xz").unwrap().unwrap().0;
     let mut seen = HashSet::new();
-    let hits = Trace::open(&file)
-        .unwrap()
-        .filter(|record| !seen.insert(record.as_ref().unwrap().key.clone()))
-        .count();
-    let trace = RecordedTrace::read("traces/web07.trace.xz", usize::MAX).unwrap();
+    let hits = open().filter(|record| !seen.insert(record.as_ref().unwrap().key.clone())).count();
+    let trace = RecordedTrace::of(open(), usize::MAX).unwrap();
     let items = Items::fixed(0, 100);
     let peer = ours();
     let replay = Replay::new(&trace, &items, 16);

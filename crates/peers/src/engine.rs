@@ -73,8 +73,6 @@ mod tests {
     use lab::index::{Insertion, Key, Tally};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
-    use std::io::Write;
-    use std::sync::Once;
 
     /// The engines that are there. One that is not is named on standard error, or, with `LOOKASIDE_REQUIRE_PEERS=1`, is a
     /// failure.
@@ -82,12 +80,7 @@ mod tests {
         let make = |engine: Engine| match engine.make(capacity) {
             Ok(index) => Some((engine, index)),
             Err(reason) => {
-                assert!(std::env::var("LOOKASIDE_REQUIRE_PEERS").as_deref() != Ok("1"), "{reason}");
-                static TOLD: Once = Once::new();
-                // Not `eprintln`, which the test harness keeps to itself when a test passes.
-                TOLD.call_once(|| {
-                    writeln!(std::io::stderr(), "skipped: {reason}").expect("standard error is open");
-                });
+                outside::skip(reason);
                 None
             }
         };

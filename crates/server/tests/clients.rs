@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use client::settings;
 use lookaside_server::{Server, Settings, UnixSocket};
-use programs::{Ended, run, skip};
+use programs::{Ended, run};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -64,7 +64,7 @@ fn run_pymemcache(address: &str) -> bool {
     let mut import = Command::new("python3");
     let Some(imported) = run(import.args(["-c", "import pymemcache"]), PATIENCE) else { return false };
     if !imported.status.success() {
-        skip("python3 has no pymemcache");
+        outside::skip("python3 has no pymemcache");
         return false;
     }
     let mut command = Command::new("python3");

@@ -180,7 +180,7 @@ fn server(threads: usize) -> (Server, Vec<Address>, tempfile::TempDir) {
     if TcpListener::bind(LOCALHOST_6).is_ok() {
         tcp.push(LOCALHOST_6);
     } else {
-        std::io::stderr().write_all(b"skipped: this machine has no IPv6\n").expect("standard error is open");
+        outside::say("this machine has no IPv6");
     }
     // A number of requests in a turn that the table goes beyond.
     let server = Server::start(Settings {

@@ -3,18 +3,11 @@
 //! Needs a C compiler (`cc`, or what CC names), and for the hardware Debian's qemu-user. Without them it is skipped, unless
 //! LOOKASIDE_REQUIRE_PEERS=1.
 
-#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sim_qemu::guests::{GuestError, PROCESSOR, Tools};
-
-fn skip(why: &str) {
-    assert!(std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_none_or(|require| require != "1"), "{why}");
-    eprintln!("skipped: {why}");
-}
 
 /// The program in `folder`, linked with the library that cargo has built beside this test. None, after a word about it, if
 /// there is no compiler.
@@ -28,7 +21,7 @@ fn compiled(folder: &Path) -> Option<PathBuf> {
     compiler.arg("-I").arg(home.join("guests")).arg("-I").arg(home.join("../capi/include"));
     compiler.arg(home.join("tests/c/anywhere.c")).arg("-o").arg(&program);
     let Ok(built) = compiler.arg(library).args(["-lpthread", "-ldl", "-lm"]).output() else {
-        skip("no C compiler");
+        outside::skip("no C compiler");
         return None;
     };
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -50,7 +43,7 @@ fn on_a_real_processor_the_table_is_the_library_s() {
 #[test]
 fn under_the_simulator_the_same_program_uses_the_hardware() {
     let tools = match Tools::find() {
-        Err(error @ GuestError::Qemu) => return skip(&error.to_string()),
+        Err(error @ GuestError::Qemu) => return outside::skip(error),
         found => found.expect("cargo builds the plugin beside this test"),
     };
     let folder = tempfile::tempdir().expect("a folder");

@@ -3,7 +3,7 @@
 //! They need Debian's qemu-user, g++ and libxxhash-dev; some also libsparsehash-dev, libabsl-dev with pkg-config,
 //! redis-server and valgrind. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
 
-#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+#![allow(clippy::print_stderr, reason = "a test says what it has measured")]
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,6 @@ use sim::{Frames, Inclusion, Measurement, PageSize, Profile, Window};
 use sim_qemu::guests::{Distribution, GuestError, Index, PROCESSOR, Simulated, Tools, Variant};
 use sim_qemu::run::Run;
 use tempfile::TempDir;
-
-fn skip(why: &str) {
-    assert!(std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_none_or(|require| require != "1"), "{why}");
-    eprintln!("skipped: {why}");
-}
 
 /// A compiled guest, and a folder for its files.
 struct Bench {
@@ -33,18 +28,18 @@ impl Bench {
         let folder = tempfile::tempdir().expect("a folder");
         let tools = match Tools::find() {
             Err(error @ GuestError::Qemu) => {
-                skip(&error.to_string());
+                outside::skip(error);
                 return None;
             }
             found => found.expect("cargo builds the plugin and the library beside this test"),
         };
         if index == Index::Redis && Command::new("redis-server").arg("--version").output().is_err() {
-            skip(&GuestError::Redis.to_string());
+            outside::skip(GuestError::Redis);
             return None;
         }
         match tools.compile(index, folder.path()) {
             Err(error @ GuestError::Compile { .. }) => {
-                skip(&error.to_string());
+                outside::skip(error);
                 None
             }
             compiled => Some(Bench { tools, guest: compiled.expect("compiled"), folder }),
@@ -56,7 +51,7 @@ impl Bench {
         let folder = tempfile::tempdir().expect("a folder");
         let tools = match Tools::find() {
             Err(error @ GuestError::Qemu) => {
-                skip(&error.to_string());
+                outside::skip(error);
                 return None;
             }
             found => found.expect("cargo builds the plugin beside this test"),
@@ -67,7 +62,7 @@ impl Bench {
         compile.args(["-O1", "-Wall", "-Wextra", "-I"]).arg(here.join("guests")).arg("-o").arg(&guest);
         match compile.arg(here.join("tests/c").join(name).with_extension("c")).output() {
             Err(error) => {
-                skip(&format!("{}: {error}", compiler.display()));
+                outside::skip(format_args!("{}: {error}", compiler.display()));
                 return None;
             }
             Ok(output) => assert_success(&output),
@@ -411,7 +406,7 @@ fn cachegrind<const N: usize>(program: &Path, arguments: &[OsString], words: [&s
 fn has_valgrind() -> bool {
     let there = Command::new("valgrind").arg("--version").output().is_ok();
     if !there {
-        skip("valgrind is not there: install Debian's package valgrind");
+        outside::skip("valgrind is not there: install Debian's package valgrind");
     }
     there
 }

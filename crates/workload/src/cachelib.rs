@@ -1,5 +1,6 @@
 //! The workloads that Meta published with CacheLib (Berg et al., "The CacheLib caching engine", OSDI 2020), each a
-//! folder of three files for the program `cachebench`.
+//! folder of three files for the program `cachebench`. [`Workload::published`] has the six of them by name, [`Workload::open`]
+//! reads the files as they were published.
 //!
 //! - `pop.json` is the popularity: `popularityBuckets` keys got `popularityWeights` requests together.
 //! - `sizes.json` is the distribution of value sizes: as many `valSizeRange` as `valSizeRangeProbability`, so each
@@ -27,6 +28,7 @@ use crate::DistributionError;
 use crate::discrete::Discrete;
 use crate::popularity::{Bucket, Buckets};
 use crate::sizes::Histogram;
+use crate::table::Table;
 
 /// Why a workload cannot be read.
 #[derive(Debug)]
@@ -208,6 +210,39 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// The workload of this name, such as `kvcache_reg`, of the figures that are built into the program: hundreds of classes of
+    /// popularity and of sizes instead of thousands. `None` where none has the name.
+    ///
+    /// ```
+    /// use lookaside_workload::{cachelib::Workload, sizes::Sizes};
+    ///
+    /// let workload = Workload::published("kvcache_reg").expect("one of the six");
+    /// assert_eq!(workload.value_sizes().quantile(0.5), 159);
+    /// ```
+    #[must_use]
+    pub fn published(name: &str) -> Option<Workload> {
+        const WELL_FORMED: &str = "the tables are those of distributions";
+        let table = Table::named(name).filter(|table| table.rows("get").next().is_some())?;
+        let one = |word| table.numbers(word).next().expect(WELL_FORMED);
+        let bounds: Vec<u64> = table.numbers("key_sizes").next().expect(WELL_FORMED);
+        let config = Config {
+            gets: table.number("get"),
+            lone_gets: table.number("lone_get"),
+            sets: table.number("set"),
+            deletes: table.number("delete"),
+            add_chained: table.number("add_chained"),
+            on_miss: if table.number::<u8>("set_on_miss") == 1 { OnMiss::Set } else { OnMiss::Nothing },
+            key_sizes: Histogram::new(&bounds, &one("key_shares")).expect(WELL_FORMED),
+            original_keys: table.number("original_keys"),
+        };
+        let buckets = table.numbers("popularity").map(|row| Bucket { keys: row[0], weight: row[1] });
+        let popularity = Buckets::new(buckets.collect()).expect(WELL_FORMED);
+        let (sizes, shares): (Vec<u64>, Vec<f64>) =
+            table.numbers("value").map(|row: Vec<u64>| (row[0], row[1] as f64)).unzip();
+        let sizes = Histogram::new(&sizes, &shares).expect(WELL_FORMED);
+        Some(Workload::new(config, popularity, table.number("one_hits"), sizes).expect(WELL_FORMED))
+    }
+
     /// Reads the workload in `folder`.
     ///
     /// # Errors

@@ -1,9 +1,11 @@
 //! Where recorded traces and published histograms are found.
 //!
 //! The data belongs to others and is not part of this repository. It is looked for in the folder that the variable
-//! `LOOKASIDE_DATA` names, and without it in `../shared/workloads`. A relative name is tried first from the current
-//! directory and then from the root of the workspace, because cargo runs a test in its crate's own directory and a
-//! program in the caller's. Who needs the data and cannot find it says so and skips: [`DataError`] has the words.
+//! `LOOKASIDE_DATA` names, and nowhere else. A relative name is tried first from the current directory and then from the
+//! root of the workspace, because cargo runs a test in its crate's own directory and a program in the caller's. Nobody needs
+//! it: the figures of published histograms are built into the program ([`Workload::published`](crate::cachelib::Workload::published),
+//! [`Cluster::published`](crate::twitter::Cluster::published)), and [`generated`](crate::generated) traces stand in for recorded ones.
+//! `crates/workload/README.md` says where the recorded ones are to be had.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,9 +15,6 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names the folder.
 pub const VARIABLE: &str = "LOOKASIDE_DATA";
 
-/// The folder that is looked for where the variable is not set, relative to the root of the workspace.
-pub const DEFAULT: &str = "../shared/workloads";
-
 /// The root of the workspace, as it was when this crate was compiled.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -23,6 +22,8 @@ const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DataError {
+    /// The variable does not name a folder.
+    Unnamed,
     /// No place that was looked at holds the folder.
     FolderAbsent {
         /// The places, in the order in which they were looked at.
@@ -38,6 +39,7 @@ pub enum DataError {
 impl fmt::Display for DataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            DataError::Unnamed => f.write_str("no folder of data is named")?,
             DataError::FolderAbsent { looked_for } => {
                 f.write_str("no workload data at ")?;
                 for (position, path) in looked_for.iter().enumerate() {
@@ -70,11 +72,11 @@ pub struct DataFolder {
 }
 
 impl DataFolder {
-    /// Looks for the folder that [`VARIABLE`] names, or for [`DEFAULT`] where it is unset or empty.
+    /// Looks for the folder that [`VARIABLE`] names.
     ///
     /// # Errors
     ///
-    /// [`DataError::FolderAbsent`] with every place that was looked at.
+    /// [`DataError::Unnamed`] where it is unset or empty, [`DataError::FolderAbsent`] with every place that was looked at.
     pub fn find() -> Result<DataFolder, DataError> {
         let named = env::var_os(VARIABLE);
         // Without a current directory, a relative name still has the root of the workspace to go from.
@@ -87,7 +89,7 @@ impl DataFolder {
         current: Option<&Path>,
         workspace: &Path,
     ) -> Result<DataFolder, DataError> {
-        let name = Path::new(named.filter(|name| !name.is_empty()).unwrap_or(OsStr::new(DEFAULT)));
+        let name = Path::new(named.filter(|name| !name.is_empty()).ok_or(DataError::Unnamed)?);
         let mut looked_for = Vec::new();
         // Joining an absolute name gives that name, so it is looked at once.
         for base in current.into_iter().chain([workspace]) {
@@ -136,15 +138,18 @@ mod tests {
         assert_eq!(find().unwrap().path(), current.join("data"));
     }
 
+    /// Data was looked for in `../shared/workloads` where the variable was not set. Whoever cloned the repository into a
+    /// folder without it was told of a place that he never heard of.
     #[test]
-    fn an_unset_or_empty_variable_means_the_default() {
+    fn an_unset_or_empty_variable_names_no_folder_wherever_the_workspace_lies() {
         let scratch = tempfile::tempdir().unwrap();
         let workspace = scratch.path().join("workspace");
-        fs::create_dir_all(&workspace).unwrap();
         fs::create_dir_all(scratch.path().join("shared/workloads")).unwrap();
+        fs::create_dir_all(&workspace).unwrap();
         for named in [None, Some(OsStr::new(""))] {
-            let found = DataFolder::find_from(named, None, &workspace).unwrap();
-            assert_eq!(found.path(), workspace.join(DEFAULT));
+            let error = DataFolder::find_from(named, Some(&workspace), &workspace).unwrap_err();
+            assert_eq!(error, DataError::Unnamed);
+            assert!(error.to_string().contains(VARIABLE) && !error.to_string().contains("shared"), "{error}");
         }
     }
 

@@ -7,6 +7,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`data`] | where recorded traces and published histograms are found |
+//! | [`generated`] | traces of the shape of recorded ones, for who has none |
 //! | [`trace`] | recorded requests, read one at a time from four formats |
 //! | [`operation`] | what is asked of a cache and what is asked of an index |
 //! | [`key`] | keys as traces spell them, and keys made from a record's number |
@@ -45,6 +46,7 @@ pub mod data;
 pub mod discrete;
 mod error;
 pub mod facebook;
+pub mod generated;
 pub mod generator;
 pub mod key;
 pub mod mixgraph;
@@ -53,6 +55,7 @@ pub mod operation;
 pub mod popularity;
 mod row;
 pub mod sizes;
+mod table;
 pub mod trace;
 pub mod twitter;
 pub mod ycsb;

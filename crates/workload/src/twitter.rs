@@ -25,6 +25,7 @@ use crate::model::CacheModel;
 use crate::operation::CacheOperation;
 use crate::row::{RowError, parse};
 use crate::sizes::Fixed;
+use crate::table::{Table, number};
 
 /// Why the table cannot be read.
 #[derive(Debug)]
@@ -147,6 +148,51 @@ const COLUMNS: [&str; 14] = [
 ];
 
 impl Cluster {
+    /// All clusters, of the figures that are built into the program.
+    ///
+    /// ```
+    /// use lookaside_workload::twitter::Cluster;
+    ///
+    /// let clusters = Cluster::published();
+    /// assert_eq!((clusters.len(), clusters[51].number, clusters[51].value_size), (54, 52, Some(273.0)));
+    /// ```
+    #[must_use]
+    pub fn published() -> Vec<Cluster> {
+        let table = Table::named("twitter").expect("it is among the tables");
+        let of = |word: &str, cluster: &str| {
+            let row = table.rows(word).find(|row| row[0] == cluster).expect("each cluster has its lines");
+            row[1..].to_vec()
+        };
+        let cluster = |row: Vec<&str>| {
+            let figure = |at: usize| (row[at] != "-").then(|| number(row[at]));
+            let operation = |pair: &[&str]| {
+                (CacheOperation::from_name(pair[0].as_bytes()).expect("an operation"), number(pair[1]))
+            };
+            let time = |pair: &[&str]| (Duration::from_secs(number(pair[0])), number(pair[1]));
+            Cluster {
+                number: number(row[0]),
+                miss_ratio: figure(1),
+                category: match row[2] {
+                    "1" => Category::Storage,
+                    "2" => Category::Computation,
+                    _ => Category::Transient,
+                },
+                key_size: figure(3),
+                value_size: figure(4),
+                kilo_requests: figure(5),
+                mean_frequency: figure(6),
+                one_hit_wonders: figure(7),
+                compulsory_misses: figure(8),
+                working_set_without_expiry: figure(9),
+                working_set: figure(10),
+                zipf_alpha: figure(11),
+                operations: of("operations", row[0]).chunks(2).map(operation).collect(),
+                times_to_live: of("times", row[0]).chunks(2).map(time).collect(),
+            }
+        };
+        table.rows("cluster").map(cluster).collect()
+    }
+
     /// Reads the whole table.
     ///
     /// # Errors

@@ -16,13 +16,15 @@ use super::target::Target;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Every get that misses is followed by a set, as an application's would be. Requests go out in windows, in which no key
-comes twice, so that hits are those of the trace one by one. A key's value has always the same size. Examples:
+comes twice, so that hits are those of the trace one by one. A key's value has always the same size. A generated trace has the
+shape of a recorded one: generated/orm-busy, generated/web07, generated/fb-cdn, or of a published workload: generated/kvcache_reg,
+generated/twitter-52. Examples:
   lookaside lab replay --server 127.0.0.1:11211
   lookaside lab replay traces/orm-busy.trace.xz --spawn 'lookaside -t 1' --spawn 'memcached -t 1 -u root' \\
       --memory-share 1/8,1/4,1/2 --runs 3 --server-core 0 --client-core 1")]
 pub(crate) struct Arguments {
-    /// The trace: a path, or a name in the data folder (LOOKASIDE_DATA, else ../shared/workloads)
-    #[arg(default_value = "traces/orm-busy.trace.xz")]
+    /// The trace: a path, one that is generated, or a name in the folder of recorded ones (LOOKASIDE_DATA)
+    #[arg(default_value = "generated/orm-busy")]
     trace: String,
     #[command(flatten)]
     target: Target,

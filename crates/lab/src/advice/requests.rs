@@ -104,8 +104,8 @@ impl Numbering {
 }
 
 impl KeyTrace {
-    /// Reads the trace `name`: a path, or a name in the data folder such as `traces/orm-busy.trace.xz`. `column` names the
-    /// column of the keys in a text that has several; `most` requests are read, if it has so many.
+    /// Reads the trace `name`: a path, a generated trace, or a name in the data folder such as `traces/orm-busy.trace.xz`.
+    /// `column` names the column of the keys in a text that has several; `most` requests are read, if it has so many.
     ///
     /// # Errors
     /// [`AdviceError`], where it is not there, is none, or has a row that cannot be read.
@@ -115,6 +115,9 @@ impl KeyTrace {
         most: usize,
         progress: &ProgressBar,
     ) -> Result<KeyTrace, AdviceError> {
+        if let Some(trace) = Trace::generated(name) {
+            return read_recorded(name.into(), trace, most, progress);
+        }
         let path = find(name)?;
         // Its format is recognised by its beginning, and then it is read from there.
         let is_file = std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());

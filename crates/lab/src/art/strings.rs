@@ -259,7 +259,7 @@ pub(super) fn fill(keys: &[Text], bytes: usize) -> Result<Vec<Box<dyn Texts>>, E
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     session.announce(parameters.sources.len() * parameters.skews.len() * (2 + session.runs()));
     for source in &parameters.sources {
-        match source.keys()? {
+        match source.keys(session)? {
             Ok(keys) => measure_source(parameters, &source.name, &keys, session)?,
             // The data is not part of this repository.
             Err(absent) => NAMES.iter().for_each(|name| session.skip(name, absent.to_string())),

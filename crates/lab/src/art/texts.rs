@@ -9,18 +9,21 @@ use std::collections::HashSet;
 use rand::RngExt;
 use serde::Deserialize;
 use workload::data::{DataError, DataFolder};
+use workload::generated::{recorded_or_generated, words};
 use workload::generator;
 use workload::key::Key;
-use workload::trace::Trace;
 
 use super::machine_error;
-use crate::experiment::ExperimentError;
+use crate::experiment::{ExperimentError, Session};
 
 /// Digits in a row that are replaced where paths are varied: numbers that name an object have more, those of formats
 /// have fewer.
 const LONG_NUMBER: usize = 6;
 /// Which numbers: any.
 const SEED: u64 = 31;
+
+/// The file of words.
+const WORDS: &str = "keys/surf_words.txt";
 
 /// A key.
 pub(super) type Text = Box<[u8]>;
@@ -42,16 +45,32 @@ pub(super) struct Source {
 
 impl Source {
     /// The keys, each once; or what is absent.
-    pub(super) fn keys(&self) -> Result<Result<Vec<Text>, DataError>, ExperimentError> {
-        let path = match DataFolder::find().and_then(|folder| folder.file(&self.file)) {
-            Ok(path) => path,
-            Err(absent) => return Ok(Err(absent)),
-        };
-        let mut keys = if self.file.ends_with(".txt") {
-            let text = std::fs::read(&path).map_err(|error| ExperimentError::Io { path, error })?;
-            distinct(text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(Text::from))
+    pub(super) fn keys(
+        &self,
+        session: &mut Session,
+    ) -> Result<Result<Vec<Text>, DataError>, ExperimentError> {
+        let mut keys = if self.file == WORDS {
+            match DataFolder::find().and_then(|folder| folder.file(&self.file)) {
+                Ok(path) => {
+                    let text = std::fs::read(&path).map_err(|error| ExperimentError::Io { path, error })?;
+                    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+                    distinct(lines.map(Text::from))
+                }
+                Err(absent) => {
+                    let said = format!("as written; generated ones are in their place ({absent})");
+                    session.skip(&self.name, said);
+                    words()
+                }
+            }
         } else {
-            let records = Trace::open(&path).map_err(machine_error)?.map(|record| Ok(record?.key));
+            let (records, instead) = match recorded_or_generated(&self.file).map_err(machine_error)? {
+                Ok(found) => found,
+                Err(absent) => return Ok(Err(absent)),
+            };
+            if let Some(stand_in) = instead {
+                session.skip(&self.name, stand_in.to_string());
+            }
+            let records = records.map(|record| Ok(record?.key));
             let keys = records.collect::<Result<Vec<Key>, workload::trace::TraceError>>();
             distinct(keys.map_err(machine_error)?.into_iter().filter_map(|key| match key {
                 Key::Text(text) => Some(text),

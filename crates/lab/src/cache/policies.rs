@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use cache::{Cache, Chunks, Clock, Config, CountingClock, Entry, Look, Policy, Position, Recency, Verb};
 use pages::PageKind;
 use serde::Deserialize;
-use workload::data::DataFolder;
-use workload::trace::Trace;
+use workload::generated::recorded_or_generated;
+use workload::trace::{Trace, TraceError};
 
 use super::chaining_lru::{self, ChainingLru};
 use super::contestant::{Contestant, Value};
@@ -88,14 +88,19 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let names = [Clock::NAME, CountingClock::NAME, ClockThatSparesNewcomers::NAME, STRICT_LRU];
     for traced in &parameters.traces {
         session.announce(traced.one_in.len() * names.len());
-        let path = match DataFolder::find().and_then(|folder| folder.file(&traced.file)) {
-            Ok(path) => path,
+        let records = match recorded_or_generated(&traced.file).map_err(unreadable)? {
+            Ok((records, instead)) => {
+                if let Some(stand_in) = instead {
+                    session.skip(&traced.name, stand_in.to_string());
+                }
+                records
+            }
             Err(absent) => {
                 names.iter().for_each(|name| session.skip(name, absent.to_string()));
                 continue;
             }
         };
-        let trace = read(&path, parameters.requests)?;
+        let trace = read(records, parameters.requests)?;
         let keys = trace.iter().max().map_or(0, |&last| last as usize + 1);
         for one_in in &traced.one_in {
             let point = format!("{}, 1/{one_in}", traced.name);
@@ -124,12 +129,15 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     Ok(())
 }
 
+fn unreadable(error: TraceError) -> ExperimentError {
+    ExperimentError::Machine(error.to_string())
+}
+
 /// The keys of a trace's requests, numbered as they first occur.
-fn read(path: &std::path::Path, most: usize) -> Result<Vec<u64>, ExperimentError> {
-    let unreadable = |error: workload::trace::TraceError| ExperimentError::Machine(error.to_string());
+fn read(records: Trace, most: usize) -> Result<Vec<u64>, ExperimentError> {
     let mut numbers = HashMap::new();
     let mut requests = Vec::new();
-    for record in Trace::open(path).map_err(unreadable)? {
+    for record in records {
         let next = numbers.len() as u64;
         requests.push(*numbers.entry(record.map_err(unreadable)?.key).or_insert(next));
         if requests.len() == most {

@@ -12,10 +12,8 @@
 //! touched in another order.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use serde::Serialize;
-use workload::data::DataFolder;
 use workload::trace::Trace;
 
 use super::DriveError;
@@ -76,21 +74,25 @@ impl WorkingSet {
 }
 
 impl RecordedTrace {
-    /// Reads the trace `name`: a path, or a name in the data folder such as `traces/orm-busy.trace.xz`. `most` requests
-    /// are read, if it has so many.
+    /// Reads the trace `name`: a path, a generated trace, or a name in the data folder such as `traces/orm-busy.trace.xz`.
+    /// `most` requests are read, if it has so many.
     ///
     /// # Errors
     /// [`DriveError::Settings`] where it is not there, [`DriveError::Trace`] where it cannot be read.
     pub fn read(name: &str, most: usize) -> Result<RecordedTrace, DriveError> {
-        let path = if Path::new(name).exists() {
-            name.into()
-        } else {
-            let found = DataFolder::find().and_then(|folder| folder.file(name));
-            found.map_err(|error| DriveError::Settings(format!("the trace '{name}': {error}")))?
-        };
+        let found = Trace::named(name)?;
+        let found = found.map_err(|error| DriveError::Settings(format!("the trace '{name}': {error}")))?;
+        RecordedTrace::of(found, most)
+    }
+
+    /// The same of a trace that is open.
+    ///
+    /// # Errors
+    /// [`DriveError::Trace`] where it cannot be read.
+    pub fn of(records: Trace, most: usize) -> Result<RecordedTrace, DriveError> {
         let mut trace = RecordedTrace { keys: Vec::new(), requests: Vec::new(), skipped: 0 };
         let mut numbers = HashMap::new();
-        for record in Trace::open(path)? {
+        for record in records {
             let record = record?;
             let kind = match record.operation {
                 read if read.is_read() => Kind::Get,

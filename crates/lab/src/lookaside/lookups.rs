@@ -189,7 +189,10 @@ impl<'e> Experiment<'e> {
             .iter()
             .filter(|name| match missing.iter().find(|missing| missing.name == **name) {
                 Some(Missing { name, why }) => {
-                    self.session.skip(name, *why);
+                    // All its rows, for it is these that the definition promises.
+                    for &form in &parameters.forms {
+                        self.session.skip(&configuration(name, form), *why);
+                    }
                     false
                 }
                 None => true,

@@ -179,9 +179,15 @@ fn what_is_missing_is_left_out_and_what_nobody_knows_is_refused() {
     .unwrap();
     let run = |missing: &[Missing]| {
         let mut session = Session::new(1, indicatif::ProgressBar::hidden());
-        run_with(&parameters, &mut session, own_entrants(), own_entrants(), missing)
+        run_with(&parameters, &mut session, own_entrants(), own_entrants(), missing).map(|()| session)
     };
-    run(&[Missing { name: "elsewhere", why: "it is not installed" }]).unwrap();
+    let session = run(&[Missing { name: "elsewhere", why: "it is not installed" }]).unwrap();
+    let text = format!("{session:?}");
+    assert!(text.contains("\"BTreeMap, SLB\"") && !text.contains("\"elsewhere\""), "{text}");
+    // Each row that a definition promises of it is excused by name.
+    for row in ["elsewhere, alone", "elsewhere, SLB", "elsewhere, SLB, by calls"] {
+        assert!(text.contains(&format!("{row:?}, reason: \"it is not installed\"")), "{text}");
+    }
     let why = run(&[]).unwrap_err().to_string();
     assert!(why.contains("'elsewhere'") && why.contains("BTreeMap"), "{why}");
 }

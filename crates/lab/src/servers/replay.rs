@@ -5,6 +5,7 @@
 
 use indicatif::ProgressBar;
 use serde::Deserialize;
+use workload::generated::recorded_or_generated;
 use workload::sizes::Fixed;
 
 use super::contender::Contender;
@@ -39,7 +40,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let names = || parameters.servers.iter().map(|server| server.name.as_str());
     let Some(cores) = Cores::find(session, names())? else { return Ok(()) };
     session.begin("reading the trace");
-    let (trace, items) = match read(parameters) {
+    let (trace, items) = match read(parameters, session) {
         Ok(read) => read,
         // The data is not part of this repository.
         Err(DriveError::Settings(reason)) => {
@@ -85,9 +86,14 @@ fn on_core(
     })
 }
 
-fn read(parameters: &Parameters) -> Result<(RecordedTrace, Items), DriveError> {
+fn read(parameters: &Parameters, session: &mut Session) -> Result<(RecordedTrace, Items), DriveError> {
     let values = sizes(&parameters.value_sizes, SizesOf::Values, parameters.value_scale)?;
-    let trace = RecordedTrace::read(&parameters.trace, parameters.requests)?;
+    let found = recorded_or_generated(&parameters.trace)?;
+    let (trace, stand_in) = found.map_err(|absent| DriveError::Settings(absent.to_string()))?;
+    if let Some(stand_in) = stand_in {
+        session.skip(&parameters.trace, stand_in.to_string());
+    }
+    let trace = RecordedTrace::of(trace, parameters.requests)?;
     // Keys are those of the trace.
     Ok((trace, Items::new(Box::new(Fixed(0)), values)))
 }

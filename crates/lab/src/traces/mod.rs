@@ -69,7 +69,12 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     for recorded in &parameters.recorded {
         session.begin(format!("reading {}", recorded.file));
         match recorded.read(parameters.requests)? {
-            Ok(trace) => measure(&trace, parameters, &threads, session)?,
+            Ok((trace, instead)) => {
+                if let Some(stand_in) = instead {
+                    session.skip(&recorded.name, stand_in.to_string());
+                }
+                measure(&trace, parameters, &threads, session)?;
+            }
             // The data is not part of this repository.
             Err(absent) => session.skip(&recorded.name, absent.to_string()),
         }

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 use rand::RngExt;
 use rand::distr::Distribution;
 use serde::Deserialize;
-use workload::data::{DataError, DataFolder};
+use workload::data::DataError;
+use workload::generated::{StandIn as StandInOf, recorded_or_generated};
 use workload::generator;
 use workload::operation::CacheOperation;
 use workload::popularity::{LARGEST_THETA, Permutation, Permuted, Zipfian};
@@ -151,15 +152,18 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads at most so many requests; or where the data is not.
-    pub(super) fn read(&self, most: usize) -> Result<Result<Trace, DataError>, ExperimentError> {
-        let path = match DataFolder::find().and_then(|folder| folder.file(&self.file)) {
-            Ok(path) => path,
+    /// Reads at most so many requests, of the generated trace in its place where the data is not; or says where nothing was found.
+    pub(super) fn read(
+        &self,
+        most: usize,
+    ) -> Result<Result<(Trace, Option<StandInOf>), DataError>, ExperimentError> {
+        let unreadable = |error: workload::trace::TraceError| ExperimentError::Machine(error.to_string());
+        let (records, instead) = match recorded_or_generated(&self.file).map_err(unreadable)? {
+            Ok(found) => found,
             Err(absent) => return Ok(Err(absent)),
         };
-        let unreadable = |error: workload::trace::TraceError| ExperimentError::Machine(error.to_string());
         let (mut numbers, mut values, mut asked) = (HashMap::new(), Vec::new(), Vec::new());
-        'reading: for record in workload::trace::Trace::open(path).map_err(unreadable)? {
+        'reading: for record in records {
             let record = record.map_err(unreadable)?;
             let number = *numbers.entry(record.key).or_insert_with(|| {
                 values.push(None);
@@ -183,7 +187,7 @@ impl Recorded {
         }
         let values: Vec<_> = values.into_iter().map(|size| size.unwrap_or(UNKNOWN_SIZE)).collect();
         let requests = asked.iter().map(|&(record, operation)| Request::new(record, operation, &values));
-        Ok(Ok(Trace { name: self.name.clone(), requests: requests.collect(), values }))
+        Ok(Ok((Trace { name: self.name.clone(), requests: requests.collect(), values }, instead)))
     }
 }
 

@@ -135,9 +135,14 @@ mod tests {
         history::check::<lmdb::Lmdb<24>>();
     }
 
+    fn skip_what_is_missing() {
+        missing().iter().for_each(|Missing { name, why }| outside::skip(format_args!("{name}: {why}")));
+    }
+
     /// The C++ containers among them. Those of the laboratory are tested in the laboratory.
     #[test]
     fn every_contestant_answers_requests() {
+        skip_what_is_missing();
         let ours: Vec<_> = own_entrants::<24>().iter().map(|entrant| entrant.name).collect();
         let foreign = entrants::<24>().into_iter().filter(|entrant| !ours.contains(&entrant.name));
         foreign.for_each(|entrant| model::check_entrant(&entrant));
@@ -151,14 +156,12 @@ mod tests {
 
     #[test]
     fn every_container_is_there_or_missing() {
-        let missing: Vec<_> =
-            missing().into_iter().map(|Missing { name, why }| format!("{name}: {why}")).collect();
-        let required = std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_some_and(|require| require == "1");
-        assert!(missing.is_empty() || !required, "{missing:?}");
+        skip_what_is_missing();
+        let missing = missing().len();
         let all =
             ["std::map", "std::unordered_map", "absl::btree_map", "absl::flat_hash_map", "dense_hash_map"];
         let there = entrants::<24>().iter().filter(|entrant| all.contains(&entrant.name)).count();
-        assert_eq!(there + missing.len(), all.len(), "{missing:?}");
+        assert_eq!(there + missing, all.len());
     }
 
     #[test]

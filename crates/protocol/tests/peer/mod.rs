@@ -30,13 +30,7 @@ impl Memcached {
         match Self::try_start(&program) {
             Ok(memcached) => Some(memcached),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                assert!(
-                    env::var("LOOKASIDE_REQUIRE_PEERS").as_deref() != Ok("1"),
-                    "{program} is not installed"
-                );
-                let message = format!("skipped: {program} is not installed\n");
-                // Not `eprintln`, which the test harness keeps to itself when a test passes.
-                io::stderr().write_all(message.as_bytes()).expect("standard error is open");
+                outside::skip(format_args!("{program} is not installed"));
                 None
             }
             Err(error) => panic!("{program} does not start: {error}"),

@@ -1,10 +1,10 @@
 //! Programs that are not ours: run to their end with a deadline; absent, they are a reason to skip a test.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{env, io, thread};
 
 /// What a program said, on both its outputs, and how it ended.
 pub(crate) struct Ended {
@@ -18,7 +18,7 @@ pub(crate) fn run(command: &mut Command, patience: Duration) -> Option<Ended> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = match child {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            skip(&format!("{name} is not installed"));
+            outside::skip(format_args!("{name} is not installed"));
             return None;
         }
         outcome => outcome.unwrap_or_else(|error| panic!("{name} does not start: {error}")),
@@ -49,11 +49,4 @@ pub(crate) fn run(command: &mut Command, patience: Duration) -> Option<Ended> {
         .collect();
     let Some(status) = status else { panic!("{name} has not ended after {patience:?}: {said}") };
     Some(Ended { said, status })
-}
-
-/// Says that a test is skipped; a failure where the programs have to be there.
-pub(crate) fn skip(why: &str) {
-    assert!(env::var("LOOKASIDE_REQUIRE_PEERS").as_deref() != Ok("1"), "{why}");
-    // Not `eprintln`, which the test harness keeps to itself when a test passes.
-    io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).expect("standard error is open");
 }

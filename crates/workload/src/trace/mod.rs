@@ -31,6 +31,8 @@ use std::path::Path;
 
 use liblzma::read::XzDecoder;
 
+use crate::data::{DataError, DataFolder};
+use crate::generated::Generated;
 use crate::key::Key;
 use crate::operation::CacheOperation;
 
@@ -83,6 +85,8 @@ pub enum Format {
     CachelibKv,
     /// Twitter's clusters, comma-separated and without a header.
     Twitter,
+    /// No file: see [`generated`](crate::generated).
+    Generated,
 }
 
 impl Format {
@@ -114,6 +118,7 @@ impl fmt::Display for Format {
             Format::FbCdn => "Meta CDN csv",
             Format::CachelibKv => "Meta key-value csv",
             Format::Twitter => "Twitter csv",
+            Format::Generated => "generated",
         })
     }
 }
@@ -144,6 +149,7 @@ enum Reader {
     FbCdn(FbCdn<BufReader<File>>),
     CachelibKv(CachelibKv<BufReader<File>>),
     Twitter(TwitterTrace<BufReader<File>>),
+    Generated(Generated),
 }
 
 impl fmt::Debug for Reader {
@@ -153,6 +159,31 @@ impl fmt::Debug for Reader {
 }
 
 impl Trace {
+    /// The generated trace `name`, such as `generated/orm-busy`, or `None` where there is none of that name.
+    pub fn generated(name: &str) -> Option<Trace> {
+        let requests = Generated::named(name)?;
+        Some(Trace { format: Format::Generated, reader: Reader::Generated(requests) })
+    }
+
+    /// Opens the trace `name`: a path, a generated trace, or a file of the data folder, such as `traces/orm-busy.trace.xz`; or
+    /// says where that was looked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Trace::open).
+    pub fn named(name: &str) -> Result<Result<Trace, DataError>, TraceError> {
+        if Path::new(name).exists() {
+            return Trace::open(name).map(Ok);
+        }
+        if let Some(trace) = Trace::generated(name) {
+            return Ok(Ok(trace));
+        }
+        match DataFolder::find().and_then(|folder| folder.file(name)) {
+            Ok(path) => Trace::open(path).map(Ok),
+            Err(absent) => Ok(Err(absent)),
+        }
+    }
+
     /// Opens the trace `path`.
     ///
     /// # Errors
@@ -174,6 +205,7 @@ impl Trace {
             Format::FbCdn => Reader::FbCdn(FbCdn::new(file)),
             Format::CachelibKv => Reader::CachelibKv(CachelibKv::new(file)),
             Format::Twitter => Reader::Twitter(TwitterTrace::new(file)),
+            Format::Generated => return Err(TraceError::Unrecognised { path: path.to_owned() }),
         };
         Ok(Trace { format, reader })
     }
@@ -194,6 +226,7 @@ impl Iterator for Trace {
             Reader::FbCdn(reader) => reader.next(),
             Reader::CachelibKv(reader) => reader.next(),
             Reader::Twitter(reader) => reader.next(),
+            Reader::Generated(requests) => requests.next().map(Ok),
         }
     }
 }
