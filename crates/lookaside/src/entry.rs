@@ -235,7 +235,7 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// # Safety
     /// The address came from [`Handle::into_raw`] of a handle of this type. Each handle is taken back, to be dropped, at
     /// most once; and while it is only looked at, it is not cloned, and either the index still has it, or the search by which
-    /// the index came to it began before it was given back or dropped, under the pin that still holds.
+    /// the index came to it began before it was given back or dropped, under a pin of the entry's own map that still holds.
     #[must_use]
     pub unsafe fn from_raw(address: usize) -> Handle<K, V> {
         let entry = std::ptr::with_exposed_provenance_mut(address);

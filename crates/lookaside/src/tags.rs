@@ -22,7 +22,7 @@
 use atomics::AtomicU64;
 
 use crate::bucket::{Bucket, SLOTS};
-#[cfg(any(test, loom, miri, not(target_arch = "x86_64")))]
+#[cfg(any(test, loom, miri, lookaside_portable, not(target_arch = "x86_64")))]
 use crate::word::Pointer;
 
 /// Slots of a bucket: of slot n, bit 2n + 1.
@@ -44,20 +44,20 @@ impl Iterator for SlotSet {
 #[inline(always)]
 pub(crate) fn in_bucket(bucket: &Bucket, slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
     let _ = (bucket, slots);
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
     return sse2(bucket, hash);
-    #[cfg(any(loom, miri, not(target_arch = "x86_64")))]
+    #[cfg(any(loom, miri, lookaside_portable, not(target_arch = "x86_64")))]
     portable(slots, hash)
 }
 
-#[cfg(any(test, loom, miri, not(target_arch = "x86_64")))]
+#[cfg(any(test, loom, miri, lookaside_portable, not(target_arch = "x86_64")))]
 pub(crate) fn portable(slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
     let has_tag = |cell: &AtomicU64| (cell.load(atomics::Ordering::Relaxed) ^ hash) >> Pointer::BITS == 0;
     let slots = slots.iter().enumerate();
     SlotSet(slots.fold(0, |set, (slot, cell)| set | u32::from(has_tag(cell)) << (2 * slot + 1)))
 }
 
-#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
 #[inline(always)]
 fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
     use std::arch::asm;
@@ -68,9 +68,20 @@ fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
     let start = std::ptr::from_ref(bucket);
     let (low, high): (__m128i, __m128i);
     // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
+    #[cfg(not(target_feature = "avx"))]
     unsafe {
         asm!("movaps {low}, [{start}]", "movaps {high}, [{start} + 32]",
             "shufps {low}, [{start} + 16], 0xdd", "shufps {high}, [{start} + 48], 0xdd",
+            start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
+            options(nostack, preserves_flags, readonly));
+    }
+    // The same, for a program that is compiled for AVX: there the upper halves of registers may be in use, and an instruction that
+    // knows nothing of them waits for them.
+    // SAFETY: as above; the program is for machines that have these instructions.
+    #[cfg(target_feature = "avx")]
+    unsafe {
+        asm!("vmovaps {low}, [{start}]", "vmovaps {high}, [{start} + 32]",
+            "vshufps {low}, {low}, [{start} + 16], 0xdd", "vshufps {high}, {high}, [{start} + 48], 0xdd",
             start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
             options(nostack, preserves_flags, readonly));
     }

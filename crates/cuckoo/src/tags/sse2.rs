@@ -59,6 +59,20 @@ pub(crate) fn in_both<B: Bucket>(first: &B, second: &B, tag: u64) -> SlotSet {
     set::<B>(compare(first, tag), compare(second, tag), const { slots_among_words::<B>() * 0x0101 })
 }
 
+/// In a program that is compiled for AVX the upper halves of registers may be in use, and a load that knows nothing of them waits.
+#[cfg(target_feature = "avx")]
+macro_rules! load {
+    ($operands:literal) => {
+        concat!("vmovdqu ", $operands)
+    };
+}
+#[cfg(not(target_feature = "avx"))]
+macro_rules! load {
+    ($operands:literal) => {
+        concat!("movdqu ", $operands)
+    };
+}
+
 /// For each of a bucket's words, 16 bits of ones if it has the tag. Of a bucket of four words, all of them twice.
 #[inline(always)]
 fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
@@ -67,7 +81,7 @@ fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
     if size_of::<B>() == 64 {
         // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
         unsafe {
-            asm!("movdqu {a}, [{start}]", "movdqu {b}, [{start} + 16]", "movdqu {c}, [{start} + 32]", "movdqu {d}, [{start} + 48]",
+            asm!(load!("{a}, [{start}]"), load!("{b}, [{start} + 16]"), load!("{c}, [{start} + 32]"), load!("{d}, [{start} + 48]"),
                 start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = out(xmm_reg) d,
                 options(nostack, preserves_flags));
         }
@@ -75,7 +89,7 @@ fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
         assert!(size_of::<B>() == 32, "the loads stay within the bucket");
         // SAFETY: reads the 32 bytes of the bucket, and writes the registers that it says it does.
         unsafe {
-            asm!("movdqu {a}, [{start}]", "movdqu {b}, [{start} + 16]",
+            asm!(load!("{a}, [{start}]"), load!("{b}, [{start} + 16]"),
                 start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b,
                 options(nostack, preserves_flags));
         }

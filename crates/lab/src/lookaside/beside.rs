@@ -13,12 +13,11 @@
 use std::cell::Cell;
 use std::hash::BuildHasher;
 
-use crossbeam_epoch::Guard;
 use lookaside::{Buffer, CreateError, Pointer, RandomState, Table, Ticket, Visit};
 
 use super::contestant::BATCH;
 use super::record::{Key, Value};
-use crate::measure::epochs;
+use crate::measure::epochs::{self, Guard};
 
 const _: () = assert!(BATCH <= Visit::<'_, lookaside::Slb>::GROUP);
 
@@ -28,8 +27,8 @@ pub(crate) type Record<const N: usize, V = Value> = (Key<N>, V);
 /// An index that keeps its own records.
 ///
 /// # Safety
-/// A record stays where it is, and readable, until all have left who were pinned, by crossbeam-epoch's default collector, when
-/// it was replaced; and for as long as the index.
+/// A record stays where it is, and readable, until all have left who had pinned the laboratory's collector ([`epochs`]) when it was
+/// replaced; and for as long as the index.
 pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
     /// What belongs to a key.
     type Value: Send + Sync;
@@ -77,7 +76,7 @@ impl<const N: usize, I, T: Table> Beside<N, I, T> {
 
     /// A reader for this thread.
     pub(crate) fn pin(&self) -> Session<'_, N, I, T> {
-        Session { beside: self, visit: self.buffer.visit() }
+        Session { beside: self, guard: epochs::pin(), visit: self.buffer.visit() }
     }
 
     /// The buffer.
@@ -90,6 +89,8 @@ impl<const N: usize, I, T: Table> Beside<N, I, T> {
 pub(crate) struct Session<'b, const N: usize, I, T: Table> {
     beside: &'b Beside<N, I, T>,
     visit: Visit<'b, T>,
+    /// What the index's records wait for. Dropped behind the visit, which emits when it ends.
+    guard: Guard,
 }
 
 impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
@@ -120,7 +121,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     #[inline]
     fn search(&self, hash: u64, key: &Key<N>) -> Option<&Record<N, I::Value>> {
         let ticket = self.visit.ticket(hash);
-        let record = self.beside.index.record(key, self.visit.guard())?;
+        let record = self.beside.index.record(key, &self.guard)?;
         self.offer(&ticket, hash, record);
         Some(record)
     }
@@ -141,9 +142,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
             *ticket = Some(self.visit.ticket(hashes[i]));
         }
         let mut found = [None; BATCH];
-        self.beside
-            .index
-            .records(&sought[..missed.len()], self.visit.guard(), |at, record| found[at] = record);
+        self.beside.index.records(&sought[..missed.len()], &self.guard, |at, record| found[at] = record);
         for ((&i, found), ticket) in missed.iter().zip(found).zip(&tickets) {
             values[i].set(found.map(|record| &record.1));
             if let (Some(record), Some(ticket)) = (found, ticket) {
@@ -164,7 +163,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
         if self.visit.uses_table(1) {
             self.get_by_table(key)
         } else {
-            Some(&self.beside.index.record(key, self.visit.guard())?.1)
+            Some(&self.beside.index.record(key, &self.guard)?.1)
         }
     }
 
@@ -183,7 +182,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
         if !self.visit.uses_table(keys.len() as u32) {
             let found =
                 |i, record: Option<&'s Record<N, I::Value>>| values[i] = record.map(|record| &record.1);
-            self.beside.index.records(keys, self.visit.guard(), found);
+            self.beside.index.records(keys, &self.guard, found);
             return;
         }
         let mut hashes = [0; BATCH];
@@ -209,7 +208,7 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
         let hash = self.hash(&key);
         self.visit.prefetch(hash);
         let write = self.visit.write(hash);
-        let record = self.beside.index.put_record((key, value), self.visit.guard());
+        let record = self.beside.index.put_record((key, value), &self.guard);
         if let Some(pointer) = Pointer::new(std::ptr::from_ref(record).expose_provenance() as u64) {
             write.put(pointer);
         }
@@ -226,6 +225,6 @@ impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
     /// Lets go of what was replaced meanwhile; tells the counts.
     pub(crate) fn refresh(&mut self) {
         self.visit.refresh();
-        epochs::free_retired(self.visit.guard());
+        self.guard.refresh();
     }
 }

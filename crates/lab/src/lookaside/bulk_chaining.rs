@@ -24,7 +24,6 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-use crossbeam_epoch::Guard;
 use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
 use lookaside::{Found, Handle, Pin, RwLock};
 use pages::{Array, PageKind};
@@ -33,6 +32,7 @@ use twox_hash::XxHash3_64;
 use super::contestant::{Alone, Make, Request, get_each_pinned, perform_pinned};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Tally, Value};
+use crate::measure::epochs::{self, Guard};
 
 /// Words in a line.
 const SLOTS: usize = 7;
@@ -102,7 +102,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
                 if word >> ADDRESS_BITS != tag || address(word) == 0 {
                     continue;
                 }
-                // SAFETY: words are what `put` made of items; whoever searches has pinned an epoch, or owns the table.
+                // SAFETY: words are what `put` made of items; whoever searches is pinned, or owns the table.
                 let item = std::mem::ManuallyDrop::new(unsafe { E::from_address(address(word)) });
                 if item.key() == key {
                     return Some((slot, word));
@@ -114,7 +114,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
 
     /// What is stored under this key.
     #[inline(always)]
-    fn get<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<Seen<'g, E>> {
+    fn get<'g, G>(&'g self, key: &Key<N>, pinned: &'g G) -> Option<Seen<'g, E>> {
         let hash = Self::hash(key);
         loop {
             let bucket = self.bucket(hash);
@@ -128,8 +128,8 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
                     fence(Ordering::Acquire);
                 }
                 if !SHARED || bucket.link.load(Ordering::Relaxed) as u32 == before as u32 {
-                    // SAFETY: the epoch was pinned before the word was read.
-                    return found.map(|(_, word)| unsafe { Seen::at(address(word), guard) });
+                    // SAFETY: who asks was pinned before the word was read.
+                    return found.map(|(_, word)| unsafe { Seen::at(address(word), pinned) });
                 }
             }
             std::hint::spin_loop();
@@ -182,7 +182,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
 
     /// Puts an item in, and gives back the one of an equal key.
     fn put(&self, item: E) -> Option<E> {
-        let _guard = crossbeam_epoch::pin();
+        let _guard = epochs::pin();
         let hash = Self::hash(item.key());
         let _locked = self.lock(hash);
         let old = self.search(hash, item.key());
@@ -199,7 +199,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
 
     /// Takes the item of this key out.
     fn take(&self, key: &Key<N>) -> Option<E> {
-        let _guard = crossbeam_epoch::pin();
+        let _guard = epochs::pin();
         let hash = Self::hash(key);
         let _locked = self.lock(hash);
         let (slot, word) = self.search(hash, key)?;
@@ -313,7 +313,7 @@ impl<const N: usize, const SHARED: bool, const ITEMS: usize> Find<Key<N>, Key<N>
 {
     #[inline]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
+        self.get(key, pin)?.found(pin)
     }
 }
 

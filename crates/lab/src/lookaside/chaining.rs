@@ -1,7 +1,7 @@
 //! A plain concurrent chaining hash table: the one behind the paper's Figures 8b to 11 and 15.
 //!
 //! An array of chains, as many as there are records, rounded up to a power of two: "the chain on each hash bucket has only one
-//! entry on average" (section 4.2.2). Readers take no lock: they walk nodes that stay readable while an epoch is pinned.
+//! entry on average" (section 4.2.2). Readers take no lock: they walk nodes that stay readable while they are pinned.
 //! Writers lock one of [`LOCKS`] stripes. A value changes by a new node in the old one's place, so that a reader finds the
 //! one or the other. What a writer takes out is dropped with its node, after all readers that were pinned then have left, or
 //! is given back at once, if what it points at stays for as long.
@@ -18,9 +18,9 @@
 #![allow(unsafe_code)]
 
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
 use crossbeam_utils::CachePadded;
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Found, Handle, Pin};
@@ -30,6 +30,7 @@ use twox_hash::XxHash3_64;
 use super::beside::{Record, Records};
 use super::contestant::{Alone, BATCH, Make, Request, batch_of, get_each_pinned, perform_pinned, renew_each};
 use super::record::{Key, Tally, Value};
+use crate::measure::epochs::{self, Guard};
 
 /// Stripes of locks for writers.
 const LOCKS: usize = 1024;
@@ -63,15 +64,17 @@ pub(crate) unsafe trait Lasting {}
 // SAFETY: a map frees what its last handle has left only after all who were pinned have left.
 unsafe impl<K, V> Lasting for Handle<K, V> {}
 
+type Link<E> = AtomicPtr<Node<E>>;
+
 struct Node<E> {
-    next: Atomic<Node<E>>,
+    next: Link<E>,
     /// Dropped with the node, unless it was given back before.
     entry: ManuallyDrop<E>,
 }
 
 impl<E> Node<E> {
     /// Drops its entry; what comes after it.
-    fn end(self) -> Atomic<Node<E>> {
+    fn end(self) -> Link<E> {
         let Node { next, entry } = self;
         drop(ManuallyDrop::into_inner(entry));
         next
@@ -80,7 +83,7 @@ impl<E> Node<E> {
 
 /// The table.
 pub(crate) struct Chaining<const N: usize, E: Keyed<N>> {
-    chains: Box<[Atomic<Node<E>>]>,
+    chains: Box<[Link<E>]>,
     locks: Box<[CachePadded<Mutex<()>>]>,
     len: AtomicUsize,
 }
@@ -90,7 +93,7 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
     #[must_use]
     pub(crate) fn new(records: usize) -> Self {
         Chaining {
-            chains: (0..records.max(1).next_power_of_two()).map(|_| Atomic::null()).collect(),
+            chains: (0..records.max(1).next_power_of_two()).map(|_| Link::default()).collect(),
             locks: (0..LOCKS).map(|_| CachePadded::new(Mutex::new(()))).collect(),
             len: AtomicUsize::new(0),
         }
@@ -108,16 +111,16 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
     }
 
     #[inline(always)]
-    fn search<'g>(&'g self, chain: usize, key: &Key<N>, guard: &'g Guard) -> Option<&'g E> {
+    fn search<'g>(&'g self, chain: usize, key: &Key<N>, _guard: &'g Guard) -> Option<&'g E> {
         // acquire pairs with the releases in `exchange` and `unlink`: a node is seen as it was made.
-        let mut node = self.chains[chain].load(Ordering::Acquire, guard);
-        // SAFETY: nodes are freed only after all epochs that were pinned when they were unlinked have been left.
+        let mut node = self.chains[chain].load(Ordering::Acquire);
+        // SAFETY: nodes are freed only after all have left who were pinned when they were unlinked.
         while let Some(now) = unsafe { node.as_ref() } {
             if now.entry.key() == key {
                 return Some(&now.entry);
             }
             // pairs as above.
-            node = now.next.load(Ordering::Acquire, guard);
+            node = now.next.load(Ordering::Acquire);
         }
         None
     }
@@ -137,7 +140,7 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
         }
         for chain in &chains[..keys.len()] {
             // Relaxed: only asked for.
-            let first = self.chains[*chain].load(Ordering::Relaxed, guard).as_raw();
+            let first = self.chains[*chain].load(Ordering::Relaxed).cast_const();
             pages::prefetch(first);
             pages::prefetch(first.cast::<u8>().wrapping_add(64));
         }
@@ -147,12 +150,12 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
     }
 
     /// The link that leads to the node of this key, or the last one. The chain is locked.
-    fn link<'g>(&'g self, chain: usize, key: &Key<N>, guard: &'g Guard) -> &'g Atomic<Node<E>> {
+    fn link(&self, chain: usize, key: &Key<N>) -> &Link<E> {
         let mut link = &self.chains[chain];
         loop {
             // Relaxed: written under the lock that is held.
             // SAFETY: linked, and nobody unlinks it under the lock.
-            match unsafe { link.load(Ordering::Relaxed, guard).as_ref() } {
+            match unsafe { link.load(Ordering::Relaxed).as_ref() } {
                 Some(node) if node.entry.key() != key => link = &node.next,
                 _ => return link,
             }
@@ -164,21 +167,21 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
         &'g self,
         entry: E,
         guard: &'g Guard,
-        leave: impl FnOnce(Shared<'_, Node<E>>, &Guard) -> R,
+        leave: impl FnOnce(*mut Node<E>, &Guard) -> R,
     ) -> (&'g E, Option<R>) {
         let chain = self.chain_of(entry.key());
         let _locked = self.locks[chain % LOCKS].lock();
-        let link = self.link(chain, entry.key(), guard);
-        let old = link.load(Ordering::Relaxed, guard);
+        let link = self.link(chain, entry.key());
+        let old = link.load(Ordering::Relaxed);
         // SAFETY: linked, under the lock.
         let next = unsafe { old.as_ref() };
-        let next = next.map_or(Shared::null(), |old| old.next.load(Ordering::Relaxed, guard));
-        let node = Node { next: Atomic::from(next), entry: ManuallyDrop::new(entry) };
-        let node = Owned::new(node).into_shared(guard);
+        let next = next.map_or(null_mut(), |old| old.next.load(Ordering::Relaxed));
+        let node = Node { next: Link::new(next), entry: ManuallyDrop::new(entry) };
+        let node = Box::into_raw(Box::new(node));
         // release pairs with the acquires in `get`.
         link.store(node, Ordering::Release);
         // SAFETY: whoever takes it out from now on frees it when all have left who are pinned, as this guard is.
-        let entry = unsafe { &*node.deref().entry };
+        let entry = unsafe { &(*node).entry };
         if old.is_null() {
             self.len.fetch_add(1, Ordering::Relaxed);
             return (entry, None);
@@ -187,14 +190,15 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
     }
 
     /// Unlinks the node of this key, which `leave`s under the lock.
-    fn unlink<R>(&self, key: &Key<N>, leave: impl FnOnce(Shared<'_, Node<E>>, &Guard) -> R) -> Option<R> {
-        let guard = crossbeam_epoch::pin();
+    fn unlink<R>(&self, key: &Key<N>, leave: impl FnOnce(*mut Node<E>, &Guard) -> R) -> Option<R> {
+        // First, and so dropped last: what is freed then runs under no lock.
+        let guard = epochs::pin();
         let chain = self.chain_of(key);
         let _locked = self.locks[chain % LOCKS].lock();
-        let link = self.link(chain, key, &guard);
-        let old = link.load(Ordering::Relaxed, &guard);
+        let link = self.link(chain, key);
+        let old = link.load(Ordering::Relaxed);
         // SAFETY: linked, under the lock.
-        let next = unsafe { old.as_ref() }?.next.load(Ordering::Relaxed, &guard);
+        let next = unsafe { old.as_ref() }?.next.load(Ordering::Relaxed);
         // release pairs with the acquires in `get`.
         link.store(next, Ordering::Release);
         self.len.fetch_sub(1, Ordering::Relaxed);
@@ -203,7 +207,7 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
 
     /// Puts an entry in, and says whether it replaced another.
     pub(crate) fn put(&self, entry: E) -> bool {
-        self.exchange(entry, &crossbeam_epoch::pin(), let_go).1.is_some()
+        self.exchange(entry, &epochs::pin(), let_go).1.is_some()
     }
 
     /// Takes the entry of this key out, and says whether there was one.
@@ -216,7 +220,7 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
     where
         E: Lasting,
     {
-        self.exchange(entry, &crossbeam_epoch::pin(), give_back).1
+        self.exchange(entry, &epochs::pin(), give_back).1
     }
 
     /// Takes the entry of this key out, and gives it back.
@@ -229,25 +233,23 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
 }
 
 /// Frees a node that was unlinked, and its entry, when all have left who were pinned.
-fn let_go<E: Send + 'static>(node: Shared<'_, Node<E>>, guard: &Guard) {
-    let node = node.as_raw().expose_provenance();
-    let free = move || {
-        let node = std::ptr::with_exposed_provenance_mut::<Node<E>>(node);
-        // SAFETY: unlinked, under the lock: nobody finds it any more, and nobody else lets it go. From a box.
-        let node = *unsafe { Box::from_raw(node) };
+fn let_go<E: Send + 'static>(node: *mut Node<E>, guard: &Guard) {
+    unsafe fn end<E>(node: *mut (), _: *const ()) {
+        // SAFETY: from a box, and once.
+        let node = *unsafe { Box::from_raw(node.cast::<Node<E>>()) };
         node.end();
-    };
-    // SAFETY: an address, and entries are `Send`.
-    unsafe { guard.defer_unchecked(free) };
+    }
+    // SAFETY: unlinked, under the lock: nobody finds it any more, and nobody else lets it go. Entries are `Send`.
+    unsafe { guard.retire(node.cast(), std::ptr::null(), end::<E>) };
 }
 
 /// Gives back the entry of a node that was unlinked, which is freed without it.
-fn give_back<E: Lasting>(node: Shared<'_, Node<E>>, guard: &Guard) -> E {
+fn give_back<E: Lasting + Send>(node: *mut Node<E>, guard: &Guard) -> E {
     // SAFETY: unlinked, under the lock, and so once; the node does not drop it. Readers may look at it there for as long as
     // what it points at stays.
     unsafe {
-        let entry = std::ptr::read(&raw const *node.deref().entry);
-        guard.defer_destroy(node);
+        let entry = std::ptr::read(&raw const *(*node).entry);
+        guard.retire_box(node);
         entry
     }
 }
@@ -255,10 +257,11 @@ fn give_back<E: Lasting>(node: Shared<'_, Node<E>>, guard: &Guard) -> E {
 impl<const N: usize, E: Keyed<N>> Drop for Chaining<N, E> {
     fn drop(&mut self) {
         for chain in &mut self.chains {
-            let mut next = std::mem::replace(chain, Atomic::null());
-            // SAFETY: `&mut self`: nobody reads, and each node is linked once.
-            while let Some(node) = unsafe { next.try_into_owned() } {
-                next = (*node.into_box()).end();
+            let mut next = std::mem::take(chain.get_mut());
+            while !next.is_null() {
+                // SAFETY: `&mut self`: nobody reads, and each node is linked once. From a box.
+                let node = *unsafe { Box::from_raw(next) };
+                next = node.end().into_inner();
             }
         }
     }
@@ -279,7 +282,7 @@ impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
     }
 
     fn get_batches(&self, keys: &[Key<N>]) -> Tally {
-        let guard = crossbeam_epoch::pin();
+        let guard = epochs::pin();
         let mut tally = Tally::default();
         for keys in keys.chunks(BATCH) {
             let asked = batch_of(keys);
@@ -298,7 +301,7 @@ impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
     }
 
     fn renew(&self, requests: &[Request<N>]) -> Option<Tally> {
-        let guard = crossbeam_epoch::pin();
+        let guard = epochs::pin();
         Some(renew_each(requests, |key| self.get(key, &guard).map(|record| &record.1)))
     }
 }
@@ -335,7 +338,7 @@ unsafe impl<const N: usize, V: Send + Sync + 'static> Records<N> for Chaining<N,
 impl<const N: usize> Find<Key<N>, Key<N>, Value> for Chaining<N, Handle<Key<N>, Value>> {
     #[inline]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
+        self.get(key, &epochs::pin())?.found(pin)
     }
 }
 

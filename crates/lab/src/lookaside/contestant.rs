@@ -14,14 +14,14 @@
 
 use std::time::Duration;
 
-use crossbeam_epoch::Guard;
 use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store, View};
 use lookaside::{Config, Counts, CreateError, Map, OwnedMap, RwLock, StltConfig, Table, Verdict};
 use parking_lot::Mutex;
 
 use super::beside::{Beside, Records};
 use super::record::{Key, Tally, Value};
-use crate::measure::{Stopwatch, epochs};
+use crate::measure::Stopwatch;
+use crate::measure::epochs::{self, Guard};
 
 /// Keys that a caller hands over at once where it asks in batches.
 pub const BATCH: usize = 16;
@@ -53,7 +53,7 @@ pub(super) fn get_each_pinned<const N: usize>(
     keys: &[Key<N>],
     get: impl Fn(&Key<N>, &Guard) -> Option<u64>,
 ) -> Tally {
-    let guard = crossbeam_epoch::pin();
+    let guard = epochs::pin();
     let mut tally = Tally::default();
     keys.iter().for_each(|key| tally.count(get(key, &guard)));
     tally
@@ -72,7 +72,7 @@ pub(super) fn perform_pinned<const N: usize>(
     get: impl Fn(&Key<N>, &Guard) -> Option<u64>,
     set: impl Fn(&Request<N>),
 ) -> Tally {
-    let mut guard = crossbeam_epoch::pin();
+    let mut guard = epochs::pin();
     let mut tally = Tally::default();
     for requests in requests.chunks(epochs::REQUESTS) {
         for request in requests {
@@ -82,7 +82,7 @@ pub(super) fn perform_pinned<const N: usize>(
                 tally.count(get(&request.key, &guard));
             }
         }
-        epochs::renew(&mut guard);
+        guard.refresh();
     }
     tally
 }

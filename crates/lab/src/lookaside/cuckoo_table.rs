@@ -7,7 +7,6 @@
 
 use std::marker::PhantomData;
 
-use crossbeam_epoch::Guard;
 use cuckoo::{Config, Entries, Location, Table, Upsertion};
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Found, Handle, Pin};
@@ -17,6 +16,7 @@ use super::beside::{Record, Records};
 use super::contestant::{Alone, BATCH, Make, Request, batch_of, get_each_pinned, perform_pinned};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Tally, Value};
+use crate::measure::epochs::{self, Guard};
 
 /// The table and what its locations stand for.
 pub(super) struct Cuckoo<const N: usize, E: Item<N>> {
@@ -26,7 +26,7 @@ pub(super) struct Cuckoo<const N: usize, E: Item<N>> {
 
 /// Items by their addresses.
 ///
-/// Made only by [`Cuckoo`], whose locations are addresses of items, and used while an epoch is pinned.
+/// Made only by [`Cuckoo`], whose locations are addresses of items, and used by who is pinned.
 struct Addresses<E>(PhantomData<E>);
 
 impl<E> Addresses<E> {
@@ -36,7 +36,7 @@ impl<E> Addresses<E> {
         E: Item<N>,
     {
         // SAFETY: the table has only what was put in by `replace`, which gave the item up for it; whoever reads has pinned
-        // an epoch before. Only looked at.
+        // before. Only looked at.
         std::mem::ManuallyDrop::new(unsafe { E::from_address(location.get()) })
     }
 }
@@ -73,10 +73,10 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
     const ENTRIES: ByKey<N, E> = ByKey(Addresses(PhantomData));
 
     #[inline(always)]
-    fn get<'g>(&self, key: &Key<N>, guard: &'g crossbeam_epoch::Guard) -> Option<Seen<'g, E>> {
+    fn get<'g, G>(&self, key: &Key<N>, pinned: &'g G) -> Option<Seen<'g, E>> {
         let location = self.table.get(hash(key), |at| Self::ENTRIES.holds(at, key))?;
-        // SAFETY: an address of an item, found while the epoch is pinned.
-        Some(unsafe { Seen::at(location.get(), guard) })
+        // SAFETY: an address of an item, found while it is pinned.
+        Some(unsafe { Seen::at(location.get(), pinned) })
     }
 
     /// `found[i]` becomes the location of `keys[i]`.
@@ -90,7 +90,7 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
     }
 
     fn replace(&self, item: E) -> Option<E> {
-        let _guard = crossbeam_epoch::pin();
+        let _guard = epochs::pin();
         let key = *item.key();
         let location = Location::new(item.into_address()).expect("the heap lies below 2^48");
         match self.table.upsert(&Self::ENTRIES, &key, hash(&key), location) {
@@ -102,7 +102,7 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
     }
 
     fn remove(&self, key: &Key<N>) -> Option<E> {
-        let _guard = crossbeam_epoch::pin();
+        let _guard = epochs::pin();
         let location = self.table.remove(hash(key), |at| Self::ENTRIES.holds(at, key))?;
         // SAFETY: given up for this address once, and now out of the table.
         Some(unsafe { E::from_address(location.get()) })
@@ -135,14 +135,14 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
     }
 
     fn get_batches(&self, keys: &[Key<N>]) -> Tally {
-        let guard = crossbeam_epoch::pin();
+        let guard = epochs::pin();
         let mut tally = Tally::default();
         for keys in keys.chunks(BATCH) {
             let asked = batch_of(keys);
             let mut found = [None; BATCH];
             self.get_many(&asked[..keys.len()], &mut found[..keys.len()]);
             for location in found[..keys.len()].iter() {
-                // SAFETY: an address of an item, found while the epoch is pinned.
+                // SAFETY: an address of an item, found while it is pinned.
                 let seen = location.map(|at| unsafe { Seen::<Kept<N>>::at(at.get(), &guard) });
                 tally.count(seen.map(|record| record.value().read()));
             }
@@ -177,7 +177,7 @@ unsafe impl<const N: usize> Records<N> for Cuckoo<N, Kept<N>> {
         let mut locations = [None; BATCH];
         self.get_many(keys, &mut locations[..keys.len()]);
         for (i, location) in locations[..keys.len()].iter().enumerate() {
-            // SAFETY: an address of an item, found while the epoch is pinned.
+            // SAFETY: an address of an item, found while it is pinned.
             let seen = location.map(|at| unsafe { Seen::<Kept<N>>::at(at.get(), guard) });
             found(i, seen.map(|seen| seen.record()));
         }
@@ -185,7 +185,7 @@ unsafe impl<const N: usize> Records<N> for Cuckoo<N, Kept<N>> {
 
     fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N> {
         let kept = Kept::new(record.0, record.1);
-        // SAFETY: an address of an item, looked at while the epoch is pinned, and dropped at the earliest when it is in the table.
+        // SAFETY: an address of an item, looked at while it is pinned, and dropped at the earliest when it is in the table.
         let seen = unsafe { Seen::<Kept<N>>::at(kept.address(), guard) };
         drop(self.replace(kept));
         seen.record()
@@ -199,7 +199,7 @@ unsafe impl<const N: usize> Records<N> for Cuckoo<N, Kept<N>> {
 impl<const N: usize> Find<Key<N>, Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Value>> {
     #[inline(always)]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        pin.with_epoch(|guard| self.get(key, guard)?.found(pin))
+        self.get(key, pin)?.found(pin)
     }
 
     #[inline]
@@ -209,17 +209,15 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for Cuckoo<N, Handle<Key<N>, Va
         pin: &Pin<'p>,
         mut found: impl FnMut(usize, Option<Found<'p, Key<N>, Value>>),
     ) {
-        pin.with_epoch(|guard| {
-            for (batch, keys) in keys.chunks(BATCH).enumerate() {
-                let mut locations = [None; BATCH];
-                self.get_many(keys, &mut locations[..keys.len()]);
-                for (i, location) in locations[..keys.len()].iter().enumerate() {
-                    // SAFETY: an address of an item, found while the epoch is pinned.
-                    let seen = location.map(|at| unsafe { Seen::<Handle<_, _>>::at(at.get(), guard) });
-                    found(batch * BATCH + i, seen.and_then(|handle| handle.found(pin)));
-                }
+        for (batch, keys) in keys.chunks(BATCH).enumerate() {
+            let mut locations = [None; BATCH];
+            self.get_many(keys, &mut locations[..keys.len()]);
+            for (i, location) in locations[..keys.len()].iter().enumerate() {
+                // SAFETY: an address of an item, found under the map's pin.
+                let seen = location.map(|at| unsafe { Seen::<Handle<_, _>>::at(at.get(), pin) });
+                found(batch * BATCH + i, seen.and_then(|handle| handle.found(pin)));
             }
-        });
+        }
     }
 }
 

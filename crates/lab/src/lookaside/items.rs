@@ -6,9 +6,10 @@
 //!
 //! # When memory may be reused
 //!
-//! Readers pin an epoch (crossbeam-epoch) before they load a word, and look at what it names while they are pinned. Whoever
-//! takes an item out owns it and may drop it at once: both kinds of item give their memory back only after all readers
-//! that were pinned then have left, handles by the map's rule, records by [`Kept`]'s own.
+//! Readers are pinned before they load a word, and look at what it names while they are. Whoever takes an item out owns it and may
+//! drop it at once: both kinds of item give their memory back only after all readers that were pinned then have left:
+//! handles by the rule of the map, of which there is one and whose pin a search is given; records by [`Kept`]'s own, for those who
+//! have pinned the laboratory's collector ([`epochs`]).
 
 #![allow(unsafe_code)]
 
@@ -16,10 +17,10 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use crossbeam_epoch::Guard;
 use lookaside::Handle;
 
 use super::record::{Key, Value};
+use crate::measure::epochs;
 
 /// Something on the heap that has a key, and an address of at most 48 bits.
 ///
@@ -92,13 +93,8 @@ impl<const N: usize> Kept<N> {
 
 impl<const N: usize> Drop for Kept<N> {
     fn drop(&mut self) {
-        let address = self.0.expose_provenance();
-        let guard = crossbeam_epoch::pin();
-        guard.defer(move || {
-            let record = std::ptr::with_exposed_provenance_mut::<(Key<N>, Value)>(address);
-            // SAFETY: from a box of this type, once; all who looked at it have left.
-            drop(unsafe { Box::from_raw(record) });
-        });
+        // SAFETY: from a box of this type, once; who looks at it is pinned, and nobody finds it any more.
+        unsafe { epochs::pin().retire_box(self.0) };
     }
 }
 
@@ -123,16 +119,17 @@ unsafe impl<const N: usize> Item<N> for Kept<N> {
 /// An item that is looked at while an epoch is pinned.
 pub(super) struct Seen<'g, E> {
     item: ManuallyDrop<E>,
-    pinned: PhantomData<&'g Guard>,
+    pinned: PhantomData<&'g ()>,
 }
 
 impl<'g, E> Seen<'g, E> {
     /// The item at this address.
     ///
     /// # Safety
-    /// The address came from [`Item::into_address`] of an `E`, which was not dropped before `'g`'s epoch was pinned.
+    /// The address came from [`Item::into_address`] of an `E`, which was not dropped before that was pinned for `'g` which it waits
+    /// for.
     #[inline(always)]
-    pub(super) unsafe fn at<const N: usize>(address: u64, _guard: &'g Guard) -> Seen<'g, E>
+    pub(super) unsafe fn at<const N: usize, G>(address: u64, _pinned: &'g G) -> Seen<'g, E>
     where
         E: Item<N>,
     {

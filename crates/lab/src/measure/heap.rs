@@ -12,15 +12,10 @@
 /// Gives what the C library's allocator has free back to the kernel, all of it but what lies among things still in use.
 /// Nothing where the C library cannot.
 pub fn release_freed_memory() {
-    // What maps and lists have retired is freed when its epoch has passed.
-    (0..FLUSHES).for_each(|_| crossbeam_epoch::pin().flush());
+    super::epochs::collect();
     #[cfg(target_env = "gnu")]
     // SAFETY: it may be called at any time, from any thread.
     unsafe {
         libc::malloc_trim(0);
     }
 }
-
-/// A flush frees some five hundred of what waits, so all that an index of sixteen million entries retires as it goes, if nobody
-/// is pinned.
-const FLUSHES: usize = 1 << 15;

@@ -13,7 +13,6 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use crossbeam_epoch::Guard;
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Config, Counts, CreateError, Map, RwLock, Slb};
 use serde::Deserialize;
@@ -22,7 +21,8 @@ use super::requests::{Operation, Request};
 use crate::experiment::ExperimentError;
 use crate::lookaside::beside::{Beside, Record};
 use crate::lookaside::chaining::Chaining;
-use crate::measure::{Stopwatch, epochs};
+use crate::measure::Stopwatch;
+use crate::measure::epochs::{self, Guard};
 
 /// A key.
 pub(super) type Key = crate::lookaside::Key<24>;
@@ -167,13 +167,13 @@ struct AloneOn<A>(A);
 
 impl<A: Alone> Player for AloneOn<A> {
     fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {
-        let mut guard = crossbeam_epoch::pin();
+        let mut guard = epochs::pin();
         let mut wrong = 0;
         let watch = Stopwatch::start();
         let set = |request: &Request| self.0.set(request.key, value_of(request));
         for (at, request) in requests.iter().skip(thread).step_by(threads).enumerate() {
             if at % epochs::REQUESTS == 0 {
-                epochs::renew(&mut guard);
+                guard.refresh();
             }
             match request.operation {
                 Operation::Get => match self.0.look(&request.key, &guard, |value| is_right(request, value)) {

@@ -22,13 +22,11 @@ impl<K: 'static, V: 'static> HandleCell<K, V> {
         HandleCell(AtomicUsize::new(handle.into_raw()), PhantomData)
     }
 
-    /// The entry, as an answer to a search.
+    /// The entry, as an answer to a search. The pin is that of the one map whose index has this cell.
     pub(super) fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        // Before the load: whatever is read is not freed before this function is left, whoever the pin is of.
-        let _pinned = crossbeam_epoch::pin();
         // acquire pairs with the releases in `exchange` and `new`'s publication: the entry is seen as it was made.
         let address = self.0.load(Ordering::Acquire);
-        // SAFETY: of a handle of this type, which was in the cell when the epoch was pinned already; only looked at.
+        // SAFETY: of a handle of this type, which was in the cell when the map was pinned already; only looked at.
         (address != 0).then(|| ManuallyDrop::new(unsafe { Handle::<K, V>::from_raw(address) }))?.found(pin)
     }
 

@@ -148,7 +148,7 @@ impl<const N: usize> Lmdb<N> {
     ) -> Option<Found<'p, Key<N>, Value>> {
         let bytes = self.file.database.get(reading, &key.0).expect("LMDB reads what it has")?;
         // SAFETY: of a handle of this type, given up when it was put in; only looked at. See the module: who asks was pinned
-        // before the handle was dropped, and so was the epoch that the caller holds.
+        // before the handle was dropped.
         ManuallyDrop::new(unsafe { Handle::<Key<N>, Value>::from_raw(address(bytes)) }).found(pin)
     }
 }
@@ -161,7 +161,6 @@ impl<const N: usize> Make for Lmdb<N> {
 
 impl<const N: usize> Find<Key<N>, Key<N>, Value> for Lmdb<N> {
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        let _pinned = crossbeam_epoch::pin();
         self.look(&self.file.read(), key, pin)
     }
 
@@ -171,7 +170,6 @@ impl<const N: usize> Find<Key<N>, Key<N>, Value> for Lmdb<N> {
         pin: &Pin<'p>,
         mut found: impl FnMut(usize, Option<Found<'p, Key<N>, Value>>),
     ) {
-        let _pinned = crossbeam_epoch::pin();
         let reading = self.file.read();
         keys.iter().enumerate().for_each(|(i, key)| found(i, self.look(&reading, key, pin)));
     }
