@@ -319,8 +319,9 @@ impl Region {
         }
         let mut reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner);
         let len = self.len();
-        let page = self.obtained.size();
-        let least = bytes.next_multiple_of(page).saturating_sub(len);
+        // What the kernel makes usable are pages of its own, which may be larger than the smallest here.
+        let page = self.obtained.size().max(margin());
+        let least = bytes.next_multiple_of(page).min(self.reach).saturating_sub(len);
         if least == 0 {
             return Ok(());
         }
