@@ -1,0 +1,57 @@
+//! A program in Rust runs under valgrind: this one, started anew there. Without valgrind the test is skipped, unless
+//! LOOKASIDE_REQUIRE_PEERS=1.
+//!
+//! Every program that made a table ended there: the library that asks for memory read the vector of the kernel's parameters by a
+//! system call, which valgrind does not know, and gave up at what it shows programs instead. The same in C and C++ is in
+//! `crates/capi/tests/regressions.rs`.
+
+#![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use lookaside::{Config, Map, RwLock};
+
+/// Set for the program that runs there.
+const THERE: &str = "LOOKASIDE_TEST_UNDER_VALGRIND";
+
+#[test]
+fn a_program_that_makes_a_map_runs_under_valgrind() {
+    if std::env::var_os(THERE).is_some() {
+        return use_a_map();
+    }
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        assert!(
+            std::env::var_os("LOOKASIDE_REQUIRE_PEERS").is_none_or(|require| require != "1"),
+            "valgrind: install Debian's package valgrind"
+        );
+        eprintln!("skipped: valgrind is not there: install Debian's package valgrind");
+        return;
+    }
+    let output = Command::new("valgrind")
+        .args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "a_program_that_makes_a_map_runs_under_valgrind", "--nocapture"])
+        .env(THERE, "1")
+        .output()
+        .unwrap();
+    let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}: {said}", output.status);
+    assert!(out.contains("1 passed"), "{out}");
+}
+
+fn use_a_map() {
+    let map = Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20)).unwrap();
+    for number in 0..1000u64 {
+        map.insert(number, vec![number; 4]);
+    }
+    let mut reader = map.pin();
+    for number in (0..1000).chain(0..1000) {
+        assert_eq!(reader.get(&number).map(|value| value[3]), Some(number));
+        if number % 3 == 0 {
+            reader.remove(&number);
+            map.insert(number, vec![number; 4]);
+        }
+        reader.refresh();
+    }
+}
