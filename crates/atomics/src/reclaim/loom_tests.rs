@@ -59,8 +59,15 @@ impl World {
     }
 }
 
+/// With so many preemptions of a thread by another, at most.
+fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
 fn a_reader_pins(kind: Kind) {
-    loom::model(move || {
+    check(3, move || {
         let world = World::new(kind);
         let reader = {
             let world = world.clone();
@@ -73,9 +80,7 @@ fn a_reader_pins(kind: Kind) {
 }
 
 fn a_reader_refreshes(kind: Kind) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(move || {
+    check(2, move || {
         let world = World::new(kind);
         let reader = {
             let world = world.clone();
@@ -118,9 +123,7 @@ fn without_a_fence_behind_the_refresh_it_does_not() {
 /// Another scans between the stamp and the barrier of who retires.
 #[test]
 fn who_collects_meanwhile_frees_nothing_that_a_reader_has_found() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(|| {
+    check(1, || {
         let world = World::new(Kind::Fences);
         let other = {
             let world = world.clone();
