@@ -80,37 +80,31 @@ fn a_tree_comes_to_what_a_limit_on_addresses_leaves() {
 }
 
 /// Counts those that are there.
-struct Counted<'c>(&'c AtomicUsize);
+struct Counted(Arc<AtomicUsize>);
 
-impl<'c> Counted<'c> {
-    fn new(there: &'c AtomicUsize) -> Counted<'c> {
+impl Counted {
+    fn new(there: &Arc<AtomicUsize>) -> Counted {
         there.fetch_add(1, Ordering::Relaxed);
-        Counted(there)
+        Counted(Arc::clone(there))
     }
 }
 
-impl Clone for Counted<'_> {
-    fn clone(&self) -> Self {
-        Counted::new(self.0)
-    }
-}
-
-impl Drop for Counted<'_> {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A tree with so many values, and how many of these are there.
-fn counted(values: u64) -> (Tree<[u8; 8], Counted<'static>>, &'static AtomicUsize) {
-    let there: &AtomicUsize = Box::leak(Box::default());
+fn counted(values: u64) -> (Tree<[u8; 8], Counted>, Arc<AtomicUsize>) {
+    let there = Arc::default();
     let tree = Tree::new().unwrap();
-    (0..values).for_each(|n| assert!(tree.pin().add(&key(n), Counted::new(there)).unwrap()));
+    (0..values).for_each(|n| assert!(tree.pin().add(&key(n), Counted::new(&there)).unwrap()));
     (tree, there)
 }
 
 /// How many values are there that are not in the tree.
-fn waiting(tree: &Tree<[u8; 8], Counted<'static>>, there: &AtomicUsize) -> usize {
+fn waiting(tree: &Tree<[u8; 8], Counted>, there: &AtomicUsize) -> usize {
     there.load(Ordering::Relaxed) - tree.len()
 }
 
@@ -138,7 +132,7 @@ fn a_tree_that_is_dropped_leaves_nothing_behind() {
     let (tree, there) = counted(1000);
     thread::scope(|scope| {
         for part in 0..4 {
-            let tree = &tree;
+            let (tree, there) = (&tree, &there);
             scope.spawn(move || {
                 let reader = tree.pin();
                 (part * 100..part * 100 + 30).for_each(|n| assert!(reader.remove(&key(n)).is_some()));
@@ -157,13 +151,13 @@ fn a_tree_that_is_dropped_leaves_nothing_behind() {
 /// The same behind a map: what the tree frees last are handles of entries, which another collector frees.
 #[test]
 fn a_map_over_a_tree_leaves_nothing_behind() {
-    let there: &AtomicUsize = Box::leak(Box::default());
+    let there = Arc::default();
     let table = lookaside::Config::with_size(1 << 12);
     let map = lookaside::Map::new(Tree::<[u8; 8], _>::new().unwrap(), &table).unwrap();
-    (0..1000u64).for_each(|n| drop(map.insert(n, Counted::new(there))));
+    (0..1000u64).for_each(|n| drop(map.insert(n, Counted::new(&there))));
     thread::scope(|scope| {
         for part in 0..4u64 {
-            let map = &map;
+            let (map, there) = (&map, &there);
             scope.spawn(move || {
                 (part * 100..part * 100 + 30).for_each(|n| assert!(map.remove(&n).is_some()));
                 assert!(map.insert(999, Counted::new(there)).is_some());
@@ -184,16 +178,16 @@ fn few_values_wait_and_none_for_long() {
         assert!(reader.remove(&key(n)).is_some());
         if n % 7 == 0 {
             reader.refresh();
-            assert!(waiting(&tree, there) <= 64, "{n}");
+            assert!(waiting(&tree, &there) <= 64, "{n}");
         }
     }
     reader.refresh();
     reader.refresh();
-    assert_eq!(waiting(&tree, there), 0);
+    assert_eq!(waiting(&tree, &there), 0);
     drop(reader);
     for n in 1000..2000 {
         assert!(tree.pin().remove(&key(n)).is_some());
-        assert!(waiting(&tree, there) <= 64, "{n}");
+        assert!(waiting(&tree, &there) <= 64, "{n}");
     }
     // However few there were: without a refresh, other readers will do.
     (0..64).for_each(|_| drop(tree.pin()));
@@ -206,14 +200,14 @@ fn a_reader_that_writes_a_lot_frees_as_much() {
     let (tree, there) = counted(10);
     let mut reader = tree.pin();
     for round in 0..100 {
-        (0..1000).for_each(|n| assert!(reader.insert(&key(n % 10), Counted::new(there)).unwrap().is_some()));
+        (0..1000).for_each(|n| assert!(reader.insert(&key(n % 10), Counted::new(&there)).unwrap().is_some()));
         if round % 2 == 0 {
             reader.refresh();
         } else {
             drop(reader);
             reader = tree.pin();
         }
-        assert!(waiting(&tree, there) <= 64, "{round}");
+        assert!(waiting(&tree, &there) <= 64, "{round}");
     }
 }
 
@@ -233,14 +227,14 @@ fn a_thread_that_ends_hands_over_what_it_removed() {
         });
         has_removed.recv().unwrap();
         tree.collect();
-        assert_eq!(waiting(tree, there), 40, "it is pinned");
+        assert_eq!(waiting(tree, &there), 40, "it is pinned");
         drop(end);
     });
     // One more, and two refreshes: this thread takes what the other has left, too.
     let mut reader = tree.pin();
     assert!(reader.remove(&key(40)).is_some());
     (0..2).for_each(|_| reader.refresh());
-    assert_eq!(waiting(&tree, there), 0);
+    assert_eq!(waiting(&tree, &there), 0);
 }
 
 /// What another thread's reader has been shown stays as long as it is neither refreshed nor dropped; then it goes.
@@ -265,18 +259,18 @@ fn what_a_reader_was_shown_stays_and_then_goes() {
         assert_eq!(was_shown.recv(), Ok(10));
         (0..5).for_each(|n| assert!(tree.pin().remove(&key(n)).is_some()));
         tree.collect();
-        assert_eq!(waiting(&tree, there), 5);
+        assert_eq!(waiting(&tree, &there), 5);
         go_on.send(()).unwrap();
         assert_eq!(was_shown.recv(), Ok(5));
         tree.collect();
-        assert_eq!(waiting(&tree, there), 0);
+        assert_eq!(waiting(&tree, &there), 0);
         (5..10).for_each(|n| assert!(tree.pin().remove(&key(n)).is_some()));
         tree.collect();
-        assert_eq!(waiting(&tree, there), 5);
+        assert_eq!(waiting(&tree, &there), 5);
         go_on.send(()).unwrap();
         assert_eq!(was_shown.recv(), Ok(0));
         tree.collect();
-        assert_eq!(waiting(&tree, there), 0);
+        assert_eq!(waiting(&tree, &there), 0);
         go_on.send(()).unwrap();
     });
 }

@@ -229,6 +229,7 @@ fn there_are_as_many_successions_as_slots() {
     // Nor when the index lets go of them by itself.
     set.write().clear();
     drop(reader);
+    map.buffer().collect();
     ledger.settle();
     let mut reader = map.pin();
     (0..=slots).for_each(|key| assert!(reader.insert(ledger.name(key), key).is_none()));
@@ -333,6 +334,7 @@ fn what_the_index_has_let_go_of_has_no_successor() {
         assert!(map.insert(ledger.name(7), 72).is_none());
         assert_eq!(writes.load(Ordering::Relaxed), 2);
         drop(reader);
+        map.buffer().collect();
         ledger.settle_but(1);
         assert_eq!(map.pin().get(&7), Some(&72));
         map.pin().forget(&7);
@@ -373,6 +375,7 @@ fn a_successor_is_forgotten_before_its_first_is_freed() {
     // What was replaced is a share of the first, which has gone with it.
     ledger.settle_but(2);
     set.write().clear();
+    map.buffer().collect();
     ledger.settle_but(1);
     assert_eq!(map.pin().get(&7), None);
     assert!(map.insert(ledger.name(7), 72).is_none());
@@ -462,6 +465,7 @@ fn values_with_a_destructor_are_not_kept() {
     }
     assert_eq!(told(&mut reader, &map).successions, 0);
     drop(reader);
+    map.buffer().collect();
     ledger.settle_but(1);
     drop(map);
     ledger.settle();
