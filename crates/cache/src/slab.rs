@@ -164,6 +164,8 @@ pub(crate) struct ClassState<P> {
     empty: usize,
     /// Where the hand was last; the page there is the oldest of the ring, or about to be.
     hand: Position,
+    /// Pages from there on that have been spared since: the one after them is the oldest.
+    spared: usize,
     /// When a page of the ring was stamped last: none is younger.
     youngest: u32,
     /// Until then items may be evicted here without asking whether another class has older ones.
@@ -249,6 +251,7 @@ impl<P: Policy> Class<P> {
             free: 0,
             empty: 0,
             hand: Position::default(),
+            spared: 0,
             youngest: 0,
             allowed_until: 0,
             limbo: VecDeque::new(),
@@ -404,6 +407,7 @@ impl<P: Policy> Class<P> {
             memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
         }
         state.hand = position;
+        state.spared = state.spared.saturating_sub(passed);
         chunks.item(position)
     }
 
@@ -464,7 +468,7 @@ impl<P: Policy> Class<P> {
 
     /// How old the pages of the ring are; `None` if there are none.
     pub(crate) fn ages(&self, state: &ClassState<P>, memory: Memory<'_>) -> Option<Ages> {
-        let number = *state.ring.get(state.hand.page).or(state.ring.first())?;
+        let number = state.ring[state.oldest()?];
         let now = memory.pool.turns();
         let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
         Some(Ages { oldest: now.wrapping_sub(passed), youngest: now.wrapping_sub(state.youngest) })
@@ -502,15 +506,12 @@ impl<P: Policy> Class<P> {
         memory: Memory<'_>,
         judge: Judge<'_>,
     ) -> Option<Verdict> {
-        if state.hand.page >= state.ring.len() {
-            state.hand = Position::default();
-        }
-        let number = *state.ring.get(state.hand.page)?;
+        let number = state.ring[state.oldest()?];
         let verdict = self.judge_page(memory, judge, number);
         if verdict != Verdict::Goes {
             state.youngest = memory.pool.tick();
             memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
-            state.hand = Position { page: (state.hand.page + 1) % state.ring.len(), chunk: 0 };
+            state.spared += 1;
         }
         Some(verdict)
     }
@@ -558,13 +559,7 @@ impl<P: Policy> Class<P> {
     /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are for
     /// the caller to evict. `Emptied` at once if nothing of it is in use.
     pub(crate) fn drain(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Returned> {
-        if state.hand.page >= state.ring.len() {
-            state.hand = Position::default();
-        }
-        if state.ring.is_empty() {
-            return None;
-        }
-        let page = state.hand.page;
+        let page = state.oldest()?;
         let number = state.ring.remove(page);
         state.hand = state.hand.after_going(page);
         state.policy.went(page);
@@ -620,6 +615,12 @@ impl<P> ClassState<P> {
     /// Pages in the ring.
     pub(crate) fn pages(&self) -> usize {
         self.ring.len()
+    }
+
+    /// Which page of the ring is the oldest.
+    fn oldest(&self) -> Option<usize> {
+        let pages = self.ring.len();
+        (pages > 0).then(|| (self.hand.page + self.spared) % pages)
     }
 
     /// Pages that are being drained: each leaves the list when its last chunk comes back.
