@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use workload::model::LONGEST_KEY;
-use workload::trace::{Choice, Trace, TraceError};
+use workload::trace::{Choice, Trace};
 
 use super::DriveError;
 use super::items::Items;
