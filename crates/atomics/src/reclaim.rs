@@ -60,6 +60,10 @@
 //! A record that is new is seen by the scan as well: it is put into the list of records before the store of its first epoch, and the
 //! scan goes over the list behind the heavy barrier.
 //!
+//! A guard is refreshed by the function that pins ([`Record::enter`]), and there is no other. (Of its two halves a refresh could do
+//! without the barrier, for what the scan sees instead of the new epoch is the older one, which holds as much; the acquire it
+//! needs as pinning does: looks must not be made before the new epoch was loaded.)
+//!
 //! *Later scans need no barrier*: what was not free waits with its stamp, and step 2 holds for every scan behind the barrier.
 //! Objects get into the list of those that wait behind their barrier; the list is locked while a scan goes on that frees from it.
 //!

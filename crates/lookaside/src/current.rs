@@ -61,6 +61,7 @@ impl<T: Send + 'static> Replaced<T> {
     ///
     /// # Safety
     /// Whoever may still be looking at it has pinned the guard's collector.
+    #[cfg_attr(loom, allow(dead_code))]
     pub unsafe fn retire<L>(self, guard: &Guard<'_, L>) {
         unsafe fn free<T: Send + 'static>(table: *mut (), _: *const ()) {
             // SAFETY: that which is retired below. Once.

@@ -14,7 +14,7 @@ struct World {
     /// The number of an object, or none.
     link: AtomicU64,
     /// Loom panics if one is freed while it is looked at, or the other way round.
-    objects: [UnsafeCell<u32>; 2],
+    objects: [UnsafeCell<u32>; 1],
 }
 
 // SAFETY: as loom checks.
@@ -35,7 +35,7 @@ impl World {
         Arc::new(World {
             collector: Collector::with_barrier(Barrier::of_kind(kind), || ()),
             link: AtomicU64::new(0),
-            objects: [UnsafeCell::new(10), UnsafeCell::new(11)],
+            objects: [UnsafeCell::new(10)],
         })
     }
 
@@ -90,9 +90,7 @@ fn a_reader_refreshes(kind: Kind) {
                 world.look(&guard);
             })
         };
-        world.exchange(0, 1);
-        world.collector.collect();
-        world.exchange(1, NOTHING);
+        world.exchange(0, NOTHING);
         world.collector.collect();
         reader.join().unwrap();
     });
@@ -116,7 +114,7 @@ fn what_a_reader_finds_behind_a_refresh_stays() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn without_a_fence_behind_the_refresh_it_does_not() {
+fn without_a_fence_it_does_not_behind_a_refresh_either() {
     a_reader_refreshes(Kind::Missing);
 }
 

@@ -248,7 +248,7 @@ fn give_back<E: Lasting + Send>(node: *mut Node<E>, guard: &Guard) -> E {
     // SAFETY: unlinked, under the lock, and so once; the node does not drop it. Readers may look at it there for as long as
     // what it points at stays.
     unsafe {
-        let entry = std::ptr::read(&raw const *(*node).entry);
+        let entry = std::ptr::read((&raw const (*node).entry).cast::<E>());
         guard.retire_box(node);
         entry
     }
