@@ -90,7 +90,6 @@ impl Executor {
         let by_class = &*self.by_class;
         let answered = self.session.pin().get_many(keys, |number, hit| {
             if let Some(hit) = hit {
-                // Before anything is written, so that the item's header is read once for both.
                 let class = hit.class();
                 write_value(&hit, with_cas(number), output);
                 by_class.of(class).get_hits(1);
