@@ -16,6 +16,8 @@ pub(crate) const LARGEST_CHUNK: usize = PAGE / 8;
 const SMALLEST_CHUNK: usize = 16;
 /// Chunk sizes, and so items, are multiples of this.
 const STEP: usize = 8;
+/// Steps to the largest chunk.
+const MOST_STEPS: usize = LARGEST_CHUNK / STEP;
 
 /// The slab class of a chunk: an index into the sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,8 +28,7 @@ pub(crate) struct ClassId(pub(crate) u8);
 pub(crate) struct SizeClasses {
     sizes: Vec<usize>,
     /// The class for every size in steps.
-    class_of_steps: Vec<u8>,
-    largest: ClassId,
+    class_of_steps: [u8; MOST_STEPS + 1],
 }
 
 impl SizeClasses {
@@ -42,16 +43,15 @@ impl SizeClasses {
             let size = PAGE / per_page / STEP * STEP;
             sizes.push(size.min(LARGEST_CHUNK).max(last + STEP));
         }
-        let mut class_of_steps = Vec::with_capacity(LARGEST_CHUNK / STEP + 1);
+        let mut class_of_steps = [0; MOST_STEPS + 1];
         let mut class = 0;
-        for steps in 0..=LARGEST_CHUNK / STEP {
+        for (steps, class_of) in class_of_steps.iter_mut().enumerate() {
             while sizes[class] < steps * STEP {
                 class += 1;
             }
-            class_of_steps.push(u8::try_from(class).expect("fewer than 256 classes"));
+            *class_of = u8::try_from(class).expect("fewer than 256 classes");
         }
-        let largest = ClassId(class_of_steps.last().copied().expect("one at least"));
-        SizeClasses { sizes, class_of_steps, largest }
+        SizeClasses { sizes, class_of_steps }
     }
 
     /// The class of the smallest chunk with room for `bytes`; `None` where there is none.
@@ -64,7 +64,8 @@ impl SizeClasses {
     /// is.
     #[inline]
     pub(crate) fn class_of_item(&self, bytes: usize) -> ClassId {
-        self.class_for(bytes).unwrap_or(self.largest)
+        // No branch: this is a part of each hit.
+        ClassId(self.class_of_steps[bytes.div_ceil(STEP).min(MOST_STEPS)])
     }
 
     /// Bytes of a chunk.

@@ -87,10 +87,12 @@ impl Executor {
         after: impl Fn(usize, &mut Vec<u8>),
         output: &mut Output,
     ) -> usize {
+        let by_class = &*self.by_class;
         let answered = self.session.pin().get_many(keys, |number, hit| {
             if let Some(hit) = hit {
-                self.by_class.of(hit.class()).get_hits(1);
+                let class = hit.class();
                 write_value(&hit, with_cas(number), output);
+                by_class.of(class).get_hits(1);
             }
             after(number, output.bytes());
             if output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
