@@ -157,11 +157,15 @@ pub struct Collector<L = ()> {
     near: [AtomicPtr<Record<L>>; NEAR],
     /// Those of numbers from [`NEAR`] times a power of two up to the next.
     #[cfg(not(loom))]
-    far: [OnceLock<Box<[AtomicPtr<Record<L>>]>>; 26],
+    far: [OnceLock<Slots<L>>; 26],
 }
 
 /// No two records share a line.
 type Padded<L> = CachePadded<Record<L>>;
+
+/// Records by the numbers of their threads.
+#[cfg(not(loom))]
+type Slots<L> = Box<[AtomicPtr<Record<L>>]>;
 
 /// What pinning reads and only collecting writes.
 struct Shared {

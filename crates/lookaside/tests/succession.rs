@@ -376,7 +376,7 @@ fn a_successor_is_forgotten_before_its_first_is_freed() {
     ledger.settle_but(2);
     set.write().clear();
     map.buffer().collect();
-    ledger.settle_but(1);
+    ledger.settle();
     assert_eq!(map.pin().get(&7), None);
     assert!(map.insert(ledger.name(7), 72).is_none());
     assert_eq!(map.pin().get(&7), Some(&72));
