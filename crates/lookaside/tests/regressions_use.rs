@@ -21,7 +21,7 @@ struct Itself(u64);
 
 impl Hasher for Itself {
     fn write(&mut self, _: &[u8]) {
-        unimplemented!("for integers only")
+        unreachable!("it is given integers only")
     }
 
     fn write_u64(&mut self, number: u64) {
@@ -284,9 +284,11 @@ impl Ord for Meddling {
     }
 }
 
-static MEDDLED: OnceLock<Map<Meddling, u64, RwLock<BTreeSet<Handle<Meddling, u64>>>>> = OnceLock::new();
+type Meddled = Map<Meddling, u64, RwLock<BTreeSet<Handle<Meddling, u64>>>>;
 
-fn meddled() -> &'static Map<Meddling, u64, RwLock<BTreeSet<Handle<Meddling, u64>>>> {
+static MEDDLED: OnceLock<Meddled> = OnceLock::new();
+
+fn meddled() -> &'static Meddled {
     MEDDLED.get_or_init(|| Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 16)).unwrap())
 }
 
