@@ -76,7 +76,6 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// What pins the buffer.
     #[inline(always)]
-    #[must_use]
     pub fn guard(&self) -> &Guard<'b> {
         &self.guard
     }
