@@ -3,6 +3,8 @@
 //!     cargo run --release -p lookaside-cuckoo --example hash_cost             # the best of short turns A B A B
 //!     hash_cost any 10000 1000000                                             # one of them, for valgrind --tool=callgrind
 
+#![allow(clippy::print_stdout, reason = "a measurement says what it found")]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -51,19 +51,22 @@ fn avalanching(key: u64) -> u64 {
 
 const KEYS: u64 = 30_000;
 
+/// What a weak hasher makes of the number of a key.
+type Shape = fn(u64) -> u64;
+
 /// Hashes that differ, but not in the bits that the table looked at: it refused the fifteenth key of those that were multiples
 /// of 2^32, of 64 or of 4,096, and the 7,149th of those that had 32 bits, although it could have grown and its documentation
 /// promised so.
 #[test]
 fn a_growing_table_takes_keys_whose_hashes_differ_in_few_bits() {
-    let shapes: [(&str, fn(u64) -> u64); 9] = [
+    let shapes: [(&str, Shape); 9] = [
         ("keys that are their own hashes", |key| key),
         ("multiples of 64", |key| key * 64),
         ("multiples of 4,096", |key| key * 4096),
         ("multiples of 2^32", |key| key << 32),
         ("the highest bits only", |key| key << 47),
         ("32 bits of a good hash", |key| avalanching(key) >> 32),
-        ("two small numbers packed", |key| (key / 256) << 32 | key % 256),
+        ("two small numbers packed", |key| ((key / 256) << 32) | (key % 256)),
         ("two small numbers packed apart", |key| (key / 256) << 48 | (key % 256) << 8),
         ("floating point numbers", |key| (key as f64).to_bits()),
     ];
