@@ -94,11 +94,15 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     assert!(explored >= 50, "only {explored} executions explored");
 }
 
-/// A model for each of two keys that somebody looks for, each with up to three preemptions.
-fn check_for_each(keys: [usize; 2], model: impl Fn(usize) + Clone + Sync + Send + 'static) {
+/// A model for each of two keys that somebody looks for, each with up to so many preemptions.
+fn check_for_each(
+    preemptions: usize,
+    keys: [usize; 2],
+    model: impl Fn(usize) + Clone + Sync + Send + 'static,
+) {
     for key in keys {
         let model = model.clone();
-        check(3, move || model(key));
+        check(preemptions, move || model(key));
     }
 }
 
@@ -116,7 +120,7 @@ fn displacement_against_lookup<L: Layout>() {
         hash_for(4, bits, (1, 3), 0, 0),
         hash_for(4, bits, (0, 1), 0, 0),
     ];
-    check_for_each([0, 1], move |asked| {
+    check_for_each(3, [0, 1], move |asked| {
         let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
         for key in [0, 1] {
             world.insert(key).unwrap();
@@ -207,7 +211,7 @@ fn there_and_back_against_lookup() {
 fn removal_against_lookup<L: Layout>() {
     let bits = L::TAG_BITS;
     let hashes = vec![hash_for(2, bits, (0, 1), 0, 0), hash_for(2, bits, (0, 1), 0, 1)];
-    check_for_each([0, 1], move |asked| {
+    check_for_each(3, [0, 1], move |asked| {
         let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
         for key in [0, 1] {
             world.insert(key).unwrap();
@@ -266,7 +270,7 @@ fn growth_against_lookup<L: Layout>() {
         hash_for(2, bits, (0, 0), 1, 0),
         hash_for(2, bits, (1, 1), 0, 0),
     ];
-    check_for_each([0, 1], move |asked| {
+    check_for_each(3, [0, 1], move |asked| {
         let world = Arc::new(World::<L>::new(2, grows_to(4, 0.6), hashes.clone()));
         for key in [0, 1] {
             assert_eq!(world.insert(key).unwrap(), Insertion::Inserted(Default::default()));
@@ -399,7 +403,7 @@ fn about_to_merge<L: Layout>(target_load: f64) -> impl Fn() -> Arc<World<L>> + C
 /// again at once: then the reader may see the same geometry twice, and in between none of it.
 fn merge_and_split_against_lookup<L: Layout>() {
     let world = about_to_merge::<L>(0.6);
-    check_for_each([0, 1], move |asked| {
+    check_for_each(2, [0, 1], move |asked| {
         let world = world();
         let writer = thread::spawn({
             let world = world.clone();
