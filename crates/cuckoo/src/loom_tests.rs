@@ -403,7 +403,8 @@ fn about_to_merge<L: Layout>(target_load: f64) -> impl Fn() -> Arc<World<L>> + C
 /// again at once: then the reader may see the same geometry twice, and in between none of it.
 fn merge_and_split_against_lookup<L: Layout>() {
     let world = about_to_merge::<L>(0.6);
-    check_for_each(2, [0, 1], move |asked| {
+    // More of them take the better part of an hour: that of one kind of versions with two has been explored once.
+    check_for_each(1, [0, 1], move |asked| {
         let world = world();
         let writer = thread::spawn({
             let world = world.clone();
