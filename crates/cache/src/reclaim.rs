@@ -65,6 +65,10 @@ const HIGHEST_LOAD: f64 = 0.65;
 const LAST_PAGE_KEPT: usize = 8;
 /// Pages that another class's oldest must be older, beyond the eighth.
 const LEAST_OLDER: u32 = 2;
+/// A cache with fewer pages for each size of chunks is small.
+const SMALL: usize = 4;
+/// So many pages' worth of a class's age are in doubt.
+const DOUBT: usize = 4;
 
 /// What is known of dead items that nobody has noticed, and of pages on their way.
 pub(crate) struct Reclaimer {
@@ -226,16 +230,18 @@ impl<P: Policy> Engine<P> {
         if self.pool.spare() > 0 || self.shrink_index() {
             return true;
         }
-        let own = class.ages(&class.lock(), self.memory()).map_or(0, |ages| ages.oldest);
-        let is_older = |ages: Ages| {
-            ages.oldest > own + own / 8 + LEAST_OLDER || ages.youngest >= own && ages.oldest > own
+        let (own, own_pages) = {
+            let state = class.lock();
+            (class.ages(&state, self.memory()).map_or(0, |ages| ages.oldest), state.pages())
         };
         if self.has_emptied() {
             for _ in 0..MOST_JUDGED {
-                let oldest = self.oldest(|other, pages, ages| {
-                    other.id() != class.id() && !(pages == 1 && self.keeps_last_page(ages))
-                });
-                let Some((other, _)) = oldest.filter(|&(_, ages)| is_older(ages)) else { break };
+                let oldest = if self.is_small() {
+                    self.oldest_if_small(class, own)
+                } else {
+                    self.oldest_for_sure(class, own, own_pages)
+                };
+                let Some(other) = oldest else { break };
                 let mut state = other.lock();
                 if other.judge_oldest(&mut state, self.memory(), self.judge()) == Some(Verdict::Goes) {
                     drop(state);
@@ -247,6 +253,39 @@ impl<P: Policy> Engine<P> {
         let pages = ALLOWED.div_ceil(class.per_page()) as u32;
         class.lock().allow_until(self.pool.turns().wrapping_add(pages));
         false
+    }
+
+    /// Whether most classes have few pages, if all sizes come.
+    fn is_small(&self) -> bool {
+        self.memory().pages.len() < SMALL * self.classes().count()
+    }
+
+    /// The class with the oldest page, if that is older than `own`, which is the age of the oldest of `class`.
+    fn oldest_if_small(&self, class: &Class<P>, own: u32) -> Option<&Class<P>> {
+        let is_older = |ages: Ages| {
+            ages.oldest > own + own / 8 + LEAST_OLDER || ages.youngest >= own && ages.oldest > own
+        };
+        let oldest = self.oldest(|other, pages, ages| {
+            other.id() != class.id() && !(pages == 1 && self.keeps_last_page(ages))
+        });
+        oldest.filter(|&(_, ages)| is_older(ages)).map(|(other, _)| other)
+    }
+
+    /// The same where classes have many pages. The age of a class's oldest page tells the less of how long its items stay, the
+    /// fewer pages it has: so much is taken off, or added to its own. Without that the oldest of all is mostly a page of a class
+    /// that has few of them, and small items, of which there are many on few pages, go before their time: a cache of 64 MB
+    /// and values of up to 300 bytes had a sixth fewer items.
+    fn oldest_for_sure(&self, class: &Class<P>, own: u32, own_pages: usize) -> Option<&Class<P>> {
+        let doubt = |age: u32, pages: usize| (DOUBT * age as usize / pages.max(1)) as u32;
+        let own = own.saturating_add(doubt(own, own_pages));
+        let others = self.classes().filter(|other| other.id() != class.id());
+        let ages = others.filter_map(|other| {
+            let state = other.lock();
+            let age = other.ages(&state, self.memory())?.oldest;
+            Some((other, age.saturating_sub(doubt(age, state.pages()))))
+        });
+        let oldest = ages.max_by_key(|&(_, age)| age)?;
+        (oldest.1 > own).then_some(oldest.0)
     }
 
     /// Whether a class whose only page is so old keeps it: in a cache with fewer pages than sizes each would go from one to
