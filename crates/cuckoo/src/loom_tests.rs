@@ -3,6 +3,8 @@
 //!
 //! Run by `ci/safety`: `RUSTFLAGS="--cfg loom" cargo test -p lookaside-cuckoo --lib --release`.
 
+use std::time::Duration;
+
 use loom::sync::Arc;
 use loom::thread;
 
@@ -79,7 +81,13 @@ impl<L: Layout> World<L> {
 
 /// Up to `preemptions` times a thread is interrupted where it need not be: loom's own advice for larger models.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    check_for(None, preemptions, model);
+}
+
+/// As much of it as can be explored in this time.
+fn check_for(longest: Option<Duration>, preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
+    builder.max_duration = longest;
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 20_000;
     let explored = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -94,15 +102,11 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     assert!(explored >= 50, "only {explored} executions explored");
 }
 
-/// A model for each of two keys that somebody looks for, each with up to so many preemptions.
-fn check_for_each(
-    preemptions: usize,
-    keys: [usize; 2],
-    model: impl Fn(usize) + Clone + Sync + Send + 'static,
-) {
+/// A model for each of two keys that somebody looks for, each with up to three preemptions.
+fn check_for_each(keys: [usize; 2], model: impl Fn(usize) + Clone + Sync + Send + 'static) {
     for key in keys {
         let model = model.clone();
-        check(preemptions, move || model(key));
+        check(3, move || model(key));
     }
 }
 
@@ -120,7 +124,7 @@ fn displacement_against_lookup<L: Layout>() {
         hash_for(4, bits, (1, 3), 0, 0),
         hash_for(4, bits, (0, 1), 0, 0),
     ];
-    check_for_each(3, [0, 1], move |asked| {
+    check_for_each([0, 1], move |asked| {
         let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
         for key in [0, 1] {
             world.insert(key).unwrap();
@@ -211,7 +215,7 @@ fn there_and_back_against_lookup() {
 fn removal_against_lookup<L: Layout>() {
     let bits = L::TAG_BITS;
     let hashes = vec![hash_for(2, bits, (0, 1), 0, 0), hash_for(2, bits, (0, 1), 0, 1)];
-    check_for_each(3, [0, 1], move |asked| {
+    check_for_each([0, 1], move |asked| {
         let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
         for key in [0, 1] {
             world.insert(key).unwrap();
@@ -270,7 +274,7 @@ fn growth_against_lookup<L: Layout>() {
         hash_for(2, bits, (0, 0), 1, 0),
         hash_for(2, bits, (1, 1), 0, 0),
     ];
-    check_for_each(3, [0, 1], move |asked| {
+    check_for_each([0, 1], move |asked| {
         let world = Arc::new(World::<L>::new(2, grows_to(4, 0.6), hashes.clone()));
         for key in [0, 1] {
             assert_eq!(world.insert(key).unwrap(), Insertion::Inserted(Default::default()));
@@ -403,22 +407,30 @@ fn about_to_merge<L: Layout>(target_load: f64) -> impl Fn() -> Arc<World<L>> + C
 /// again at once: then the reader may see the same geometry twice, and in between none of it.
 fn merge_and_split_against_lookup<L: Layout>() {
     let world = about_to_merge::<L>(0.6);
-    // More of them take the better part of an hour: that of one kind of versions with two has been explored once.
-    check_for_each(1, [0, 1], move |asked| {
-        let world = world();
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || {
-                assert!(world.merge());
-                assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split == 1));
+    // All of it takes the better part of an hour. It was explored whole once, with two preemptions, with one kind of versions.
+    let explored_for = Some(Duration::from_secs(20));
+    for asked in [0, 1] {
+        let world = world.clone();
+        check_for(explored_for, 2, move || {
+            let world = world();
+            let writer = thread::spawn({
+                let world = world.clone();
+                move || {
+                    assert!(world.merge());
+                    assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split == 1));
+                }
+            });
+            assert_eq!(
+                world.get(asked),
+                Some(location(asked, 0)),
+                "missed while its bucket is merged and split"
+            );
+            writer.join().unwrap();
+            for key in 0..3 {
+                assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
             }
         });
-        assert_eq!(world.get(asked), Some(location(asked, 0)), "missed while its bucket is merged and split");
-        writer.join().unwrap();
-        for key in 0..3 {
-            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
-        }
-    });
+    }
 }
 
 #[test]
