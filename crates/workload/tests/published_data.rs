@@ -214,7 +214,12 @@ fn every_published_cachelib_workload_is_read() {
 fn the_table_has_54_clusters() {
     let clusters = Cluster::published();
     if let Some(table) = data("dists/twitter_2020Mar_clusters.csv") {
-        assert_eq!(Cluster::read_all(File::open(table).unwrap()).unwrap(), clusters);
+        let mut read = Cluster::read_all(File::open(table).unwrap()).unwrap();
+        // Some are written as fractions of days, which do not come to whole seconds: the table has those.
+        for (time, _) in read.iter_mut().flat_map(|cluster| &mut cluster.times_to_live) {
+            *time = Duration::from_secs_f64(time.as_secs_f64().round());
+        }
+        assert_eq!(read, clusters);
     }
     assert!(clusters.iter().map(|cluster| cluster.number).eq(1..=54));
     let cluster = |number: usize| &clusters[number - 1];

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-/// Commands of the README and of the documentation ended with "no workload data at ../shared/workloads" in a fresh clone: the
-/// default of several was a file that is not part of the repository, in a folder that nobody else has. The figures are built in
+/// Commands of the README and of the documentation ended with "no workload data" in a fresh clone: the default of several
+/// was a file that is not part of the repository, in a folder beside it that nobody else has. The figures are built in
 /// now, and traces are generated; no source, definition or script may name such a folder again.
 #[test]
 fn no_default_lies_beside_the_clone() {
