@@ -138,8 +138,8 @@ mod tests {
         assert_eq!(find().unwrap().path(), current.join("data"));
     }
 
-    /// Data was looked for in a folder beside the repository where the variable was not set. Whoever cloned the repository into a
-    /// folder without it was told of a place that he never heard of.
+    /// Data was looked for in a folder beside the repository where the variable was not set. Whoever had cloned it into a folder
+    /// without one was told of a place that he never heard of.
     #[test]
     fn an_unset_or_empty_variable_names_no_folder_wherever_the_workspace_lies() {
         let scratch = tempfile::tempdir().unwrap();
