@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Barrier as Meeting};
+use std::sync::{Arc, Barrier as Meeting, LazyLock};
 use std::thread;
 
 use super::barrier::{Barrier, Kind};
@@ -242,7 +242,9 @@ const LONG: usize = 100_000;
 /// In turn, and not each on top of another.
 #[test]
 fn a_chain_is_freed_at_once_and_needs_no_stack() {
-    let world: &'static World = Box::leak(Box::default());
+    // Not leaked: the leak detector finds what a static has.
+    static WORLD: LazyLock<World> = LazyLock::new(World::default);
+    let world: &'static World = &WORLD;
     let first = Chain { world, left: LONG };
     // SAFETY: nobody else knows it.
     unsafe { world.collector.pin().retire_box(Box::into_raw(Box::new(first))) };
@@ -299,7 +301,8 @@ fn at_end(last: impl FnOnce() + 'static) {
 /// Destructors run from the last that was made to the first.
 #[test]
 fn a_thread_that_is_ending_frees_a_chain_without_stack() {
-    let world: &'static World = Box::leak(Box::default());
+    static WORLD: LazyLock<World> = LazyLock::new(World::default);
+    let world: &'static World = &WORLD;
     thread::spawn(move || {
         // Before the thread has its number.
         at_end(move || {
@@ -321,7 +324,8 @@ fn a_thread_that_is_ending_frees_a_chain_without_stack() {
 /// Its number is another's then, but its record is not.
 #[test]
 fn a_guard_that_outlives_its_threads_number_keeps_what_it_has_found() {
-    let world: &'static World = Box::leak(Box::default());
+    static WORLD: LazyLock<World> = LazyLock::new(World::default);
+    let world: &'static World = &WORLD;
     let ending = Arc::new((Meeting::new(2), Meeting::new(2)));
     let meetings = Arc::clone(&ending);
     let thread = thread::spawn(move || {
