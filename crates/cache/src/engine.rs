@@ -255,20 +255,7 @@ impl<P: Policy> Engine<P> {
         }
         let at = self.allocate(class, counters)?;
         // SAFETY: just allocated, in a class for items of this size or of a larger one.
-        Ok(unsafe { Unfinished::begin(&self.arena, at, outline, self.newcomer(outline, at)) })
-    }
-
-    /// The recency that an item begins with.
-    ///
-    /// What one small item leaves another takes, so newcomers lie behind the hand. The chunks that a large one leaves lie
-    /// anywhere: the newcomer's first is one behind the hand if there is one, and else it counts as used once.
-    fn newcomer(&self, outline: &Outline<'_>, at: Location) -> Recency {
-        if !outline.is_chained() {
-            return P::NEWCOMER;
-        }
-        let class = self.class_of(at);
-        let soon = class.is_ahead_of_hand(&class.lock(), self.memory(), at);
-        if soon { P::hit(P::NEWCOMER) } else { P::NEWCOMER }
+        Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
     }
 
     /// Appends to the value of an unfinished item, in as many further chunks as that takes. The session must not be pinned.
@@ -311,23 +298,32 @@ impl<P: Policy> Engine<P> {
         let item = unsafe { Item::at(&self.arena, first) };
         // The first chunk last: as long as a further one is not free, its owner is not reused (see `slab`).
         let further: Vec<Location> = item.further().map(|further| further.location()).collect();
+        let home = self.class_of(first).id();
         for at in further {
-            self.give_chunk(at);
+            self.give_chunk(at, home);
         }
-        self.give_chunk(first);
+        self.give_chunk(first, home);
     }
 
-    fn give_chunk(&self, at: Location) {
+    fn give_chunk(&self, at: Location, home: ClassId) {
         let class = self.class_of(at);
         let mut state = class.lock();
+        if class.id() != home {
+            state.comes_back();
+        }
         let returned = class.push(&mut state, self.memory(), at);
         drop(state);
         self.give_page(class, returned);
     }
 
+    /// Gives a page that has left a class to the one that it was drained for.
     pub(crate) fn give_page(&self, class: &Class<P>, returned: Returned) {
-        if let Returned::Emptied(page) = returned {
-            self.pool.give(page, class.per_page());
+        let Returned::Emptied(page, heir) = returned else { return };
+        self.pool.give(page, class.per_page());
+        let Some(heir) = heir.map(|id| self.class(id)) else { return };
+        // Not if there is too little for the heir's share of the index, or the reserve has been used: it asks again then.
+        if let Some(page) = self.pool.take(&self.arena, heir.per_page(), Need::Ordinary) {
+            heir.adopt(&mut heir.lock(), self.memory(), page);
         }
     }
 
@@ -490,8 +486,9 @@ impl<P: Policy> Engine<P> {
             let item = unsafe { Item::at(&self.arena, at) };
             state.leave_limbo(item.chunks_at_home());
             if !item.is_chained() {
-                if let Returned::Emptied(page) = class.push(&mut state, self.memory(), at) {
-                    emptied.push(page);
+                let returned = class.push(&mut state, self.memory(), at);
+                if returned != Returned::ToItsPage {
+                    emptied.push(returned);
                 }
             } else if item.is_kept() {
                 class.postpone(&mut state, at, stamp, item.chunks_at_home());
@@ -500,8 +497,8 @@ impl<P: Policy> Engine<P> {
             }
         }
         drop(state);
-        for page in emptied {
-            self.pool.give(page, class.per_page());
+        for returned in emptied {
+            self.give_page(class, returned);
         }
         for at in chained {
             // SAFETY: as above, and nobody keeps it.

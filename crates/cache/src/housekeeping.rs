@@ -130,7 +130,7 @@ impl<P: Policy> Housekeeper<P> {
         let mut draining = false;
         for class in self.engine.classes() {
             let state = class.lock();
-            let (is_draining, limbo) = (!state.draining().is_empty(), state.limbo_len());
+            let (is_draining, limbo) = (state.is_draining(), state.limbo_len());
             drop(state);
             if is_draining {
                 self.engine.evict_draining(class, &self.counters);
@@ -254,11 +254,10 @@ mod tests {
             let mut housekeeper = cache.housekeeper();
             let mut reservation = session.reserve(Verb::Set, Entry::new(b"new"), len).expect("room");
             session.fill(&mut reservation, &vec![1; len]).expect("room");
-            let is_drained =
-                |class: &Class<_>| class.lock().pages() == 0 && class.lock().draining().is_empty();
+            let is_drained = |class: &Class<_>| class.lock().pages() == 0 && !class.lock().is_draining();
             for class in cache.engine().classes() {
                 while class.lock().pages() > 0 {
-                    cache.engine().drain_page(class, &session.counters);
+                    cache.engine().drain_page(class, None, &session.counters);
                 }
             }
             assert_eq!(cache.len(), 0);
@@ -295,10 +294,10 @@ mod tests {
         // A reader is in the way when the page is drained, and nothing is asked of the cache afterwards.
         let mut reader = cache.session();
         let pinned = reader.pin();
-        engine.drain_page(class, &session.counters);
-        assert_eq!(class.lock().draining().len(), 1);
+        engine.drain_page(class, None, &session.counters);
+        assert_eq!(class.lock().draining().count(), 1);
         drop(pinned);
         housekeeper.step();
-        assert!(class.lock().draining().is_empty());
+        assert!(!class.lock().is_draining());
     }
 }

@@ -58,6 +58,7 @@ mod housekeeping;
 #[cfg(not(loom))]
 mod item;
 #[cfg(not(loom))]
+mod pace;
 mod policy;
 #[cfg(not(loom))]
 mod pool;

@@ -159,10 +159,10 @@ impl Pool {
         self.spare.fetch_sub(pages, Ordering::Relaxed);
     }
 
-    /// The clock that pages are aged by: it advances by one when a class is given a page, and when a hand has passed one. So a
-    /// page is as old as the number of pages whose worth has been stored since.
-    pub(crate) fn tick(&self) -> u32 {
-        self.turns.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    /// The clock that pages are aged by: it advances by one when a class has given out a page's worth of chunks.
+    pub(crate) fn tick(&self) {
+        // Relaxed: a number that orders nothing.
+        self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
     /// What that clock says.

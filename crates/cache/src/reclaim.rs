@@ -13,16 +13,17 @@
 //!
 //! # Which
 //!
-//! The clock of [`crate::pool`] counts pages: one that a class is given, one that a hand has passed. So the page that a
-//! class's hand comes to next is as old as the number of pages whose worth has been stored since it was passed, and the
-//! oldest of these pages over all classes is what a single clock over all memory would come to next. A class takes that
-//! page if it is older than its own oldest one by an eighth, or if its class has nothing that is as young as what this class
-//! has; else it evicts an item of its own, and more until a page or two have been passed before it looks again. So memory follows the load as fast as the load changes, the classes' items are
-//! evicted at about the same age, and where the sizes stay as they are no page moves. (memcached's operators call memory
-//! that does not move calcified.)
+//! All classes shall evict at the same age: that is what a single clock over all memory would do. How old items get in a class is
+//! its lap ([`crate::pace`]). A class that is short takes the oldest page of the class whose lap would still be the longest with one
+//! page fewer, if that is longer than its own by an eighth; else it evicts an item of its own, and more until a page or two have
+//! been used up before it looks again. The last page of a class goes only when nothing has come to it for so long: one that still
+//! stores would take another one at once. A page that is taken goes to whom it was taken for: whoever came first would
+//! have it else, and pages would go round among those who are not short. So memory follows the load as fast as the load
+//! changes, and where the sizes stay as they are no page moves. (memcached's operators call memory that does not move
+//! calcified.)
 //!
 //! A page goes whole, so it is looked at as the hand would look: if more than a quarter of its items have been used since,
-//! it is spared once, and is the youngest then. The ends of large items need a look at their own age, too: they come to a
+//! it is spared, and is the youngest then. The ends of large items need a look at their own age, too: they come to a
 //! page one by one, over all the time in which it counts as getting older, and each takes its whole item along.
 //!
 //! # What it costs
@@ -51,24 +52,19 @@ use crate::epoch::Epoch;
 use crate::item::Expiry;
 use crate::policy::Policy;
 use crate::size_classes::ClassId;
-use crate::slab::{Ages, Class, Verdict};
+use crate::slab::{Class, Heir, Verdict};
 
 /// Pages with dead items that one allocation clears at the most, where it could evict instead.
 const MOST_CLEARED: usize = 16;
-/// Old pages that are looked at for one that may go.
-const MOST_JUDGED: usize = 8;
+/// A class takes a page if the other's lap is so much longer than its own.
+const OLDER: f64 = 1.125;
+/// Classes that are asked for a page, and old pages of each that are looked at for one that may go.
+const MOST_ASKED: usize = 4;
+const MOST_JUDGED: usize = 4;
 /// Chunks' worth that a class may evict of its own, once it has been found to have the oldest, before it looks again.
 const ALLOWED: usize = 64;
 /// Load of the index above which it is not shrunk: most merges would need several displacements.
 const HIGHEST_LOAD: f64 = 0.65;
-/// Times that all memory is stored over before a class loses its last page, in a cache with few pages.
-const LAST_PAGE_KEPT: usize = 8;
-/// Pages that another class's oldest must be older, beyond the eighth.
-const LEAST_OLDER: u32 = 2;
-/// A cache with fewer pages for each size of chunks is small.
-const SMALL: usize = 4;
-/// So many pages' worth of a class's age are in doubt.
-const DOUBT: usize = 4;
 
 /// What is known of dead items that nobody has noticed, and of pages on their way.
 pub(crate) struct Reclaimer {
@@ -230,22 +226,12 @@ impl<P: Policy> Engine<P> {
         if self.pool.spare() > 0 || self.shrink_index() {
             return true;
         }
-        let (own, own_pages) = {
-            let state = class.lock();
-            (class.ages(&state, self.memory()).map_or(0, |ages| ages.oldest), state.pages())
-        };
+        let own = class.lap(&mut class.lock(), self.memory()).map_or(0.0, |lap| lap.now);
         if self.has_emptied() {
-            for _ in 0..MOST_JUDGED {
-                let oldest = if self.is_small() {
-                    self.oldest_if_small(class, own)
-                } else {
-                    self.oldest_for_sure(class, own, own_pages)
-                };
-                let Some(other) = oldest else { break };
-                let mut state = other.lock();
-                if other.judge_oldest(&mut state, self.memory(), self.judge()) == Some(Verdict::Goes) {
-                    drop(state);
-                    self.drain_page(other, counters);
+            let older = self.oldest_first().into_iter().take_while(|&(_, lap)| lap > own * OLDER);
+            let others = older.map(|(other, _)| other).filter(|other| other.id() != class.id());
+            for other in others.take(MOST_ASKED) {
+                if self.empty_page_of(other, MOST_JUDGED, Some(class.id()), counters) {
                     return true;
                 }
             }
@@ -255,72 +241,36 @@ impl<P: Policy> Engine<P> {
         false
     }
 
-    /// Whether most classes have few pages, if all sizes come.
-    fn is_small(&self) -> bool {
-        self.memory().pages.len() < SMALL * self.classes().count()
-    }
-
-    /// The class with the oldest page, if that is older than `own`, which is the age of the oldest of `class`.
-    fn oldest_if_small(&self, class: &Class<P>, own: u32) -> Option<&Class<P>> {
-        let is_older = |ages: Ages| {
-            ages.oldest > own + own / 8 + LEAST_OLDER || ages.youngest >= own && ages.oldest > own
-        };
-        let oldest = self.oldest(|other, pages, ages| {
-            other.id() != class.id() && !(pages == 1 && self.keeps_last_page(ages))
+    /// The classes with pages, first those that evict the oldest items, and how old those would be with one page fewer.
+    fn oldest_first(&self) -> Vec<(&Class<P>, f64)> {
+        let laps = self.classes().filter_map(|class| {
+            let lap = class.lap(&mut class.lock(), self.memory())?;
+            Some((class, lap.with_one_fewer))
         });
-        oldest.filter(|&(_, ages)| is_older(ages)).map(|(other, _)| other)
+        let mut laps: Vec<_> = laps.collect();
+        laps.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        laps
     }
 
-    /// The same where classes have many pages. The age of a class's oldest page tells the less of how long its items stay, the
-    /// fewer pages it has: so much is taken off, or added to its own. Without that the oldest of all is mostly a page of a class
-    /// that has few of them, and small items, of which there are many on few pages, go before their time: a cache of 64 MB
-    /// and values of up to 300 bytes had a sixth fewer items.
-    fn oldest_for_sure(&self, class: &Class<P>, own: u32, own_pages: usize) -> Option<&Class<P>> {
-        let doubt = |age: u32, pages: usize| (DOUBT * age as usize / pages.max(1)) as u32;
-        let own = own.saturating_add(doubt(own, own_pages));
-        let others = self.classes().filter(|other| other.id() != class.id());
-        let ages = others.filter_map(|other| {
-            let state = other.lock();
-            let age = other.ages(&state, self.memory())?.oldest;
-            Some((other, age.saturating_sub(doubt(age, state.pages()))))
+    /// Evicts what is on the oldest page of a class that may go, of so many; false if there is none.
+    fn empty_page_of(&self, class: &Class<P>, judged: usize, heir: Heir, counters: &Counters) -> bool {
+        let goes = (0..judged).any(|_| {
+            let verdict = class.judge_oldest(&mut class.lock(), self.memory(), self.judge());
+            verdict == Some(Verdict::Goes)
         });
-        let oldest = ages.max_by_key(|&(_, age)| age)?;
-        (oldest.1 > own).then_some(oldest.0)
+        if goes {
+            self.drain_page(class, heir, counters);
+        }
+        goes
     }
 
-    /// Whether a class whose only page is so old keeps it: in a cache with fewer pages than sizes each would go from one to
-    /// the next before it is full.
-    fn keeps_last_page(&self, ages: Ages) -> bool {
-        let pages = self.memory().pages.len();
-        pages < self.classes().count() && (ages.oldest as usize) < LAST_PAGE_KEPT * pages
-    }
-
-    /// The class whose oldest page is the oldest, of those that `may` be asked: for their number of pages, and how old they
-    /// are.
-    fn oldest(&self, may: impl Fn(&Class<P>, usize, Ages) -> bool) -> Option<(&Class<P>, Ages)> {
-        self.classes()
-            .filter_map(|class| {
-                let state = class.lock();
-                let ages = class.ages(&state, self.memory())?;
-                may(class, state.pages(), ages).then_some((class, ages))
-            })
-            .max_by_key(|&(_, ages)| ages.oldest)
-    }
-
-    /// Takes the oldest page of all that can be emptied and evicts what is on it, so that any class can have it; false if
-    /// there is none.
+    /// Takes an old page that can be emptied and evicts what is on it, so that any class can have it; false if there is none.
     pub(crate) fn empty_a_page(&self, counters: &Counters) -> bool {
         // Twice around: what has been used is spared the first time.
-        let pages: usize = self.classes().map(|class| class.lock().pages()).sum();
-        for _ in 0..=2 * pages {
-            let Some((oldest, _)) = self.oldest(|_, _, _| true) else { return false };
-            let verdict = oldest.judge_oldest(&mut oldest.lock(), self.memory(), self.judge());
-            if verdict == Some(Verdict::Goes) {
-                self.drain_page(oldest, counters);
-                return true;
-            }
-        }
-        false
+        self.oldest_first().into_iter().any(|(class, _)| {
+            let pages = class.lock().pages();
+            self.empty_page_of(class, 2 * pages, None, counters)
+        })
     }
 
     /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no page
@@ -339,12 +289,12 @@ impl<P: Policy> Engine<P> {
 
     /// Takes the oldest page out of a class and evicts what is on it. Its chunks come back as they become safe, which is at
     /// once if nobody is reading.
-    pub(crate) fn drain_page(&self, class: &Class<P>, counters: &Counters) {
-        let drained = class.drain(&mut class.lock(), self.memory());
+    pub(crate) fn drain_page(&self, class: &Class<P>, heir: Heir, counters: &Counters) {
+        let drained = class.drain(&mut class.lock(), self.memory(), heir);
         if let Some(returned) = drained {
             self.give_page(class, returned);
             self.evict_draining(class, counters);
-            if !class.lock().draining().is_empty() {
+            if class.lock().is_draining() {
                 *self.reclaimer.emptying.lock() = Some(self.epochs.advance());
             }
         }
@@ -355,9 +305,9 @@ impl<P: Policy> Engine<P> {
     pub(crate) fn evict_draining(&self, class: &Class<P>, counters: &Counters) {
         let state = class.lock();
         // All of it while the class is locked, which keeps the pages its own and the items where they are.
-        let pages = state.draining().iter();
-        let victims: Vec<_> = pages
-            .flat_map(|&page| class.items_of(&state, self.memory(), page))
+        let victims: Vec<_> = state
+            .draining()
+            .flat_map(|page| class.items_of(&state, self.memory(), page))
             .map(|item| (self.hash(item.key()), item.location(), self.class_of(item.location()).id()))
             .collect();
         drop(state);

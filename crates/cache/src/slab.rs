@@ -28,6 +28,7 @@ use crate::arena::{Arena, Mark, PAGE, PageNumber, State};
 use crate::epoch::Epoch;
 use crate::flush::Flushes;
 use crate::item::{Item, born, owner};
+use crate::pace::{Lap, Pace};
 use crate::policy::{Look, Policy, Position, Recency};
 use crate::pool::Pool;
 use crate::size_classes::{ClassId, LARGEST_CHUNK};
@@ -40,6 +41,8 @@ const NOBODY: u8 = u8::MAX;
 const MOST_USED: usize = 4;
 /// Pages with free chunks among which a young one is looked for.
 const MOST_PREFERRED: usize = 64;
+/// A large item is new if it came when more than one part in so many of the time had gone since the hand was there.
+const NEW: u32 = 6;
 /// Entries that a limbo list has room for when it is empty.
 const LIMBO_KEPT: usize = 1024;
 
@@ -154,8 +157,8 @@ pub(crate) struct Class<P> {
 pub(crate) struct ClassState<P> {
     /// The ring of the hand; a page that is being drained is not in it.
     ring: Vec<PageNumber>,
-    /// The pages that are being drained.
-    draining: Vec<PageNumber>,
+    /// The pages that are being drained, and for whom.
+    draining: Vec<(PageNumber, Heir)>,
     /// Pages with free or fresh chunks; those without are dropped from it when they are met.
     open: Vec<PageNumber>,
     /// Free chunks on pages of the ring, fresh ones included.
@@ -164,10 +167,14 @@ pub(crate) struct ClassState<P> {
     empty: usize,
     /// Where the hand was last; the page there is the oldest of the ring, or about to be.
     hand: Position,
-    /// Pages from there on that have been spared since: the one after them is the oldest.
+    /// How fast the class goes through its pages.
+    pace: Pace,
+    /// Pages from the hand's on that have been spared since: the one after them is the oldest.
     spared: usize,
-    /// When a page of the ring was stamped last: none is younger.
-    youngest: u32,
+    /// When a chunk was given out last.
+    filled: u32,
+    /// Bytes given out since the pool's clock was told.
+    given: usize,
     /// Until then items may be evicted here without asking whether another class has older ones.
     allowed_until: u32,
     limbo: VecDeque<(Location, Epoch)>,
@@ -219,17 +226,11 @@ pub struct ClassReport {
 pub(crate) enum Returned {
     ToItsPage,
     /// It was the last one of a page that is being drained: the page belongs to no class any more.
-    Emptied(PageNumber),
+    Emptied(PageNumber, Heir),
 }
 
-/// How long ago the pages of a class were passed by its hand, or came, by the pool's clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ages {
-    /// That of the page that the hand comes to next.
-    pub(crate) oldest: u32,
-    /// That of the last one it has passed.
-    pub(crate) youngest: u32,
-}
+/// The class that a page is drained for: whoever wants it, if none.
+pub(crate) type Heir = Option<ClassId>;
 
 /// What is to become of a page that is the oldest of its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,8 +252,10 @@ impl<P: Policy> Class<P> {
             free: 0,
             empty: 0,
             hand: Position::default(),
+            pace: Pace::default(),
             spared: 0,
-            youngest: 0,
+            filled: 0,
+            given: 0,
             allowed_until: 0,
             limbo: VecDeque::new(),
             limbo_chunks: 0,
@@ -290,9 +293,12 @@ impl<P: Policy> Class<P> {
         page.fresh.store(0, Ordering::Relaxed);
         page.listed.store(true, Ordering::Relaxed);
         page.draining.store(false, Ordering::Relaxed);
-        state.youngest = memory.pool.tick();
-        page.passed.store(state.youngest, Ordering::Relaxed);
+        let now = memory.pool.turns();
+        page.passed.store(now, Ordering::Relaxed);
         page.forget_expiries();
+        if state.ring.is_empty() {
+            state.pace.begin(now);
+        }
         state.empty += 1;
         memory.pool.emptied();
         // Behind the hand, so that it is a whole turn away.
@@ -302,6 +308,7 @@ impl<P: Policy> Class<P> {
         state.policy.came(place);
         state.open.push(number);
         state.free += self.per_page;
+        state.pace.came(self.per_page);
     }
 
     /// A free chunk, now in state `Filling` and the caller's.
@@ -327,6 +334,12 @@ impl<P: Policy> Class<P> {
                 continue;
             };
             state.free -= 1;
+            state.given += self.chunk_size;
+            if state.given >= PAGE {
+                state.given -= PAGE;
+                memory.pool.tick();
+            }
+            state.filled = memory.pool.turns();
             memory.arena.set_mark(at, Mark::new(State::Filling));
             return Some(at);
         }
@@ -395,7 +408,16 @@ impl<P: Policy> Class<P> {
         judge: Judge<'a>,
     ) -> Option<Item<'a>> {
         let chunks = Chunks { chunk_size: self.chunk_size, memory, ring: &state.ring, judge };
-        let position = if chunks.len() == 0 { None } else { state.policy.victim(&chunks) }?;
+        if chunks.len() == 0 {
+            return None;
+        }
+        let position = state.policy.victim(&chunks).or_else(|| {
+            // All that is there has come since: the hand has been all around now.
+            for &number in &state.ring {
+                memory.pages[number as usize].passed.store(memory.pool.turns(), Ordering::Relaxed);
+            }
+            state.policy.victim(&chunks)
+        })?;
         // The pages between the last victim's and this one's have been passed; all of them, if it lies before the last one.
         let pages = state.ring.len();
         let from = state.hand.page % pages;
@@ -403,12 +425,20 @@ impl<P: Policy> Class<P> {
         let passed = if went_round { pages } else { (position.page + pages - from) % pages };
         for page in 0..passed {
             let number = state.ring[(from + page) % pages];
-            state.youngest = memory.pool.tick();
-            memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
+            memory.pages[number as usize].passed.store(memory.pool.turns(), Ordering::Relaxed);
         }
+        let victim = chunks.item(position)?;
+        let chunks_passed = (passed * self.per_page + position.chunk).saturating_sub(state.hand.chunk);
+        let (home, _) = memory.arena.page_of(victim.location());
+        let freed = match memory.pages[home as usize].class() == self.id {
+            true => victim.chunks_at_home(),
+            // Its chunk here is counted when it comes back, as those are that other classes' hands free here.
+            false => 0,
+        };
+        state.pace.passed(chunks_passed, freed);
         state.hand = position;
         state.spared = state.spared.saturating_sub(passed);
-        chunks.item(position)
+        Some(victim)
     }
 
     /// The items of a page that are dead, or all of them.
@@ -460,18 +490,24 @@ impl<P: Policy> Class<P> {
         }
         state.open.retain(|&number| memory.pages[number as usize].owner() == Some(self.id));
         state.free -= taken.len() * self.per_page;
+        state.pace.went(taken.len() * self.per_page);
         debug_assert_eq!(taken.len(), state.empty);
         memory.pool.no_more_empty(taken.len());
         state.empty = 0;
         taken
     }
 
-    /// How old the pages of the ring are; `None` if there are none.
-    pub(crate) fn ages(&self, state: &ClassState<P>, memory: Memory<'_>) -> Option<Ages> {
-        let number = state.ring[state.oldest()?];
-        let now = memory.pool.turns();
-        let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
-        Some(Ages { oldest: now.wrapping_sub(passed), youngest: now.wrapping_sub(state.youngest) })
+    /// How old items get here; `None` if there are no pages.
+    pub(crate) fn lap(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Lap> {
+        let (pages, now) = (state.pages(), memory.pool.turns());
+        if pages == 0 {
+            return None;
+        }
+        let mut lap = state.pace.lap(self.per_page, pages, state.free, now);
+        if pages == 1 {
+            lap.with_one_fewer = f64::from(now.wrapping_sub(state.filled));
+        }
+        Some(lap)
     }
 
     /// Lets the next chunk that is given out be one that the hand has passed lately, if there is one.
@@ -487,17 +523,6 @@ impl<P: Policy> Class<P> {
         }
     }
 
-    /// Whether the hand is nearer to coming to this chunk than to having passed it.
-    pub(crate) fn is_ahead_of_hand(&self, state: &ClassState<P>, memory: Memory<'_>, at: Location) -> bool {
-        let (number, offset) = memory.arena.page_of(at);
-        if state.ring.get(state.hand.page) == Some(&number) {
-            return usize::from(self.chunk_number(offset)) > state.hand.chunk;
-        }
-        let passed = memory.pages[number as usize].passed.load(Ordering::Relaxed);
-        let age = memory.pool.turns().wrapping_sub(passed);
-        self.ages(state, memory).is_some_and(|ages| age > ages.oldest / 2)
-    }
-
     /// Looks at the oldest page of the ring as a hand does, but at all of it: if much of it has been used or has come since the
     /// last time, or something on it cannot be evicted now, it is spared, and is the youngest.
     pub(crate) fn judge_oldest(
@@ -506,12 +531,13 @@ impl<P: Policy> Class<P> {
         memory: Memory<'_>,
         judge: Judge<'_>,
     ) -> Option<Verdict> {
-        let number = state.ring[state.oldest()?];
+        let oldest = state.oldest()?;
+        let number = state.ring[oldest];
         let verdict = self.judge_page(memory, judge, number);
         if verdict != Verdict::Goes {
-            state.youngest = memory.pool.tick();
-            memory.pages[number as usize].passed.store(state.youngest, Ordering::Relaxed);
-            state.spared += 1;
+            memory.pages[number as usize].passed.store(memory.pool.turns(), Ordering::Relaxed);
+            let pages = state.ring.len();
+            state.spared = (oldest + pages - state.hand.page % pages) % pages + 1;
         }
         Some(verdict)
     }
@@ -558,7 +584,12 @@ impl<P: Policy> Class<P> {
 
     /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are for
     /// the caller to evict. `Emptied` at once if nothing of it is in use.
-    pub(crate) fn drain(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Returned> {
+    pub(crate) fn drain(
+        &self,
+        state: &mut ClassState<P>,
+        memory: Memory<'_>,
+        heir: Heir,
+    ) -> Option<Returned> {
         let page = state.oldest()?;
         let number = state.ring.remove(page);
         state.hand = state.hand.after_going(page);
@@ -572,25 +603,29 @@ impl<P: Policy> Class<P> {
         page.listed.store(false, Ordering::Relaxed);
         page.draining.store(true, Ordering::Relaxed);
         let free = page.free();
-        state.free -= free + (self.per_page - page.fresh());
-        state.draining.push(number);
+        let left = free + (self.per_page - page.fresh());
+        state.free -= left;
+        state.pace.went(left);
+        state.draining.push((number, heir));
         Some(self.returned(state, page, number, free))
     }
 
     /// What became of a page that is being drained and has so many free chunks.
     fn returned(&self, state: &mut ClassState<P>, page: &Page, number: PageNumber, free: usize) -> Returned {
-        if free == page.fresh() {
-            state.draining.retain(|&draining| draining != number);
-            page.leave();
-            Returned::Emptied(number)
-        } else {
-            Returned::ToItsPage
+        let place = state.draining.iter().position(|&(draining, _)| draining == number);
+        match place {
+            Some(place) if free == page.fresh() => {
+                page.leave();
+                let (number, heir) = state.draining.swap_remove(place);
+                Returned::Emptied(number, heir)
+            }
+            _ => Returned::ToItsPage,
         }
     }
 
     pub(crate) fn report(&self, memory: Memory<'_>) -> ClassReport {
         let state = self.lock();
-        let used = |&draining: &PageNumber| {
+        let used = |&(draining, _): &(PageNumber, Heir)| {
             let page = &memory.pages[draining as usize];
             page.fresh() - page.free()
         };
@@ -617,15 +652,22 @@ impl<P> ClassState<P> {
         self.ring.len()
     }
 
-    /// Which page of the ring is the oldest.
+    /// Which page of the ring is the oldest: not the one that the hand is in the middle of, for what the hand has passed there
+    /// has made room for the youngest.
     fn oldest(&self) -> Option<usize> {
         let pages = self.ring.len();
-        (pages > 0).then(|| (self.hand.page + self.spared) % pages)
+        let begun = usize::from(self.hand.chunk > 0);
+        (pages > 0).then(|| (self.hand.page + self.spared.max(begun)) % pages)
     }
 
     /// Pages that are being drained: each leaves the list when its last chunk comes back.
-    pub(crate) fn draining(&self) -> &[PageNumber] {
-        &self.draining
+    pub(crate) fn draining(&self) -> impl Iterator<Item = PageNumber> {
+        self.draining.iter().map(|&(page, _)| page)
+    }
+
+    /// Whether there are such pages.
+    pub(crate) fn is_draining(&self) -> bool {
+        !self.draining.is_empty()
     }
 
     /// Chunks that are free or will be once they are safe.
@@ -640,6 +682,11 @@ impl<P> ClassState<P> {
 
     pub(crate) fn free(&self) -> usize {
         self.free
+    }
+
+    /// A chunk is about to come back of an item of another class that is no more.
+    pub(crate) fn comes_back(&mut self) {
+        self.pace.came(1);
     }
 
     /// Whether items may be evicted here at this time without looking at other classes.
@@ -731,6 +778,7 @@ impl<'a> Chunks<'a> {
         match self.item(position) {
             None => Look::Vacant,
             Some(item) if self.judge.is_dead(item) => Look::Dead,
+            Some(item) if self.is_new(position, item) => Look::Vacant,
             Some(item) => Look::Live(item.recency()),
         }
     }
@@ -740,6 +788,26 @@ impl<'a> Chunks<'a> {
         if let Some(item) = self.item(position) {
             self.memory.arena.set_recency(item.location(), recency);
         }
+    }
+
+    /// Whether a large item has come to its place long after the hand was there. What one small item leaves another takes, so newcomers
+    /// lie behind the hand; the chunks that a large one leaves lie anywhere, and so do the large ones that come.
+    fn is_new(&self, position: Position, item: Item<'a>) -> bool {
+        let Some(&number) = self.ring.get(position.page).filter(|_| item.is_chained()) else { return false };
+        let at = self.memory.arena.location(number, position.chunk * self.chunk_size);
+        let further = if item.location() == at {
+            item.further().next().map(|chunk| chunk.location())
+        } else {
+            Some(at)
+        };
+        let Some(further) = further else { return false };
+        // SAFETY: a further chunk of a live item, and not freed before the lock of this class is given back: it is of this class,
+        // or its item is, which is retired under that lock.
+        let born = unsafe { born(self.memory.arena, further) };
+        let now = self.memory.pool.turns();
+        let passed = self.memory.pages[number as usize].passed.load(Ordering::Relaxed);
+        let (age, since) = (now.wrapping_sub(born), now.wrapping_sub(passed));
+        age < since - since / NEW
     }
 
     fn item(&self, position: Position) -> Option<Item<'a>> {
