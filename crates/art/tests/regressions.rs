@@ -1,46 +1,12 @@
 //! What went wrong once, and must not again.
 
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
 use lookaside_art::{OwnedTree, Reason, Tree, encode};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-/// Set for a process that does the work of one test alone.
-const CHILD: &str = "LOOKASIDE_TEST_CHILD";
-
-#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn skip(test: &str) {
-    eprintln!("{test}: skipped: a sanitizer needs more addresses than this allows");
-}
-
-/// Does the work of the test of this name in a process of its own, which may have so many bytes of addresses more than it has
-/// when it begins.
-fn limited(test: &str, bytes: usize, work: impl FnOnce()) {
-    let sizes = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: usize = sizes.split(' ').next().unwrap().parse().unwrap();
-    let has = pages * rustix::param::page_size();
-    if std::env::var_os(CHILD).is_some() {
-        let limit = Rlimit { current: Some((has + bytes) as u64), ..getrlimit(Resource::As) };
-        setrlimit(Resource::As, limit).unwrap();
-        work();
-        return;
-    }
-    if has > 1 << 40 {
-        return skip(test);
-    }
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let words =
-        format!("{}{}", String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
-    assert!(child.status.success() && words.contains("1 passed"), "{words}");
-}
+use outside::{Resource, limited};
 
 /// Spread over all numbers.
 fn key(n: u64) -> [u8; 8] {
@@ -51,7 +17,7 @@ fn key(n: u64) -> [u8; 8] {
 /// few now, and claims more as it grows; and it leaves some to others.
 #[test]
 fn trees_grow_where_addresses_are_limited() {
-    limited("trees_grow_where_addresses_are_limited", 128 << 20, || {
+    limited("trees_grow_where_addresses_are_limited", Resource::As, 128 << 20, || {
         let shared = Tree::<[u8; 8], u64>::new().unwrap();
         let mut owned = OwnedTree::<[u8], u64>::new().unwrap();
         let reader = shared.pin();
@@ -68,7 +34,7 @@ fn trees_grow_where_addresses_are_limited() {
 #[test]
 fn a_tree_comes_to_what_a_limit_on_addresses_leaves() {
     const LIMIT: usize = 24 << 20;
-    limited("a_tree_comes_to_what_a_limit_on_addresses_leaves", LIMIT, || {
+    limited("a_tree_comes_to_what_a_limit_on_addresses_leaves", Resource::As, LIMIT, || {
         let mut tree = OwnedTree::<[u8; 8], u64>::new().unwrap();
         let full = (0..).find_map(|n| tree.insert(&key(n), n).err()).unwrap();
         assert_eq!(full.reason, Reason::Full);

@@ -153,11 +153,13 @@ impl<P: Policy> Engine<P> {
             bytes => Some(Front::new(bytes, config.pages)?),
         };
         let sizes = SizeClasses::new();
+        // Addresses, which may be refused, before the table of pages, which is written: 28 bytes for each.
+        let table = Table::with_buckets(INITIAL_BUCKETS, &index)?;
         Ok(Engine {
             front,
+            table,
             pages: (0..pages).map(|_| Page::new()).collect(),
             classes: sizes.all().map(|id| CachePadded::new(Class::new(id, sizes.chunk_size(id)))).collect(),
-            table: Table::with_buckets(INITIAL_BUCKETS, &index)?,
             reclaimer: Reclaimer::new(),
             epochs: Arc::new(Epochs::new()),
             flushes: Flushes::new(),

@@ -319,6 +319,13 @@ impl<'a> Item<'a> {
         self.bytes(offset, if self.mark.is_chained() { len.min(LARGEST_CHUNK - offset) } else { len })
     }
 
+    /// Bytes of the first chunk that the item takes: all of its own, unless it is chained, and then all of the chunk's.
+    #[inline]
+    pub(crate) fn first_chunk(self) -> usize {
+        // For who reads the value, too, there is nothing to work out: where it ends.
+        self.first_part().as_ptr_range().end.addr() - self.start.addr()
+    }
+
     /// The parts of the value, in order: one, unless the item is chained.
     pub(crate) fn parts(self) -> impl Iterator<Item = &'a [u8]> {
         std::iter::once(self.first_part()).chain(self.further().map(|further| further.data()))

@@ -60,12 +60,10 @@ impl SizeClasses {
         self.class_of_steps.get(bytes.div_ceil(STEP)).copied().map(ClassId)
     }
 
-    /// The class that an item of `bytes` is counted in: that of its chunk, or of its first one, the largest that there
-    /// is.
+    /// The class that an item is counted in that takes so much of its first chunk.
     #[inline]
-    pub(crate) fn class_of_item(&self, bytes: usize) -> ClassId {
-        // No branch: this is a part of each hit.
-        ClassId(self.class_of_steps[bytes.div_ceil(STEP).min(MOST_STEPS)])
+    pub(crate) fn class_of_item(&self, first_chunk: usize) -> ClassId {
+        self.class_for(first_chunk).expect("at most the largest chunk")
     }
 
     /// Bytes of a chunk.

@@ -539,7 +539,7 @@ impl<P: Policy> Reservation<P> {
     /// [`Cache::classes`](crate::Cache::classes).
     #[must_use]
     pub fn class(&self) -> u8 {
-        self.engine.sizes.class_of_item(self.item().map_or(0, Item::size)).0
+        self.engine.sizes.class_of_item(self.item().map_or(0, Item::first_chunk)).0
     }
 
     /// The key that the value is for.

@@ -49,19 +49,15 @@ impl<L: Layout> Table<L> {
     ) {
         let geometry = self.geometry();
         let mut sought = [Self::seek(0, geometry); GROUP];
-        let mut mixed = [0; GROUP];
-        for ((&hash, mixed), sought) in hashes.iter().zip(&mut mixed).zip(&mut sought) {
-            *mixed = self.mixed(hash);
-            *sought = Self::seek(*mixed, geometry);
+        for (&hash, sought) in hashes.iter().zip(&mut sought) {
+            *sought = Self::seek(self.mixed(hash), geometry);
             self.prefetch_bucket(sought.candidates.0);
             self.prefetch_bucket(sought.candidates.1);
         }
         let mut settled = [true; GROUP];
-        for (((&hash, &sought), found), settled) in
-            mixed.iter().zip(&sought).zip(&mut *found).zip(&mut settled)
-        {
+        for ((&sought, found), settled) in sought.iter().zip(&mut *found).zip(&mut settled) {
             // The first location whose tag agrees: nearly always the right one.
-            *found = match self.probe(hash, sought, &mut |_| true) {
+            *found = match self.probe(geometry, sought, &mut |_| true) {
                 Probe::Found(location) => {
                     entries.prefetch(location);
                     Some(location)
@@ -73,10 +69,10 @@ impl<L: Layout> Table<L> {
                 }
             };
         }
-        for (((key, &hash), found), settled) in keys.iter().zip(&mixed).zip(found).zip(settled) {
+        for (((key, sought), found), settled) in keys.iter().zip(&sought).zip(found).zip(settled) {
             let wrong = found.is_some_and(|location| !entries.holds(location, key));
             if wrong || !settled {
-                *found = self.get_mixed(hash, |location| entries.holds(location, key));
+                *found = self.get_mixed(sought.hash, |location| entries.holds(location, key));
             }
         }
     }

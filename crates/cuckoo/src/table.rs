@@ -107,13 +107,13 @@ pub struct Table<L: Layout = crate::DefaultLayout> {
     pub(crate) taken: AtomicUsize,
 }
 
-/// Where a key is looked for.
+/// Where a key is looked for. A batch has one of each key: what all of them share is not in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sought {
+    /// Mixed.
+    pub(crate) hash: u64,
     tag: Tag,
-    /// The geometry when the look began.
-    geometry: Geometry,
-    /// Its buckets in a table of so many.
+    /// Its buckets in the geometry of when the look began.
     pub(crate) candidates: (usize, usize),
 }
 
@@ -208,7 +208,7 @@ impl<L: Layout> Table<L> {
     /// As [`Table::get`], of a hash that is mixed already.
     #[inline(always)]
     pub(crate) fn get_mixed(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
-        match self.probe(hash, Self::seek(hash, self.geometry()), &mut holds) {
+        match self.look(hash, &mut holds) {
             Probe::Found(location) => Some(location),
             Probe::Absent => None,
             Probe::Disturbed => self.get_again(hash, holds),
@@ -219,7 +219,7 @@ impl<L: Layout> Table<L> {
     #[cold]
     fn get_again(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
         for _ in 1..OPTIMISTIC_ATTEMPTS {
-            match self.probe(hash, Self::seek(hash, self.geometry()), &mut holds) {
+            match self.look(hash, &mut holds) {
                 Probe::Found(location) => return Some(location),
                 Probe::Absent => return None,
                 Probe::Disturbed => {}
@@ -232,13 +232,25 @@ impl<L: Layout> Table<L> {
     #[inline(always)]
     pub(crate) fn seek(hash: u64, geometry: Geometry) -> Sought {
         let tag = Tag::of(hash, L::TAG_BITS);
-        Sought { tag, geometry, candidates: geometry.candidates(hash, tag) }
+        Sought { hash, tag, candidates: geometry.candidates(hash, tag) }
     }
 
-    /// One optimistic look at both buckets.
+    /// One optimistic look at the buckets of a key, as they are now.
     #[inline(always)]
-    pub(crate) fn probe(&self, hash: u64, sought: Sought, holds: &mut impl FnMut(Location) -> bool) -> Probe {
-        let Sought { tag, geometry, candidates: (first, second) } = sought;
+    fn look(&self, hash: u64, holds: &mut impl FnMut(Location) -> bool) -> Probe {
+        let geometry = self.geometry();
+        self.probe(geometry, Self::seek(hash, geometry), holds)
+    }
+
+    /// One optimistic look at both buckets of what was sought in this geometry.
+    #[inline(always)]
+    pub(crate) fn probe(
+        &self,
+        geometry: Geometry,
+        sought: Sought,
+        holds: &mut impl FnMut(Location) -> bool,
+    ) -> Probe {
+        let Sought { hash, tag, candidates: (first, second) } = sought;
         let buckets = [&self.buckets[first], &self.buckets[second]];
         if L::STRIPES > 0 {
             // With inline versions the snapshots below fetch both lines; here nothing has touched the second one yet.

@@ -37,8 +37,9 @@ use crate::folding::FoldingState;
 /// #[derive(Default)]
 /// struct Itself(u64);
 /// impl Hasher for Itself {
-///     fn write(&mut self, _: &[u8]) { unimplemented!("for u64 only") }
-///     fn write_u64(&mut self, number: u64) { self.0 = number }
+///     fn write(&mut self, bytes: &[u8]) {
+///         self.0 = bytes.iter().fold(self.0, |number, &byte| number << 8 | u64::from(byte));
+///     }
 ///     fn finish(&self) -> u64 { self.0 }
 /// }
 ///

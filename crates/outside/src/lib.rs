@@ -4,11 +4,18 @@
 //!
 //! The word is a line on standard error, `skipped: TEST: WHY`. `ci/test` reads the tests' names from it and has them run again
 //! where everything is installed. It goes past the test harness, which keeps to itself what a test that passes prints.
+//!
+//! And what it may have from outside: [`limited`].
+
+mod limited;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
+
+pub use limited::limited;
+pub use rustix::process::Resource;
 
 /// The environment variable that, set to 1, makes what is missing a failure.
 pub const REQUIRED: &str = "LOOKASIDE_REQUIRE_PEERS";

@@ -1,49 +1,7 @@
 //! What went wrong once, and must not again.
 
-use std::process::Command;
-
 use lookaside_pages::{MapError, PageKind, Region};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-/// Set for a process that does the work of one test alone.
-const CHILD: &str = "LOOKASIDE_TEST_CHILD";
-
-#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn skip(test: &str) {
-    eprintln!("{test}: skipped: a sanitizer needs more addresses than this allows");
-}
-
-/// Does the work of the test of this name in a process of its own, which may have so many bytes of `resource` more than it has
-/// when it begins.
-fn limited(test: &str, resource: Resource, bytes: usize, work: impl FnOnce()) {
-    if std::env::var_os(CHILD).is_some() {
-        // In pages: all addresses, and of those that may be written at least these.
-        let sizes = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let field = if resource == Resource::As { 0 } else { 5 };
-        let pages: usize = sizes.split(' ').nth(field).unwrap().parse().unwrap();
-        let current = Some((pages * rustix::param::page_size() + bytes) as u64);
-        setrlimit(resource, Rlimit { current, ..getrlimit(resource) }).unwrap();
-        work();
-        return;
-    }
-    if cfg!(miri) || has_a_shadow() {
-        return skip(test);
-    }
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let words =
-        format!("{}{}", String::from_utf8_lossy(&child.stdout), String::from_utf8_lossy(&child.stderr));
-    assert!(child.status.success() && words.contains("1 passed"), "{words}");
-}
-
-/// Whether a sanitizer has taken terabytes of addresses for its own.
-fn has_a_shadow() -> bool {
-    let sizes = std::fs::read_to_string("/proc/self/statm").unwrap();
-    sizes.split(' ').next().unwrap().parse::<usize>().unwrap() > 1 << 28
-}
+use outside::{Resource, limited};
 
 /// Writes one byte to every base page that `used` does not have yet, all of which read as zero.
 #[allow(unsafe_code)]

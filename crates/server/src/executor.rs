@@ -391,11 +391,14 @@ fn answer(output: &mut Output, noreply: bool, bytes: &[u8]) {
     }
 }
 
-#[inline]
+// Always: the class of what is written, which its callers count, takes what is read here.
+#[inline(always)]
 fn write_value(hit: &Hit<'_>, with_cas: bool, output: &mut Output) {
+    // All that is read of the item is read before anything is written: it would be read, and worked out, again after.
     let cas = with_cas.then(|| hit.cas());
+    let value = hit.contiguous();
     reply::value_header(output.bytes(), hit.key(), hit.flags(), hit.value_len(), cas);
-    match hit.contiguous() {
+    match value {
         Some(value) => output.bytes().extend_from_slice(value),
         None => output.value(hit.keep().expect("a value in several pieces can be kept")),
     }

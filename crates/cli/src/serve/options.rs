@@ -17,8 +17,9 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 /// The largest size that an option takes.
 const LARGEST: usize = 1 << 30;
-/// The most that `-m` takes, in megabytes: half of the addresses that a process has, 64 TB.
-const MOST_MEGABYTES: i64 = 1 << 26;
+/// The most that `-m` takes, in megabytes: a quarter of the addresses that a process has, 32 TB. For an index that takes all
+/// of it as many are claimed again, and with half of them there would be none left for anything else.
+const MOST_MEGABYTES: i64 = 1 << 25;
 
 #[derive(clap::Args)]
 #[command(
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(parse("-I 1024").unwrap().largest_item, 1024);
         assert_eq!(parse("-I 512K").unwrap().largest_item, 512 << 10);
         assert_eq!(parse("-m 2048 -I 1024m").unwrap().largest_item, 1 << 30);
-        assert_eq!(parse("-m 67108864").unwrap().memory, 1 << 46);
+        assert_eq!(parse("-m 33554432").unwrap().memory, 1 << 45);
         assert_eq!(parse("").unwrap().lookaside, 0);
         assert_eq!(parse("--lookaside 64").unwrap().lookaside, 64);
         assert_eq!(parse("--lookaside 32m").unwrap().lookaside, 32 << 20);
@@ -317,7 +318,7 @@ mod tests {
             ("-U 11211", "UDP is not offered"),
             ("-m 0", "0"),
             ("-m 99999999999", "99999999999"),
-            ("-m 67108865", "1..=67108864"),
+            ("-m 33554433", "1..=33554432"),
             ("-m 1", "more than half"),
             ("-c 0", "0"),
             ("-t 0", "0"),

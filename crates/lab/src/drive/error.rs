@@ -1,6 +1,6 @@
 //! What can go wrong while a server is driven.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use workload::DistributionError;
@@ -64,4 +64,15 @@ pub enum DriveError {
     /// The system refused something else.
     #[error("{0}")]
     System(io::Error),
+}
+
+impl DriveError {
+    /// What an error of a blocking connection means, which gives up where nothing comes for `patience`.
+    pub(super) fn of_wire(error: io::Error, patience: Duration) -> DriveError {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => DriveError::Silent(patience),
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => DriveError::Closed,
+            _ => DriveError::System(error),
+        }
+    }
 }

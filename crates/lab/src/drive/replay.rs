@@ -5,7 +5,7 @@
 //! checked against its request and every value against its key.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -205,11 +205,7 @@ impl Player {
 }
 
 fn given_up(error: io::Error) -> DriveError {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => DriveError::Silent(PATIENCE),
-        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => DriveError::Closed,
-        _ => DriveError::System(error),
-    }
+    DriveError::of_wire(error, PATIENCE)
 }
 
 /// Replies that the requests are answered with: one each.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use protocol::response::{Parsed, Response, parse};
 
@@ -22,15 +22,21 @@ impl Statistics {
     /// # Errors
     /// [`DriveError`]: it cannot be asked, or answers something else.
     pub fn of(endpoint: &Endpoint) -> Result<Statistics, DriveError> {
-        const PATIENCE: Duration = Duration::from_secs(10);
+        Statistics::within(Duration::from_secs(10), endpoint)
+    }
+
+    fn within(patience: Duration, endpoint: &Endpoint) -> Result<Statistics, DriveError> {
+        let (asked, given_up) = (Instant::now(), |error| DriveError::of_wire(error, patience));
         let refused = |error| DriveError::Connect { endpoint: endpoint.to_string(), error };
-        let mut wire = endpoint.connect(PATIENCE).map_err(refused)?;
-        wire.write_all(b"stats\r\n").map_err(DriveError::System)?;
+        let mut wire = endpoint.connect(patience).map_err(refused)?;
+        wire.write_all(b"stats\r\n").map_err(given_up)?;
         let (mut received, mut piece) = (Vec::new(), [0; 4096]);
         let mut statistics = Statistics::default();
         loop {
-            match wire.read(&mut piece).map_err(DriveError::System)? {
+            match wire.read(&mut piece).map_err(given_up)? {
                 0 => return Err(DriveError::Closed),
+                // All of it, not each piece: what answers is no server if it takes longer.
+                _ if asked.elapsed() > patience => return Err(DriveError::Silent(patience)),
                 count => received.extend_from_slice(&piece[..count]),
             }
             let mut at = 0;
@@ -55,5 +61,35 @@ impl Statistics {
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.values.get(name)?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::net::TcpListener;
+
+    /// A server that was silent ended a replay with "Resource temporarily unavailable", and one that went on sending
+    /// something that never was an answer did not end it at all.
+    #[test]
+    fn a_server_that_says_nothing_or_never_comes_to_an_end_is_given_up() {
+        let patience = Duration::from_millis(100);
+        for drips in [false, true] {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+            let endpoint = Endpoint::Tcp(listener.local_addr().unwrap());
+            let server = std::thread::spawn(move || -> io::Result<()> {
+                let (mut client, _) = listener.accept()?;
+                while drips {
+                    client.write_all(b"E")?;
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                // Until the client has gone.
+                client.read_to_end(&mut Vec::new()).map(drop)
+            });
+            let error = Statistics::within(patience, &endpoint).unwrap_err().to_string();
+            assert_eq!(error, "the server has not answered within 100ms", "drips: {drips}");
+            let _ = server.join().unwrap();
+        }
     }
 }
