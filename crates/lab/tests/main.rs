@@ -1,0 +1,8 @@
+//! The tests of this crate, but for what needs a program of its own: one program is linked once.
+
+mod definitions;
+mod drive_faults;
+mod drive_servers;
+
+// What they share.
+mod fake;
