@@ -3,6 +3,7 @@
 mod definitions;
 mod drive_faults;
 mod drive_servers;
+mod entrants;
 
 // What they share.
 mod fake;
