@@ -2,12 +2,11 @@
 //! tree and in a shared one, before and after reorganisation. (Builds with debug assertions check besides, whenever a tree
 //! has gone, that none of its places was in use.)
 
-mod unused;
-
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::unused;
 use lookaside_art::{Config, Memory, OwnedTree, PageKind, Tree};
 
 fn small(pages: PageKind) -> Config {

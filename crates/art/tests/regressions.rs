@@ -17,7 +17,7 @@ fn key(n: u64) -> [u8; 8] {
 /// few now, and claims more as it grows; and it leaves some to others.
 #[test]
 fn trees_grow_where_addresses_are_limited() {
-    limited("trees_grow_where_addresses_are_limited", Resource::As, 128 << 20, || {
+    limited("regressions::trees_grow_where_addresses_are_limited", Resource::As, 128 << 20, || {
         let shared = Tree::<[u8; 8], u64>::new().unwrap();
         let mut owned = OwnedTree::<[u8], u64>::new().unwrap();
         let reader = shared.pin();
@@ -34,7 +34,7 @@ fn trees_grow_where_addresses_are_limited() {
 #[test]
 fn a_tree_comes_to_what_a_limit_on_addresses_leaves() {
     const LIMIT: usize = 24 << 20;
-    limited("a_tree_comes_to_what_a_limit_on_addresses_leaves", Resource::As, LIMIT, || {
+    limited("regressions::a_tree_comes_to_what_a_limit_on_addresses_leaves", Resource::As, LIMIT, || {
         let mut tree = OwnedTree::<[u8; 8], u64>::new().unwrap();
         let full = (0..).find_map(|n| tree.insert(&key(n), n).err()).unwrap();
         assert_eq!(full.reason, Reason::Full);

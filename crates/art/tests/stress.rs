@@ -6,12 +6,11 @@
 //! it saw must lie between. Odd versions are those in which the key is in the tree; its value is its version. Other
 //! threads reorganise the tree, and take out whole prefixes of keys of their own and put them in again.
 
-mod unused;
-
 use std::ops::Bound;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::unused;
 use lookaside_art::{Config, PageKind, Tree};
 
 const KEYS: usize = 1 << 12;

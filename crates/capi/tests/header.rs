@@ -22,7 +22,7 @@ fn the_header_checked_in_is_the_one_that_the_sources_make() {
     let differs = made.lines().zip(checked_in.lines()).find(|(made, checked_in)| made != checked_in);
     assert_eq!(
         differs, None,
-        "write it anew with LOOKASIDE_WRITE_HEADER=1 cargo test -p lookaside-capi --test header"
+        "write it anew with LOOKASIDE_WRITE_HEADER=1 cargo test -p lookaside-capi header"
     );
     assert_eq!(made.lines().count(), checked_in.lines().count());
     for name in ["create", "destroy", "get", "emit", "invalidate", "update", "lock", "unlock"] {

@@ -3,11 +3,9 @@
 //! They need a compiler (see `toolchain`), and two examples need Debian's libabsl-dev and
 //! libsparsehash-dev. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
 
-mod toolchain;
-
 use std::process::{Command, Output};
 
-use toolchain::{Program, compiler, has, home};
+use crate::toolchain::{Program, compiler, has, home};
 
 /// The arguments that link what pkg-config knows of these packages; none where it is missing, or knows none of them.
 fn packages(names: &[&str]) -> Option<Vec<String>> {

@@ -2,19 +2,17 @@
 
 #![allow(unsafe_code)]
 
-mod toolchain;
-
 use std::ffi::c_void;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
+use crate::toolchain::{Program, has, home, is_c, standard};
 use lookaside_capi::{
     SLB, SLB_create, SLB_destroy, lookaside_pin, lookaside_reclaim, lookaside_refresh, lookaside_retire,
     lookaside_unpin,
 };
-use toolchain::{Program, has, home, is_c, standard};
 
 /// The compilers of C and of C++ that the header is for.
 const COMPILERS: [(&str, &str); 2] = [("gcc", "g++"), ("clang", "clang++")];

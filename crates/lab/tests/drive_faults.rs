@@ -1,11 +1,9 @@
 //! The load generator and the trace player against servers that do wrong: each fault is noticed, and none is seen where
 //! there is none.
 
-mod fake;
-
 use std::time::Duration;
 
-use fake::{Fake, Fault};
+use crate::fake::{Fake, Fault};
 use indicatif::ProgressBar;
 use lookaside_lab::drive::{
     Amount, Demand, DriveError, Endpoint, Items, Load, LoadReport, PATIENCE, RecordedTrace, Replay,

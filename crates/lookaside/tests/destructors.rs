@@ -2,15 +2,12 @@
 //!
 //! Worth most under the address sanitizer.
 
-mod ledger;
-mod random;
-
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-use ledger::{Ledger, Record, one_line, quiet};
+use crate::ledger::{Ledger, Record, one_line, quiet};
 use lookaside::{Handle, Map, OwnedMap, Removed, RwLock};
 
 /// Destructors run later, in the middle of other calls: their panics are nobody's there, and take no other value along.

@@ -1,13 +1,10 @@
 //! Threads that free much while they are ending.
 
-mod ledger;
-mod random;
-
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, Weak};
 
-use ledger::{Ledger, Record, one_line};
+use crate::ledger::{Ledger, Record, one_line};
 use lookaside::index::{Find, SharedStore, Store};
 use lookaside::{Found, Handle, Map, OwnedMap, Pin, Removed, RwLock};
 

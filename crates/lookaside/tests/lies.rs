@@ -3,21 +3,18 @@
 //!
 //! Worth most under the address sanitizer.
 
-mod ledger;
-mod random;
-
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use ledger::{GONE, LUCK, Ledger, Name, Record, once_in, one_line, one_set, steps};
+use crate::ledger::{GONE, LUCK, Ledger, Name, Record, once_in, one_line, one_set, steps};
+use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
     Config, Found, Handle, Map, OwnedMap, PageKind, Parameters, Pin, RandomState, SharedBuffer, Table,
 };
-use random::Random;
 
 /// What the maps have.
 trait Kind: 'static {

@@ -1,8 +1,5 @@
 //! Writes that the index is not asked for, and what becomes of the entries that it keeps meanwhile.
 
-mod ledger;
-mod random;
-
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::{Bound, ControlFlow};
@@ -10,13 +7,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use ledger::{Ledger, Name, one_line, one_set, steps};
+use crate::ledger::{Ledger, Name, one_line, one_set, steps};
+use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
     Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, SharedBuffer, Sought,
     StltConfig,
 };
-use random::Random;
 
 /// A tree that counts what it is asked to store and to find.
 struct Asked<V: 'static> {

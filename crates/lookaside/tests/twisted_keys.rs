@@ -3,19 +3,16 @@
 //!
 //! Worth most under the address sanitizer.
 
-mod ledger;
-mod random;
-
 use std::borrow::Borrow;
 use std::cmp::Ordering as Order;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use ledger::{Ledger, Record, burn, fuse, once_in, one_line, one_set, steps};
+use crate::ledger::{Ledger, Record, burn, fuse, once_in, one_line, one_set, steps};
+use crate::random::Random;
 use lookaside::index::{Discard, Find, Store};
 use lookaside::{Handle, Map, OwnedMap, Parameters, RwLock};
-use random::Random;
 
 /// A key whose hash, order and equality are not to be relied on, and panic when a fuse burns down.
 #[derive(Debug)]

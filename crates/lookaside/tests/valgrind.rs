@@ -24,7 +24,7 @@ fn a_program_that_makes_a_map_runs_under_valgrind() {
     let output = Command::new("valgrind")
         .args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "a_program_that_makes_a_map_runs_under_valgrind", "--nocapture"])
+        .args(["--exact", "valgrind::a_program_that_makes_a_map_runs_under_valgrind", "--nocapture"])
         .env(THERE, "1")
         .output()
         .unwrap();

@@ -3,20 +3,15 @@
 //! Where the two answer differently on purpose stands in `differences`, each with its reason and with an example that is
 //! itself put to memcached, so that the list cannot outlive what it lists.
 
-mod differences;
-mod lines;
-mod model;
-mod naive;
-mod peer;
-mod table;
-
-use differences::{DIFFERENCES, Difference, FOLLOWED, Seen, Who, difference};
+use crate::differences::{DIFFERENCES, Difference, FOLLOWED, Seen, Who, difference};
+use crate::lines;
+use crate::model::{self, Model};
+use crate::peer::{Conversation, End, Memcached};
+use crate::table;
 use lookaside_protocol::response::{self, Parsed, Response};
 use lookaside_protocol::{
     Connection, Expiry, Flush, KeyStream, Line, Request, StreamState, expiry, flush, parse, reply, split_line,
 };
-use model::Model;
-use peer::{Conversation, End, Memcached};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::collections::BTreeMap;

@@ -1,14 +1,12 @@
 //! What holds for every line: no panic, agreement with the naive parser, and that formatting and parsing undo each other.
 
-mod lines;
-mod naive;
-
+use crate::lines;
+use crate::naive::{self, Outcome};
 use lookaside_protocol::response::{self, Parsed};
 use lookaside_protocol::{
     Connection, ErrorReply, KeyStream, Line, Operation, Refusal, StreamState, apply, expiry, flush, parse,
     reply, split_line,
 };
-use naive::Outcome;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

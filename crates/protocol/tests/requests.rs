@@ -1,14 +1,11 @@
 //! Exact answers: the table of request lines, and the lines of every reply.
 
-mod naive;
-mod table;
-
+use crate::naive::{self, Outcome};
+use crate::table::{Expect, table, write_out};
 use lookaside_protocol::{
     Connection, ErrorReply, GetRequest, MAX_VALUE_LENGTH, Operation, Refusal, Request, StatsTopic,
     StoreRequest, Verb, parse, reply,
 };
-use naive::Outcome;
-use table::{Expect, table, write_out};
 
 #[test]
 fn the_table() {

@@ -4,34 +4,14 @@
 //! out of it. Numbers to compare and swap by are each server's own; they are compared after the first one seen has become
 //! 1, the second one 2 and so on, on each side, so that it shows when one server takes a new number and the other does not.
 
-// The protocol's tests call their crate by its own name.
-extern crate protocol as lookaside_protocol;
-
-mod client;
-mod conversations;
-// Of the protocol's own tests: only a part of each is wanted here.
-#[path = "../../protocol/tests/differences/mod.rs"]
-mod differences;
-#[path = "../../protocol/tests/table/mod.rs"]
-mod lines;
-#[allow(dead_code)]
-#[path = "../../protocol/tests/model/mod.rs"]
-mod model;
-#[path = "../../protocol/tests/naive/mod.rs"]
-mod naive;
-#[allow(dead_code)]
-#[path = "../../protocol/tests/peer/mod.rs"]
-mod peer;
-#[path = "../../protocol/tests/lines/mod.rs"]
-mod random;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use client::{Client, settings, shorten};
-use differences::{STATISTICS, Shows, difference};
+use crate::client::{Client, settings, shorten};
+use crate::differences::{STATISTICS, Shows, difference};
+use crate::memcached_model::{self, Model};
+use crate::peer::{self, End, Memcached};
+use crate::{conversations, random};
 use lookaside_server::{Server, Settings};
-use model::Model;
-use peer::{End, Memcached};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -370,7 +350,7 @@ impl Part {
 fn random_sequences() {
     let Some(pair) = Pair::start() else { return };
     // memcached counts its time from a minute and two seconds before its start.
-    let foresight = Model::new(model::now() - 62);
+    let foresight = Model::new(memcached_model::now() - 62);
     let config = ProptestConfig {
         cases: 3000,
         max_shrink_iters: 400,

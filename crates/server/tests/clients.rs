@@ -1,20 +1,13 @@
 //! Clients that real programs use: libmemcached's test of servers, and pymemcache over its main calls.
 
-extern crate protocol as lookaside_protocol;
-
-mod client;
-#[allow(dead_code)]
-#[path = "../../protocol/tests/peer/mod.rs"]
-mod peer;
-mod programs;
-
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
-use client::settings;
+use crate::client::settings;
+use crate::peer;
+use crate::programs::{Ended, run};
 use lookaside_server::{Server, Settings, UnixSocket};
-use programs::{Ended, run};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 

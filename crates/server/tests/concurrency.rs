@@ -1,17 +1,14 @@
 //! Many clients at once: every value that comes back is one that could be current, what must be atomic is, and a server can
 //! stop in the middle of it.
 
-mod client;
-mod history;
-
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use client::{Address, Client, LOCALHOST, settings, shorten, wait_until};
-use history::{Clock, Eviction, Log, Span, check, number_in, value};
+use crate::client::{Address, Client, LOCALHOST, settings, shorten, wait_until};
+use crate::history::{Clock, Eviction, Log, Span, check, number_in, value};
 use lookaside_server::{Server, Settings, UnixSocket, VERSION};
 use protocol::response::{self, Parsed, Response};
 use rand::rngs::SmallRng;

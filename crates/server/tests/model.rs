@@ -3,12 +3,10 @@
 //! With a lookaside buffer before the index, and without. The server is called, not connected to, so that its clock stands
 //! where the map's does. Commands are sent in one go until one needs an answer to those before it.
 
-mod map;
-
 use std::collections::HashMap;
 
+use crate::map::{Map, Piece, Time, Verb, Wanted};
 use lookaside_server::{InProcess, Settings};
-use map::{Map, Piece, Time, Verb, Wanted};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

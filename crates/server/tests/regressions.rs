@@ -1,10 +1,8 @@
 //! What once went wrong, each under the name of what did, so that it does not again.
 
-mod client;
-
 use std::collections::BTreeMap;
 
-use client::{Address, Client, settings, wait_until};
+use crate::client::{Address, Client, settings, wait_until};
 use lookaside_server::{InProcess, Server, Settings, UnixSocket, VERSION};
 
 /// A server without sockets, and what it says.

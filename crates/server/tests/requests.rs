@@ -1,20 +1,12 @@
 //! Every conversation of the table, over every transport, for several numbers of threads, and however it is cut.
 
-// The protocol's tests call their crate by its own name.
-extern crate protocol as lookaside_protocol;
-
-mod client;
-mod conversations;
-#[path = "../../protocol/tests/table/mod.rs"]
-mod lines;
-
 use std::cell::RefCell;
 use std::io::Write;
 use std::net::TcpListener;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use client::{Address, Client, LOCALHOST, LOCALHOST_6, settings, shorten, wait_until};
-use conversations::{Conversation, End};
+use crate::client::{Address, Client, LOCALHOST, LOCALHOST_6, settings, shorten, wait_until};
+use crate::conversations::{self, Conversation, End};
 use lookaside_server::{InProcess, Server, Settings, UnixSocket};
 
 /// The two ways to a server, as a conversation needs them.

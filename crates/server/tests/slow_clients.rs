@@ -1,16 +1,13 @@
 //! Clients that are slow, half dead or too many: each costs a bounded buffer, and blocks nobody but itself.
 
-mod client;
-mod process;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use client::{Address, Client, LOCALHOST, settings, shorten, wait_until};
+use crate::client::{Address, Client, LOCALHOST, settings, shorten, wait_until};
+use crate::process::{self, ServerProcess, Wanted};
 use lookaside_server::{Server, Settings, UnixSocket};
-use process::{ServerProcess, Wanted};
 use protocol::response::{self, Parsed, Response};
 
 #[test]
@@ -20,7 +17,7 @@ fn a_server_process() {
 }
 
 fn server_process(connections: usize, descriptors: Option<usize>) -> ServerProcess {
-    ServerProcess::start("a_server_process", &Wanted { connections, descriptors })
+    ServerProcess::start("slow_clients::a_server_process", &Wanted { connections, descriptors })
 }
 
 /// What a connection may cost at the most: half a request, replies, and the room that buffers have grown by.

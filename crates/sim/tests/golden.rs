@@ -1,7 +1,7 @@
 //! Recorded traces, and what the named machines counted on them when it was last agreed that this was right.
 //!
 //! A change in any number is either a mistake or a decision. If it is a decision, `LOOKASIDE_BLESS=1 cargo
-//! test -p lookaside-sim --test golden` writes the new numbers (and records the traces again, if they are
+//! test -p lookaside-sim golden` writes the new numbers (and records the traces again, if they are
 //! gone), to be reviewed as part of the change.
 
 use std::collections::BTreeMap;

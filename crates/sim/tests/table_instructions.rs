@@ -1,9 +1,7 @@
 //! What loadVA, insertSTLT and the kernel's scan of the table cost, where the cycles can be worked out by hand: the STLT
 //! paper's section III-D and Table III.
 
-mod by_hand;
-
-use by_hand::{DATA, assert_about, core, drain, instruction, measure, paper, with_stlt};
+use crate::by_hand::{DATA, assert_about, core, drain, instruction, measure, paper, with_stlt};
 use sim::stlt::{LoadVaOutcome, Variant};
 use sim::{AccessKind, Core, MemoryAccess, PageSize, Profile, Since};
 

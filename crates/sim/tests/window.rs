@@ -1,8 +1,6 @@
 //! Programs whose cycles can be worked out by hand, on the STLT paper's machine: the window, its buffers, the walker.
 
-mod by_hand;
-
-use by_hand::{CODE, DATA, assert_about, core, instruction, measure, paper, with_stlt};
+use crate::by_hand::{CODE, DATA, assert_about, core, instruction, measure, paper, with_stlt};
 use proptest::prelude::*;
 use sim::stlt::Variant;
 use sim::{

@@ -3,13 +3,12 @@
 //! The files are not part of the repository. Where they are absent, each test says so and ends. What was restated of them is: the
 //! same is asked of that, and, where the files are, whether it is what they give.
 
-mod restate;
-
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::restate;
 use lookaside_workload::cachelib::{OnMiss, Workload};
 use lookaside_workload::data::DataFolder;
 use lookaside_workload::generator;

@@ -40,17 +40,22 @@ fn erew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
     }
 }
 
+/// The standard library's ordered map.
+pub(super) fn b_tree<const N: usize>() -> Entrant<N> {
+    Entrant {
+        name: "BTreeMap",
+        alone: alone::<N, TreeAlone<N>>,
+        shared: Some(shared::<N, RwLock<Tree<N>>>),
+        sole: Some(sole::<N, Tree<N>>),
+        called: None,
+    }
+}
+
 /// The indexes of this crate.
 #[must_use]
 pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
     let mut entrants = vec![
-        Entrant {
-            name: "BTreeMap",
-            alone: alone::<N, TreeAlone<N>>,
-            shared: Some(shared::<N, RwLock<Tree<N>>>),
-            sole: Some(sole::<N, Tree<N>>),
-            called: None,
-        },
+        b_tree(),
         Entrant {
             name: "HashMap",
             alone: alone::<N, HashAlone<N>>,

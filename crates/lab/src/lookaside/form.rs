@@ -104,13 +104,13 @@ pub(crate) fn configuration(index: &str, form: Form) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entrants::own_entrants;
+    use super::super::entrants::b_tree;
     use super::*;
 
     /// Else a definition would measure the same twice, under two names, or compare tables that fit themselves with others.
     #[test]
     fn a_table_that_fits_itself_or_does_not_is_another_form_only_where_it_is_not_the_default() {
-        let ours = own_entrants::<24>().remove(0);
+        let ours = b_tree::<24>();
         let elsewhere = Entrant { called: ours.shared, ..ours };
         let made = |form: Form, entrant| form.make(entrant, 10, 4096).map(Result::unwrap).is_some();
         for (entrant, other, same) in

@@ -1,4 +1,5 @@
-//! The tables of this module behind a map.
+//! The tables of this module behind a map. Not all of them, with all their forms: those are compiled into the library, and tested
+//! there (`tests/entrants.rs`), or they would be compiled once more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,15 +8,12 @@ use lookaside::Handle;
 use super::beside::{Beside, Record, Records};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::{BATCH, Call, Front, Make, Request, fill};
+use super::contestant::{BATCH, Make};
 use super::cuckoo_table::Cuckoo;
-use super::entrants::own_entrants;
 use super::history;
 use super::items::Kept;
-use super::lookups::{Missing, Parameters, run_with};
 use super::model;
-use super::record::{Key, Tally, Value};
-use crate::experiment::Session;
+use super::record::{Key, Value};
 
 type Handled = Handle<Key<24>, Value>;
 
@@ -158,62 +156,4 @@ fn the_partitioned_tables_behind_their_owner_are_maps() {
     model::check_owned::<BulkChaining<24, Handled, false, FOUR_LINES>>();
     model::check_owned::<BulkChaining<24, Handled, false, TWO_LINES>>();
     model::check_owned::<BulkChaining<24, Handled, false, ONE_LINE>>();
-}
-
-#[test]
-fn our_contestants_answer_requests() {
-    own_entrants::<24>().iter().for_each(model::check_entrant);
-}
-
-#[test]
-fn what_is_missing_is_left_out_and_what_nobody_knows_is_refused() {
-    let parameters: Parameters = toml::from_str(
-        "indexes = ['BTreeMap', 'elsewhere']
-        forms = ['alone', 'slb', 'slb-call']
-        records = 100
-        points = [{ name = 'few', range = 10, bytes = 4096 }]
-        warm_up = 100
-        operations = 100
-        threads = [1]",
-    )
-    .unwrap();
-    let run = |missing: &[Missing]| {
-        let mut session = Session::new(1, indicatif::ProgressBar::hidden());
-        run_with(&parameters, &mut session, own_entrants(), own_entrants(), missing).map(|()| session)
-    };
-    let session = run(&[Missing { name: "elsewhere", why: "it is not installed" }]).unwrap();
-    let text = format!("{session:?}");
-    assert!(text.contains("\"BTreeMap, SLB\"") && !text.contains("\"elsewhere\""), "{text}");
-    // Each row that a definition promises of it is excused by name.
-    for row in ["elsewhere, alone", "elsewhere, SLB", "elsewhere, SLB, by calls"] {
-        assert!(text.contains(&format!("{row:?}, reason: \"it is not installed\"")), "{text}");
-    }
-    let why = run(&[]).unwrap_err().to_string();
-    assert!(why.contains("'elsewhere'") && why.contains("BTreeMap"), "{why}");
-}
-
-/// A value that is changed in its place is the one that is found from then on, in the index and in the table; who cannot
-/// change it says so.
-#[test]
-fn values_are_renewed_where_they_are() {
-    let entrants = own_entrants::<24>();
-    let front = Front::Slb(lookaside::Config::with_size(4096));
-    for name in ["BTreeMap", "HashMap", "chaining"] {
-        let entrant = entrants.iter().find(|entrant| entrant.name == name).unwrap();
-        for contestant in [(entrant.alone)(10), (entrant.shared.unwrap())(10, &front, false)] {
-            let contestant = contestant.unwrap();
-            fill(&*contestant, 0, 0..10);
-            let to = |record| Request { key: Key::of(3), record, set: true };
-            let answer = contestant.renew(0, &[], &[to(7), Request { set: false, ..to(0) }]).unwrap();
-            assert_eq!(answer.tally, Tally { found: 1, sum: Value::expected(7) }, "{name}");
-            let found = contestant.get(0, Call::Single, &[], &[Key::of(3), Key::of(4), Key::of(10)]);
-            assert_eq!(
-                found.tally,
-                Tally { found: 2, sum: Value::expected(7) + Value::expected(4) },
-                "{name}"
-            );
-        }
-    }
-    let cuckoo = entrants.iter().find(|entrant| entrant.name == "cuckoo table").unwrap();
-    assert!((cuckoo.alone)(10).unwrap().renew(0, &[], &[]).is_none());
 }

@@ -1,0 +1,8 @@
+//! The tests of this crate, but for what needs a program of its own: one program is linked once.
+
+mod eviction;
+mod lookaside;
+mod model;
+mod policies;
+mod regressions;
+mod sizes;

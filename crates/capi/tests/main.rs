@@ -1,0 +1,11 @@
+//! The tests of this crate in one program, which is linked once.
+
+mod header;
+mod install;
+mod locks;
+mod programs;
+mod regressions;
+mod retirement;
+
+// What they share.
+mod toolchain;

@@ -1,0 +1,5 @@
+//! The tests of this crate, but for what needs a program of its own: one program is linked once.
+
+mod bounds;
+mod model;
+mod regressions;

@@ -1,0 +1,20 @@
+//! The tests of this crate, but for what needs a program of its own: one program is linked once.
+
+mod bounds;
+mod destructors;
+mod ending_threads;
+mod fitting;
+mod lies;
+mod model;
+mod monitor;
+mod reclamation;
+mod regressions;
+mod regressions_use;
+mod short_visits;
+mod succession;
+mod twisted_keys;
+mod valgrind;
+
+// What they share.
+mod ledger;
+mod random;

@@ -1,0 +1,9 @@
+//! The tests of this crate in one program, which is linked once.
+
+mod in_use;
+mod qemu;
+mod signs;
+mod speed;
+mod study;
+mod sweep;
+mod together;
