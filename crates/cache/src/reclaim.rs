@@ -15,8 +15,8 @@
 //!
 //! All classes shall evict at the same age: that is what a single clock over all memory would do. How old items get in a class is
 //! its lap ([`crate::pace`]). A class that is short takes the oldest page of the class whose lap would still be the longest with one
-//! page fewer, if that is longer than its own by an eighth; else it evicts an item of its own, and more until a page or two have
-//! been used up before it looks again. The last page of a class goes only when nothing has come to it for so long: one that still
+//! page fewer, if that is longer than its own by an eighth; else it evicts an item of its own, and more for a part of its lap
+//! before it looks again. The last page of a class goes only when nothing has come to it for so long: one that still
 //! stores would take another one at once. A page that is taken goes to whom it was taken for: whoever came first would
 //! have it else, and pages would go round among those who are not short. So memory follows the load as fast as the load
 //! changes, and where the sizes stay as they are no page moves. (memcached's operators call memory that does not move
@@ -61,8 +61,8 @@ const OLDER: f64 = 1.125;
 /// Classes that are asked for a page, and old pages of each that are looked at for one that may go.
 const MOST_ASKED: usize = 4;
 const MOST_JUDGED: usize = 4;
-/// Chunks' worth that a class may evict of its own, once it has been found to have the oldest, before it looks again.
-const ALLOWED: usize = 64;
+/// The part of its lap for which a class evicts its own, once no other has been found that evicts older ones, before it looks again.
+const ALLOWED: f64 = 1.0 / 32.0;
 /// Load of the index above which it is not shrunk: most merges would need several displacements.
 const HIGHEST_LOAD: f64 = 0.65;
 
@@ -236,8 +236,8 @@ impl<P: Policy> Engine<P> {
                 }
             }
         }
-        let pages = ALLOWED.div_ceil(class.per_page()) as u32;
-        class.lock().allow_until(self.pool.turns().wrapping_add(pages));
+        let until = self.pool.turns().wrapping_add((own * ALLOWED) as u32 + 1);
+        class.lock().allow_until(until);
         false
     }
 
