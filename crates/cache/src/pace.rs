@@ -6,20 +6,22 @@
 //!   lap       the time in which as many are used up as the class has: so old are items when they go
 //! ```
 //!
-//! Time is the clock of [`crate::pool`]: pages' worth stored, in all classes. What is stored over itself, or deleted and stored
-//! again, uses up nothing; a class of such items can spare pages. A lap answers at once when a page comes or goes, a whole lap
-//! before the ages of the items do: with those instead, a class that had lost a page was robbed of more, and who had gained one
-//! went on taking.
+//! Time is the clock of [`crate::pool`]: pages' worth stored, in all classes. What is stored over itself, or deleted
+//! and stored again, uses up nothing; a class of such items can spare pages. A lap answers at once when a page comes or
+//! goes, a whole lap before the ages of the items do: with those instead, a class that had lost a page was robbed of
+//! more, and who had gained one went on taking.
 //!
 //! # Rejected
 //!
-//! *Stamps of pages* (when the hand was there last): the page that the hand comes to next is younger by up to two pages than what the
-//! class evicts. With a few pages for each class that is more than the difference that is looked for: a cache of 8 MB with values
-//! of up to 2,000 bytes kept 0.34 of its limit instead of 0.62. *Counting evictions*: of items that are used a hand passes
-//! many for each that it evicts, so the class looks older than it is.
+//! *Stamps of pages* (when the hand was there last): the page that the hand comes to next is younger by up to two pages
+//! than what the class evicts. With a few pages for each class that is more than the difference that is looked for: a
+//! cache of 8 MB with values of up to 2,000 bytes kept 0.34 of its limit instead of 0.62. *Counting evictions*: of
+//! items that are used a hand passes many for each that it evicts, so the class looks older than it is.
 
 /// For each chunk that comes free a hand passes so many, on average and at most: more is that all have been used, once.
 const MOST_PASSED: usize = 4;
+/// A lap that is so much longer than another is not so by chance.
+const OLDER: f64 = 1.125;
 /// The pace is measured over this part of a class's pages.
 const MEASURED: usize = 8;
 /// Part that the last measurement has in the mean.
@@ -31,6 +33,8 @@ const CHANGED: f64 = 2.0;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pace {
     supplied: u64,
+    /// When a chunk was given out last.
+    given_out: u32,
     /// What had been used up when it was measured last, and when that was.
     measured: (u64, u32),
     /// Time in which a chunk is used up.
@@ -44,12 +48,32 @@ pub(crate) struct Lap {
     pub(crate) now: f64,
     /// With one page fewer.
     pub(crate) with_one_fewer: f64,
+    /// How old everything is here at least: no chunk has been given out since.
+    pub(crate) least: f64,
+}
+
+impl Lap {
+    /// Whether the class would evict no younger items than another one does with a page fewer, if that one's lap is
+    /// `other`: for sure, or by so much that it is not chance.
+    pub(crate) fn spares_page_for(self, other: f64) -> bool {
+        self.with_one_fewer > other * OLDER || self.least > 0.0 && self.least >= other
+    }
+
+    /// What the classes are asked in the order of.
+    pub(crate) fn age(self) -> f64 {
+        self.with_one_fewer.max(self.least)
+    }
 }
 
 impl Pace {
     /// The class has had no page, and gets one.
     pub(crate) fn begin(&mut self, now: u32) {
         *self = Pace { measured: (self.supplied, now), per_chunk: 0.0, ..*self };
+    }
+
+    /// A chunk has been given out.
+    pub(crate) fn gave_out(&mut self, now: u32) {
+        self.given_out = now;
     }
 
     /// Chunks have come.
@@ -71,11 +95,15 @@ impl Pace {
     pub(crate) fn lap(&mut self, per_page: usize, pages: usize, free: usize, now: u32) -> Lap {
         let window = per_page * pages.div_ceil(MEASURED);
         let for_page = self.per_chunk(free, window, now) * per_page as f64;
-        Lap { now: for_page * pages as f64, with_one_fewer: for_page * (pages - 1) as f64 }
+        Lap {
+            now: for_page * pages as f64,
+            with_one_fewer: for_page * (pages - 1) as f64,
+            least: f64::from(now.wrapping_sub(self.given_out)),
+        }
     }
 
-    /// The time in which a chunk is used up, measured over `window` of them. If that takes longer already than the last time, it is as
-    /// much as it is at least.
+    /// The time in which a chunk is used up, measured over `window` of them. If that takes longer already than the last
+    /// time, it is as much as it is at least.
     fn per_chunk(&mut self, free: usize, window: usize, now: u32) -> f64 {
         let used = self.supplied.saturating_sub(free as u64);
         let (used_then, then) = self.measured;

@@ -9,22 +9,23 @@
 //!   4. the index shrunk                             by what it holds beyond its share
 //! ```
 //!
-//! and only then something alive goes, if the cache evicts: an item of the class itself, or the oldest page of another class.
+//! and only then something alive goes, if the cache evicts: an item of the class itself, or the oldest page of another
+//! class.
 //!
 //! # Which
 //!
-//! All classes shall evict at the same age: that is what a single clock over all memory would do. How old items get in a class is
-//! its lap ([`crate::pace`]). A class that is short takes the oldest page of the class whose lap would still be the longest with one
-//! page fewer, if that is longer than its own by an eighth; else it evicts an item of its own, and more for a part of its lap
-//! before it looks again. The last page of a class goes only when nothing has come to it for so long: one that still
-//! stores would take another one at once. A page that is taken goes to whom it was taken for: whoever came first would
-//! have it else, and pages would go round among those who are not short. So memory follows the load as fast as the load
-//! changes, and where the sizes stay as they are no page moves. (memcached's operators call memory that does not move
-//! calcified.)
+//! All classes shall evict at the same age: that is what a single clock over all memory would do. How old items get in
+//! a class is its lap ([`crate::pace`]). A class that is short takes the oldest page of the class whose lap would still
+//! be the longest with one page fewer, if that is longer than its own by an eighth; else it evicts an item of its own,
+//! and more for a part of its lap before it looks again. A class to which nothing has come for so long gives its pages,
+//! the last one, too, which goes in no other case: a class that still stores would take another one at once. A page
+//! that is taken goes to whom it was taken for: whoever came first would have it else, and pages would go round among
+//! those who are not short. So memory follows the load as fast as the load changes, and where the sizes stay as they
+//! are no page moves. (memcached's operators call memory that does not move calcified.)
 //!
-//! A page goes whole, so it is looked at as the hand would look: if more than a quarter of its items have been used since,
-//! it is spared, and is the youngest then. The ends of large items need a look at their own age, too: they come to a
-//! page one by one, over all the time in which it counts as getting older, and each takes its whole item along.
+//! A page goes whole, so it is looked at as the hand would look: if more than a quarter of its items have been used
+//! since, it is spared, and is the youngest then. The ends of large items need a look at their own age, too: they come
+//! to a page one by one, over all the time in which it counts as getting older, and each takes its whole item along.
 //!
 //! # What it costs
 //!
@@ -35,10 +36,10 @@
 //!
 //! # Rejected
 //!
-//! *A thread that moves a page a second* (as memcached's, and as this cache's was): a day and a half for 8 GB. *Handing an
-//! empty page back at once*: a class that goes up and down by one item would take the pool's lock each time. *Moving live
-//! items together*, so that half-empty pages come free: a copy of every item moved, and a page that is mostly empty is soon
-//! the oldest.
+//! *A thread that moves a page a second* (as memcached's, and as this cache's was): a day and a half for 8 GB. *Handing
+//! an empty page back at once*: a class that goes up and down by one item would take the pool's lock each time. *Moving
+//! live items together*, so that half-empty pages come free: a copy of every item moved, and a page that is mostly
+//! empty is soon the oldest.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -50,18 +51,18 @@ use crate::counters::Counters;
 use crate::engine::{Departure, Engine};
 use crate::epoch::Epoch;
 use crate::item::Expiry;
+use crate::pace::Lap;
 use crate::policy::Policy;
 use crate::size_classes::ClassId;
 use crate::slab::{Class, Heir, Verdict};
 
 /// Pages with dead items that one allocation clears at the most, where it could evict instead.
 const MOST_CLEARED: usize = 16;
-/// A class takes a page if the other's lap is so much longer than its own.
-const OLDER: f64 = 1.125;
 /// Classes that are asked for a page, and old pages of each that are looked at for one that may go.
 const MOST_ASKED: usize = 4;
 const MOST_JUDGED: usize = 4;
-/// The part of its lap for which a class evicts its own, once no other has been found that evicts older ones, before it looks again.
+/// The part of its lap for which a class evicts its own, once no other has been found that evicts older ones, before it
+/// looks again.
 const ALLOWED: f64 = 1.0 / 32.0;
 /// Load of the index above which it is not shrunk: most merges would need several displacements.
 const HIGHEST_LOAD: f64 = 0.65;
@@ -154,7 +155,8 @@ impl<P: Policy> Engine<P> {
         Moment { now: self.now(), flush: self.flushes.flushed() }
     }
 
-    /// Clears pages with dead items until one of them is spare; false if there is no such page, or not within the extent.
+    /// Clears pages with dead items until one of them is spare; false if there is no such page, or not within the
+    /// extent.
     fn clear_dead(&self, extent: Extent, counters: &Counters) -> bool {
         let moment = self.moment();
         // Relaxed: a hint, and the search itself is under its lock.
@@ -200,8 +202,8 @@ impl<P: Policy> Engine<P> {
         None
     }
 
-    /// Makes room for the items to come of a class that has few chunks left, while no page can be had: by evicting one of its
-    /// own or, if those are younger than others', a page of another class.
+    /// Makes room for the items to come of a class that has few chunks left, while no page can be had: by evicting one
+    /// of its own or, if those are younger than others', a page of another class.
     pub(crate) fn make_way(&self, class: &Class<P>, counters: &Counters) {
         if self.reclaim(class, Extent::Bounded, counters) {
             return;
@@ -213,8 +215,8 @@ impl<P: Policy> Engine<P> {
         self.evict_from(class, counters);
     }
 
-    /// Sees to it that a page comes free for a class, if another class's oldest is older than this one's; else the class is
-    /// allowed to evict some of its own.
+    /// Sees to it that a page comes free for a class, if another class's oldest is older than this one's; else the
+    /// class is allowed to evict some of its own.
     pub(crate) fn take_from_others(&self, class: &Class<P>, counters: &Counters) -> bool {
         // What waits in limbo elsewhere for nobody's sake comes first.
         for other in self.classes() {
@@ -228,9 +230,11 @@ impl<P: Policy> Engine<P> {
         }
         let own = class.lap(&mut class.lock(), self.memory()).map_or(0.0, |lap| lap.now);
         if self.has_emptied() {
-            let older = self.oldest_first().into_iter().take_while(|&(_, lap)| lap > own * OLDER);
-            let others = older.map(|(other, _)| other).filter(|other| other.id() != class.id());
-            for other in others.take(MOST_ASKED) {
+            let others = self
+                .oldest_first()
+                .into_iter()
+                .filter(|(other, lap)| other.id() != class.id() && lap.spares_page_for(own));
+            for (other, _) in others.take(MOST_ASKED) {
                 if self.empty_page_of(other, MOST_JUDGED, Some(class.id()), counters) {
                     return true;
                 }
@@ -241,14 +245,14 @@ impl<P: Policy> Engine<P> {
         false
     }
 
-    /// The classes with pages, first those that evict the oldest items, and how old those would be with one page fewer.
-    fn oldest_first(&self) -> Vec<(&Class<P>, f64)> {
+    /// The classes with pages and their laps, first those that evict the oldest items.
+    fn oldest_first(&self) -> Vec<(&Class<P>, Lap)> {
         let laps = self.classes().filter_map(|class| {
             let lap = class.lap(&mut class.lock(), self.memory())?;
-            Some((class, lap.with_one_fewer))
+            Some((class, lap))
         });
         let mut laps: Vec<_> = laps.collect();
-        laps.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        laps.sort_by(|(_, one), (_, other)| other.age().total_cmp(&one.age()));
         laps
     }
 
@@ -264,7 +268,8 @@ impl<P: Policy> Engine<P> {
         goes
     }
 
-    /// Takes an old page that can be emptied and evicts what is on it, so that any class can have it; false if there is none.
+    /// Takes an old page that can be emptied and evicts what is on it, so that any class can have it; false if there is
+    /// none.
     pub(crate) fn empty_a_page(&self, counters: &Counters) -> bool {
         // Twice around: what has been used is spared the first time.
         self.oldest_first().into_iter().any(|(class, _)| {
@@ -273,8 +278,8 @@ impl<P: Policy> Engine<P> {
         })
     }
 
-    /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no page
-    /// comes back, and more of them would be emptied for nothing, in the end all.
+    /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no
+    /// page comes back, and more of them would be emptied for nothing, in the end all.
     pub(crate) fn has_emptied(&self) -> bool {
         let mut emptying = self.reclaimer.emptying.lock();
         let Some(present) = *emptying else { return true };
@@ -287,8 +292,8 @@ impl<P: Policy> Engine<P> {
         true
     }
 
-    /// Takes the oldest page out of a class and evicts what is on it. Its chunks come back as they become safe, which is at
-    /// once if nobody is reading.
+    /// Takes the oldest page out of a class and evicts what is on it. Its chunks come back as they become safe, which
+    /// is at once if nobody is reading.
     pub(crate) fn drain_page(&self, class: &Class<P>, heir: Heir, counters: &Counters) {
         let drained = class.drain(&mut class.lock(), self.memory(), heir);
         if let Some(returned) = drained {
@@ -300,8 +305,8 @@ impl<P: Policy> Engine<P> {
         }
     }
 
-    /// Evicts what is on the pages that a class is giving up: also what was being written when they were drained, and has
-    /// come into the index since.
+    /// Evicts what is on the pages that a class is giving up: also what was being written when they were drained, and
+    /// has come into the index since.
     pub(crate) fn evict_draining(&self, class: &Class<P>, counters: &Counters) {
         let state = class.lock();
         // All of it while the class is locked, which keeps the pages its own and the items where they are.

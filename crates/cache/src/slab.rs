@@ -1,13 +1,13 @@
 //! Slab classes: who has which pages, which chunks are free, and which wait in limbo.
 //!
-//! Each class has a lock that every allocation and every return of a chunk takes, and nothing else does: lookups never. A
-//! free chunk is on the list of its page, linked through the chunk itself, so a page all of whose chunks come back can be
-//! taken out of its class and given to another: memory does not stay with the class that happened to want it first.
-//! Until its last chunk is back, the page is on its class's list of those being drained: what was being written when it
-//! was taken out of the ring comes into the index later, where no hand passes by, and is evicted then.
+//! Each class has a lock that every allocation and every return of a chunk takes, and nothing else does: lookups never.
+//! A free chunk is on the list of its page, linked through the chunk itself, so a page all of whose chunks come back
+//! can be taken out of its class and given to another: memory does not stay with the class that happened to want it
+//! first. Until its last chunk is back, the page is on its class's list of those being drained: what was being written
+//! when it was taken out of the ring comes into the index later, where no hand passes by, and is evicted then.
 //!
-//! A page on which nothing is in use stays where it is, for its class is the likeliest to want it; it is counted as *spare*,
-//! and any class that wants a page has it collected ([`crate::reclaim`]). A page's age is told by the clock of
+//! A page on which nothing is in use stays where it is, for its class is the likeliest to want it; it is counted as
+//! *spare*, and any class that wants a page has it collected ([`crate::reclaim`]). A page's age is told by the clock of
 //! [`crate::pool`]: it is stamped when it comes to its class, when the hand has passed it, and when it was spared.
 //!
 //! The unsafe code here is of one kind: reading the item of a live chunk under the lock of the chunk's class, which its
@@ -46,8 +46,8 @@ const NEW: u32 = 6;
 /// Entries that a limbo list has room for when it is empty.
 const LIMBO_KEPT: usize = 1024;
 
-/// What is known of one page. All but `class` and `earliest_expiry` belong to the lock of its class; they are atomics only
-/// so that the table of pages is shared without unsafe code, and every access is relaxed.
+/// What is known of one page. All but `class` and `earliest_expiry` belong to the lock of its class; they are atomics
+/// only so that the table of pages is shared without unsafe code, and every access is relaxed.
 #[derive(Debug)]
 pub(crate) struct Page {
     class: AtomicU8,
@@ -86,8 +86,8 @@ impl Page {
         ClassId(self.class.load(Ordering::Relaxed))
     }
 
-    /// The class that the page belongs to at the moment, if to any. It does not leave a class but under that class's lock,
-    /// so who holds the lock and sees it there knows that it stays.
+    /// The class that the page belongs to at the moment, if to any. It does not leave a class but under that class's
+    /// lock, so who holds the lock and sees it there knows that it stays.
     pub(crate) fn owner(&self) -> Option<ClassId> {
         Some(self.class()).filter(|class| class.0 != NOBODY)
     }
@@ -122,9 +122,9 @@ impl Page {
         }
     }
 
-    /// Forgets what was recorded; whoever looks at the items afterwards sees those whose record this has wiped out. (An item
-    /// that was only about to be recorded records itself.) Should one slip through on a machine that delays a load so long,
-    /// it dies when it is looked up or when the hand comes by.
+    /// Forgets what was recorded; whoever looks at the items afterwards sees those whose record this has wiped out. (An
+    /// item that was only about to be recorded records itself.) Should one slip through on a machine that delays a load
+    /// so long, it dies when it is looked up or when the hand comes by.
     pub(crate) fn forget_expiries(&self) {
         // acquire pairs with the release in `expires_at`.
         self.earliest_expiry.swap(NONE, Ordering::AcqRel);
@@ -171,8 +171,6 @@ pub(crate) struct ClassState<P> {
     pace: Pace,
     /// Pages from the hand's on that have been spared since: the one after them is the oldest.
     spared: usize,
-    /// When a chunk was given out last.
-    filled: u32,
     /// Bytes given out since the pool's clock was told.
     given: usize,
     /// Until then items may be evicted here without asking whether another class has older ones.
@@ -237,7 +235,8 @@ pub(crate) type Heir = Option<ClassId>;
 pub(crate) enum Verdict {
     /// It can be emptied, and little is lost by that.
     Goes,
-    /// More than a quarter of its items have been used since they were last looked at, or are much younger than the page.
+    /// More than a quarter of its items have been used since they were last looked at, or are much younger than the
+    /// page.
     Used,
     /// Something on it is being written, or is kept by a reader.
     Held,
@@ -254,7 +253,6 @@ impl<P: Policy> Class<P> {
             hand: Position::default(),
             pace: Pace::default(),
             spared: 0,
-            filled: 0,
             given: 0,
             allowed_until: 0,
             limbo: VecDeque::new(),
@@ -339,7 +337,7 @@ impl<P: Policy> Class<P> {
                 state.given -= PAGE;
                 memory.pool.tick();
             }
-            state.filled = memory.pool.turns();
+            state.pace.gave_out(memory.pool.turns());
             memory.arena.set_mark(at, Mark::new(State::Filling));
             return Some(at);
         }
@@ -418,7 +416,8 @@ impl<P: Policy> Class<P> {
             }
             state.policy.victim(&chunks)
         })?;
-        // The pages between the last victim's and this one's have been passed; all of them, if it lies before the last one.
+        // The pages between the last victim's and this one's have been passed; all of them, if it lies before the last
+        // one.
         let pages = state.ring.len();
         let from = state.hand.page % pages;
         let went_round = position.page == from && position.chunk <= state.hand.chunk;
@@ -499,15 +498,8 @@ impl<P: Policy> Class<P> {
 
     /// How old items get here; `None` if there are no pages.
     pub(crate) fn lap(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Lap> {
-        let (pages, now) = (state.pages(), memory.pool.turns());
-        if pages == 0 {
-            return None;
-        }
-        let mut lap = state.pace.lap(self.per_page, pages, state.free, now);
-        if pages == 1 {
-            lap.with_one_fewer = f64::from(now.wrapping_sub(state.filled));
-        }
-        Some(lap)
+        let pages = state.pages();
+        (pages > 0).then(|| state.pace.lap(self.per_page, pages, state.free, memory.pool.turns()))
     }
 
     /// Lets the next chunk that is given out be one that the hand has passed lately, if there is one.
@@ -523,8 +515,8 @@ impl<P: Policy> Class<P> {
         }
     }
 
-    /// Looks at the oldest page of the ring as a hand does, but at all of it: if much of it has been used or has come since the
-    /// last time, or something on it cannot be evicted now, it is spared, and is the youngest.
+    /// Looks at the oldest page of the ring as a hand does, but at all of it: if much of it has been used or has come
+    /// since the last time, or something on it cannot be evicted now, it is spared, and is the youngest.
     pub(crate) fn judge_oldest(
         &self,
         state: &mut ClassState<P>,
@@ -554,8 +546,8 @@ impl<P: Policy> Class<P> {
                 State::Filling => return Verdict::Held,
                 State::Live | State::Limbo => {}
             }
-            // SAFETY: live or in limbo, under the lock of the class: written, and not reused before the lock is given back; and
-            // the first chunk of an item not before its further ones.
+            // SAFETY: live or in limbo, under the lock of the class: written, and not reused before the lock is given
+            // back; and the first chunk of an item not before its further ones.
             let item = unsafe { Item::at(memory.arena, owner(memory.arena, at)) };
             let state = memory.arena.mark(item.location()).state();
             if state == State::Filling || item.is_chained() && item.is_kept() {
@@ -582,8 +574,8 @@ impl<P: Policy> Class<P> {
         if kept * MOST_USED > alive { Verdict::Used } else { Verdict::Goes }
     }
 
-    /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are for
-    /// the caller to evict. `Emptied` at once if nothing of it is in use.
+    /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are
+    /// for the caller to evict. `Emptied` at once if nothing of it is in use.
     pub(crate) fn drain(
         &self,
         state: &mut ClassState<P>,
@@ -652,8 +644,8 @@ impl<P> ClassState<P> {
         self.ring.len()
     }
 
-    /// Which page of the ring is the oldest: not the one that the hand is in the middle of, for what the hand has passed there
-    /// has made room for the youngest.
+    /// Which page of the ring is the oldest: not the one that the hand is in the middle of, for what the hand has
+    /// passed there has made room for the youngest.
     fn oldest(&self) -> Option<usize> {
         let pages = self.ring.len();
         let begun = usize::from(self.hand.chunk > 0);
@@ -707,9 +699,9 @@ impl<P> ClassState<P> {
 /// Says which of the items that are found live are dead, to those who take them out.
 ///
 /// An item of another generation than the current one is dead only if the current one is looked at *after* the item was
-/// found: who keeps an older one in mind, and loses its core or waits for a lock meanwhile, takes what was stored after a
-/// flush for what it has flushed. Found by the acquire of its mark, the item was finished by somebody who had seen its
-/// generation; so what is loaded then is that one or a later one.
+/// found: who keeps an older one in mind, and loses its core or waits for a lock meanwhile, takes what was stored after
+/// a flush for what it has flushed. Found by the acquire of its mark, the item was finished by somebody who had seen
+/// its generation; so what is loaded then is that one or a later one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judge<'a> {
     pub(crate) now: u32,
@@ -770,9 +762,9 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// What lies at a position: the item, or the item that the chunk there is a part of. Of an item that has a chunk of this
-    /// size before, which the ring has too, only that one counts: or a hand would come by several times a turn, and to an item
-    /// that has just come into what it has emptied.
+    /// What lies at a position: the item, or the item that the chunk there is a part of. Of an item that has a chunk of
+    /// this size before, which the ring has too, only that one counts: or a hand would come by several times a turn,
+    /// and to an item that has just come into what it has emptied.
     #[must_use]
     pub fn look(&self, position: Position) -> Look {
         match self.item(position) {
@@ -790,8 +782,9 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    /// Whether a large item has come to its place long after the hand was there. What one small item leaves another takes, so newcomers
-    /// lie behind the hand; the chunks that a large one leaves lie anywhere, and so do the large ones that come.
+    /// Whether a large item has come to its place long after the hand was there. What one small item leaves another
+    /// takes, so newcomers lie behind the hand; the chunks that a large one leaves lie anywhere, and so do the large
+    /// ones that come.
     fn is_new(&self, position: Position, item: Item<'a>) -> bool {
         let Some(&number) = self.ring.get(position.page).filter(|_| item.is_chained()) else { return false };
         let at = self.memory.arena.location(number, position.chunk * self.chunk_size);
@@ -801,8 +794,8 @@ impl<'a> Chunks<'a> {
             Some(at)
         };
         let Some(further) = further else { return false };
-        // SAFETY: a further chunk of a live item, and not freed before the lock of this class is given back: it is of this class,
-        // or its item is, which is retired under that lock.
+        // SAFETY: a further chunk of a live item, and not freed before the lock of this class is given back: it is of
+        // this class, or its item is, which is retired under that lock.
         let born = unsafe { born(self.memory.arena, further) };
         let now = self.memory.pool.turns();
         let passed = self.memory.pages[number as usize].passed.load(Ordering::Relaxed);
