@@ -59,6 +59,7 @@ mod housekeeping;
 mod item;
 #[cfg(not(loom))]
 mod pace;
+#[cfg(not(loom))]
 mod policy;
 #[cfg(not(loom))]
 mod pool;
