@@ -1,4 +1,5 @@
-// Lookups of hot keys by the header for C++, as research/peers/src/compilers.rs compiles and runs it: each form alone and in batches.
+// Lookups of hot keys by the header for C++, as research/peers/src/compilers.rs compiles and runs it: each form alone
+// and in batches.
 //
 //     compiled KEYS LOOKUPS SLICES      prints for each form its name, a tab, and millions of lookups a second
 //

@@ -1,5 +1,5 @@
-//! Compiled programs under QEMU, with the plugin of `research/sim-qemu`: C++ containers, the same lookups, and an unmodified
-//! redis-server.
+//! Compiled programs under QEMU, with the plugin of `research/sim-qemu`: C++ containers, the same lookups, and an
+//! unmodified redis-server.
 //!
 //! What is needed is looked for when it is needed: QEMU itself (Debian's package `qemu-user`), the plugin beside
 //! this program, a compiler. Whatever is missing is named with what to do; guests in this process need none of it.

@@ -1,5 +1,5 @@
-//! Experiments of simulated runs: definitions as the laboratory has them (`research/experiments/sim/*.toml`), of the kind
-//! `simulation`.
+//! Experiments of simulated runs: definitions as the laboratory has them (`research/experiments/sim/*.toml`), of the
+//! kind `simulation`.
 //!
 //! ```toml
 //! [parameters]

@@ -1,7 +1,7 @@
 //! A run of a guest: what it is told, and the requests that it reads.
 //!
-//! Requests are drawn here and read by the guest from a file: distributions have one definition, in `research/workload`, and
-//! drawing costs the guest nothing.
+//! Requests are drawn here and read by the guest from a file: distributions have one definition, in
+//! `research/workload`, and drawing costs the guest nothing.
 
 use std::ffi::OsString;
 use std::io::{BufWriter, Write};

@@ -6,8 +6,8 @@ use lab::experiment::{Catalogue, ExperimentError, folder_for};
 
 #[derive(clap::Args)]
 pub(crate) struct Definitions {
-    /// A folder of definitions, as the repository's research/experiments/; without it the one of the repository that is around the
-    /// current directory, and elsewhere the one that is built in
+    /// A folder of definitions, as the repository's research/experiments/; without it the one of the repository that is
+    /// around the current directory, and elsewhere the one that is built in
     #[arg(long, value_name = "DIR", global = true)]
     definitions: Option<PathBuf>,
 }

@@ -1,8 +1,9 @@
 //! Finding the definitions.
 //!
-//! They lie in the repository's folder `research/experiments/`, in the current directory or above it, as cargo's own files do; elsewhere
-//! those that are built in are used, or those of a folder that is named. Definitions in its subfolders belong to other programs
-//! (`research/experiments/peers/` to the crate of that name) and are read only by name of their path.
+//! They lie in the repository's folder `research/experiments/`, in the current directory or above it, as cargo's own
+//! files do; elsewhere those that are built in are used, or those of a folder that is named. Definitions in its
+//! subfolders belong to other programs (`research/experiments/peers/` to the crate of that name) and are read only by
+//! name of their path.
 //!
 //! Results are kept beside the repository's definitions. Outside of it they are kept in the current directory, where who asked
 //! for them will look; a folder of all a user's results, somewhere in the home directory, would have to be told to everyone.

@@ -1,10 +1,10 @@
 //! Experiments: one definition, as data, for each table or figure that is measured.
 //!
-//! A definition (a TOML file in `research/experiments/`) names what it reproduces, the *kind* of experiment, its parameters, the
-//! rows it promises, what is expected of them, and the paper's numbers to print beside them. A *kind* is code: a
-//! function from parameters to measurements. The two meet in a [`Laboratory`], so that another crate can bring kinds of
-//! its own, and every definition is run the same way: in full, or in its quick size, in which continuous integration
-//! runs all of them.
+//! A definition (a TOML file in `research/experiments/`) names what it reproduces, the *kind* of experiment, its
+//! parameters, the rows it promises, what is expected of them, and the paper's numbers to print beside them. A *kind*
+//! is code: a function from parameters to measurements. The two meet in a [`Laboratory`], so that another crate can
+//! bring kinds of its own, and every definition is run the same way: in full, or in its quick size, in which continuous
+//! integration runs all of them.
 //!
 //! | module | idea |
 //! |---|---|

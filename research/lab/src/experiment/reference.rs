@@ -1,8 +1,8 @@
 //! The papers' numbers beside ours.
 //!
-//! `research/experiments/papers/` holds the figures that the papers print, as CSV. A reference picks one of them by the values of
-//! its columns and names the quantity of ours that stands beside it. Where the two differ the definition says why: the
-//! sentence is written by who looked into it, and printed with the numbers.
+//! `research/experiments/papers/` holds the figures that the papers print, as CSV. A reference picks one of them by the
+//! values of its columns and names the quantity of ours that stands beside it. Where the two differ the definition says
+//! why: the sentence is written by who looked into it, and printed with the numbers.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-// A container of C++, alone or with a Search Lookaside Buffer in front, as research/peers/src/lookaside/containers.rs knows it.
+// A container of C++, alone or with a Search Lookaside Buffer in front, as research/peers/src/lookaside/containers.rs
+// knows it.
 //
 // A call takes many keys or requests, so that what is measured is the container and the border between C++ and the library,
 // not the one between the experiment and C++. Rust has the lock of the index, once a call: whoever looks up shares it, whoever

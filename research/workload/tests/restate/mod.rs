@@ -1,5 +1,5 @@
-//! The tables of `research/workload/tables`, made of the published files: neighbours are put together until some hundred
-//! numbers are left.
+//! The tables of `research/workload/tables`, made of the published files: neighbours are put together until some
+//! hundred numbers are left.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;

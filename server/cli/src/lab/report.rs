@@ -13,10 +13,12 @@ use crate::output::{Outcome, print, tell};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The experiment; all that have results, if none is named: those of the program `peers`, too (research/experiments/peers)
+    /// The experiment; all that have results, if none is named: those of the program `peers`, too
+    /// (research/experiments/peers)
     #[arg(value_name = "NAME|PATH")]
     experiment: Option<String>,
-    /// Where the results are kept, if not in the repository's research/results/, or outside of it in the current directory's
+    /// Where the results are kept, if not in the repository's research/results/, or outside of it in the current
+    /// directory's
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// Print JSON

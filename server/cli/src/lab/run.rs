@@ -34,7 +34,8 @@ pub(crate) struct Arguments {
     /// The pages under the C library's allocator, 'huge' or 'plain', instead of those that the definitions ask for
     #[arg(long, value_name = "PAGES")]
     malloc: Option<Malloc>,
-    /// Keep the results below this folder instead of the repository's research/results/, or outside of it the current directory's
+    /// Keep the results below this folder instead of the repository's research/results/, or outside of it the current
+    /// directory's
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print JSON

@@ -16,7 +16,8 @@ pub(crate) struct Arguments {
     /// The experiment; all that have results, if none is named
     #[arg(value_name = "NAME|PATH")]
     experiment: Option<String>,
-    /// Where the results are kept, if not in the repository's research/results/, or outside of it in the current directory's
+    /// Where the results are kept, if not in the repository's research/results/, or outside of it in the current
+    /// directory's
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// Print JSON

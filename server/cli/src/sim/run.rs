@@ -26,8 +26,9 @@ pub(crate) struct Asked {
     /// at a time, but for redis) and known (nobody has to look)
     #[arg(long, value_name = "NAME", default_value = "stlt", value_parser = named::<Variant>)]
     variant: Variant,
-    /// The machine: a profile of the folder research/profiles/ (gainestown: the STLT paper's; server: a core of today), one that is built in
-    /// (stlt_paper and current_server, the same two by another name; sandy_bridge), or a path that ends with .toml
+    /// The machine: a profile of the folder research/profiles/ (gainestown: the STLT paper's; server: a core of today),
+    /// one that is built in (stlt_paper and current_server, the same two by another name; sandy_bridge), or a path that
+    /// ends with .toml
     #[arg(long, value_name = "NAME|PATH", default_value = "gainestown")]
     machine: String,
     /// Change the machine: a piece of TOML, like "paging.pages = '2MiB'"; may be given again

@@ -46,8 +46,8 @@ pub(crate) struct Making {
 pub(crate) struct Showing {
     #[command(flatten)]
     making: Making,
-    /// Keep the results (CSV) below this folder, whatever they are, instead of the repository's research/results/, which takes those that are
-    /// in full, of the experiment's own guests, and lack nothing
+    /// Keep the results (CSV) below this folder, whatever they are, instead of the repository's research/results/,
+    /// which takes those that are in full, of the experiment's own guests, and lack nothing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print JSON

@@ -1,5 +1,5 @@
-//! The requests of a run, phase by phase, as `research/sim-qemu/guests/driver.hpp` makes them: the keys of 64 requests are
-//! made ahead of them, as a server finds a buffer full of requests.
+//! The requests of a run, phase by phase, as `research/sim-qemu/guests/driver.hpp` makes them: the keys of 64 requests
+//! are made ahead of them, as a server finds a buffer full of requests.
 
 use sim_guest::{Phase, enter};
 

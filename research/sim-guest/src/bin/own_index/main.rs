@@ -16,8 +16,8 @@
 //! | `stlt-va`, `stlt` | the hardware, without and with translations in its rows |
 //!
 //! Of the cache, whose items may move, there are `alone` and `slb`, the lookaside buffer before its own index. Requests and
-//! phases are those of `research/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and values, of 64. It ends with 0 if
-//! every GET found its record.
+//! phases are those of `research/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and values, of 64. It ends with
+//! 0 if every GET found its record.
 //!
 //! | module | idea |
 //! |---|---|
