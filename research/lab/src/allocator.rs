@@ -56,7 +56,7 @@ impl FromStr for Malloc {
     }
 }
 
-/// What `lookaside lab run` and `peers` were told on the command line, which holds for a program that is started anew too.
+/// What `lookaside-lab run` was told on the command line, which holds for a program that is started anew too.
 #[derive(Debug, Clone, Copy)]
 pub struct Flags<'f> {
     /// Small, once.

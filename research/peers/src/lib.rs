@@ -1,8 +1,8 @@
-//! Foreign engines, for comparison only: nothing else depends on this crate.
+//! Foreign engines, for comparison only: nothing but the program that runs experiments depends on this crate.
 //!
-//! `cargo run --release -p lookaside-peers -- index` compares the hash index (`crates/cuckoo`) with the concurrent hash
-//! tables that a user might take instead, in the same process, with the same keys, the same hash and, as far as the C
-//! library can be made to, the same kind of pages, each at its best call.
+//! Its kinds of experiment are run as all others, by `lookaside-lab run`. `peers-index` compares the hash index
+//! (`crates/cuckoo`) with the concurrent hash tables that a user might take instead, in the same process, with the same
+//! keys, the same hash and, as far as the C library can be made to, the same kind of pages, each at its best call.
 //!
 //! | module | idea |
 //! |---|---|

@@ -113,7 +113,7 @@ pub struct Configuration {
 pub enum ConfigurationError {
     /// Its numbers would be others than those that it was made for.
     #[error(
-        "a run of another version of the simulator: make the configuration anew, with this one's 'lookaside sim'"
+        "a run of another version of the simulator: make the configuration anew, with this one's 'lookaside-lab sim'"
     )]
     Version,
     /// It looks keys up in a table, and has none.

@@ -48,6 +48,12 @@ use crate::sweep::{Place, Swept, sweep};
 /// The kind of definitions that are studies.
 pub const KIND: &str = "simulation";
 
+/// Whether definitions of this kind are the simulator's.
+#[must_use]
+pub fn is(kind: &str) -> bool {
+    [KIND, storage::KIND, speed::KIND].contains(&kind) || in_use::is(kind)
+}
+
 /// A size of the tables in front.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,7 +149,9 @@ fn xxh3() -> Vec<Hash> {
 #[non_exhaustive]
 pub enum StudyError {
     /// The definition is of another kind.
-    #[error("'{experiment}' is of the kind '{kind}': 'lookaside lab run {experiment}' runs it")]
+    #[error(
+        "'{experiment}' is of the kind '{kind}', which is no simulation: 'lookaside-lab run {experiment}' runs it"
+    )]
     Kind {
         /// The experiment.
         experiment: String,

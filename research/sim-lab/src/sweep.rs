@@ -32,7 +32,7 @@ const LAST_WORDS: usize = 16 << 10;
 pub enum Place {
     /// In this process, on threads.
     Here,
-    /// In processes of this program, which is `lookaside`: `PROGRAM sim run --configurations FILE --store FOLDER`, which
+    /// In processes of this program, which is `lookaside-lab`: `PROGRAM sim run --configurations FILE --store FOLDER`, which
     /// prints a line when it has kept one.
     Program(PathBuf),
 }

@@ -19,7 +19,7 @@
 //!
 //! Of a guest under QEMU (a hash table of a million keys, the STLT paper's machine) 51 to 67 million instructions a second
 //! went through the functional phase, where it was 37 to 52 in the same runs without shortcuts; callbacks that simulate
-//! nothing let 200 to 243 through. With huge pages of the host it is 114 to 136 today (`lookaside sim study stlt-speed`). What is
+//! nothing let 200 to 243 through. With huge pages of the host it is 114 to 136 today (`lookaside-lab run stlt-speed`). What is
 //! left is the machine's misses: in this process a request of such a table, 77 instructions of its own, takes 12,000 of the
 //! host's (callgrind), and it is they that take the time; asked for ahead, the host's lines made it slower (sim-lab's
 //! `guest::foresight`).

@@ -257,3 +257,27 @@ fn an_error_that_could_not_be_told_was_a_panic() {
     child.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
     assert_eq!(said, "");
 }
+
+/// Help went to a full disk, or to a reader that had seen enough, as if all were well.
+#[test]
+fn help_that_could_not_be_written_was_not_noticed() {
+    let help = |stdout: Stdio| {
+        let output = Command::new(PROGRAM).arg("--help").stdout(stdout).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (code, said) = help(full.into());
+    assert!(code == Some(1) && said.starts_with("lookaside: standard output: No space left"), "{said}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(help(writer.into()), (Some(141), String::new()));
+}
+
+/// The server's program has nothing of the laboratory.
+#[test]
+fn what_measures_is_another_program() {
+    for command in ["lab", "sim", "advise"] {
+        let output = Command::new(PROGRAM).arg(command).output().unwrap();
+        assert!(!output.status.success(), "{command} is taken");
+    }
+}

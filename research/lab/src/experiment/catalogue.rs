@@ -1,9 +1,9 @@
 //! Finding the definitions.
 //!
 //! They lie in the repository's folder `research/experiments/`, in the current directory or above it, as cargo's own
-//! files do; elsewhere those that are built in are used, or those of a folder that is named. Definitions in its
-//! subfolders belong to other programs (`research/experiments/peers/` to the crate of that name) and are read only by
-//! name of their path.
+//! files do; elsewhere those that are built in are used, or those of a folder that is named. Its
+//! subfolders group what is not measured by the laboratory alone: `peers/` beside foreign engines, `sim/` on the
+//! simulated processor.
 //!
 //! Results are kept beside the repository's definitions. Outside of it they are kept in the current directory, where who asked
 //! for them will look; a folder of all a user's results, somewhere in the home directory, would have to be told to everyone.
@@ -73,7 +73,7 @@ impl Catalogue {
         &self.folder
     }
 
-    /// The definitions in the subfolders, which are those of other programs.
+    /// The definitions in the subfolders.
     ///
     /// # Errors
     /// As [`Catalogue::read`].
@@ -106,12 +106,24 @@ impl Catalogue {
         &self.definitions
     }
 
-    /// The definition with this name, or in the file of this path.
+    /// All definitions: its own, and then those of its subfolders.
     ///
     /// # Errors
-    /// [`ExperimentError::Unknown`], or as [`Definition::read`] for a path.
+    /// As [`Catalogue::read`].
+    pub fn all(&self) -> Result<Vec<Definition>, ExperimentError> {
+        Ok(self.definitions.iter().cloned().chain(self.others()?).collect())
+    }
+
+    /// The definition with this name, here or in a subfolder, or in the file of this path.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Unknown`], or as [`Catalogue::read`] for subfolders and as [`Definition::read`] for a path.
     pub fn get(&self, name_or_path: &str) -> Result<Definition, ExperimentError> {
         if let Some(definition) = self.definition(name_or_path) {
+            return Ok(definition.clone());
+        }
+        let all = self.all()?;
+        if let Some(definition) = all.iter().find(|definition| definition.name == name_or_path) {
             return Ok(definition.clone());
         }
         let path = Path::new(name_or_path);
@@ -120,7 +132,7 @@ impl Catalogue {
         }
         Err(ExperimentError::Unknown {
             name: name_or_path.to_owned(),
-            known: self.definitions.iter().map(|definition| definition.name.clone()).collect(),
+            known: all.into_iter().map(|definition| definition.name).collect(),
         })
     }
 }

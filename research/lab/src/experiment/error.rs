@@ -32,14 +32,6 @@ pub enum ExperimentError {
         /// The names there are.
         known: Vec<String>,
     },
-    /// The experiment of this name belongs to another program.
-    #[error("experiment '{name}' belongs to another program: run '{command}'")]
-    Elsewhere {
-        /// The experiment.
-        name: String,
-        /// What runs it.
-        command: String,
-    },
     /// This program could not be started anew with other pages under its heap.
     #[error("this program, started anew for a heap in {malloc} pages: {reason}")]
     Again {

@@ -1,6 +1,6 @@
 //! Naming a server in a definition, and starting it.
 //!
-//! Ours is the program that runs the experiment, started again as `lookaside serve`, so that what is measured is what was
+//! Ours is the program that runs the experiment, started again as `lookaside-lab serve`, so that what is measured is what was
 //! built; another binary can be named by `LOOKASIDE_BINARY`. memcached is the one on the path, or the one that
 //! `LOOKASIDE_MEMCACHED` names. Where a program is absent its configurations are skipped and said to be; with
 //! `LOOKASIDE_REQUIRE_PEERS=1`, as in continuous integration, absence is an error.
@@ -47,9 +47,10 @@ impl Program {
 
 fn ours() -> Result<ServerCommand, String> {
     let named = env::var_os("LOOKASIDE_BINARY").map(PathBuf::from);
-    let own = env::current_exe().ok().filter(|own| own.file_stem() == Some(OsStr::new("lookaside")));
-    let program =
-        named.or(own).ok_or("this program is not lookaside itself: name that in LOOKASIDE_BINARY")?;
+    let own = env::current_exe().ok().filter(|own| own.file_stem() == Some(OsStr::new("lookaside-lab")));
+    let program = named.or(own).ok_or(
+        "this program is not lookaside-lab, and serves nothing: name one that does in LOOKASIDE_BINARY",
+    )?;
     Ok(ServerCommand { program, arguments: vec!["serve".into()] })
 }
 

@@ -16,13 +16,16 @@ use server::{Prepared, Settings};
 use tracing::level_filters::LevelFilter;
 use tracing::warn;
 
-pub(crate) use options::Arguments;
+pub use options::Arguments;
 use process::{Ending, PidFile};
 
 use crate::output::Outcome;
 
 /// Serves until a signal comes.
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+///
+/// # Errors
+/// Whatever keeps it from serving: options that make no sense, ports and files that cannot be had.
+pub fn run(arguments: &Arguments) -> Outcome {
     log(arguments.verbose);
     let mut ending = Ending::register()?;
     let settings = arguments.settings()?;

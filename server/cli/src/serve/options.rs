@@ -32,9 +32,10 @@ Examples:
   lookaside -p -1                         a free port, told on the first line
                                           and in the file that MEMCACHED_PORT_FILENAME names
 
-See what it does with 'echo stats | nc -q1 127.0.0.1 11211', and what it costs with 'lookaside lab load --help'."
+See what it does with 'echo stats | nc -q1 127.0.0.1 11211', and what it costs with 'lookaside-lab load --help'."
 )]
-pub(crate) struct Arguments {
+#[expect(missing_docs, reason = "it would be the command's help")]
+pub struct Arguments {
     /// TCP port to listen on; 0 turns TCP off, -1 asks for a free one
     #[arg(short, long, value_name = "NUM", default_value_t = 11211, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i32).range(-1..=65535))]

@@ -1,25 +1,19 @@
-//! `lookaside sim`: one subcommand, one file.
+//! `lookaside-lab sim`: one subcommand, one file.
 
 use std::fmt::Display;
-use std::path::Path;
 
 use clap::Subcommand;
 use lab::experiment::{Catalogue, Definition, ExperimentError};
-use serde::de::DeserializeOwned;
-use sim_lab::store::Store;
+use lookaside_cli::output::Outcome;
 
 use crate::definitions::Definitions;
-use crate::output::Outcome;
 
 mod export;
-mod report;
+mod figure;
 mod run;
-mod study;
 
 /// The definitions' folder, below that of the laboratory's.
 const FOLDER: &str = "sim";
-/// Where finished runs are kept, beside results.
-const STORE: &str = "simulations";
 
 /// Run programs on simulated processors that have a search translation lookaside table (STLT, HPCA 2021)
 ///
@@ -27,7 +21,7 @@ const STORE: &str = "simulations";
 /// programs that are made in this process (--guest in-process, exact and repeatable) or compiled and run under
 /// QEMU's user mode (--guest qemu, Debian's package qemu-user).
 ///
-/// 'lookaside sim figure 13' makes every run that the paper's Figure 13 needs, several at a time, and shows our
+/// 'lookaside-lab sim figure 13' makes every run that the paper's Figure 13 needs, several at a time, and shows our
 /// numbers beside the paper's. Finished runs are kept: what was interrupted goes on where it was.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -42,15 +36,11 @@ enum Command {
     /// Run one program with one table on one machine, and say what it took
     Run(Box<run::Arguments>),
     /// Make all runs of some experiments, and show nothing
-    Sweep(study::Sweep),
+    Sweep(figure::Sweep),
     /// Make what a figure of the STLT paper needs, and show it beside the paper's numbers
-    Figure(study::Figure),
+    Figure(Box<figure::Figure>),
     /// The same for a table: I or V
-    Table(study::Table),
-    /// The same for an experiment by its name, or the path of its definition; --list names them
-    Study(study::Study),
-    /// Show the newest results that are kept, without running anything
-    Report(report::Arguments),
+    Table(Box<figure::Table>),
     /// Write the instructions of a run as a trace for ChampSim
     Export(Box<export::Arguments>),
 }
@@ -59,11 +49,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Arguments { command, definitions } = arguments;
     match command {
         Command::Run(arguments) => run::run(&arguments, &definitions),
-        Command::Sweep(arguments) => study::sweep(&arguments, &definitions),
-        Command::Figure(arguments) => study::figure(&arguments, &definitions),
-        Command::Table(arguments) => study::table(&arguments, &definitions),
-        Command::Study(arguments) => study::study(&arguments, &definitions),
-        Command::Report(arguments) => report::run(&arguments, &definitions),
+        Command::Sweep(arguments) => figure::sweep(&arguments, &definitions),
+        Command::Figure(arguments) => figure::figure(&arguments, &definitions),
+        Command::Table(arguments) => figure::table(&arguments, &definitions),
         Command::Export(arguments) => export::run(&arguments, &definitions),
     }
 }
@@ -71,18 +59,6 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
 /// The simulator's experiments.
 fn catalogue(definitions: &Definitions) -> Result<Catalogue, ExperimentError> {
     definitions.catalogue()?.below(FOLDER)
-}
-
-/// The folder of finished runs: the one that was named, or the repository's, or the current directory's outside of it.
-fn store(named: Option<&Path>, catalogue: &Catalogue) -> Result<Store, Box<dyn std::error::Error>> {
-    let folder = named.map_or_else(|| catalogue.home().join(STORE), Path::to_owned);
-    Ok(Store::open(&folder)?)
-}
-
-/// A value by its name in definitions.
-fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let value = serde_json::Value::String(text.to_owned());
-    serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 fn error(text: impl Display) -> Box<dyn std::error::Error> {

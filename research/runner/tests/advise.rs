@@ -1,4 +1,4 @@
-//! `lookaside advise` as a user runs it, on small traces with known answers.
+//! `lookaside-lab advise` as a user runs it, on small traces with known answers.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn advise(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lookaside")).arg("advise").args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_lookaside-lab")).arg("advise").args(arguments).output().unwrap()
 }
 
 fn json(arguments: &[&str]) -> Value {

@@ -1,4 +1,4 @@
-//! `lookaside lab replay`.
+//! `lookaside-lab replay`.
 
 use std::process::ExitCode;
 
@@ -7,11 +7,11 @@ use lab::drive::{
     ServerCommand, SideBySide, SizesOf, sizes,
 };
 use lab::measure::{pin, turns};
+use lookaside_cli::output::{Outcome, print};
 use workload::sizes::Fixed;
 
 use super::load::progress_bar;
 use super::target::Target;
-use crate::output::{Outcome, print};
 use crate::trace::Reading;
 
 #[derive(clap::Args)]
@@ -20,12 +20,12 @@ Every get that misses is followed by a set, as an application's would be. Reques
 comes twice, so that hits are those of the trace one by one. A key's value has always the same size. A generated trace has the
 shape of a recorded one: generated/orm-busy, generated/web07, generated/fb-cdn, or of a published workload: generated/kvcache_reg,
 generated/twitter-52. Examples:
-  lookaside lab replay --server 127.0.0.1:11211
-  lookaside lab replay traces/orm-busy.trace.xz --spawn 'lookaside -t 1' --spawn 'memcached -t 1 -u root' \\
+  lookaside-lab replay --server 127.0.0.1:11211
+  lookaside-lab replay traces/orm-busy.trace.xz --spawn 'lookaside -t 1' --spawn 'memcached -t 1 -u root' \\
       --memory-share 1/8,1/4,1/2 --runs 3 --server-core 0 --client-core 1")]
 pub(crate) struct Arguments {
-    /// The trace, in any format that 'lookaside advise' reads: a path, - for standard input, one that is generated, or a name
-    /// in the folder of recorded ones (LOOKASIDE_DATA)
+    /// The trace, in any format that 'lookaside-lab advise' reads: a path, - for standard input, one that is generated,
+    /// or a name in the folder of recorded ones (LOOKASIDE_DATA)
     #[arg(default_value = "generated/orm-busy")]
     trace: String,
     #[command(flatten)]
@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     /// Every value's size times this
     #[arg(long, value_name = "FACTOR", default_value_t = 16.0)]
     value_scale: f64,
-    /// Cut values that would be larger, in bytes; without it they are sent as they are, and servers refuse what is too large
-    /// for them
+    /// Cut values that would be larger, in bytes; without it they are sent as they are, and servers refuse what is too
+    /// large for them
     #[arg(long, value_name = "BYTES")]
     cut_values_at: Option<u64>,
     /// Start each server with so much memory (-m): parts of what all items take, 59 bytes each beside key and value

@@ -1,4 +1,4 @@
-//! `lookaside sim`, as people and scripts run it.
+//! `lookaside-lab sim`, as people and scripts run it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,10 +6,16 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use sim_lab::guest::{Container, Hash, Variant};
 
-fn lookaside(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside"));
-    command.arg("sim").args(arguments).current_dir(repository());
+/// Runs `lookaside-lab` in the repository.
+fn lab(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside-lab"));
+    command.args(arguments).current_dir(repository());
     command
+}
+
+/// Runs `lookaside-lab sim` there.
+fn sim(arguments: &[&str]) -> Command {
+    lab(&[&["sim"], arguments].concat())
 }
 
 fn repository() -> PathBuf {
@@ -22,10 +28,14 @@ fn output(command: &mut Command) -> (bool, String, String) {
     (status.success(), text(stdout), text(stderr))
 }
 
-fn succeeds(arguments: &[&str]) -> String {
-    let (succeeded, said, complained) = output(&mut lookaside(arguments));
-    assert!(succeeded, "{arguments:?}: {complained}");
+fn said_by(command: &mut Command) -> String {
+    let (succeeded, said, complained) = output(command);
+    assert!(succeeded, "{command:?}: {complained}");
     said
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    said_by(&mut sim(arguments))
 }
 
 const TINY: [&str; 8] = ["--keys", "2000", "--warm-up", "4000", "--windows", "2", "--window", "300"];
@@ -59,7 +69,7 @@ fn a_machine_is_changed_by_its_fields() {
     for (change, reason) in
         [("core.windows = 8", "windows"), ("core.window = 0", "1 to 65536"), ("core", "TOML")]
     {
-        let (succeeded, _, said) = output(&mut lookaside(&["run", "--keys", "2000", "--change", change]));
+        let (succeeded, _, said) = output(&mut sim(&["run", "--keys", "2000", "--change", change]));
         assert!(!succeeded && said.contains(reason), "{change}: {said}");
     }
 }
@@ -80,12 +90,12 @@ fn what_is_unknown_is_refused() {
         (&["run", "--ways", "3"], "there are 1, 2, 4 and 8"),
         (&["figure", "2"], "no experiment 'stlt-figure2'"),
         (&["table", "IX"], "there are I and V"),
-        (&["study", "absent"], "no experiment 'absent'"),
+        (&["sweep", "absent"], "no experiment 'absent'"),
         (&["export", "--guest", "qemu", "--out", "/dev/null"], "guests in this process"),
-        (&["run", "--champsim", "/dev/null"], "lookaside sim export"),
+        (&["run", "--champsim", "/dev/null"], "lookaside-lab sim export"),
         (&["run", "--huge-pages"], "--guest qemu"),
     ] {
-        let (succeeded, _, said) = output(&mut lookaside(arguments));
+        let (succeeded, _, said) = output(&mut sim(arguments));
         assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
     }
 }
@@ -168,34 +178,34 @@ fn what_is_not_measured_whole_is_not_kept_as_the_newest_result() {
     ]);
     let (kept, out) = (folder.path().join("research/results"), folder.path().join("out"));
     let without_qemu = |arguments: &[&str]| {
-        let mut command = lookaside(arguments);
+        let mut command = lab(arguments);
         command.current_dir(folder.path()).env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64");
         let (succeeded, _, said) = output(&mut command);
         (succeeded, said)
     };
     // Its guests are named in the definition, and nothing is run.
-    for arguments in [&["study", "compiled"][..], &["sweep", "compiled"]] {
+    for arguments in [&["run", "compiled"][..], &["sim", "sweep", "compiled"]] {
         let (succeeded, said) = without_qemu(arguments);
         assert!(!succeeded && said.contains("qemu-user"), "{arguments:?}: {said}");
         assert!(!folder.path().join("research/simulations").exists() && results(&kept).is_empty(), "{said}");
     }
     let place = out.to_str().expect("text");
-    let (succeeded, said) = without_qemu(&["study", "half"]);
+    let (succeeded, said) = without_qemu(&["run", "half"]);
     assert!(!succeeded && said.contains("half: not kept, not all of it was measured"), "{said}");
     assert!(said.contains("give --out"), "{said}");
-    let (succeeded, said) = without_qemu(&["study", "speed"]);
+    let (succeeded, said) = without_qemu(&["run", "speed"]);
     assert!(succeeded && said.contains("qemu-user") && said.contains("speed: not kept"), "{said}");
     assert_eq!(results(&kept), [""; 0]);
     // Who says where may have it all the same.
-    let (succeeded, said) = without_qemu(&["study", "half", "--out", place]);
+    let (succeeded, said) = without_qemu(&["run", "half", "--out", place]);
     assert!(!succeeded && said.contains("kept in"), "{said}");
     assert_eq!(results(&out), ["half.csv"]);
     // What can be run is, and what cannot is named before.
-    let (succeeded, said) = without_qemu(&["study", "--all"]);
+    let (succeeded, said) = without_qemu(&["run", "--all"]);
     assert!(!succeeded && said.contains("without it, compiled is left out"), "{said}");
     assert!(said.find("qemu-user") < said.find("kept in"), "{said}");
     assert_eq!(results(&kept), ["whole.csv"]);
-    let (succeeded, said) = without_qemu(&["study", "whole"]);
+    let (succeeded, said) = without_qemu(&["run", "whole"]);
     assert!(succeeded && said.contains("kept in"), "{said}");
 }
 
@@ -210,8 +220,8 @@ fn other_guests_results_are_kept_where_they_are_asked_for_and_only_there() {
     ]);
     let (kept, out) = (folder.path().join("research/results"), folder.path().join("out"));
     let under_qemu = |further: &[&str]| {
-        let arguments = [&["study", "compiled", "whole", "--guest", "qemu"], further].concat();
-        let (succeeded, _, said) = output(lookaside(&arguments).current_dir(folder.path()));
+        let arguments = [&["run", "compiled", "whole", "--guest", "qemu"], further].concat();
+        let (succeeded, _, said) = output(lab(&arguments).current_dir(folder.path()));
         assert!(succeeded, "{said}");
         said
     };
@@ -224,10 +234,10 @@ fn other_guests_results_are_kept_where_they_are_asked_for_and_only_there() {
 
 #[test]
 fn without_qemu_the_package_is_named_and_the_rest_works() {
-    let mut command = lookaside(&["figure", "13", "--quick", "--guest", "qemu"]);
+    let mut command = sim(&["figure", "13", "--quick", "--guest", "qemu"]);
     let (succeeded, _, said) = output(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64"));
     assert!(!succeeded && said.contains("qemu-user"), "{said}");
-    let mut command = lookaside(&["run", "--keys", "2000", "--warm-up", "100", "--window", "100"]);
+    let mut command = sim(&["run", "--keys", "2000", "--warm-up", "100", "--window", "100"]);
     let (succeeded, said, _) = output(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64"));
     assert!(succeeded && said.contains("cycles"), "{said}");
 }
@@ -248,12 +258,12 @@ fn a_sweep_goes_on_where_it_was_and_a_figure_shows_it() {
     assert_eq!(rows.iter().filter(|row| row["metric"] == "speed-up").count(), 5);
     assert_eq!(json[0]["beside"][0]["paper"], 19.4);
     assert!(std::fs::read_to_string(&page).expect("a page").contains("<svg"));
-    let report = succeeds(&["report", "stlt-figure18", "--results", &out]);
+    let report = said_by(&mut lab(&["report", "stlt-figure18", "--results", &out]));
     assert!(
         report.contains("Figure 18") && report.contains("sipHash") && report.contains("19.4"),
         "{report}"
     );
-    let (succeeded, _, said) = output(&mut lookaside(&["report", "stlt-figure17", "--results", &out]));
+    let (succeeded, _, said) = output(&mut lab(&["report", "stlt-figure17", "--results", &out]));
     assert!(!succeeded && said.contains("no results"), "{said}");
 }
 
@@ -273,7 +283,7 @@ fn configurations_of_a_file_are_kept_until_one_fails() {
     std::fs::write(&list, text).expect("written");
     let (list, store) = (list.to_str().expect("text"), store.to_str().expect("text"));
     let (succeeded, said, complained) =
-        output(&mut lookaside(&["run", "--configurations", list, "--store", store]));
+        output(&mut sim(&["run", "--configurations", list, "--store", store]));
     assert!(!succeeded && complained.contains("no batches"), "{complained}");
     let kept: Vec<Value> = said
         .lines()
@@ -287,7 +297,7 @@ fn configurations_of_a_file_are_kept_until_one_fails() {
     )
     .expect("written");
     let (succeeded, said, complained) =
-        output(&mut lookaside(&["run", "--configurations", list, "--store", store]));
+        output(&mut sim(&["run", "--configurations", list, "--store", store]));
     assert!(!succeeded && said.is_empty() && complained.contains("version"), "{complained}");
 }
 
@@ -314,7 +324,7 @@ fn a_file_s_configurations_are_held_to_what_options_are_before_any_is_run() {
         *wrong.pointer_mut(pointer).expect("a field") = value;
         std::fs::write(&list, serde_json::to_string(&[sound, &wrong]).expect("JSON")).expect("written");
         let (succeeded, said, complained) =
-            output(&mut lookaside(&["run", "--configurations", &file, "--store", &kept]));
+            output(&mut sim(&["run", "--configurations", &file, "--store", &kept]));
         assert!(!succeeded && complained.contains(reason), "{pointer}: {complained}");
         assert!(complained.contains("configuration 2"), "{pointer}: {complained}");
         assert!(said.is_empty(), "{pointer}: {said}");
@@ -380,7 +390,7 @@ fn a_compiled_program_is_written_as_a_trace_for_champsim() {
     // The run itself succeeds; the trace does not.
     for (place, reason) in [("/dev/full", "not complete"), ("/nowhere/trace", "champsim=/nowhere/trace")] {
         let arguments = [&["run"], &TINY[..], &asked, &["--champsim", place]].concat();
-        let (succeeded, _, said) = output(&mut lookaside(&arguments));
+        let (succeeded, _, said) = output(&mut sim(&arguments));
         assert!(!succeeded && said.contains(reason), "{said}");
     }
 }
@@ -407,7 +417,7 @@ fn a_compiled_program_has_the_pages_that_the_machine_or_it_says() {
 
 #[test]
 fn the_experiments_are_listed() {
-    let list = succeeds(&["study", "--list"]);
+    let list = said_by(&mut lab(&["run", "--list"]));
     for name in ["stlt-figure1 ", "stlt-figure19-right", "stlt-table5", "stlt-pages", "stlt-walks"] {
         assert!(list.contains(name), "{name} is not in\n{list}");
     }

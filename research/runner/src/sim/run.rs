@@ -1,9 +1,10 @@
-//! `lookaside sim run`: one configuration.
+//! `lookaside-lab sim run`: one configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use lookaside_cli::output::{Outcome, OutputError, print, tell};
 use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
@@ -12,18 +13,18 @@ use sim_lab::qemu::Qemu;
 use sim_lab::run::{self, Run, run as simulate};
 use sim_lab::store::Store;
 
-use super::{error, named};
-use crate::definitions::Definitions;
-use crate::output::{Outcome, OutputError, print, tell};
+use super::error;
+use crate::definitions::{Definitions, named};
 
 // What is run; `sim export` asks for the same. (No documentation: it would become the command's.)
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct Asked {
-    /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or cache
+    /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or
+    /// cache
     #[arg(long, value_name = "NAME", default_value = "unordered_map", value_parser = named::<Container>)]
     container: Container,
-    /// How keys are looked up: alone, slb, stlt-sw, stlt-va or stlt; in this process also slb-batches and stlt-batches (sixteen keys
-    /// at a time, but for redis) and known (nobody has to look)
+    /// How keys are looked up: alone, slb, stlt-sw, stlt-va or stlt; in this process also slb-batches and stlt-batches
+    /// (sixteen keys at a time, but for redis) and known (nobody has to look)
     #[arg(long, value_name = "NAME", default_value = "stlt", value_parser = named::<Variant>)]
     variant: Variant,
     /// The machine: a profile of the folder research/profiles/ (gainestown: the STLT paper's; server: a core of today),
@@ -43,8 +44,9 @@ pub(crate) struct Asked {
     /// What is asked for: zipf (as YCSB strews it), plain (one rank a record), latest or uniform
     #[arg(long, value_name = "NAME", default_value = "zipf", value_parser = named::<Distribution>)]
     distribution: Distribution,
-    /// Bytes of the table in front: an STLT's rows (a power of two), or both tables of an SLB, of which the cache table is a fifth
-    /// (the SLB of cache is one table, and has all of them); if not given 48 a key, rounded up to a power of two for an STLT
+    /// Bytes of the table in front: an STLT's rows (a power of two), or both tables of an SLB, of which the cache table
+    /// is a fifth (the SLB of cache is one table, and has all of them); if not given 48 a key, rounded up to a power of
+    /// two for an STLT
     #[arg(long, value_name = "NUM")]
     table_bytes: Option<u64>,
     /// Rows of a set of the STLT: 1, 2, 4 or 8
@@ -77,18 +79,19 @@ pub(crate) struct Asked {
 pub(crate) struct Arguments {
     #[command(flatten)]
     asked: Asked,
-    /// Run the configurations in this file (a list, JSON) instead; printed is, of each one that is finished, where it is kept
+    /// Run the configurations in this file (a list, JSON) instead; printed is, of each one that is finished, where it
+    /// is kept
     #[arg(long, value_name = "FILE", requires = "store")]
     configurations: Option<PathBuf>,
     /// Keep the run in this folder, and do not run it again if it is there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Under QEMU, give the program the pages of 2 MiB that it asks for (madvise, MAP_HUGETLB); without this all pages are the
-    /// machine's, of 2 MiB with --change "paging.pages = '2MiB'"
+    /// Under QEMU, give the program the pages of 2 MiB that it asks for (madvise, MAP_HUGETLB); without this all pages
+    /// are the machine's, of 2 MiB with --change "paging.pages = '2MiB'"
     #[arg(long)]
     huge_pages: bool,
-    /// Under QEMU, write every instruction of the windows to this file as a trace for ChampSim, 64 bytes each; for programs of
-    /// this process there is 'lookaside sim export'
+    /// Under QEMU, write every instruction of the windows to this file as a trace for ChampSim, 64 bytes each; for
+    /// programs of this process there is 'lookaside-lab sim export'
     #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "configurations"])]
     champsim: Option<PathBuf>,
     /// Print everything that was counted, as JSON
@@ -159,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
 fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std::error::Error>> {
     if configuration.guest != Guest::Qemu {
         return Err(error(
-            "--champsim is for --guest qemu: for programs of this process, use 'lookaside sim export'",
+            "--champsim is for --guest qemu: for programs of this process, use 'lookaside-lab sim export'",
         ));
     }
     let started = Instant::now();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lab::drive::{DriveError, Endpoint, ProcessClock, ServerCommand, ServerProcess};
 
 #[derive(clap::Args)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// A server's TCP address; several share the keys among them [default: 127.0.0.1:11211]
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["unix", "spawn"])]
     server: Vec<String>,
@@ -25,25 +25,25 @@ pub(super) struct Target {
 }
 
 /// Servers to be driven; those that were started end with it.
-pub(super) struct Servers {
-    pub(super) endpoints: Vec<Endpoint>,
-    pub(super) clocks: Vec<ProcessClock>,
+pub(crate) struct Servers {
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) clocks: Vec<ProcessClock>,
     _started: Vec<ServerProcess>,
 }
 
 impl Target {
     /// The servers that are to be started.
-    pub(super) fn commands(&self) -> Result<Vec<ServerCommand>, DriveError> {
+    pub(crate) fn commands(&self) -> Result<Vec<ServerCommand>, DriveError> {
         self.spawn.iter().map(|line| ServerCommand::parse(line)).collect()
     }
 
     /// The core that servers are started on.
-    pub(super) fn server_core(&self) -> Option<usize> {
+    pub(crate) fn server_core(&self) -> Option<usize> {
         self.server_core
     }
 
     /// Finds the servers, or starts them.
-    pub(super) fn servers(&self) -> Result<Servers, DriveError> {
+    pub(crate) fn servers(&self) -> Result<Servers, DriveError> {
         let started = self.commands()?.into_iter().map(|command| command.start(self.server_core));
         let started = started.collect::<Result<Vec<_>, _>>()?;
         let address = |address: &String| {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-const LOOKASIDE: &str = env!("CARGO_BIN_EXE_lookaside");
+const LOOKASIDE: &str = env!("CARGO_BIN_EXE_lookaside-lab");
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -44,13 +44,13 @@ fn fails_in(folder: &Path, arguments: &[&str], reason: &str) {
     assert!(!output.status.success() && complained.contains(reason), "{arguments:?}: {said}{complained}");
 }
 
-/// `lab load --value-sizes 2000000` sent values of 1,000,000 bytes and `--key-size 251` keys of 250, and `lab replay` stated 191 MiB
+/// `load --value-sizes 2000000` sent values of 1,000,000 bytes and `--key-size 251` keys of 250, and `replay` stated 191 MiB
 /// for 200 values of 5 MB: sizes were cut without a word. What is asked for is sent, or refused.
 #[test]
 fn sizes_were_cut_without_a_word() {
     let folder = tempfile::tempdir().unwrap();
     let server = format!("{LOOKASIDE} serve -t 1 -m 64 -I 8m");
-    let load = ["lab", "load", "--spawn", &server, "--preload", "--verify", "--warm-up", "0s", "--json"];
+    let load = ["load", "--spawn", &server, "--preload", "--verify", "--warm-up", "0s", "--json"];
     let sizes = ["--keys", "3", "--value-sizes", "2000000", "--key-size", "250", "--operations", "30"];
     let report: Value =
         serde_json::from_str(&succeeds_in(folder.path(), &[&load[..], &sizes].concat())).unwrap();
@@ -75,7 +75,7 @@ fn sizes_were_cut_without_a_word() {
     // The server takes 1 MB by default: larger values are refused by it, and that is told.
     let keys = folder.path().join("keys.txt");
     std::fs::write(&keys, "a\nb\na\nc\n").unwrap();
-    let replay = ["lab", "replay", keys.to_str().unwrap(), "--value-sizes", "5000000", "--value-scale", "1"];
+    let replay = ["replay", keys.to_str().unwrap(), "--value-sizes", "5000000", "--value-scale", "1"];
     let server = format!("{LOOKASIDE} serve -t 1 -m 64");
     let said = succeeds_in(folder.path(), &[&replay[..], &["--spawn", &server]].concat());
     assert!(said.contains("4 requests, 3 keys; all items take 14 MiB"), "{said}");
@@ -90,7 +90,7 @@ fn sizes_were_cut_without_a_word() {
     fails_in(folder.path(), &[&replay[..], &["--spawn", &server, "--runs", "0"]].concat(), "--runs");
 }
 
-/// `lab replay` took recorded traces only, and `advise` what could be read twice. Both read a list of keys, compressed or not, from
+/// `replay` took recorded traces only, and `advise` what could be read twice. Both read a list of keys, compressed or not, from
 /// a file or from standard input; what a server cannot be asked for is refused with its place.
 #[test]
 fn a_list_of_keys_could_not_be_replayed_and_nothing_be_read_from_standard_input() {
@@ -101,9 +101,8 @@ fn a_list_of_keys_could_not_be_replayed_and_nothing_be_read_from_standard_input(
     let gzip = gzip.finish().unwrap();
     std::fs::write(folder.path().join("keys.trace"), &gzip).unwrap();
     let server = format!("{LOOKASIDE} serve -t 1 -m 64");
-    let replay = |trace| {
-        ["lab", "replay", trace, "--value-sizes", "100", "--spawn", &server, "--json"].map(str::to_owned)
-    };
+    let replay =
+        |trace| ["replay", trace, "--value-sizes", "100", "--spawn", &server, "--json"].map(str::to_owned);
     let advise = |trace| {
         ["advise", trace, "--index-cost", "100", "--sizes", "4K", "--table", "slb", "--json"]
             .map(str::to_owned)
@@ -123,11 +122,10 @@ fn a_list_of_keys_could_not_be_replayed_and_nothing_be_read_from_standard_input(
         assert_eq!(read(&advise(trace), input)["working_set"]["keys"], 50);
     }
     std::fs::write(folder.path().join("blanks.txt"), "a\nb c\n").unwrap();
-    let blanks = ["lab", "replay", "blanks.txt", "--value-sizes", "9", "--spawn", &server];
+    let blanks = ["replay", "blanks.txt", "--value-sizes", "9", "--spawn", &server];
     fails_in(folder.path(), &blanks, "request 2 of the trace");
     std::fs::write(folder.path().join("columns.csv"), "id,n\na,1\nb\n").unwrap();
-    let by_column =
-        ["lab", "replay", "columns.csv", "--column", "id", "--value-sizes", "9", "--spawn", &server];
+    let by_column = ["replay", "columns.csv", "--column", "id", "--value-sizes", "9", "--spawn", &server];
     fails_in(folder.path(), &by_column, "line 3");
 }
 
@@ -153,7 +151,7 @@ fn falls_silent_after(most: u64) -> SocketAddr {
     address
 }
 
-/// `lab load --duration 3s` went on for ever when the server stopped answering: at a fixed rate it waited for its last replies without
+/// `load --duration 3s` went on for ever when the server stopped answering: at a fixed rate it waited for its last replies without
 /// an end. It ends with an error after a grace that is stated.
 #[test]
 fn a_load_never_ended_when_the_server_fell_silent() {
@@ -168,9 +166,7 @@ fn a_load_never_ended_when_the_server_fell_silent() {
     ] {
         let server = falls_silent_after(answers).to_string();
         let mut command = Command::new(LOOKASIDE);
-        command
-            .args(["lab", "load", "--server", &server, "--warm-up", "0s", "--patience", "300ms"])
-            .args(further);
+        command.args(["load", "--server", &server, "--warm-up", "0s", "--patience", "300ms"]).args(further);
         if !further.contains(&"--operations") {
             command.args(["--duration", "400ms"]);
         }
@@ -188,7 +184,7 @@ fn a_load_never_ended_when_the_server_fell_silent() {
             "{answers} answers, {further:?}: {said}"
         );
     }
-    let help = succeeds_in(&repository(), &["lab", "load", "--help"]);
+    let help = succeeds_in(&repository(), &["load", "--help"]);
     assert!(help.contains("--patience") && help.contains("[default: 10s]"), "{help}");
 }
 
@@ -196,19 +192,18 @@ fn a_load_never_ended_when_the_server_fell_silent() {
 fn commands_that_write(keys: &str) -> Vec<Vec<&str>> {
     let run = ["sim", "run", "--keys", "2000", "--warm-up", "2000", "--windows", "2", "--window", "100"];
     let advise = ["advise", keys, "--index-cost", "100", "--sizes", "4K", "--table", "slb"];
-    let load = ["lab", "load", "--spawn", SERVER, "--keys", "10", "--operations", "10", "--warm-up", "0s"];
+    let load = ["load", "--spawn", SERVER, "--keys", "10", "--operations", "10", "--warm-up", "0s"];
     vec![
         vec!["--help"],
         vec!["--version"],
-        vec!["lab", "load", "--help"],
-        vec!["lab", "run", "--list"],
-        vec!["sim", "study", "--list"],
-        vec!["lab", "report", "memc3-table3"],
-        vec!["lab", "report", "memc3-table3", "--json"],
-        vec!["sim", "report", "stlt-figure13"],
-        vec!["sim", "report", "stlt-figure13", "--json"],
-        vec!["lab", "run", "--quick", "memc3-table2"],
-        vec!["lab", "run", "--quick", "memc3-table2", "--json"],
+        vec!["load", "--help"],
+        vec!["run", "--list"],
+        vec!["report", "memc3-table3"],
+        vec!["report", "memc3-table3", "--json"],
+        vec!["report", "stlt-figure13"],
+        vec!["report", "stlt-figure13", "--json"],
+        vec!["run", "--quick", "memc3-table2"],
+        vec!["run", "--quick", "memc3-table2", "--json"],
         run.to_vec(),
         [&run[..], &["--json"]].concat(),
         advise.to_vec(),
@@ -218,7 +213,7 @@ fn commands_that_write(keys: &str) -> Vec<Vec<&str>> {
     ]
 }
 
-const SERVER: &str = concat!(env!("CARGO_BIN_EXE_lookaside"), " serve -t 1 -m 64");
+const SERVER: &str = concat!(env!("CARGO_BIN_EXE_lookaside-lab"), " serve -t 1 -m 64");
 
 fn keys_in(folder: &Path) -> String {
     let path = folder.join("keys.txt");
@@ -226,7 +221,7 @@ fn keys_in(folder: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Output to a full disk was lost, and the exit status said that all was well: `lab report > report.txt` left nothing, or a half.
+/// Output to a full disk was lost, and the exit status said that all was well: `report > report.txt` left nothing, or a half.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_was_not_noticed() {
@@ -267,7 +262,7 @@ fn a_closed_pipe_was_not_noticed() {
     }
 }
 
-/// Outside of the repository `sim run` ended with "no machine 'gainestown'" and `lab run` with "no folder 'experiments'". What the
+/// Outside of the repository `sim run` ended with "no machine 'gainestown'" and `run` with "no folder 'experiments'". What the
 /// program needs is part of it; a folder that is given comes before it, and one of that name that is somebody else's does not count.
 #[test]
 fn experiments_needed_the_repository() {
@@ -278,22 +273,19 @@ fn experiments_needed_the_repository() {
     let small = ["sim", "run", "--keys", "2000", "--warm-up", "2000", "--windows", "2", "--window", "100"];
     assert!(succeeds_in(here, &small).contains("cycles"));
     assert!(succeeds_in(here, &[&small[..], &["--machine", "server"]].concat()).contains("cycles"));
-    assert_eq!(
-        succeeds_in(here, &["lab", "run", "--list"]),
-        succeeds_in(&repository(), &["lab", "run", "--list"])
-    );
-    assert!(succeeds_in(here, &["sim", "study", "--list"]).contains("stlt-figure13"));
+    assert_eq!(succeeds_in(here, &["run", "--list"]), succeeds_in(&repository(), &["run", "--list"]));
+    assert!(succeeds_in(here, &["run", "--list"]).contains("stlt-figure13"));
     // With the paper's numbers, and started anew for other pages of the heap.
     let out = here.join("out");
     let out = out.to_str().unwrap();
-    let ran = succeeds_in(here, &["lab", "run", "--quick", "--out", out, "memc3-table2"]);
+    let ran = succeeds_in(here, &["run", "--quick", "--out", out, "memc3-table2"]);
     assert!(ran.contains("13.33"), "{ran}");
-    let anew = succeeds_in(here, &["lab", "run", "--quick", "--malloc", "huge", "memc3-table2"]);
+    let anew = succeeds_in(here, &["run", "--quick", "--malloc", "huge", "memc3-table2"]);
     assert!(anew.contains("13.33") && anew.contains("hugetlb=1"), "{anew}");
-    assert!(succeeds_in(here, &["lab", "report", "--results", out]).contains("memc3-table2: "));
+    assert!(succeeds_in(here, &["report", "--results", out]).contains("memc3-table2: "));
     let results = here.join("results");
-    fails_in(here, &["lab", "report"], &format!("no results in {}", results.display()));
-    fails_in(here, &["lab", "run", "absent"], "memc3-table2");
+    fails_in(here, &["report"], &format!("no results in {}", results.display()));
+    fails_in(here, &["run", "absent"], "memc3-table2");
 
     let given = here.join("given");
     std::fs::create_dir_all(given.join("sim")).unwrap();
@@ -303,9 +295,9 @@ fn experiments_needed_the_repository() {
     )
     .unwrap();
     let given = given.to_str().unwrap();
-    let list = succeeds_in(&repository(), &["lab", "run", "--list", "--definitions", given]);
+    let list = succeeds_in(&repository(), &["run", "--list", "--definitions", given]);
     assert!(list.lines().count() == 1 && list.contains("memc3-table3"), "{list}");
-    assert_eq!(succeeds_in(here, &["sim", "study", "--list", "--definitions", given]), "");
+    assert_eq!(succeeds_in(here, &["run", "--list", "--definitions", given]), list);
 }
 
 /// The page of all results had 10 MB with 1,028 pictures, and took a browser seconds. Of several experiments it is an overview, from
@@ -314,7 +306,7 @@ fn experiments_needed_the_repository() {
 fn one_page_had_a_thousand_pictures() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all of them.html");
-    succeeds_in(&repository(), &["lab", "report", "--html", path.to_str().unwrap()]);
+    succeeds_in(&repository(), &["report", "--html", path.to_str().unwrap()]);
     let overview = std::fs::read_to_string(&path).unwrap();
     assert!(overview.len() < 100_000 && !overview.contains("<svg"), "{} bytes", overview.len());
     let links: Vec<_> = overview.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
@@ -336,9 +328,9 @@ fn one_page_had_a_thousand_pictures() {
 fn quick_results_were_labelled_with_full_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().to_str().unwrap();
-    let ran = succeeds_in(&repository(), &["lab", "run", "--quick", "--out", out, "--json", "slb-warm-up"]);
+    let ran = succeeds_in(&repository(), &["run", "--quick", "--out", out, "--json", "slb-warm-up"]);
     let page = folder.path().join("quick.html");
-    let report = ["lab", "report", "--results", out, "slb-warm-up", "--html", page.to_str().unwrap()];
+    let report = ["report", "--results", out, "slb-warm-up", "--html", page.to_str().unwrap()];
     let text = succeeds_in(&repository(), &report);
     let json = succeeds_in(&repository(), &[&report[..], &["--json"]].concat());
     let page = std::fs::read_to_string(page).unwrap();

@@ -4,8 +4,8 @@ use workload::trace::{Choice, Format};
 
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// The trace's format, where its content does not tell: keys (one a line), be32 (big-endian 32-bit keys, as cache2k's),
-    /// oracleGeneral (libCacheSim's), meta-cdn, meta-kv or twitter
+    /// The trace's format, where its content does not tell: keys (one a line), be32 (big-endian 32-bit keys, as
+    /// cache2k's), oracleGeneral (libCacheSim's), meta-cdn, meta-kv or twitter
     #[arg(long, value_name = "FORMAT", conflicts_with = "column")]
     format: Option<Format>,
     /// The column that holds the keys, in a comma-separated text with a header

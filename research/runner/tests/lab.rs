@@ -1,4 +1,4 @@
-//! `lookaside lab` as a user runs it: against the command itself as the server, and memcached where it is installed.
+//! `lookaside-lab` as a user runs it: against the command itself as the server, and memcached where it is installed.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const LOOKASIDE: &str = env!("CARGO_BIN_EXE_lookaside");
+const LOOKASIDE: &str = env!("CARGO_BIN_EXE_lookaside-lab");
 
-/// Runs `lookaside lab` in the repository.
+/// Runs `lookaside-lab` in the repository.
 fn lab(arguments: &[&str]) -> Output {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(LOOKASIDE).current_dir(repository).arg("lab").args(arguments).output().unwrap()
+    Command::new(LOOKASIDE).current_dir(repository).args(arguments).output().unwrap()
 }
 
 fn json(arguments: &[&str]) -> Value {
@@ -81,16 +81,15 @@ fn load_refuses_what_makes_no_sense() {
     }
 }
 
-/// The default of `lab replay`, and sizes that the help names, ended in a fresh clone with "no workload data at" a folder that is
-/// not part of it. Published figures are built in, and a trace of a recorded one's shape is generated.
+/// The default of `lab replay`, and sizes that the help names, ended in a fresh clone with "no workload data at" a
+/// folder that is not part of it. Published figures are built in, and a trace of a recorded one's shape is generated.
 #[test]
 fn defaults_need_no_data_that_is_not_in_the_clone() {
     let nowhere = tempfile::tempdir().unwrap();
     let server = format!("{LOOKASIDE} serve -t 1 -m 64");
     let commands: [&[&str]; 3] = [
-        &["lab", "replay", "--most", "2000", "--spawn", &server],
+        &["replay", "--most", "2000", "--spawn", &server],
         &[
-            "lab",
             "load",
             "--keys",
             "500",
@@ -114,7 +113,7 @@ fn defaults_need_no_data_that_is_not_in_the_clone() {
     }
     // What is asked for by name is not replaced.
     let mut command = Command::new(LOOKASIDE);
-    command.args(["lab", "replay", "traces/web07.trace.xz", "--spawn", &server]).env_remove("LOOKASIDE_DATA");
+    command.args(["replay", "traces/web07.trace.xz", "--spawn", &server]).env_remove("LOOKASIDE_DATA");
     let output = command.current_dir(nowhere.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("set LOOKASIDE_DATA"), "{said}");
@@ -157,32 +156,53 @@ fn replay_plays_a_trace_in_little_memory() {
     assert!(output.status.success() && text.contains("evictions") && text.contains("was checked"), "{text}");
 }
 
-/// What runs an experiment of another program is said where it is asked for, and where all are listed.
+/// There were three programs for experiments, and each refused the others': what runs one was to be read where all are
+/// listed.
 #[test]
-fn experiments_of_other_programs_are_named_with_their_commands() {
+fn one_command_runs_experiments_of_every_kind() {
     let list = lab(&["run", "--list"]);
     let list = String::from_utf8(list.stdout).unwrap();
-    for (name, command) in [
-        ("slb-peers-figure7", "cargo run --release -p lookaside-peers -- lookaside slb-peers-figure7"),
-        ("slb-cpp-bars", "cargo run --release -p lookaside-peers -- lookaside slb-cpp-bars"),
-        ("peers-index-small", "cargo run --release -p lookaside-peers -- index peers-index-small"),
-        ("art-peers", "cargo run --release -p lookaside-peers -- art art-peers"),
-        ("art-peers-slb", "cargo run --release -p lookaside-peers -- art art-peers-slb"),
-        ("stlt-figure13", "lookaside sim study stlt-figure13"),
-    ] {
-        assert!(list.contains(&format!("'{command}'")), "{command} is not in\n{list}");
-        let asked = lab(&["run", "--quick", name]);
-        let said = String::from_utf8(asked.stderr).unwrap();
-        assert!(!asked.status.success() && said.contains(&format!("run '{command}'")), "{said}");
+    let listed = |name: &str| list.lines().any(|line| line.split(' ').next() == Some(name));
+    for folder in ["", "peers", "sim"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments").join(folder);
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let is_definition = path.extension().is_some_and(|extension| extension == "toml");
+            assert_eq!(listed(name), is_definition, "{name} in\n{list}");
+        }
     }
-    let by_path = lab(&["run", "--quick", "research/experiments/peers/slb-cpp-bars.toml"]);
-    assert!(String::from_utf8(by_path.stderr).unwrap().contains("-- lookaside slb-cpp-bars"));
+    // The laboratory's, one beside foreign engines, a simulation; by name, and by path.
+    let names = ["memc3-table1", "peers-index-small", "research/experiments/sim/stlt-table1.toml"];
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let (page, out) = (page.to_str().unwrap(), folder.path().to_str().unwrap());
+    let reports = json(&[&["run", "--quick", "--json", "--out", out, "--html", page], &names[..]].concat());
+    let ran: Vec<_> = reports.as_array().unwrap().iter().map(|report| &report["experiment"]).collect();
+    assert_eq!(ran, ["memc3-table1", "peers-index-small", "stlt-table1"]);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(ran.iter().all(|name| page.contains(&format!("page-pages/{}.html", name.as_str().unwrap()))));
+    // Which foreign engine is missing is said, and the others are measured.
+    let skipped = reports[1]["skipped"].to_string();
+    let rows = reports[1]["rows"].to_string();
+    assert!(rows.contains("libcuckoo") || skipped.contains("libcuckoo-dev is not installed"), "{skipped}");
+    assert!(rows.contains("papaya"), "{rows}");
+    // What was started anew left its results in a file, and without one they are on no page.
+    let lost = lab(&["run", "--quick", "--html", page_of(&folder).as_str(), "peers-index-small"]);
+    let said = String::from_utf8(lost.stderr).unwrap();
+    assert!(said.contains("peers-index-small: not on the page: give --out"), "{said}");
     let absent = lab(&["run", "absent"]);
-    assert!(String::from_utf8(absent.stderr).unwrap().contains("no experiment 'absent'"));
+    let said = String::from_utf8(absent.stderr).unwrap();
+    for part in ["no experiment 'absent'", "memc3-table1", "peers-index-small", "stlt-table1"] {
+        assert!(!absent.status.success() && said.contains(part), "{part} is not in {said}");
+    }
 }
 
-/// Which pages the allocator takes is said when a program starts: a definition that asks for huge ones has the command started
-/// anew, by whatever it was told else. What the definitions do not agree about, one command runs all the same.
+fn page_of(folder: &tempfile::TempDir) -> String {
+    folder.path().join("lost.html").to_str().unwrap().to_owned()
+}
+
+/// Which pages the allocator takes is said when a program starts: a definition that asks for huge ones has the command
+/// started anew, by whatever it was told else. What the definitions do not agree about, one command runs all the same.
 #[test]
 fn a_definition_chooses_the_pages_of_the_heap() {
     let reports = json(&["run", "--quick", "--json", "slb-bars", "slb-warm-up"]);
@@ -214,7 +234,7 @@ fn who_was_started_anew_ends_with_who_started_it() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut first = Command::new(LOOKASIDE)
         .current_dir(repository)
-        .args(["lab", "run", "--malloc", "huge", "--out", "/nonexistent", "slb-bars"])
+        .args(["run", "--malloc", "huge", "--out", "/nonexistent", "slb-bars"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -247,8 +267,8 @@ fn who_was_started_anew_ends_with_who_started_it() {
     }
 }
 
-/// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what it
-/// promises, and every number that its expectations speak of.
+/// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what
+/// it promises, and every number that its expectations speak of.
 #[test]
 fn experiments_on_servers_measure_what_they_promise() {
     for name in ["server-cpu", "server-replay", "memc3-figure9", "slb-figure14"] {

@@ -1,4 +1,4 @@
-//! `lookaside lab load`.
+//! `lookaside-lab load`.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::drive::{Amount, Demand, DriveError, Items, LARGEST_VALUE, Load, SizesOf, sizes};
+use lookaside_cli::output::{Outcome, print};
 use workload::popularity::Popularity;
 use workload::ycsb::{CoreWorkload, THETA};
 
 use super::target::Target;
-use crate::output::{Outcome, print};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 An operation is a key asked for, or a set. Requests are drawn and rendered before the clock starts; replies are counted,
 and with --verify checked. Examples:
-  lookaside lab load --spawn 'memcached -t 1 -m 1024' --preload --connections 50 --server-core 0 --client-core 1
-  lookaside lab load --server 127.0.0.1:11211 --preload --depth 32 --verify --get-share 0.9
-  lookaside lab load --server 127.0.0.1:11211 --keys-per-get 100 --distribution zipfian --json
-  lookaside lab load --server 127.0.0.1:11211 --rate 20000 --connections 50 --duration 30s")]
+  lookaside-lab load --spawn 'memcached -t 1 -m 1024' --preload --connections 50 --server-core 0 --client-core 1
+  lookaside-lab load --server 127.0.0.1:11211 --preload --depth 32 --verify --get-share 0.9
+  lookaside-lab load --server 127.0.0.1:11211 --keys-per-get 100 --distribution zipfian --json
+  lookaside-lab load --server 127.0.0.1:11211 --rate 20000 --connections 50 --duration 30s")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
@@ -44,14 +44,15 @@ pub(crate) struct Arguments {
     /// Bytes of keys: a number, a range like 10-100, or etc (Facebook's)
     #[arg(long, value_name = "SIZES", default_value = "16")]
     key_size: String,
-    /// Bytes of values: a number, a range like 10-100, etc (Facebook's), or one of CacheLib's workloads like kvcache_reg
+    /// Bytes of values: a number, a range like 10-100, etc (Facebook's), or one of CacheLib's workloads like
+    /// kvcache_reg
     #[arg(long, value_name = "SIZES", default_value = "32")]
     value_sizes: String,
     /// Every value's size times this
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     value_scale: f64,
-    /// Cut values that would be larger, in bytes; without it they are sent as they are, and servers refuse what is too large
-    /// for them
+    /// Cut values that would be larger, in bytes; without it they are sent as they are, and servers refuse what is too
+    /// large for them
     #[arg(long, value_name = "BYTES")]
     cut_values_at: Option<u64>,
     /// Which keys are asked for
@@ -195,7 +196,7 @@ impl Arguments {
 }
 
 /// A bar on standard error, which shows itself only if that is a terminal.
-pub(super) fn progress_bar() -> ProgressBar {
+pub(crate) fn progress_bar() -> ProgressBar {
     let style =
         ProgressStyle::with_template("[{elapsed_precise}] {bar:30} {human_pos}/{human_len} {wide_msg}")
             .expect("the template is well-formed");

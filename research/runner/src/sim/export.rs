@@ -1,10 +1,11 @@
-//! `lookaside sim export`: a run's instructions, for another simulator.
+//! `lookaside-lab sim export`: a run's instructions, for another simulator.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use lookaside_cli::output::{Outcome, print};
 use sim_lab::configuration::Guest;
 use sim_lab::guest::Recorder;
 use sim_lab::run::{load, warm_up};
@@ -12,7 +13,6 @@ use sim_lab::run::{load, warm_up};
 use super::error;
 use super::run::Asked;
 use crate::definitions::Definitions;
-use crate::output::{Outcome, print};
 
 /// The trace has no header and no compression: 64 bytes an instruction. ChampSim reads it as it is, or through
 /// xz. Its machine has no STLT: loadVA and insertSTLT are answered, but leave no instruction in the trace.
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let configuration = arguments.asked.configuration(definitions)?;
     if configuration.guest != Guest::InProcess {
         return Err(error(
-            "only guests in this process are exported: for QEMU's use 'lookaside sim run --guest qemu --champsim FILE'",
+            "only guests in this process are exported: for QEMU's use 'lookaside-lab sim run --guest qemu --champsim FILE'",
         ));
     }
     let (mut program, mut machine) = load(&configuration)?;

@@ -1,12 +1,12 @@
-//! `lookaside advise`: whether a table in front of an index pays for the requests of a trace, and of which size.
+//! `lookaside-lab advise`: whether a table in front of an index pays for the requests of a trace, and of which size.
 
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::advice::{Advice, Kept, KeyTrace, MeasuredIndex, Question};
+use lookaside_cli::output::{Outcome, print};
 
-use crate::output::{Outcome, print};
 use crate::trace::Reading;
 
 #[derive(clap::Args)]
@@ -25,11 +25,11 @@ Leave the table out where the advice says so: before an index that is about as f
 again. Run it on a machine that does nothing else, and with a trace as long as the table lives: a short one is all warm-up.
 It does not know what batches gain, and how threads share a table. Its tables are of one size: one that fits itself, as a map's
 does by default, lies in less while that has room for all that is asked for. Examples:
-  lookaside advise generated/orm-busy
-  lookaside advise requests.csv.gz --column user_id --index-cost 350
-  lookaside advise keys.bin --format be32
-  grep -o 'user=[0-9]*' access.log | lookaside advise -
-  lookaside advise keys.txt --sizes 256K,1M,4M --table slb --index btree --json")]
+  lookaside-lab advise generated/orm-busy
+  lookaside-lab advise requests.csv.gz --column user_id --index-cost 350
+  lookaside-lab advise keys.bin --format be32
+  grep -o 'user=[0-9]*' access.log | lookaside-lab advise -
+  lookaside-lab advise keys.txt --sizes 256K,1M,4M --table slb --index btree --json")]
 pub(crate) struct Arguments {
     /// The trace: a path, - for standard input, one that is generated, or a name in the folder of recorded ones
     /// (LOOKASIDE_DATA)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use lab::experiment::{Catalogue, ExperimentError, folder_for};
+use serde::de::DeserializeOwned;
 
 #[derive(clap::Args)]
 pub(crate) struct Definitions {
@@ -25,6 +26,12 @@ impl Definitions {
             None => Catalogue::find(&here()),
         }
     }
+}
+
+/// A value by its name in definitions.
+pub(crate) fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let value = serde_json::Value::String(text.to_owned());
+    serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
 fn here() -> PathBuf {

@@ -1,12 +1,12 @@
-//! `lookaside lab report --html` as a user runs it, on the results that are kept in the repository.
+//! `lookaside-lab report --html` as a user runs it, on the results that are kept in the repository.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn report(arguments: &[&str]) -> Output {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside"));
-    command.current_dir(repository).args(["lab", "report"]).args(arguments).output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside-lab"));
+    command.current_dir(repository).arg("report").args(arguments).output().unwrap()
 }
 
 #[test]
