@@ -2,7 +2,8 @@
 //!
 //! A program that was compiled with the headers of one day, and is linked with the library of another, is linked without a
 //! word, and does something else: the layout that `lookaside_inline.h` reads has a version, but an option that is new has not.
-//! So what links programs by itself (the guests of `crates/sim-qemu`) first looks into the file whether it has [`HEADERS`].
+//! So what links programs by itself (the guests of `research/sim-qemu`) first looks into the file whether it has
+//! [`HEADERS`].
 //!
 //! Rejected: a function that says so. It could be asked only by a program that is linked already.
 

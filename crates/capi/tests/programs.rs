@@ -137,7 +137,7 @@ fn an_exception_that_leaves_a_callback_ends_the_process() {
 fn example(name: &str, headers: &[&str], link: &[&str]) {
     const MOST_ADDED: usize = 12;
     let directory = tempfile::tempdir().unwrap();
-    let examples = home().join("../../examples/cpp");
+    let examples = home().join("examples/cpp");
     let source = examples.join(name).with_extension("cpp");
     let text = std::fs::read_to_string(&source).unwrap();
     let is_added = |line: &&str| line.ends_with("// +");

@@ -105,7 +105,7 @@ fn programs_that_make_a_buffer_run_under_valgrind() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let examples = home().join("../../examples/cpp");
+    let examples = home().join("examples/cpp");
     for source in [home().join("tests/c/smallest.c"), examples.join("std_unordered_map.cpp")] {
         let name = source.file_name().unwrap();
         if !has(&["stdint.h"], &directory.path().join(name)) {

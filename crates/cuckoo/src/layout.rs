@@ -11,7 +11,8 @@
 //!
 //! The trade between the two line-sized layouts: eight slots are denser and fill further, but their readers also load two
 //! stripes, which writers to other buckets keep changing; seven slots keep the version where the reader is looking
-//! anyway. Which wins is measured (experiments/memc3-layouts.toml) and the winner is [`crate::Table`]'s default.
+//! anyway. Which wins is measured (research/experiments/memc3-layouts.toml) and the winner is [`crate::Table`]'s
+//! default.
 
 use crate::slot::Word;
 use crate::version::Version;

@@ -70,8 +70,8 @@ impl Config {
 
     /// What measured best: no log, every emission enters, counters that rise ever more rarely, newcomers begin at the
     /// bottom, and the table fits itself. (Counting every hit, as the paper does, keeps a little more of what is hot, 86.5 % of hits instead of 85.3 %
-    /// where the table is full, and writes a line at each hit: experiments/slb-warm-up.toml and slb-shared-writes.toml show
-    /// both. The paper's log by itself keeps nothing more.)
+    /// where the table is full, and writes a line at each hit: research/experiments/slb-warm-up.toml and
+    /// slb-shared-writes.toml show both. The paper's log by itself keeps nothing more.)
     #[must_use]
     pub fn with_size(size: usize) -> Config {
         Config {

@@ -4,7 +4,8 @@
 //! six megabytes of them, seven eighths of which are empty. In two megabytes they lie two and three to a line, and the
 //! second-level cache of a core holds the table. "It is ideal to match the cache size to the actual working set size" (the
 //! paper, section 4.2.1): there the user does, who rarely knows. What it brings is a sixth more single lookups of 0.1 M keys
-//! before a hash table, and nothing for batches, whose lines come in time from either (experiments/slb-fitting.toml).
+//! before a hash table, and nothing for batches, whose lines come in time from either
+//! (research/experiments/slb-fitting.toml).
 //!
 //! ```text
 //!   whole --- for an eighth of its slots in lookups nothing much is new, and an eighth is in use at most ---> folded

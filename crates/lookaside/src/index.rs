@@ -13,7 +13,7 @@
 //!
 //! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a `parking_lot::RwLock` they are
 //! shared ones. The project's radix tree is one, with its feature `lookaside` (crate `lookaside-art`). Concurrent indexes of
-//! other crates are a dozen lines each: see those of `crates/peers`.
+//! other crates are a dozen lines each: see those of `research/peers`.
 //!
 //! A shared index is changed by one thread at a time for any one key, and not while the same thread searches it. It must
 //! not use the map that it stands behind, nor write to another one behind the same buffer: they share stripes. Nor may what it

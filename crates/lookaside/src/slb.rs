@@ -11,7 +11,7 @@
 //! some eighty times before it enters a full table. The default admits every emission and lets the bucket's counters
 //! decide who stays: a newcomer is the next victim unless it is asked for again. It needs no second table, one line
 //! is written a miss instead of one in twenty, and the table is as good as it gets almost as soon as an ideal one would
-//! be. Both are measured in experiments/slb-warm-up.toml.
+//! be. Both are measured in research/experiments/slb-warm-up.toml.
 
 use std::ops::Range;
 

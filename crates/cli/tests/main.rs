@@ -1,8 +1,0 @@
-//! The tests of this crate in one program, which is linked once.
-
-mod advise;
-mod lab;
-mod regressions;
-mod report;
-mod serve;
-mod sim;

@@ -1,0 +1,100 @@
+//! Naming a server in a definition, and starting it.
+//!
+//! Ours is the program that runs the experiment, started again as `lookaside-lab serve`, so that what is measured is what was
+//! built; another binary can be named by `LOOKASIDE_BINARY`. memcached is the one on the path, or the one that
+//! `LOOKASIDE_MEMCACHED` names. Where a program is absent its configurations are skipped and said to be; with
+//! `LOOKASIDE_REQUIRE_PEERS=1`, as in continuous integration, absence is an error.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::failed;
+use crate::drive::{DriveError, ServerCommand, ServerProcess};
+use crate::experiment::{ExperimentError, Session};
+
+/// A server in a definition.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Contender {
+    /// The configuration's name.
+    pub(super) name: String,
+    program: Program,
+    #[serde(default)]
+    arguments: Vec<String>,
+    /// One process with one thread for each thread asked for, and the client spreads the keys; instead of one process.
+    #[serde(default)]
+    sharded: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Program {
+    Lookaside,
+    Memcached,
+}
+
+impl Program {
+    fn command(self) -> Result<ServerCommand, String> {
+        match self {
+            Program::Lookaside => ours(),
+            Program::Memcached => memcached(),
+        }
+    }
+}
+
+fn ours() -> Result<ServerCommand, String> {
+    let named = env::var_os("LOOKASIDE_BINARY").map(PathBuf::from);
+    let own = env::current_exe().ok().filter(|own| own.file_stem() == Some(OsStr::new("lookaside-lab")));
+    let program = named.or(own).ok_or(
+        "this program is not lookaside-lab, and serves nothing: name one that does in LOOKASIDE_BINARY",
+    )?;
+    Ok(ServerCommand { program, arguments: vec!["serve".into()] })
+}
+
+fn memcached() -> Result<ServerCommand, String> {
+    let program = env::var_os("LOOKASIDE_MEMCACHED").unwrap_or_else(|| "memcached".into());
+    if let Err(error) = std::process::Command::new(&program).arg("-V").output() {
+        return Err(format!("{} cannot be run: {error}", program.display()));
+    }
+    // memcached refuses to be root without being told so.
+    let user = if rustix::process::geteuid().is_root() { &["-u", "root"][..] } else { &[] };
+    Ok(ServerCommand { program: program.into(), arguments: Vec::new() }.with(user.iter().copied()))
+}
+
+impl Contender {
+    /// Processes that the server is with so many threads.
+    pub(super) fn processes(&self, threads: usize) -> usize {
+        if self.sharded { threads } else { 1 }
+    }
+
+    /// Starts the server with so many threads and `arguments` more, on `core` if one is named: one process, or as many
+    /// as threads where it is sharded. None where the program is absent, which the session is told.
+    pub(super) fn start(
+        &self,
+        threads: usize,
+        arguments: &[String],
+        core: Option<usize>,
+        session: &mut Session,
+    ) -> Result<Option<Vec<ServerProcess>>, ExperimentError> {
+        let command = match self.program.command() {
+            Ok(command) => command,
+            Err(reason) if env::var_os("LOOKASIDE_REQUIRE_PEERS").is_some_and(|value| value == "1") => {
+                return Err(ExperimentError::Machine(format!("{}: {reason}", self.name)));
+            }
+            Err(reason) => {
+                session.skip(&self.name, reason);
+                return Ok(None);
+            }
+        };
+        let processes = self.processes(threads);
+        let command = command
+            .with(["-t".to_owned(), (threads / processes).to_string()])
+            .with(self.arguments.iter().cloned())
+            .with(arguments.iter().cloned());
+        let started = (0..processes).map(|_| command.start(core)).collect::<Result<Vec<_>, DriveError>>();
+        started.map(Some).map_err(|error| failed(&self.name, error))
+    }
+}

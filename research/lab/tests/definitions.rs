@@ -1,0 +1,108 @@
+//! Every definition is run once, in its quick size: it must measure what it promises, and every row that its
+//! expectations and references speak of must be among what it measured.
+
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use lookaside_lab::experiment::{Catalogue, Definition, Laboratory, Outcome, Scale, Session};
+use lookaside_lab::machine::Provenance;
+use lookaside_lab::measure;
+use lookaside_lab::report::Report;
+use lookaside_lab::results::Results;
+use workload::data;
+
+fn catalogue() -> Catalogue {
+    Catalogue::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn quick(definition: &Definition) -> Results {
+    let provenance = Provenance::collect(catalogue().folder(), "system");
+    let session = Session::new(definition.runs_for(Scale::Quick), ProgressBar::hidden());
+    Laboratory::new()
+        .run(definition, Scale::Quick, provenance, session)
+        .unwrap_or_else(|error| panic!("{}: {error}", definition.path.display()))
+}
+
+#[test]
+fn every_definition_measures_what_it_promises() {
+    let catalogue = catalogue();
+    assert!(catalogue.definitions().len() >= 10, "definitions are missing");
+    // A machine with one core measures nothing of two threads, and says so.
+    let all_points = measure::cores().unwrap().len() >= 2;
+    // Experiments on servers start the command itself, so its own tests run them.
+    let own = |definition: &&Definition| !definition.kind.starts_with("server-");
+    for definition in catalogue.definitions().iter().filter(own) {
+        let results = quick(definition);
+        let report = Report::of(definition, &results).unwrap();
+        assert!(report.quick && report.verdicts.is_empty());
+        assert!(results.rows.iter().all(|row| row.runs >= 1 && row.minimum <= row.median));
+        if !all_points {
+            assert!(!results.skipped.is_empty() || !definition.kind.ends_with("-throughput"));
+            continue;
+        }
+        // Recorded requests are not part of the repository: where they are missing, others of their shape are measured, and that
+        // is said.
+        for skipped in &results.skipped {
+            assert!(
+                skipped.contains("in their place") || skipped.contains("in its place"),
+                "{}: {skipped}",
+                definition.name
+            );
+            assert!(skipped.contains(data::VARIABLE), "{}: {skipped}", definition.name);
+        }
+        for expectation in &definition.expectations {
+            let verdict = expectation.judge(&results.rows);
+            assert_ne!(verdict.outcome, Outcome::Unmeasured, "{}: {verdict:?}", definition.name);
+        }
+        for beside in &report.beside {
+            assert!(!beside.ours.is_empty(), "{}: {} is not measured", definition.name, beside.quantity);
+        }
+    }
+}
+
+#[test]
+fn quick_results_are_written_and_reported() {
+    let catalogue = catalogue();
+    let definition = catalogue.get("memc3-table2").unwrap();
+    let results = quick(&definition);
+    let folder = tempfile::tempdir().unwrap();
+    results.write(folder.path()).unwrap();
+    let read = Results::newest(folder.path(), "memc3-table2").unwrap().unwrap();
+    assert_eq!(read, results);
+    let text = Report::of(&definition, &read).unwrap().to_string();
+    assert!(text.contains("after MemC3 (NSDI 2013), Table 2") && text.contains("13.33"), "{text}");
+}
+
+/// The committed results are of experiments that exist, measured what these promise, and are of full size.
+#[test]
+fn committed_results_fit_their_definitions() {
+    let own = catalogue();
+    let peers = Catalogue::read(&own.folder().join("peers")).unwrap();
+    let simulated = Catalogue::read(&own.folder().join("sim")).unwrap();
+    let mut compared = 0;
+    for definition in [&own, &peers, &simulated].into_iter().flat_map(Catalogue::definitions) {
+        let newest = Results::newest(&own.results_folder(), &definition.name).unwrap();
+        let Some(results) = newest else { continue };
+        assert_eq!((results.scale, results.provenance.build.as_str()), (Scale::Full, "release"));
+        assert_eq!(results.differences(definition), [""; 0], "{}", definition.name);
+        Report::of(definition, &results).unwrap();
+        compared += 1;
+    }
+    assert!(compared >= 60, "{compared} experiments have results");
+}
+
+#[test]
+fn definitions_are_found_from_below_and_from_elsewhere() {
+    assert!(catalogue().get("memc3-table2").is_ok());
+    assert!(catalogue().get("memc3-table9").unwrap_err().to_string().contains("memc3-table2"));
+    let path: PathBuf = catalogue().folder().join("memc3-table2.toml");
+    assert_eq!(catalogue().get(path.to_str().unwrap()).unwrap().name, "memc3-table2");
+    // Elsewhere those that are built in are found, and a folder of others that is called the same does not disturb.
+    let elsewhere = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(elsewhere.path().join("research/experiments")).unwrap();
+    std::fs::write(elsewhere.path().join("research/experiments/mine.toml"), "lr = 0.1").unwrap();
+    let built_in = Catalogue::find(elsewhere.path()).unwrap();
+    assert_eq!(built_in.definitions().len(), catalogue().definitions().len());
+    assert_eq!(built_in.others().unwrap().len(), catalogue().others().unwrap().len());
+    assert_eq!(built_in.results_folder(), elsewhere.path().join("results"));
+}

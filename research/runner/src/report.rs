@@ -1,0 +1,78 @@
+//! `lookaside-lab report`: the newest results that are kept, beside the papers' numbers: as text, as JSON, as a page.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::experiment::{Definition, ExperimentError};
+use lab::html;
+use lab::report::{Report, to_json};
+use lab::results::Results;
+use lookaside_cli::output::{Outcome, print, tell};
+
+use crate::definitions::Definitions;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The experiment; all that have results, if none is named
+    #[arg(value_name = "NAME|PATH")]
+    experiment: Option<String>,
+    /// Where the results are kept, if not in the repository's research/results/, or outside of it in the current
+    /// directory's
+    #[arg(long, value_name = "DIR")]
+    results: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write an HTML page with pictures as well; of several experiments it is an overview, and each has a page of its
+    /// own in a folder beside it
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    definitions: Definitions,
+}
+
+/// Fails where there is nothing to report.
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let catalogue = arguments.definitions.catalogue()?;
+    let folder = arguments.results.clone().unwrap_or_else(|| catalogue.results_folder());
+    let definitions = match &arguments.experiment {
+        Some(name) => vec![catalogue.get(name)?],
+        None => catalogue.all()?,
+    };
+    let mut found = Vec::new();
+    for definition in &definitions {
+        if let Some(results) = Results::newest(&folder, &definition.name)? {
+            found.push((definition, results));
+        }
+    }
+    if found.is_empty() {
+        let folder = folder.display();
+        return Err(format!("no results in {folder}: get some with 'lookaside-lab run'").into());
+    }
+    let reports =
+        found.iter().map(|(definition, results)| Ok((*definition, Report::of(definition, results)?)));
+    let reports = reports.collect::<Result<Vec<_>, ExperimentError>>()?;
+    if !arguments.json {
+        for (_, report) in &reports {
+            print(format_args!("{report}\n"))?;
+        }
+    }
+    if let Some(path) = &arguments.html {
+        write_page(path, &reports)?;
+    }
+    if arguments.json {
+        let reports: Vec<_> = reports.iter().map(|(_, report)| report).collect();
+        print(format_args!("{}\n", to_json(&reports)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of some reports.
+pub(crate) fn write_page(
+    path: &Path,
+    reports: &[(&Definition, Report<'_>)],
+) -> Result<(), Box<dyn std::error::Error>> {
+    html::write(path, reports)?;
+    tell(format_args!("written to {}", path.display()));
+    Ok(())
+}

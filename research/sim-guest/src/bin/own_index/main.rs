@@ -1,0 +1,134 @@
+//! This project's own indexes as guests of the simulator: lookaside-own-index REQUESTS index=I variant=V records=N
+//! [rows=N] [ways=N] [slb=BYTES] [slb-options=paper] load=N functional=N detailed=N window=N windows=N
+//!
+//! | index | |
+//! |---|---|
+//! | `cuckoo` | the optimistic cuckoo table |
+//! | `art` | the adaptive radix tree |
+//! | `art-reorganised` | the same, its hottest paths moved together after the load |
+//! | `cache` | the cache, with room for everything: its values are in it, and read there |
+//!
+//! | variant | in front of the index |
+//! |---|---|
+//! | `alone` | nothing |
+//! | `slb` | the Search Lookaside Buffer of `crates/lookaside` |
+//! | `stlt-sw` | its STLT-SW, the table of the hardware kept by software alone |
+//! | `stlt-va`, `stlt` | the hardware, without and with translations in its rows |
+//!
+//! Of the cache, whose items may move, there are `alone` and `slb`, the lookaside buffer before its own index. Requests and
+//! phases are those of `research/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and values, of 64. It ends with
+//! 0 if every GET found its record.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `options` | what the guest is told |
+//! | `record` | keys, values, hashes |
+//! | `index` | keys to numbers of records |
+//! | `in_front` | what may stand before an index |
+//! | `engine` | both together, or the cache |
+//! | `driver` | the requests of a run, phase by phase |
+
+mod driver;
+mod engine;
+mod in_front;
+mod index;
+mod options;
+mod record;
+
+use std::process::ExitCode;
+
+use art::Tree;
+use lookaside::{Buffer, Config, Slb, Stlt, StltConfig, Table, Ways};
+use sim_guest::{Hints, Variant};
+
+use driver::{Driver, SET};
+use engine::{Indexed, Items};
+use in_front::{Hardware, Library, Nothing};
+use index::{Cuckoo, Index, Radix};
+use options::Options;
+use record::Record;
+
+fn guest() -> Result<(), String> {
+    let options = Options::read()?;
+    let sets = options.requests.iter().filter(|&&request| request & SET != 0).count() as u64;
+    let loaded = options.number("records", 0)?;
+    let records: Vec<Record> = (0..loaded + sets).map(Record::new).collect();
+    match options.text("index") {
+        Some("cuckoo") => with_table(Cuckoo::new(&records)?, &records, &options),
+        Some(name @ ("art" | "art-reorganised")) => {
+            let tree = Tree::new().map_err(|error| error.to_string())?;
+            let session = tree.session();
+            let reorganised = name == "art-reorganised";
+            with_table(Radix::new(&records, &tree, session.pin(), reorganised), &records, &options)
+        }
+        Some("cache") => with_cache(&records, &options),
+        _ => Err("index= is cuckoo, art, art-reorganised or cache".into()),
+    }
+}
+
+/// Performs the requests on an index behind the table that was asked for.
+fn with_table(index: impl Index, records: &[Record], options: &Options) -> Result<(), String> {
+    let (rows, ways) = (options.number("rows", 1 << 20)?, options.number("ways", 4)? as u32);
+    match options.text("variant") {
+        Some("alone") | None => Driver::run(Indexed::new(index, Nothing(records)), options),
+        Some("slb") => {
+            let bytes = options.number("slb", 1 << 24)? as usize;
+            let paper = options.text("slb-options") == Some("paper");
+            let config = if paper { Config::paper(bytes) } else { Config::with_size(bytes) };
+            // The table has the bytes that it was given, as the paper's.
+            let config = Config { fits: false, ..config };
+            with_library::<Slb>(index, &config, records, options)
+        }
+        Some("stlt-sw") => with_library::<Stlt>(index, &in_software(rows, ways)?, records, options),
+        Some(name @ ("stlt" | "stlt-va")) => {
+            let variant = if name == "stlt" { Variant::Full } else { Variant::VirtualOnly };
+            let hints = Hints::new(rows, ways, variant).map_err(|refused| refused.to_string())?;
+            Driver::run(Indexed::new(index, Hardware { hints, records }), options)
+        }
+        Some(other) => Err(format!("variant={other}: there are alone, slb, stlt-sw, stlt-va and stlt")),
+    }
+}
+
+/// The table in software of so many rows.
+fn in_software(rows: u64, ways: u32) -> Result<StltConfig, String> {
+    let known = [Ways::One, Ways::Two, Ways::Four, Ways::Eight];
+    let ways = known.into_iter().find(|known| *known as u32 == ways).filter(|_| rows.is_power_of_two());
+    let bytes = usize::try_from(rows).ok().and_then(|rows| rows.checked_mul(16));
+    match (ways, bytes) {
+        (Some(ways), Some(bytes)) => Ok(StltConfig { ways, ..StltConfig::with_size(bytes) }),
+        _ => Err("rows are a power of two, sets 1, 2, 4 or 8 rows".into()),
+    }
+}
+
+fn with_library<T: Table>(
+    index: impl Index,
+    config: &T::Config,
+    records: &[Record],
+    options: &Options,
+) -> Result<(), String> {
+    let buffer = Buffer::<T>::new(config).map_err(|error| error.to_string())?;
+    Driver::run(Indexed::new(index, Library { visit: buffer.visit(), records }), options)
+}
+
+fn with_cache(records: &[Record], options: &Options) -> Result<(), String> {
+    let lookaside = match options.text("variant") {
+        Some("alone") | None => 0,
+        Some("slb") if options.text("slb-options") == Some("paper") => {
+            return Err("slb-options=paper: a cache has this project's table, not the paper's".into());
+        }
+        Some("slb") => options.number("slb", 1 << 24)? as usize,
+        Some(other) => return Err(format!("variant={other}: a cache has alone and slb")),
+    };
+    Driver::run(Items::new(records, lookaside)?, options)
+}
+
+#[allow(clippy::print_stderr, reason = "a program tells whoever started it")]
+fn main() -> ExitCode {
+    match guest() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("lookaside-own-index: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

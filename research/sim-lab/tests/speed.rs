@@ -1,0 +1,130 @@
+//! What the simulator takes, in its quick size: the numbers mean nothing there, but every one that is expected is measured.
+
+use std::path::Path;
+use std::time::Instant;
+
+use indicatif::ProgressBar;
+use lab::experiment::{Catalogue, Definition, Outcome, Scale};
+use lab::machine::Provenance;
+use lab::results::Results;
+use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
+use sim_lab::guest::{Container, Distribution, Hash, Variant};
+use sim_lab::machine::profile;
+use sim_lab::qemu::Qemu;
+use sim_lab::run::run;
+use sim_lab::speed;
+use sim_lab::store::Store;
+use sim_lab::study::{self, Options};
+use sim_lab::sweep::Place;
+
+/// Whether QEMU is not here and need not be.
+fn does_without_qemu() -> bool {
+    let Err(error) = Qemu::find() else { return false };
+    outside::skip(error);
+    true
+}
+
+fn value(results: &Results, configuration: &str, point: &str, metric: &str) -> f64 {
+    let row = results.rows.iter().find(|row| row.is(configuration, point, metric));
+    row.unwrap_or_else(|| panic!("{configuration}, {point}, {metric} is not in {:?}", results.rows)).median
+}
+
+#[test]
+fn speed_and_memory_of_every_guest_are_measured_and_not_kept() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sim");
+    let catalogue = Catalogue::read(&folder).expect("every definition can be read");
+    let definition = catalogue.get("stlt-speed").expect("it is there");
+    assert_eq!(definition.kind, speed::KIND);
+    let without_qemu = does_without_qemu();
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(folder.path()).expect("a store");
+    let options =
+        Options { guest: Guest::InProcess, scale: Scale::Quick, seeds: None, jobs: 1, place: Place::Here };
+    let progress = ProgressBar::hidden();
+    let (results, swept) =
+        study::results(&definition, &store, &options, Provenance::default(), progress).expect("results");
+    assert_eq!((swept.made, swept.kept), (0, 0));
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing of it is kept");
+    assert_eq!(!results.skipped.is_empty(), without_qemu, "{:?}", results.skipped);
+    for expectation in &definition.expectations {
+        let under_qemu = expectation.quantity.configuration.starts_with("under QEMU");
+        let verdict = expectation.judge(&results.rows);
+        assert_eq!(verdict.outcome == Outcome::Unmeasured, under_qemu && without_qemu, "{verdict:?}");
+    }
+}
+
+const KEYS: u32 = 100_000;
+/// The warm-up enters so many keys, of those that it asks for, that no page of these rows is left untouched.
+const TABLE: Table = Table { bytes: 16 << 20, ways: 4, hash: Hash::Xxh3 };
+const LENGTHS: Lengths =
+    Lengths { warm_up: 600_000, functional: 20_000, settle: 500, windows: 2, window: 4_000 };
+
+/// One program in one place; the configuration that its rows are of.
+fn definition(guest: &str) -> Definition {
+    let Lengths { warm_up, functional, settle, windows, window } = LENGTHS;
+    let text = format!(
+        "name = 'small-speed'\ntitle = 'One program'\nkind = '{}'\nabout = 'A map.'\nruns = 1\n\
+         [parameters]\nmachine = 'gainestown'\nguests = ['{guest}']\nvalue_bytes = 64\n\
+         records = [{{ name = 'few', keys = {KEYS}, table_bytes = {}, containers = ['map'], variants = ['stlt'], \
+         lengths = {{ warm_up = {warm_up}, functional = {functional}, settle = {settle}, windows = {windows}, \
+         window = {window} }} }}]\n\
+         [rows]\nconfigurations = ['{}']\nmetrics = ['without the clock', 'with the clock', 'a run', 'memory']\n",
+        speed::KIND,
+        TABLE.bytes,
+        if guest == "qemu" { "under QEMU, few" } else { "in this process, few" },
+    );
+    // Beside the repository's own, so that its machines are found.
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sim/small-speed.toml");
+    Definition::parse(&text, &path).expect("a definition")
+}
+
+/// What such a run counts: instructions of the windows, and of a request.
+fn counted(guest: Guest) -> (f64, f64) {
+    let machine = profile("gainestown", Path::new(env!("CARGO_MANIFEST_DIR"))).expect("a machine");
+    let (container, variant, asked) = (Container::Map, Variant::Stlt, (KEYS, 64, Distribution::Zipf));
+    let configuration =
+        Configuration::new(guest, container, variant, asked, TABLE, LENGTHS, 1, &machine).expect("legal");
+    let windows = run(&configuration).expect("it can be run").measurement.windows;
+    let instructions = windows.iter().map(|window| window.core.instructions).sum::<u64>() as f64;
+    (instructions, instructions / windows.iter().map(|window| window.operations).sum::<u64>() as f64)
+}
+
+#[test]
+fn speeds_are_of_the_run_s_own_instructions_and_memory_holds_what_it_has() {
+    // Another build of a guest may lie elsewhere; what is made here repeats exactly.
+    for (name, guest, place, tolerance) in
+        [("in-process", Guest::InProcess, "in this process", 1e-9), ("qemu", Guest::Qemu, "under QEMU", 0.02)]
+    {
+        if guest == Guest::Qemu && does_without_qemu() {
+            continue;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let options = Options { guest, scale: Scale::Full, seeds: None, jobs: 1, place: Place::Here };
+        let began = Instant::now();
+        let results =
+            study::results(&definition(name), &store, &options, Provenance::default(), ProgressBar::hidden());
+        let (results, elapsed) = (results.expect("results").0, began.elapsed().as_secs_f64());
+        assert!(results.skipped.is_empty(), "{:?}", results.skipped);
+        let of = |metric| value(&results, &format!("{place}, few"), "map, STLT", metric);
+        // The seconds that the speeds mean: both phases are parts of the run, and the run is one of what was waited for.
+        let (windows, request) = counted(guest);
+        let unclocked = request * LENGTHS.functional as f64;
+        let functional = unclocked / (1e6 * of("without the clock"));
+        let measured = windows / (1e6 * of("with the clock"));
+        let share = (functional + measured) / of("a run");
+        assert!(
+            functional > 0.0 && measured > 0.0 && share <= 1.0 + tolerance,
+            "{share}: {:?}",
+            results.rows
+        );
+        // The rest, the load and the warm-up of the table alone, takes some times as long, not hundreds.
+        assert!(share > 0.02, "{share}: {:?}", results.rows);
+        assert!(of("a run") <= elapsed, "{elapsed} s: {:?}", results.rows);
+        // In this process the records have no bytes of their own, but their places, and the tree's nodes: two children and a
+        // parent at least.
+        let record = if guest == Guest::Qemu { 24 + 64 } else { 4 * 4 };
+        let held = (TABLE.bytes + u64::from(KEYS) * record) as f64 / 1e9;
+        assert!((held..1.0).contains(&of("memory")), "{held} GB: {:?}", results.rows);
+    }
+}

@@ -1,0 +1,553 @@
+//! The guests of this project: compiled when they are asked for, started under QEMU with the plugin.
+//!
+//! ```text
+//!   Tools::find()                 qemu-x86_64, the plugin and the library beside this program: or what to install
+//!   tools.program(index, folder)  c++ kv.cpp ...                      once an index; our own indexes are programs already
+//!   run.write_requests(path)        what research/workload draws          once a distribution
+//!   tools.command(...)            qemu-x86_64 -cpu Nehalem -plugin libsim_qemu.so,... kv requests ...
+//! ```
+//!
+//! The sources are part of this library, so a program that is installed without the repository can compile
+//! them, too. What is run of them, and on which requests, is a [`Run`].
+//!
+//! What a guest needs on Debian: `qemu-user`, `g++`, `libxxhash-dev`; for `dense_hash_map` also
+//! `libsparsehash-dev`, for `btree_map` also `libabsl-dev` and `pkg-config`, for `redis` also `redis-server`.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lookaside_capi::HEADERS;
+use workload::DistributionError;
+
+use crate::api;
+use crate::parts::part;
+use crate::run::Run;
+
+const SOURCES: [(&str, &str); 11] = [
+    ("kv.cpp", include_str!("../guests/kv.cpp")),
+    ("redis.cpp", include_str!("../guests/redis.cpp")),
+    ("driver.hpp", include_str!("../guests/driver.hpp")),
+    ("index.hpp", include_str!("../guests/index.hpp")),
+    ("record.hpp", include_str!("../guests/record.hpp")),
+    ("fast_path.hpp", include_str!("../guests/fast_path.hpp")),
+    ("stlt.h", include_str!("../guests/stlt.h")),
+    ("stlt_anywhere.h", include_str!("../guests/stlt_anywhere.h")),
+    ("stlt_software.h", include_str!("../guests/stlt_software.h")),
+    ("lookaside.h", include_str!("../../../crates/capi/include/lookaside.h")),
+    ("lookaside_inline.h", include_str!("../../../crates/capi/include/lookaside_inline.h")),
+];
+
+/// The program of our own indexes.
+const OWN_INDEX: &str = "lookaside-own-index";
+
+/// The processor that QEMU shows the guest: the instruction set of the STLT paper's machine.
+pub const PROCESSOR: &str = "Nehalem";
+
+macro_rules! names {
+    ($(#[$comment:meta])* $type:ident { $($(#[$variant_comment:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$comment])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $type {
+            $($(#[$variant_comment])* $variant,)*
+        }
+
+        impl $type {
+            /// All of them.
+            pub const ALL: &[$type] = &[$($type::$variant),*];
+
+            /// What the guest calls it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)*
+                }
+            }
+
+            /// The one of this name.
+            #[must_use]
+            pub fn named(name: &str) -> Option<$type> {
+                Self::ALL.iter().copied().find(|one| one.name() == name)
+            }
+        }
+    };
+}
+
+names! {
+    /// The programs of the STLT paper's Table II, and this project's own indexes.
+    Index {
+        /// `redis-server`, unmodified on disk, taken over when it is ready.
+        Redis = "redis",
+        /// `std::unordered_map`.
+        UnorderedMap = "unordered_map",
+        /// `google::dense_hash_map`.
+        DenseHashMap = "dense_hash_map",
+        /// `std::map`.
+        Map = "map",
+        /// `absl::btree_map`, the successor of the paper's.
+        BtreeMap = "btree_map",
+        /// The optimistic cuckoo table of this project.
+        Cuckoo = "cuckoo",
+        /// Its adaptive radix tree.
+        Art = "art",
+        /// The same, its hottest paths moved together after the load.
+        ArtReorganised = "art-reorganised",
+        /// Its cache.
+        Cache = "cache",
+    }
+}
+
+impl Index {
+    /// Whether it is one of this project's own: a program in Rust, beside this one (`lookaside-own-index`).
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        matches!(self, Index::Cuckoo | Index::Art | Index::ArtReorganised | Index::Cache)
+    }
+
+    /// Whether its program knows a variant.
+    #[must_use]
+    pub fn has(self, variant: Variant) -> bool {
+        match self {
+            // Its items may move: only its own buffer can stand before its index.
+            Index::Cache => matches!(variant, Variant::Alone | Variant::Slb),
+            _ => true,
+        }
+    }
+}
+
+names! {
+    /// What stands before the index.
+    Variant {
+        /// Nothing.
+        Alone = "alone",
+        /// The Search Lookaside Buffer of this project.
+        Slb = "slb",
+        /// The STLT in hardware.
+        Stlt = "stlt",
+        /// The same, whose rows hold virtual addresses only.
+        StltVa = "stlt-va",
+        /// The same in software.
+        StltSw = "stlt-sw",
+    }
+}
+
+names! {
+    /// Which records are asked for.
+    Distribution {
+        /// YCSB's scrambled Zipfian, theta 0.99.
+        Zipf = "zipf",
+        /// The newest records are the hottest, and of a hundred requests five insert one.
+        Latest = "latest",
+        /// All alike.
+        Uniform = "uniform",
+    }
+}
+
+names! {
+    /// The hash of the fast path (Figure 18).
+    FastHash {
+        /// XXH3, the paper's choice.
+        Xxh3 = "xxh3",
+        /// XXH64.
+        Xxh64 = "xxh64",
+        /// MurmurHash, as the C++ library has it.
+        Murmur = "murmur",
+        /// Bernstein's, byte by byte.
+        Djb2 = "djb2",
+        /// SipHash-1-2, as Redis has it.
+        Sip = "sip",
+    }
+}
+
+/// Why a guest cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuestError {
+    /// QEMU is not there.
+    #[error(
+        "qemu-x86_64 is not there: install Debian's package qemu-user (7.2), or name it in LOOKASIDE_QEMU"
+    )]
+    Qemu,
+    /// Redis is not there.
+    #[error(
+        "redis-server is not there: install Debian's package redis-server (7.0.15), or name it in LOOKASIDE_REDIS"
+    )]
+    Redis,
+    /// One of our own files is not there.
+    #[error("{name} is not beside {}: build the workspace (cargo build --release --workspace)", beside.display())]
+    Part {
+        /// Which.
+        name: &'static str,
+        /// Where it was looked for.
+        beside: PathBuf,
+    },
+    /// One of our own files was made of sources that have changed since.
+    #[error(
+        "{} is older than {}, which it is made of: build the workspace (cargo build --release --workspace)",
+        path.display(), newer.display()
+    )]
+    Stale {
+        /// Which.
+        path: PathBuf,
+        /// The source.
+        newer: PathBuf,
+    },
+    /// The library would be linked with a guest that has other headers.
+    #[error(
+        "{} was built with other headers than this program has for its guests: build the workspace \
+         (cargo build --release --workspace)",
+        .0.display()
+    )]
+    Headers(PathBuf),
+    /// A guest did not compile.
+    #[error(
+        "{index} does not compile: install g++, libxxhash-dev, and for dense_hash_map libsparsehash-dev, \
+         for btree_map libabsl-dev and pkg-config\n{said}"
+    )]
+    Compile {
+        /// Which.
+        index: &'static str,
+        /// What the compiler said.
+        said: String,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+    /// The distribution cannot be.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+    /// QEMU takes plugins of other versions than this one.
+    #[error(
+        "{} refuses the plugin, which is for {}; {}\n{said}",
+        qemu.display(), api::RELEASES, api::OTHER_RELEASES
+    )]
+    Refused {
+        /// Which QEMU.
+        qemu: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// QEMU cuts the plugin's arguments at commas.
+    #[error("{}: QEMU takes no path with a comma for its plugin", .0.display())]
+    Comma(PathBuf),
+    /// A request is 31 bits.
+    #[error("{0} records are too many for a guest: 2^31 at most, with those that are inserted")]
+    Records(u64),
+}
+
+pub(crate) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> GuestError {
+    let path = path.to_owned();
+    |error| GuestError::Io { path, error }
+}
+
+/// What it takes to compile and run guests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tools {
+    /// `qemu-x86_64`.
+    pub qemu: PathBuf,
+    /// `libsim_qemu.so`.
+    pub plugin: PathBuf,
+    /// `liblookaside_capi.a`.
+    pub library: PathBuf,
+}
+
+/// The machine that a guest runs on, and where what is measured goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Simulated<'p> {
+    /// The machine: a file, or the name of a built-in one.
+    pub profile: &'p Path,
+    /// For the measurement.
+    pub out: &'p Path,
+    /// Whether the guest gets the pages of 2 MiB that it asks for; if not, all are the profile's.
+    pub huge_pages: bool,
+    /// For what the run takes ([`crate::cost::Cost`]).
+    pub cost: Option<&'p Path>,
+    /// For a trace of the windows, for ChampSim: 64 bytes an instruction.
+    pub champsim: Option<&'p Path>,
+}
+
+impl<'p> Simulated<'p> {
+    /// The profile's pages only, and nothing but the measurement.
+    pub fn new(profile: &'p (impl AsRef<Path> + ?Sized), out: &'p Path) -> Simulated<'p> {
+        Simulated { profile: profile.as_ref(), out, huge_pages: false, cost: None, champsim: None }
+    }
+}
+
+impl Tools {
+    /// Looks for QEMU on the path (or where LOOKASIDE_QEMU says), and for our own parts beside the running
+    /// program.
+    ///
+    /// # Errors
+    /// What is missing, or older than its sources, and what to do about it.
+    pub fn find() -> Result<Tools, GuestError> {
+        let qemu = program("LOOKASIDE_QEMU", "qemu-x86_64").ok_or(GuestError::Qemu)?;
+        Ok(Tools { qemu, plugin: part("libsim_qemu.so")?, library: part("liblookaside_capi.a")? })
+    }
+
+    /// The program of an index: compiled into `folder` if it is not there already, or beside this one.
+    ///
+    /// # Errors
+    /// As [`Tools::compile`], and if our own program is not there, or older than its sources.
+    pub fn program(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
+        if index.is_own() { part(OWN_INDEX) } else { self.compile(index, folder) }
+    }
+
+    /// What makes a run's numbers besides its configuration: a hash of QEMU, of the plugin, of the guest's `program`, and of
+    /// the server that it is preloaded into. Another build of any of them is another name.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, or is not there.
+    pub fn identity(&self, index: Index, program: &Path) -> Result<String, GuestError> {
+        let mut files = vec![self.qemu.clone(), self.plugin.clone(), program.to_owned()];
+        if index == Index::Redis {
+            files.push(redis_server()?);
+        }
+        let mut hashes = Vec::new();
+        for file in files {
+            let bytes = std::fs::read(&file).map_err(io_error(&file))?;
+            hashes.extend(xxh3(&bytes).to_le_bytes());
+        }
+        Ok(format!("{:016x}", xxh3(&hashes)))
+    }
+
+    /// Compiles the guest of an index that is not our own into `folder`, unless it is there already; its path. A compiler
+    /// other than `c++` is named in CXX.
+    ///
+    /// # Errors
+    /// If the compiler or a package is missing, the library is of other headers, or the folder cannot be written.
+    pub fn compile(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
+        let sources = folder.join("sources");
+        std::fs::create_dir_all(&sources).map_err(io_error(&sources))?;
+        let mut text = Vec::new();
+        for (name, source) in SOURCES {
+            text.extend_from_slice(source.as_bytes());
+            let path = sources.join(name);
+            // Others may compile from them at this moment.
+            if std::fs::read(&path).is_ok_and(|there| there == source.as_bytes()) {
+                continue;
+            }
+            let beside = sources.join(format!("{name}.{}", own_number()));
+            std::fs::write(&beside, source).map_err(io_error(&beside))?;
+            std::fs::rename(&beside, &path).map_err(io_error(&path))?;
+        }
+        let library = std::fs::read(&self.library).map_err(io_error(&self.library))?;
+        text.extend_from_slice(&library);
+        let program = folder.join(format!("{}-{:016x}", index.name(), xxh3(&text)));
+        if program.is_file() {
+            return Ok(program);
+        }
+        // A program of that name was made of these very headers and this library.
+        if !library.windows(HEADERS.len()).any(|bytes| bytes == HEADERS) {
+            return Err(GuestError::Headers(self.library.clone()));
+        }
+        let beside = folder.join(format!("{}.{}", index.name(), own_number()));
+        let compiler = std::env::var_os("CXX").unwrap_or_else(|| OsString::from("c++"));
+        let mut command = Command::new(compiler);
+        // The guest is what an average distribution would ship: no instructions beyond the baseline.
+        command.args(["-std=c++17", "-O2", "-g", "-Wall", "-Wextra"]).arg("-I").arg(&sources);
+        if index == Index::Redis {
+            command.args(["-shared", "-fPIC"]).arg(sources.join("redis.cpp"));
+        } else {
+            command.arg(format!("-DINDEX={}", index.name())).arg(sources.join("kv.cpp"));
+        }
+        command.arg("-o").arg(&beside).arg(&self.library);
+        if index == Index::BtreeMap {
+            let libraries = Command::new("pkg-config").args(["--libs", "absl_btree"]).output();
+            let libraries = libraries.map(|output| output.stdout).unwrap_or_default();
+            command.args(String::from_utf8_lossy(&libraries).split_whitespace());
+        }
+        command.args(["-lpthread", "-ldl", "-lm"]);
+        let compile_error = |said| GuestError::Compile { index: index.name(), said };
+        let output = command.output().map_err(|error| compile_error(error.to_string()))?;
+        if !output.status.success() {
+            return Err(compile_error(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        std::fs::rename(&beside, &program).map_err(io_error(&program))?;
+        Ok(program)
+    }
+
+    /// A guest under QEMU with the plugin. For Redis, the paths may hold no spaces.
+    ///
+    /// # Errors
+    /// If a path of `simulated` has a comma; if Redis is to run, and is not there.
+    pub fn command(
+        &self,
+        guest: &Path,
+        requests: &Path,
+        run: &Run,
+        simulated: &Simulated,
+    ) -> Result<Command, GuestError> {
+        let mut plugin = self.plugin.as_os_str().to_owned();
+        plugin.push(format!(",guest={},variant={}", run.index.name(), run.variant.name()));
+        plugin.push(format!(
+            ",seed={},huge={}",
+            run.seed,
+            if simulated.huge_pages { "heeded" } else { "ignored" }
+        ));
+        let files = [("profile", simulated.profile), ("out", simulated.out)];
+        let cost = simulated.cost.map(|path| ("cost", path));
+        let trace = simulated.champsim.map(|path| ("champsim", path));
+        for (name, path) in files.into_iter().chain(cost).chain(trace) {
+            if path.as_os_str().as_encoded_bytes().contains(&b',') {
+                return Err(GuestError::Comma(path.to_owned()));
+            }
+            plugin.push(format!(",{name}="));
+            plugin.push(path);
+        }
+        let mut command = Command::new(&self.qemu);
+        // What the kernel gives a program as random is drawn from the seed.
+        command.args(["-cpu", PROCESSOR, "-seed", &run.seed.to_string(), "-plugin"]).arg(plugin);
+        command.env_clear();
+        let arguments = run.arguments(requests);
+        if run.index == Index::Redis {
+            redis(&mut command, guest, &arguments)?;
+        } else {
+            command.arg(guest).args(arguments);
+        }
+        Ok(command)
+    }
+
+    /// What `said`, on standard error, means if QEMU did not even begin: it takes plugins of other versions.
+    #[must_use]
+    pub fn refusal(&self, said: &str) -> Option<GuestError> {
+        let refused = said.contains("plugin requires API version");
+        refused.then(|| GuestError::Refused { qemu: self.qemu.clone(), said: said.to_owned() })
+    }
+}
+
+fn redis_server() -> Result<PathBuf, GuestError> {
+    program("LOOKASIDE_REDIS", "redis-server").ok_or(GuestError::Redis)
+}
+
+/// The program that a variable of the environment names; without it, one on the path.
+fn program(variable: &str, name: &str) -> Option<PathBuf> {
+    match std::env::var_os(variable) {
+        Some(named) => Some(PathBuf::from(named)).filter(|path| path.is_file()),
+        None => std::env::split_paths(&std::env::var_os("PATH")?)
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file()),
+    }
+}
+
+/// What makes a guest of a redis-server: it is preloaded, and told what to do, in the environment. The server insists on
+/// listening somewhere until then.
+fn redis(command: &mut Command, guest: &Path, arguments: &[OsString]) -> Result<(), GuestError> {
+    let server = redis_server()?;
+    let socket = std::env::temp_dir().join(format!("lookaside-redis-{}", own_number()));
+    let variable = |name: &str, value: &OsStr| {
+        let mut variable = OsString::from(name);
+        variable.push("=");
+        variable.push(value);
+        variable
+    };
+    command.arg("-E").arg(variable("LD_PRELOAD", guest.as_os_str()));
+    command.arg("-E").arg(variable("GUEST", &arguments.join(OsStr::new(" "))));
+    command.arg("-E").arg(variable("GUEST_SOCKET", socket.as_os_str()));
+    command.arg(server).args(["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket"]).arg(socket);
+    Ok(())
+}
+
+/// A number for a file that no other thread or process has. Always as long: where a program's stack begins depends on the
+/// lengths of its arguments, and so does what it costs.
+fn own_number() -> String {
+    static NUMBERS: AtomicU64 = AtomicU64::new(0);
+    format!("{:010}-{:06}", std::process::id(), NUMBERS.fetch_add(1, Ordering::Relaxed))
+}
+
+fn xxh3(bytes: &[u8]) -> u64 {
+    twox_hash::XxHash3_64::oneshot(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_again() {
+        for &index in Index::ALL {
+            assert_eq!(Index::named(index.name()), Some(index));
+        }
+        for &variant in Variant::ALL {
+            assert_eq!(Variant::named(variant.name()), Some(variant));
+        }
+        assert_eq!(Distribution::named("pareto"), None);
+    }
+
+    #[test]
+    fn another_build_has_another_identity() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).expect("written");
+            path
+        };
+        let identity = |qemu: &str, plugin: &str, guest: &str| {
+            let (qemu, plugin) = (file("qemu", qemu), file("plugin", plugin));
+            let tools = Tools { qemu, plugin, library: PathBuf::from("/nowhere") };
+            tools.identity(Index::Map, &file("guest", guest)).expect("all are there")
+        };
+        let first = identity("a", "b", "c");
+        assert_eq!(first.len(), 16);
+        assert_eq!(first, identity("a", "b", "c"));
+        for other in [
+            identity("x", "b", "c"),
+            identity("a", "x", "c"),
+            identity("a", "b", "x"),
+            identity("b", "a", "c"),
+        ] {
+            assert_ne!(first, other);
+        }
+        let absent = Tools { qemu: file("qemu", "a"), plugin: "/nowhere".into(), library: "/nowhere".into() };
+        let error = absent.identity(Index::Map, &file("guest", "c")).expect_err("no plugin");
+        assert!(matches!(error, GuestError::Io { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_library_of_other_headers_is_not_linked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("liblookaside_capi.a");
+        let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: path.clone() };
+        std::fs::write(&path, b"!<arch>\nan object of other days: lookaside.h is: 01234567")
+            .expect("written");
+        let error = tools.compile(Index::Map, folder.path()).expect_err("not this");
+        assert!(matches!(&error, GuestError::Headers(which) if *which == path), "{error}");
+        let said = error.to_string();
+        for part in ["liblookaside_capi.a", "cargo build --release --workspace"] {
+            assert!(said.contains(part), "{part} is not in: {said}");
+        }
+    }
+
+    #[test]
+    fn the_plugin_is_told_of_pages_and_traces_and_no_path_is_cut() {
+        let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: "/nowhere".into() };
+        let run = Run::new(Index::Map, Variant::Alone, 1000);
+        let told = |simulated: &Simulated| {
+            let command = tools.command(Path::new("guest"), Path::new("requests"), &run, simulated)?;
+            let after = command.get_args().skip_while(|argument| *argument != "-plugin").nth(1);
+            Ok::<_, GuestError>(after.expect("a plugin").to_string_lossy().into_owned())
+        };
+        let plain = Simulated::new("machine.toml", Path::new("out.json"));
+        let usual = told(&plain).expect("no commas");
+        assert!(usual.ends_with(",huge=ignored,profile=machine.toml,out=out.json"), "{usual}");
+        let champsim = Some(Path::new("trace"));
+        let cost = Some(Path::new("cost"));
+        let more = told(&Simulated { huge_pages: true, cost, champsim, ..plain }).expect("no commas");
+        let expected = ",huge=heeded,profile=machine.toml,out=out.json,cost=cost,champsim=trace";
+        assert!(more.ends_with(expected), "{more}");
+        for cut in [
+            Simulated { profile: Path::new("a,b"), ..plain },
+            Simulated { out: Path::new("a,b"), ..plain },
+            Simulated { cost: Some(Path::new("a,b")), ..plain },
+            Simulated { champsim: Some(Path::new("a,b")), ..plain },
+        ] {
+            assert!(matches!(told(&cut), Err(GuestError::Comma(path)) if path == Path::new("a,b")));
+        }
+    }
+}

@@ -1,0 +1,634 @@
+//! A machine, as data.
+//!
+//! Three are named: the processor of the ART paper, the one of the STLT paper, and a server core of today.
+//! Any other is a TOML file with the same fields; unknown fields are refused, because a misspelt latency that
+//! is silently the default is worse than an error. A machine that differs in a few fields is described by those
+//! ([`Profile::with_changes`]).
+//!
+//! Latencies are cycles from the beginning of an access. A level's latency is that of an access which it
+//! serves, not what it adds to the level before; memory's latency alone is added to that of the last cache,
+//! whose miss must be known first.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{CacheShape, CacheShapes, Inclusion, Level};
+use crate::frames::Frames;
+use crate::page::PageSize;
+use crate::prefetch::{DistanceShape, StrideShape, VldpShape};
+use crate::structure_caches::StructureCacheShape;
+use crate::tlb::{TlbArrayShape, TlbShape, TlbShapes};
+use crate::walker::Paging;
+
+/// Memory behind the caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryShape {
+    /// Cycles of a read, beyond the miss of the last cache.
+    pub latency: u32,
+    /// Cycles that a line occupies the channel: 64 bytes by the bandwidth.
+    pub cycles_per_line: u32,
+}
+
+/// Prefetchers; none unless said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PrefetchShapes {
+    /// Of translations.
+    pub distance: Option<DistanceShape>,
+    /// Of lines, by strides.
+    pub stride: Option<StrideShape>,
+    /// Of lines, by histories of deltas.
+    pub vldp: Option<VldpShape>,
+}
+
+/// The core's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreShape {
+    /// Instructions dispatched, and retired, in a cycle.
+    pub width: u32,
+    /// Entries of the reorder buffer.
+    pub window: u32,
+    /// Misses of the first level that can be under way.
+    pub misses: u32,
+    /// Stores that can wait to be written.
+    pub stores: u32,
+    /// Page walks at a time.
+    pub walkers: u32,
+    /// Cycles from a resolved misprediction until the right instructions are dispatched.
+    pub mispredict_penalty: u32,
+    /// The branch predictor has two to this power counters.
+    pub predictor_bits: u32,
+}
+
+/// The unit that executes `loadVA` and `insertSTLT`, and its buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StltShape {
+    /// Cycles of `loadVA` besides its memory accesses.
+    pub load_cycles: u32,
+    /// Cycles of `insertSTLT` besides its memory accesses and the walk.
+    pub insert_cycles: u32,
+    /// Bytes that the path from the first level delivers at a time: a set is scanned in as many steps, a cycle each.
+    pub path_bytes: u32,
+    /// Entries of the STB.
+    pub stb: u32,
+    /// Cycles that asking the STB takes, after the last TLB has missed.
+    pub stb_latency: u32,
+    /// Entries of the IPB.
+    pub ipb: u32,
+    /// Entries of the insertion buffer.
+    pub insertion_buffer: u32,
+}
+
+impl Default for StltShape {
+    /// Table III and sections III-D1 and III-D2 of the paper. It gives the insertion buffer 16 entries in the
+    /// text and 8 in its Table I; the text is taken.
+    fn default() -> StltShape {
+        StltShape {
+            load_cycles: 6,
+            insert_cycles: 4,
+            path_bytes: 16,
+            stb: 32,
+            stb_latency: 1,
+            ipb: 32,
+            insertion_buffer: 16,
+        }
+    }
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// What reports call it.
+    pub name: String,
+    /// Cycles in a nanosecond.
+    pub gigahertz: f64,
+    /// The caches.
+    pub caches: CacheShapes,
+    /// The TLBs.
+    pub tlb: TlbShapes,
+    /// Page tables and their walker.
+    pub paging: Paging,
+    /// Memory.
+    pub memory: MemoryShape,
+    /// The core.
+    pub core: CoreShape,
+    /// Prefetchers.
+    #[serde(default)]
+    pub prefetch: PrefetchShapes,
+    /// The STLT's hardware.
+    #[serde(default)]
+    pub stlt: StltShape,
+}
+
+/// Why a profile is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// Its file cannot be read.
+    #[error("{}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        reason: String,
+    },
+    /// It is not TOML, or not of this shape.
+    #[error("the profile cannot be read: {0}")]
+    Syntax(String),
+    /// A number is out of range.
+    #[error("{field} is {value}; it must be {expected}")]
+    Range {
+        /// Which.
+        field: String,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A cache or a TLB does not divide into sets.
+    #[error(
+        "{field}: {entries} entries cannot be divided into sets of {ways}; choose ways that divide the entries"
+    )]
+    Ways {
+        /// Which.
+        field: String,
+        /// Lines or translations.
+        entries: u64,
+        /// Ways.
+        ways: u32,
+    },
+    /// Two arrays of a TLB hold the same size of page, or one holds none.
+    #[error("{field}: every array must hold at least one size of page, and every size at most one array")]
+    Pages {
+        /// Which.
+        field: String,
+    },
+}
+
+fn in_range(
+    field: &str,
+    value: u64,
+    range: std::ops::RangeInclusive<u64>,
+    expected: &'static str,
+) -> Result<(), ProfileError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(ProfileError::Range { field: field.to_owned(), value: value.to_string(), expected })
+}
+
+fn divides(field: &str, entries: u64, ways: u32) -> Result<(), ProfileError> {
+    if ways > 0 && entries > 0 && entries.is_multiple_of(u64::from(ways)) {
+        return Ok(());
+    }
+    Err(ProfileError::Ways { field: field.to_owned(), entries, ways })
+}
+
+/// Puts the fields of `changes` into `table`; tables go into tables.
+fn change(table: &mut toml::Table, changes: &toml::Table) {
+    for (name, value) in changes {
+        match (table.get_mut(name), value) {
+            // Another order of frames has other fields.
+            (Some(toml::Value::Table(inner)), toml::Value::Table(changes))
+                if changes.get("order").is_none_or(|order| inner.get("order") == Some(order)) =>
+            {
+                change(inner, changes);
+            }
+            _ => {
+                table.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// If it is not TOML, has a field that is unknown or lacks one, or describes a machine that cannot be.
+    pub fn from_toml(text: &str) -> Result<Profile, ProfileError> {
+        let profile: Profile =
+            toml::from_str(text).map_err(|error| ProfileError::Syntax(error.to_string()))?;
+        profile.validate()?;
+        Ok(profile)
+    }
+
+    /// Reads a profile from a file.
+    ///
+    /// # Errors
+    /// As [`Profile::from_toml`], and if the file cannot be read.
+    pub fn read(path: &Path) -> Result<Profile, ProfileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ProfileError::Unreadable { path: path.to_owned(), reason: error.to_string() })?;
+        Profile::from_toml(&text)
+    }
+
+    /// As it stands in a file.
+    ///
+    /// # Errors
+    /// If the name or a number cannot be written as TOML.
+    pub fn to_toml(&self) -> Result<String, ProfileError> {
+        toml::to_string(self).map_err(|error| ProfileError::Syntax(error.to_string()))
+    }
+
+    /// The same machine with some fields changed: those that `changes` has, table by table.
+    ///
+    /// ```
+    /// let changes = toml::from_str("paging = { pages = '2MiB' }\ncore = { window = 8 }")?;
+    /// let machine = sim::Profile::stlt_paper().with_changes(&changes)?;
+    /// assert_eq!((machine.paging.pages, machine.core.window), (sim::PageSize::Large, 8));
+    /// assert_eq!(machine.core.width, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a field is unknown, of another type, or makes a machine that cannot be.
+    pub fn with_changes(&self, changes: &toml::Table) -> Result<Profile, ProfileError> {
+        let syntax = |reason: String| ProfileError::Syntax(reason);
+        let mut table = toml::Table::try_from(self).map_err(|error| syntax(error.to_string()))?;
+        change(&mut table, changes);
+        let profile: Profile =
+            table.try_into().map_err(|error: toml::de::Error| syntax(error.to_string()))?;
+        profile.validate()?;
+        Ok(profile)
+    }
+
+    /// Whether the machine can be built.
+    ///
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn validate(&self) -> Result<(), ProfileError> {
+        let clock = self.gigahertz;
+        if !(clock.is_finite() && clock > 0.0) {
+            return Err(ProfileError::Range {
+                field: "gigahertz".into(),
+                value: clock.to_string(),
+                expected: "a positive number",
+            });
+        }
+        let caches = [
+            ("caches.l1i", Some(self.caches.l1i)),
+            ("caches.l1d", Some(self.caches.l1d)),
+            ("caches.l2", self.caches.l2),
+            ("caches.l3", self.caches.l3),
+        ];
+        for (field, shape) in caches {
+            let Some(shape) = shape else { continue };
+            in_range(&format!("{field}.kib"), shape.kib.into(), 1..=1 << 22, "1 to 4194304 KiB")?;
+            divides(field, u64::from(shape.kib) * 16, shape.ways)?;
+            in_range(&format!("{field}.latency"), shape.latency.into(), 1..=100_000, "1 to 100000 cycles")?;
+        }
+        let levels = [
+            ("tlb.data", Some(&self.tlb.data)),
+            ("tlb.instructions", Some(&self.tlb.instructions)),
+            ("tlb.second", self.tlb.second.as_ref()),
+        ];
+        for (field, shape) in levels {
+            let Some(shape) = shape else { continue };
+            in_range(&format!("{field}.latency"), shape.latency.into(), 0..=100_000, "0 to 100000 cycles")?;
+            let mut held = Vec::new();
+            for array in &shape.arrays {
+                in_range(&format!("{field}.entries"), array.entries.into(), 1..=1 << 24, "1 to 16777216")?;
+                divides(field, array.entries.into(), array.ways)?;
+                if array.pages.is_empty() || array.pages.iter().any(|size| held.contains(size)) {
+                    return Err(ProfileError::Pages { field: field.to_owned() });
+                }
+                held.extend(&array.pages);
+            }
+        }
+        let core = &self.core;
+        let four_or_five = "4 or 5";
+        in_range("paging.levels", self.paging.levels.into(), 4..=5, four_or_five)?;
+        let mut structure_caches = vec![self.paging.structure_caches];
+        if let Some(nested) = &self.paging.nested {
+            in_range("paging.nested.levels", nested.levels.into(), 4..=5, four_or_five)?;
+            in_range("paging.nested.tlb_entries", nested.tlb_entries.into(), 0..=1 << 16, "0 to 65536")?;
+            structure_caches.push(nested.structure_caches);
+        }
+        for shape in structure_caches {
+            for entries in [shape.level2, shape.level3, shape.level4, shape.level5] {
+                in_range("structure_caches", entries.into(), 0..=1 << 16, "0 to 65536 entries")?;
+                if entries > 32 {
+                    divides("structure_caches", entries.into(), 4)?;
+                }
+            }
+        }
+        in_range("memory.latency", self.memory.latency.into(), 0..=1_000_000, "0 to 1000000 cycles")?;
+        in_range("memory.cycles_per_line", self.memory.cycles_per_line.into(), 1..=100_000, "1 to 100000")?;
+        in_range("core.width", core.width.into(), 1..=64, "1 to 64")?;
+        in_range("core.window", core.window.into(), 1..=1 << 16, "1 to 65536")?;
+        in_range("core.misses", core.misses.into(), 1..=1024, "1 to 1024")?;
+        in_range("core.stores", core.stores.into(), 1..=1024, "1 to 1024")?;
+        in_range("core.walkers", core.walkers.into(), 1..=64, "1 to 64")?;
+        in_range("core.mispredict_penalty", core.mispredict_penalty.into(), 0..=10_000, "0 to 10000")?;
+        in_range("core.predictor_bits", core.predictor_bits.into(), 1..=24, "1 to 24")?;
+        if let Some(shape) = &self.prefetch.distance {
+            in_range("prefetch.distance.rows", shape.rows.into(), 1..=1 << 16, "1 to 65536")?;
+            in_range("prefetch.distance.slots", shape.slots.into(), 1..=4, "1 to 4")?;
+            in_range("prefetch.distance.buffer", shape.buffer.into(), 1..=1024, "1 to 1024")?;
+        }
+        if let Some(shape) = &self.prefetch.stride {
+            in_range("prefetch.stride.streams", shape.streams.into(), 1..=1024, "1 to 1024")?;
+            in_range("prefetch.stride.degree", shape.degree.into(), 1..=63, "1 to 63")?;
+        }
+        if let Some(shape) = &self.prefetch.vldp {
+            in_range("prefetch.vldp.pages", shape.pages.into(), 1..=1024, "1 to 1024")?;
+            in_range("prefetch.vldp.rows", shape.rows.into(), 1..=1 << 16, "1 to 65536")?;
+            in_range("prefetch.vldp.degree", shape.degree.into(), 1..=16, "1 to 16")?;
+        }
+        let stlt = &self.stlt;
+        in_range("stlt.path_bytes", stlt.path_bytes.into(), 16..=128, "16 to 128")?;
+        in_range("stlt.stb", stlt.stb.into(), 0..=1024, "0 to 1024")?;
+        in_range("stlt.ipb", stlt.ipb.into(), 1..=1024, "1 to 1024")?;
+        for (field, cycles) in [
+            ("stlt.load_cycles", stlt.load_cycles),
+            ("stlt.insert_cycles", stlt.insert_cycles),
+            ("stlt.stb_latency", stlt.stb_latency),
+        ] {
+            in_range(field, cycles.into(), 0..=100_000, "0 to 100000 cycles")?;
+        }
+        in_range("stlt.insertion_buffer", stlt.insertion_buffer.into(), 1..=1024, "1 to 1024")
+    }
+
+    /// Cycles of an access that `level` serves, data or walk.
+    #[must_use]
+    pub fn latency(&self, level: Level) -> u32 {
+        let caches = &self.caches;
+        let last = caches.l3.or(caches.l2).unwrap_or(caches.l1d).latency;
+        match level {
+            Level::L1 => caches.l1d.latency,
+            Level::L2 => caches.l2.map_or(caches.l1d.latency, |shape| shape.latency),
+            Level::L3 => last,
+            Level::Memory => last + self.memory.latency,
+        }
+    }
+
+    /// The ART paper's processor: Sandy Bridge, as its Table 1 and section 4 give it (Core i7-2630QM, 2.0 to
+    /// 2.9 GHz, 6 MB of L3).
+    ///
+    /// From elsewhere: associativities and latencies from Intel's optimisation manual, the TLBs all 4-way.
+    /// Assumed, because nobody published them: paging-structure caches of 32, 4 and 2 entries; memory at 60
+    /// ns and 21 GB/s of DDR3-1333.
+    #[must_use]
+    pub fn sandy_bridge() -> Profile {
+        Profile {
+            name: "sandy_bridge".into(),
+            gigahertz: 2.9,
+            caches: CacheShapes {
+                l1i: CacheShape::new(32, 8, 4),
+                l1d: CacheShape::new(32, 8, 4),
+                l2: Some(CacheShape::new(256, 8, 12)),
+                l3: Some(CacheShape::new(6 * 1024, 12, 28)),
+                inclusion: Inclusion::Inclusive,
+                walks_skip_l1: false,
+            },
+            tlb: TlbShapes {
+                data: TlbShape {
+                    latency: 0,
+                    arrays: vec![
+                        TlbArrayShape::new(64, 4, &[PageSize::Small]),
+                        TlbArrayShape::new(32, 4, &[PageSize::Large]),
+                        TlbArrayShape::new(4, 4, &[PageSize::Giant]),
+                    ],
+                },
+                instructions: TlbShape {
+                    latency: 0,
+                    arrays: vec![
+                        TlbArrayShape::new(128, 4, &[PageSize::Small]),
+                        TlbArrayShape::new(8, 8, &[PageSize::Large]),
+                    ],
+                },
+                second: Some(TlbShape {
+                    latency: 7,
+                    arrays: vec![TlbArrayShape::new(512, 4, &[PageSize::Small])],
+                }),
+            },
+            paging: Paging {
+                levels: 4,
+                pages: PageSize::Small,
+                frames: Frames::Random { seed: 1 },
+                structure_caches: StructureCacheShape { level2: 32, level3: 4, level4: 2, level5: 0 },
+                nested: None,
+            },
+            memory: MemoryShape { latency: 174, cycles_per_line: 9 },
+            core: CoreShape {
+                width: 4,
+                window: 168,
+                misses: 10,
+                stores: 36,
+                walkers: 1,
+                mispredict_penalty: 15,
+                predictor_bits: 14,
+            },
+            prefetch: PrefetchShapes::default(),
+            stlt: StltShape::default(),
+        }
+    }
+
+    /// The STLT paper's processor: Gainestown, as its Table III gives it.
+    ///
+    /// "L1 data cache, 8-way, 64 entries" is taken to mean 64 sets, 32 KiB. The table says nothing of the
+    /// instruction side (the real Gainestown's is taken: 32 KiB 4-way and 128 translations), of bandwidth
+    /// (7.6 GB/s, a line every 22 cycles), of the window (128, of which 10 misses), of branches (a penalty of
+    /// 8), or of paging-structure caches (none).
+    #[must_use]
+    pub fn stlt_paper() -> Profile {
+        let small = |entries, ways| vec![TlbArrayShape::new(entries, ways, &PageSize::ALL)];
+        Profile {
+            name: "stlt_paper".into(),
+            gigahertz: 2.66,
+            caches: CacheShapes {
+                l1i: CacheShape::new(32, 4, 4),
+                l1d: CacheShape::new(32, 8, 4),
+                l2: Some(CacheShape::new(256, 8, 12)),
+                l3: Some(CacheShape::new(2048, 8, 40)),
+                inclusion: Inclusion::Inclusive,
+                walks_skip_l1: false,
+            },
+            tlb: TlbShapes {
+                data: TlbShape { latency: 1, arrays: small(64, 4) },
+                instructions: TlbShape { latency: 1, arrays: small(128, 4) },
+                second: Some(TlbShape { latency: 7, arrays: small(1536, 4) }),
+            },
+            paging: Paging {
+                levels: 4,
+                pages: PageSize::Small,
+                frames: Frames::Random { seed: 1 },
+                structure_caches: StructureCacheShape::default(),
+                nested: None,
+            },
+            memory: MemoryShape { latency: 120, cycles_per_line: 22 },
+            core: CoreShape {
+                width: 4,
+                window: 128,
+                misses: 10,
+                stores: 32,
+                walkers: 1,
+                mispredict_penalty: 8,
+                predictor_bits: 14,
+            },
+            prefetch: PrefetchShapes::default(),
+            stlt: StltShape::default(),
+        }
+    }
+
+    /// A server core of today, after Intel's Golden Cove as its optimisation manual describes it: five levels
+    /// of page table, a third level that takes the second's victims. The third level is a share of 30 MB,
+    /// memory 100 ns and 20 GB/s, as one core of many sees them.
+    #[must_use]
+    pub fn current_server() -> Profile {
+        use PageSize::{Giant, Large, Small};
+        Profile {
+            name: "current_server".into(),
+            gigahertz: 3.0,
+            caches: CacheShapes {
+                l1i: CacheShape::new(32, 8, 5),
+                l1d: CacheShape::new(48, 12, 5),
+                l2: Some(CacheShape::new(2048, 16, 15)),
+                l3: Some(CacheShape::new(30 * 1024, 15, 70)),
+                inclusion: Inclusion::Victims,
+                walks_skip_l1: false,
+            },
+            tlb: TlbShapes {
+                data: TlbShape {
+                    latency: 0,
+                    arrays: vec![
+                        TlbArrayShape::new(96, 6, &[Small]),
+                        TlbArrayShape::new(32, 4, &[Large]),
+                        TlbArrayShape::new(8, 8, &[Giant]),
+                    ],
+                },
+                instructions: TlbShape {
+                    latency: 0,
+                    arrays: vec![
+                        TlbArrayShape::new(256, 8, &[Small]),
+                        TlbArrayShape::new(32, 8, &[Large, Giant]),
+                    ],
+                },
+                second: Some(TlbShape {
+                    latency: 7,
+                    arrays: vec![
+                        TlbArrayShape::new(2048, 16, &[Small, Large]),
+                        TlbArrayShape::new(1024, 16, &[Giant]),
+                    ],
+                }),
+            },
+            paging: Paging {
+                levels: 5,
+                pages: Small,
+                frames: Frames::Random { seed: 1 },
+                structure_caches: StructureCacheShape { level2: 32, level3: 8, level4: 4, level5: 2 },
+                nested: None,
+            },
+            memory: MemoryShape { latency: 300, cycles_per_line: 10 },
+            core: CoreShape {
+                width: 6,
+                window: 512,
+                misses: 16,
+                stores: 112,
+                walkers: 4,
+                mispredict_penalty: 12,
+                predictor_bits: 16,
+            },
+            prefetch: PrefetchShapes::default(),
+            stlt: StltShape { path_bytes: 64, ..StltShape::default() },
+        }
+    }
+
+    /// A named profile: `sandy_bridge`, `stlt_paper` or `current_server`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Profile> {
+        [Profile::sandy_bridge(), Profile::stlt_paper(), Profile::current_server()]
+            .into_iter()
+            .find(|profile| profile.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_named_profiles_are_machines_and_survive_being_written_down() {
+        for name in ["sandy_bridge", "stlt_paper", "current_server"] {
+            let profile = Profile::named(name).expect("a named profile");
+            assert_eq!(profile.validate(), Ok(()));
+            let text = toml::to_string(&profile).expect("a profile is TOML");
+            assert_eq!(Profile::from_toml(&text), Ok(profile));
+        }
+        assert_eq!(Profile::named("pentium"), None);
+    }
+
+    #[test]
+    fn table_iii_is_what_the_paper_prints() {
+        let profile = Profile::stlt_paper();
+        assert_eq!(profile.caches.l1d.sets(), 64);
+        assert_eq!(Level::ALL.map(|level| profile.latency(level)), [4, 12, 40, 160]);
+        // 45 ns at 2.66 GHz.
+        assert_eq!((45.0 * profile.gigahertz).round(), f64::from(profile.memory.latency));
+    }
+
+    fn kept(file: &str) -> Profile {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiles");
+        Profile::read(&folder.join(file)).expect("a profile of the repository")
+    }
+
+    #[test]
+    fn the_kept_profiles_are_the_named_ones() {
+        let paper = Profile { name: "gainestown".into(), ..Profile::stlt_paper() };
+        assert_eq!(kept("gainestown.toml"), paper);
+        assert_eq!(kept("server.toml"), Profile { name: "server".into(), ..Profile::current_server() });
+        let absent = Profile::read(Path::new("absent.toml"));
+        assert!(matches!(absent, Err(ProfileError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn changes_change_what_they_name_and_nothing_else() {
+        let changed = |text: &str| {
+            let changes = toml::from_str(text).expect("TOML");
+            Profile::stlt_paper().with_changes(&changes)
+        };
+        let nested =
+            changed("[paging]\nlevels = 5\nnested = { levels = 4, pages = '4KiB', tlb_entries = 32 }");
+        let nested = nested.expect("a machine").paging;
+        assert_eq!(
+            (nested.levels, nested.nested.map(|host| (host.levels, host.tlb_entries))),
+            (5, Some((4, 32)))
+        );
+        let none = changed("").expect("a machine");
+        assert_eq!(none, Profile::stlt_paper());
+        assert!(matches!(changed("[core]\nwindows = 8"), Err(ProfileError::Syntax(_))));
+        assert!(matches!(changed("[core]\nwindow = 0"), Err(ProfileError::Range { .. })));
+        let frames =
+            |text: &str| changed(&format!("[paging]\nframes = {text}")).map(|machine| machine.paging.frames);
+        assert_eq!(frames("{ order = 'identity' }"), Ok(Frames::Identity {}));
+        assert_eq!(frames("{ seed = 5 }"), Ok(Frames::Random { seed: 5 }));
+        assert!(matches!(frames("{ order = 'sequential', sead = 7 }"), Err(ProfileError::Syntax(_))));
+        assert!(matches!(changed("[stlt]\nload_cycles = 4294967295"), Err(ProfileError::Range { .. })));
+        assert!(matches!(changed("paging = 4"), Err(ProfileError::Syntax(_))));
+    }
+
+    #[test]
+    fn unknown_fields_and_impossible_machines_are_refused() {
+        let text = toml::to_string(&Profile::stlt_paper()).expect("TOML");
+        let misspelt = text.replace("walkers", "wolkers");
+        assert!(matches!(Profile::from_toml(&misspelt), Err(ProfileError::Syntax(_))));
+        let mut profile = Profile::stlt_paper();
+        profile.caches.l1d.ways = 7;
+        assert!(matches!(profile.validate(), Err(ProfileError::Ways { entries: 512, ways: 7, .. })));
+        let mut profile = Profile::stlt_paper();
+        profile.paging.levels = 3;
+        assert_eq!(
+            profile.validate().map_err(|error| error.to_string()),
+            Err("paging.levels is 3; it must be 4 or 5".into())
+        );
+        let mut profile = Profile::sandy_bridge();
+        profile.tlb.data.arrays[1].pages = vec![PageSize::Small];
+        assert!(matches!(profile.validate(), Err(ProfileError::Pages { .. })));
+    }
+}

@@ -1,0 +1,287 @@
+//! The server as it is started: its options, what it says on standard error, and who it runs as.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+
+/// How long a busy machine may take for anything.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lookaside");
+
+/// A server on a free port, killed when this is dropped.
+struct Serving {
+    child: Child,
+    port: u16,
+    /// What it says on standard error.
+    log: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Serving {
+    /// Starts it by this command, whose last words are the program and its options.
+    fn start(command: &mut Command) -> Serving {
+        let directory = tempfile::tempdir().expect("a directory");
+        let log = directory.path().join("log");
+        command.stderr(File::create(&log).expect("a file"));
+        Self::start_with_its_own_log(command, directory, log)
+    }
+
+    fn start_with_its_own_log(command: &mut Command, directory: tempfile::TempDir, log: PathBuf) -> Serving {
+        let port_file = directory.path().join("port");
+        command
+            .args(["-p", "-1", "-t", "1"])
+            .env("MEMCACHED_PORT_FILENAME", &port_file)
+            .stdout(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
+        let port = wait_for("the port", || {
+            if let Some(status) = child.try_wait().expect("it is our child") {
+                panic!("it has ended: {status}: {}", fs::read_to_string(&log).unwrap_or_default());
+            }
+            let ports = fs::read_to_string(&port_file).unwrap_or_default();
+            ports.lines().find_map(|line| line.strip_prefix("TCP INET: ")?.parse().ok())
+        });
+        Serving { child, port, log, _directory: directory }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).expect("a file")
+    }
+
+    fn connect(&self) -> BufReader<TcpStream> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        BufReader::new(stream)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // Both fail only if it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn ask(client: &mut BufReader<TcpStream>, request: &str) -> String {
+    client.get_mut().write_all(request.as_bytes()).expect("the connection is open");
+    let mut line = String::new();
+    client.read_line(&mut line).expect("it answers");
+    line
+}
+
+fn stat(client: &mut BufReader<TcpStream>, name: &str) -> u64 {
+    client.get_mut().write_all(b"stats\r\n").expect("the connection is open");
+    let mut value = None;
+    loop {
+        let mut line = String::new();
+        client.read_line(&mut line).expect("it answers");
+        match line.trim_end().split(' ').collect::<Vec<_>>()[..] {
+            ["END"] => return value.unwrap_or_else(|| panic!("no statistic {name}")),
+            ["STAT", found, number] if found == name => value = Some(number.parse().expect("a number")),
+            _ => {}
+        }
+    }
+}
+
+/// Log lines had colour codes in them wherever they went, to files and to the journal too, where nothing shows colours
+/// and words are searched for.
+#[test]
+fn log_lines_in_a_file_had_colour_codes() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-vv", "-m", "8"]));
+    assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
+    let log =
+        wait_for("a line on the connection", || Some(server.log()).filter(|log| log.contains("connected")));
+    assert!(log.contains("INFO") && !log.contains('\x1b'), "{log:?}");
+}
+
+/// A log line that could not be written, because the disk was full or who read it had gone, was replaced by a message
+/// that could not be written either, and that was a panic: the thread ended, and the server with it.
+#[test]
+fn a_log_that_could_not_be_written_ended_the_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let nowhere = PathBuf::from("/dev/null");
+    let full = File::options().write(true).open("/dev/full").expect("Linux has one");
+    let mut command = Command::new(PROGRAM);
+    command.args(["-vv", "-m", "8"]).stderr(full);
+    let server = Serving::start_with_its_own_log(&mut command, directory, nowhere.clone());
+    for _ in 0..3 {
+        assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
+    }
+
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(PROGRAM);
+    command.args(["-vv", "-m", "8"]).stderr(Stdio::piped());
+    let mut server = Serving::start_with_its_own_log(&mut command, directory, nowhere);
+    drop(server.child.stderr.take());
+    for _ in 0..3 {
+        assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
+    }
+}
+
+/// With `-u`, where supplementary groups cannot be given up (in user name spaces, and so in containers without root),
+/// the server did not start. memcached says so and serves.
+#[test]
+fn a_user_who_may_not_give_up_groups_was_not_served() {
+    let inside = ["-U", "-r"];
+    let may = Command::new("unshare").args(inside).arg("true").stderr(Stdio::null()).status();
+    if !may.is_ok_and(|status| status.success()) {
+        // Not `eprintln`, which the test harness keeps to itself when a test passes.
+        let why = "no user name space can be made here (unshare -U -r)";
+        assert!(std::env::var("LOOKASIDE_REQUIRE_PEERS").as_deref() != Ok("1"), "{why}");
+        let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
+        return;
+    }
+    let mut command = Command::new("unshare");
+    let server = Serving::start(command.args(inside).args([PROGRAM, "-u", "root", "-m", "8"]));
+    assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
+    let log = server.log();
+    assert!(log.contains("WARN") && log.contains("supplementary groups"), "{log:?}");
+}
+
+/// How often the thread that accepts has gone to sleep: in a shortage, once for each attempt.
+fn listener_rounds(process: u32) -> u64 {
+    let mut tasks = fs::read_dir(format!("/proc/{process}/task")).expect("it runs").flatten();
+    let listener = tasks
+        .find(|task| fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "listener\n"));
+    let status = fs::read_to_string(listener.expect("it has one").path().join("status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.expect("Linux says so").trim().parse().expect("a number")
+}
+
+/// When file descriptors had run out, connections waited without a word, unless every connection was logged: clients
+/// timed out, and the operator saw a server that had nothing to say. It is a warning now, and not one for each attempt.
+#[test]
+fn running_out_of_descriptors_went_without_a_word() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-c", "100"]));
+    let mut observer = server.connect();
+    assert!(ask(&mut observer, "version\r\n").starts_with("VERSION"));
+    let pid = i32::try_from(server.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+    // The first number that is not taken yet is the first that is not to be had.
+    let taken =
+        |number: &u64| fs::symlink_metadata(format!("/proc/{}/fd/{number}", server.child.id())).is_ok();
+    let first = (0..).find(|number| !taken(number));
+    let less = Rlimit { current: first, ..getrlimit(Resource::Nofile) };
+    let before = prlimit(Some(pid), Resource::Nofile, less).expect("less is always allowed");
+
+    let mut waiting: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    let warning = "connections wait, for none can be accepted";
+    wait_for("the warning", || server.log().contains(warning).then_some(()));
+    assert_eq!(stat(&mut observer, "accepting_conns"), 0);
+    // It tries again every few milliseconds, and says so once in a minute.
+    let rounds = || listener_rounds(server.child.id());
+    let first_rounds = rounds();
+    wait_for("twenty more attempts", || (rounds() >= first_rounds + 20).then_some(()));
+    let log = server.log();
+    assert_eq!(log.matches(warning).count(), 1, "{log}");
+    assert!(log.contains("Too many open files") && log.contains("connections=1"), "{log}");
+    assert_eq!(stat(&mut observer, "listen_disabled_num"), 1);
+
+    // One that goes makes room for another one.
+    drop(observer);
+    assert!(ask(&mut waiting[0], "version\r\n").starts_with("VERSION"));
+    wait_for("the next one waits", || (stat(&mut waiting[0], "accepting_conns") == 0).then_some(()));
+    prlimit(Some(pid), Resource::Nofile, before).expect("what it had");
+    for client in &mut waiting {
+        assert!(ask(client, "version\r\n").starts_with("VERSION"));
+    }
+    wait_for("all have come", || (stat(&mut waiting[0], "accepting_conns") == 1).then_some(()));
+    assert!(stat(&mut waiting[0], "time_in_listen_disabled_us") > 0);
+}
+
+/// `-m` beyond what the machine, or the container, has started without a word, and the server was killed when it had
+/// filled what there was.
+#[test]
+fn more_memory_than_there_is_was_asked_for_without_a_word() {
+    let meminfo = fs::read_to_string("/proc/meminfo").expect("Linux");
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")).expect("Linux says so");
+    let kilobytes: u64 = total.trim().trim_end_matches(" kB").parse().expect("a number");
+    let asked = ((kilobytes >> 10) + 2).to_string();
+    let mut options = vec!["-m", &asked];
+    // Where the kernel promises only what it has, there is nothing to warn of.
+    if fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.trim() == "2") {
+        return;
+    }
+    let server = Serving::start(Command::new(PROGRAM).args(&options));
+    let log = server.log();
+    assert!(log.contains("WARN") && log.contains(&format!("{asked} MB are asked for (-m)")), "{log}");
+    let numbers = log.split(" MB").filter_map(|before| before.rsplit(' ').next()?.parse::<u64>().ok());
+    let numbers: Vec<_> = numbers.collect();
+    assert!(
+        numbers.len() == 2 && numbers[1] <= kilobytes >> 10,
+        "what is asked for, and what there is: {log}"
+    );
+    drop(server);
+    options[1] = "8";
+    let server = Serving::start(Command::new(PROGRAM).args(&options));
+    assert_eq!(server.log(), "");
+}
+
+/// `-m 67108864` was refused with "ask for at most 70368744177664 bytes", which is that. What an option takes is said
+/// in the option's own unit. So it was, and 67108864 said to be the most; but its addresses are claimed twice, and two
+/// times 64 TB are more than a process has: it was refused still, when 28 GB of tables had been written.
+#[test]
+fn the_most_memory_that_was_offered_was_refused() {
+    for asked in ["33554433", "67108864"] {
+        let output = Command::new(PROGRAM).args(["-m", asked, "-p", "-1"]).output().expect("it starts");
+        let said = String::from_utf8(output.stderr).expect("text");
+        let refusal = format!("{asked} is not in 1..=33554432");
+        assert!(!output.status.success() && said.contains(&refusal), "{said}");
+    }
+}
+
+/// An error at the start is told as well as it can be, and its exit code is that of an error, not of a panic.
+#[test]
+fn an_error_that_could_not_be_told_was_a_panic() {
+    let full = File::options().write(true).open("/dev/full").expect("Linux has one");
+    let mut child = Command::new(PROGRAM)
+        .args(["-p", "0"])
+        .stderr(full)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let status = child.wait().expect("it is our child");
+    assert_eq!(status.code(), Some(1));
+    let mut said = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!(said, "");
+}
+
+/// Help went to a full disk, or to a reader that had seen enough, as if all were well.
+#[test]
+fn help_that_could_not_be_written_was_not_noticed() {
+    let help = |stdout: Stdio| {
+        let output = Command::new(PROGRAM).arg("--help").stdout(stdout).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (code, said) = help(full.into());
+    assert!(code == Some(1) && said.starts_with("lookaside: standard output: No space left"), "{said}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(help(writer.into()), (Some(141), String::new()));
+}
+
+/// The server's program has nothing of the laboratory.
+#[test]
+fn what_measures_is_another_program() {
+    for command in ["lab", "sim", "advise"] {
+        let output = Command::new(PROGRAM).arg(command).output().unwrap();
+        assert!(!output.status.success(), "{command} is taken");
+    }
+}
