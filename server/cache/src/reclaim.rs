@@ -30,7 +30,7 @@
 //! # What it costs
 //!
 //! A store to a cache that is not short of memory comes by nothing of this. To one that is full it costs a look at two
-//! words (is anything spare, can anything be dead), and once for every page's worth of evictions a look at each class.
+//! words (is anything spare, can anything be dead), and once in a part of the class's lap a look at each class.
 //! Who clears a page of dead items or evicts a page's items gets what takes as many stores to fill. A page is cleared
 //! once for each second in which something on it expires, and once for each flush.
 //!
@@ -215,8 +215,8 @@ impl<P: Policy> Engine<P> {
         self.evict_from(class, counters);
     }
 
-    /// Sees to it that a page comes free for a class, if another class's oldest is older than this one's; else the
-    /// class is allowed to evict some of its own.
+    /// Sees to it that a page comes free for a class, if another class would evict older items than this one even with a
+    /// page fewer; else the class is allowed to evict some of its own.
     pub(crate) fn take_from_others(&self, class: &Class<P>, counters: &Counters) -> bool {
         // What waits in limbo elsewhere for nobody's sake comes first.
         for other in self.classes() {
