@@ -16,7 +16,7 @@ type Owned<T, K> = OwnedTree<T, Handle<K, u64>>;
 
 /// A table of two lines, of which nothing is ever found to be of no use.
 fn table() -> TableConfig {
-    TableConfig { pages: PageKind::Base, ..TableConfig::with_size(128) }
+    TableConfig::with_size(128).pages(PageKind::Base)
 }
 
 fn small() -> Config {
@@ -325,7 +325,7 @@ fn a_view_shows_the_maps_entries() {
 /// What the table answers, the tree is not asked for, and does not log.
 #[test]
 fn the_log_knows_what_the_table_misses() {
-    let config = TableConfig { pages: PageKind::Base, ..TableConfig::with_size(1 << 16) };
+    let config = TableConfig::with_size(1 << 16).pages(PageKind::Base);
     let map = Map::new(Shared::<[u8; 8], u64>::with(&small()).unwrap(), &config).unwrap();
     map.buffer().monitor(false);
     (0..100u64).for_each(|number| drop(map.insert(number, number)));

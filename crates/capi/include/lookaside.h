@@ -81,13 +81,6 @@
 // 1 GiB pages set aside by the operator, or else smaller ones.
 #define LOOKASIDE_PAGES_1G 3
 
-// The Search Lookaside Buffer.
-#define LOOKASIDE_TABLE_SLB 0
-
-// STLT-SW: rows of 16 bytes in sets, every miss enters. Of what can be chosen, it has `size`, `ways`, `pages` and what comes
-// after them. `lookaside_inline.h` and `lookaside.hpp` cannot read it.
-#define LOOKASIDE_TABLE_STLT 1
-
 // A search lookaside buffer in front of one index.
 typedef struct SLB SLB;
 
@@ -139,8 +132,7 @@ typedef struct lookaside_options {
     // Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
     // zero.
     size_t struct_size;
-    // Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of
-    // more than a power of two it uses that.
+    // Bytes of the Cache Table, 64 at least. A Log Table comes on top.
     size_t size;
     // As in SLB_create(); may be NULL, for those who look up by `lookaside_inline.h` only: no entry then matches.
     matchfunc match;
@@ -177,10 +169,6 @@ typedef struct lookaside_options {
     bool fits;
     // The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     uint32_t layout;
-    // LOOKASIDE_TABLE_...
-    uint32_t table;
-    // Rows in a set of STLT-SW's table: 1, 2, 4 or 8.
-    uint32_t ways;
 } lookaside_options;
 
 // What has happened, as far as the threads have told: each tells every 1024 lookups, when it ends, and here.
@@ -436,8 +424,8 @@ size_t lookaside_get_many(struct SLB *b,
                           lookaside_ticket *tickets);
 
 // This thread's session for lookups by `lookaside_inline.h`, which passes the version of the layout that it knows. Good
-// until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, if the library's layout is another, or
-// if the table is STLT-SW's: lookaside_last_error() says so.
+// until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, or if the library's layout is
+// another: lookaside_last_error() says so.
 //
 // # Safety
 // `b` is NULL, or a buffer.

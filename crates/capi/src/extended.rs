@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use crate::handle::{Handle, SLB, VOID_TICKET, lookaside_ticket};
-use crate::layout::lookaside_session;
+use crate::layout::{check_layout, lookaside_session};
 use crate::session::{self, Session};
 
 /// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer, in
@@ -267,8 +267,8 @@ pub unsafe extern "C" fn lookaside_get_many(
 }
 
 /// This thread's session for lookups by `lookaside_inline.h`, which passes the version of the layout that it knows. Good
-/// until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, if the library's layout is another, or
-/// if the table is STLT-SW's: lookaside_last_error() says so.
+/// until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, or if the library's layout is
+/// another: lookaside_last_error() says so.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn lookaside_get_many(
 pub unsafe extern "C" fn lookaside_attach(b: *mut SLB, layout: u32) -> *mut lookaside_session {
     // SAFETY: the caller's promise.
     let Some(handle) = (unsafe { Handle::of(b) }) else { return null_mut() };
-    if !handle.check_layout(layout) {
+    if !check_layout(layout) {
         return null_mut();
     }
     std::ptr::from_ref(session::of(handle)).cast::<lookaside_session>().cast_mut()

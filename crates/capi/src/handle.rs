@@ -14,13 +14,11 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use lookaside::{Buffer, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Table, Ticket};
+use lookaside::{Buffer, Config, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Slb, Ticket};
 use parking_lot::Mutex;
 
-use crate::layout::{LOOKASIDE_OFF, Lines, Prefix, check_layout};
-use crate::options::fail;
+use crate::layout::{LOOKASIDE_OFF, Lines, Prefix};
 use crate::session::{Registry, Session};
-use crate::table::{EitherConfig, EitherTable};
 
 /// A search lookaside buffer in front of one index.
 #[derive(Debug)]
@@ -63,16 +61,14 @@ pub(crate) struct Callbacks {
 /// What handles share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) buffer: Buffer<EitherTable>,
+    pub(crate) buffer: Buffer,
     lines: AtomicPtr<Lines>,
     /// Tables that have been replaced by those that fit, and their lines, until a thread without a lock lets them go: that may
     /// run what users have given to free entries by.
-    replaced: Mutex<Vec<(Replaced<EitherTable>, Option<*mut Lines>)>>,
+    replaced: Mutex<Vec<(Replaced, Option<*mut Lines>)>>,
     any_replaced: AtomicBool,
     pub(crate) registry: Arc<Registry>,
     pub(crate) id: u64,
-    /// Whether `lookaside_inline.h` knows the lines of its tables.
-    readable: bool,
     entry_bytes: usize,
 }
 
@@ -82,17 +78,12 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    pub(crate) fn new(
-        config: &EitherConfig,
-        indexes: usize,
-        entry_bytes: usize,
-    ) -> Result<Shared, CreateError> {
+    pub(crate) fn new(config: &Config, indexes: usize, entry_bytes: usize) -> Result<Shared, CreateError> {
         /// Buffers made so far: a number that no other has, since an address may come again.
         static MADE: AtomicU64 = AtomicU64::new(0);
         let buffer = Buffer::for_indexes(config, indexes)?;
         // SAFETY: nobody else has it.
-        let table: &EitherTable = unsafe { buffer.table() };
-        let (lines, readable) = (table.lines(), matches!(table, EitherTable::Slb(_)));
+        let lines = Lines::of(unsafe { buffer.table() });
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             replaced: Mutex::default(),
@@ -100,7 +91,6 @@ impl Shared {
             buffer,
             registry: Arc::default(),
             id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
-            readable,
             entry_bytes,
         })
     }
@@ -108,7 +98,7 @@ impl Shared {
     /// Replaces the table. The caller holds no stripe.
     pub(crate) fn resize(&self, size: usize) -> Result<(), CreateError> {
         let guard = self.buffer.pin();
-        let publish = |table: &EitherTable| {
+        let publish = |table: &Slb| {
             // SAFETY: readers by the other way have pinned.
             unsafe { retire_lines(self.publish(table), &guard) };
         };
@@ -124,7 +114,7 @@ impl Shared {
             return false;
         }
         let mut lines = None;
-        let publish = |table: &EitherTable| lines = Some(self.publish(table));
+        let publish = |table: &Slb| lines = Some(self.publish(table));
         // SAFETY: as in `resize`.
         let (soon, replaced) =
             unsafe { self.buffer.fit_exclusively(passed, |stripe| session.holds(stripe), publish) };
@@ -161,8 +151,8 @@ impl Shared {
 
     /// Shows `lookaside_inline.h` the lines of a table that is about to be the one in use. What it saw before, made by
     /// `Box::into_raw`, is now the caller's alone, but for readers who hold no stripe.
-    fn publish(&self, table: &EitherTable) -> *mut Lines {
-        let new = Box::into_raw(Box::new(table.lines()));
+    fn publish(&self, table: &Slb) -> *mut Lines {
+        let new = Box::into_raw(Box::new(Lines::of(table)));
         // Release pairs with the acquire in lookaside_inline.h.
         self.lines.swap(new, Ordering::AcqRel)
     }
@@ -231,20 +221,9 @@ impl Handle {
 
     /// The table. See the head of this module.
     #[inline(always)]
-    pub(crate) fn table(&self) -> &EitherTable {
+    pub(crate) fn table(&self) -> &Slb {
         // SAFETY: whoever calls the interface has pinned, or holds a stripe, or is alone: the table is not replaced meanwhile.
         unsafe { self.shared.buffer.table() }
-    }
-
-    /// Whether `lookaside_inline.h` of this layout can read the table; keeps why not.
-    pub(crate) fn check_layout(&self, layout: u32) -> bool {
-        let known = check_layout(layout);
-        // Kept beside the table, which may go while whoever attaches has not yet pinned.
-        let readable = self.shared.readable;
-        if known && !readable {
-            fail(format_args!("lookaside_inline.h cannot read STLT-SW's table: ask it by calls"));
-        }
-        known && readable
     }
 
     #[inline(always)]
@@ -464,7 +443,7 @@ impl Handle {
         }
         let Some(hash) = hash() else { return };
         let (shared, table) = (&self.shared, self.table());
-        if ticket.is_none() && session.holds(Buffer::<EitherTable>::stripe_of(hash)) {
+        if ticket.is_none() && session.holds(Buffer::stripe_of(hash)) {
             session.seat.emit_held(table, hash, pointer);
         } else {
             let ticket = match ticket {
@@ -477,7 +456,7 @@ impl Handle {
 
     /// Runs `change` under the stripe of a hash: that which this thread holds, or else for as long as it takes.
     pub(crate) fn held<R>(&self, session: &Session, hash: u64, change: impl FnOnce() -> R) -> R {
-        if session.holds(Buffer::<EitherTable>::stripe_of(hash)) {
+        if session.holds(Buffer::stripe_of(hash)) {
             return change();
         }
         self.shared.buffer.lock(hash);
@@ -488,12 +467,12 @@ impl Handle {
 
     /// Whether this thread holds the stripe of a hash.
     pub(crate) fn holds(&self, session: &Session, hash: u64) -> bool {
-        session.holds(Buffer::<EitherTable>::stripe_of(hash))
+        session.holds(Buffer::stripe_of(hash))
     }
 
     /// Takes a stripe, or takes it once more.
     pub(crate) fn lock(&self, session: &Session, hash: u64) {
-        let stripe = Buffer::<EitherTable>::stripe_of(hash);
+        let stripe = Buffer::stripe_of(hash);
         if !session.hold_again(stripe) {
             self.shared.buffer.lock(hash);
             session.hold(stripe);
@@ -502,7 +481,7 @@ impl Handle {
 
     /// Gives it back, if this thread has it.
     pub(crate) fn unlock(&self, session: &Session, hash: u64) {
-        if session.let_go(Buffer::<EitherTable>::stripe_of(hash)) {
+        if session.let_go(Buffer::stripe_of(hash)) {
             self.shared.buffer.unlock(hash);
             self.shared.let_go(session);
         }
@@ -518,15 +497,15 @@ impl Handle {
     pub(crate) fn clear(&self, session: &Session, hash: u64) {
         let cleared = self.held(session, hash, || self.clear_held(session, hash));
         if cleared > 0 {
-            session.note_cleared(Buffer::<EitherTable>::stripe_of(hash), hash);
+            session.note_cleared(Buffer::stripe_of(hash), hash);
         }
     }
 
     /// Puts another entry in the place of a key's, if the table has that one, or had it when this thread's write began.
     pub(crate) fn update(&self, session: &Session, hash: u64, entry: *mut c_void) {
         self.held(session, hash, || {
-            let hot = self.clear_held(session, hash) > 0
-                || session.was_cleared(Buffer::<EitherTable>::stripe_of(hash), hash);
+            let hot =
+                self.clear_held(session, hash) > 0 || session.was_cleared(Buffer::stripe_of(hash), hash);
             if hot && let Some(pointer) = pointer(entry) {
                 session.seat.put_held(self.table(), hash, pointer);
             }

@@ -30,7 +30,7 @@
 use std::cell::Cell;
 use std::sync::atomic::AtomicPtr;
 
-use lookaside::{Mark, Pointer, Seat};
+use lookaside::{Mark, Pointer, Seat, Slb};
 
 use crate::options::fail;
 
@@ -66,6 +66,14 @@ fn fold(number: u64, by: u64) -> u64 {
 pub(crate) struct Lines {
     pub(crate) base: *const u8,
     pub(crate) count: u64,
+}
+
+impl Lines {
+    /// Those of this table.
+    pub(crate) fn of(table: &Slb) -> Lines {
+        let (base, count) = table.raw_lines();
+        Lines { base, count: count as u64 }
+    }
 }
 
 /// How a handle begins.
@@ -137,7 +145,7 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lookaside::{Buffer, Slb};
+    use lookaside::Buffer;
     use std::collections::HashSet;
 
     #[test]
@@ -147,7 +155,7 @@ mod tests {
             let distinct = |part: fn(&u64) -> u64| hashes.iter().map(part).collect::<HashSet<_>>().len();
             // Of 4096 thrown at random into 4096, 1024 and 65536 places: 2589, 1005 and 3971 expected.
             assert!(distinct(|hash| (hash & 0xffff_ffff) >> 20) > 2300, "lines, step {step}");
-            assert!(distinct(|&hash| Buffer::<Slb>::stripe_of(hash) as u64) > 900, "stripes, step {step}");
+            assert!(distinct(|&hash| Buffer::stripe_of(hash) as u64) > 900, "stripes, step {step}");
             assert!(distinct(|hash| hash >> 48) > 3500, "tags, step {step}");
         }
     }

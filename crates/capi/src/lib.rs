@@ -7,7 +7,6 @@
 //! |---|---|
 //! | `layout` | what C code may read by itself: frozen |
 //! | `handle` | a buffer, its callbacks, and the operations on both |
-//! | `table` | the table of a buffer: the Search Lookaside Buffer's, or STLT-SW's |
 //! | `session` | what each thread keeps, and how it is found and given back |
 //! | [`figure4`] | the eight functions of the paper |
 //! | [`extended`] | tickets, writes, pins, retirement, batches |
@@ -39,7 +38,6 @@ pub mod options;
 pub mod owned;
 mod session;
 pub mod stats;
-mod table;
 
 pub use extended::*;
 pub use figure4::*;

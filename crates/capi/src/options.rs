@@ -7,12 +7,11 @@ use std::panic::catch_unwind;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use lookaside::{Admission, Config, CounterPolicy, PageKind, StltConfig, Ways};
+use lookaside::{Admission, Config, CounterPolicy, PageKind};
 
 use crate::handle::{Callbacks, Handle, SLB, Shared, hashfunc, matchfunc};
 use crate::layout::check_layout;
 use crate::session;
-use crate::table::EitherConfig;
 
 /// Every emission enters, or a share of them; a newcomer takes the place of the coldest.
 pub const LOOKASIDE_ADMIT_SAMPLED: u32 = 0;
@@ -35,12 +34,6 @@ pub const LOOKASIDE_PAGES_2M: u32 = 2;
 /// 1 GiB pages set aside by the operator, or else smaller ones.
 pub const LOOKASIDE_PAGES_1G: u32 = 3;
 
-/// The Search Lookaside Buffer.
-pub const LOOKASIDE_TABLE_SLB: u32 = 0;
-/// STLT-SW: rows of 16 bytes in sets, every miss enters. Of what can be chosen, it has `size`, `ways`, `pages` and what comes
-/// after them. `lookaside_inline.h` and `lookaside.hpp` cannot read it.
-pub const LOOKASIDE_TABLE_STLT: u32 = 1;
-
 /// What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -48,8 +41,7 @@ pub struct lookaside_options {
     /// Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
     /// zero.
     pub struct_size: usize,
-    /// Bytes of the Cache Table, 64 at least. A Log Table comes on top. Of STLT-SW's table: a line or a set at least, and of
-    /// more than a power of two it uses that.
+    /// Bytes of the Cache Table, 64 at least. A Log Table comes on top.
     pub size: usize,
     /// As in SLB_create(); may be NULL, for those who look up by `lookaside_inline.h` only: no entry then matches.
     pub r#match: matchfunc,
@@ -86,10 +78,6 @@ pub struct lookaside_options {
     pub fits: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
-    /// LOOKASIDE_TABLE_...
-    pub table: u32,
-    /// Rows in a set of STLT-SW's table: 1, 2, 4 or 8.
-    pub ways: u32,
 }
 
 /// What [`Config::default`] has, but no size yet, and a table that stays as large as it was made: one that fits itself has to be
@@ -130,20 +118,6 @@ impl From<&Config> for lookaside_options {
             monitor: true,
             fits: config.fits,
             layout: 0,
-            table: LOOKASIDE_TABLE_SLB,
-            ways: Ways::Four as u32,
-        }
-    }
-}
-
-impl From<&StltConfig> for lookaside_options {
-    fn from(config: &StltConfig) -> lookaside_options {
-        lookaside_options {
-            size: config.size,
-            pages: number_of(config.pages),
-            table: LOOKASIDE_TABLE_STLT,
-            ways: config.ways as u32,
-            ..lookaside_options::default()
         }
     }
 }
@@ -163,32 +137,6 @@ fn wrong(field: &str, value: u32, range: &str) -> String {
 }
 
 impl lookaside_options {
-    fn config(&self) -> Result<EitherConfig, String> {
-        match self.table {
-            LOOKASIDE_TABLE_SLB => self.slb().map(EitherConfig::Slb),
-            LOOKASIDE_TABLE_STLT => self.stlt().map(EitherConfig::Stlt),
-            other => Err(wrong("table", other, "one of LOOKASIDE_TABLE_...")),
-        }
-    }
-
-    fn stlt(&self) -> Result<StltConfig, String> {
-        if self.layout != 0 {
-            return Err(wrong(
-                "layout",
-                self.layout,
-                "0, for lookaside_inline.h cannot read STLT-SW's table",
-            ));
-        }
-        let ways = match self.ways {
-            1 => Ways::One,
-            2 => Ways::Two,
-            4 => Ways::Four,
-            8 => Ways::Eight,
-            other => return Err(wrong("ways", other, "1, 2, 4 or 8")),
-        };
-        Ok(StltConfig { size: self.size, ways, pages: self.page_kind()? })
-    }
-
     fn page_kind(&self) -> Result<PageKind, String> {
         match self.pages {
             LOOKASIDE_PAGES_TRANSPARENT => Ok(PageKind::Transparent),
@@ -199,29 +147,24 @@ impl lookaside_options {
         }
     }
 
-    fn slb(&self) -> Result<Config, String> {
+    fn config(&self) -> Result<Config, String> {
         let narrow = |field, value| u8::try_from(value).map_err(|_| wrong(field, value, "at most 255"));
-        Ok(Config {
-            size: self.size,
-            log_ratio: self.log_ratio as usize,
-            admission: match self.admission {
-                LOOKASIDE_ADMIT_SAMPLED => Admission::Sampled { sampling: self.sampling },
-                LOOKASIDE_ADMIT_LOGGED => Admission::Logged {
-                    threshold: narrow("threshold", self.threshold)?,
-                    sampling: self.sampling,
-                },
-                other => return Err(wrong("admission", other, "one of LOOKASIDE_ADMIT_...")),
-            },
-            counters: match self.counters {
-                LOOKASIDE_COUNT_FALLING => CounterPolicy::Falling,
-                LOOKASIDE_COUNT_EVERY_HIT => CounterPolicy::EveryHit,
-                LOOKASIDE_COUNT_NEVER => CounterPolicy::Never,
-                other => return Err(wrong("counters", other, "one of LOOKASIDE_COUNT_...")),
-            },
-            newcomer: narrow("newcomer", self.newcomer)?,
-            pages: self.page_kind()?,
-            fits: self.fits,
-        })
+        let admission = match self.admission {
+            LOOKASIDE_ADMIT_SAMPLED => Admission::Sampled { sampling: self.sampling },
+            LOOKASIDE_ADMIT_LOGGED => {
+                Admission::Logged { threshold: narrow("threshold", self.threshold)?, sampling: self.sampling }
+            }
+            other => return Err(wrong("admission", other, "one of LOOKASIDE_ADMIT_...")),
+        };
+        let counters = match self.counters {
+            LOOKASIDE_COUNT_FALLING => CounterPolicy::Falling,
+            LOOKASIDE_COUNT_EVERY_HIT => CounterPolicy::EveryHit,
+            LOOKASIDE_COUNT_NEVER => CounterPolicy::Never,
+            other => return Err(wrong("counters", other, "one of LOOKASIDE_COUNT_...")),
+        };
+        let config = Config::with_size(self.size).log_ratio(self.log_ratio as usize).admission(admission);
+        let config = config.counters(counters).newcomer(narrow("newcomer", self.newcomer)?);
+        Ok(config.pages(self.page_kind()?).fits(self.fits))
     }
 
     fn callbacks(&self) -> Callbacks {

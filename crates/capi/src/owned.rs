@@ -6,10 +6,10 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use lookaside::{Pointer, Table};
+use lookaside::Pointer;
 
 use crate::handle::Handle;
-use crate::layout::lookaside_session;
+use crate::layout::{check_layout, lookaside_session};
 use crate::options::{fail, lookaside_options, made};
 use crate::session::Session;
 use crate::stats::{lookaside_counts, lookaside_verdict, write_counts, write_hottest, write_verdict};
@@ -206,9 +206,7 @@ pub unsafe extern "C" fn lookaside_owned_attach(
 ) -> *mut lookaside_session {
     // SAFETY: the caller's promise.
     match unsafe { owner(o) } {
-        Some(owner) if owner.handle.check_layout(layout) => {
-            std::ptr::from_ref(&owner.session).cast_mut().cast()
-        }
+        Some(owner) if check_layout(layout) => std::ptr::from_ref(&owner.session).cast_mut().cast(),
         _ => null_mut(),
     }
 }

@@ -2,8 +2,6 @@
 
 use std::ffi::c_void;
 
-use lookaside::Table;
-
 use crate::handle::{Handle, SLB, address};
 use crate::options::write_known;
 use crate::session::{self, Session};

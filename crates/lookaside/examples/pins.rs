@@ -23,7 +23,7 @@ fn nanoseconds(mut lookups: impl FnMut() -> usize) -> f64 {
 fn main() {
     let maps: Vec<_> = (0..64)
         .map(|_| {
-            let config = Config { pages: PageKind::Base, ..Config::with_size(64) };
+            let config = Config::with_size(64).pages(PageKind::Base);
             let map = Map::new(RwLock::new(BTreeSet::new()), &config).expect("a table of a line");
             map.buffer().monitor(false);
             map.insert(7u64, 7u64);

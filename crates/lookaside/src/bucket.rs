@@ -29,43 +29,13 @@
 
 use atomics::{AtomicU64, Ordering};
 
+use crate::config::{CounterPolicy, SELDOM};
 use crate::random::Random;
 use crate::tags::{self, SlotSet};
-use crate::word::{Pointer, Word};
+use crate::word::{Pointer, SLOTS, Word};
 
-/// Where the falling probability ends: 2^-14 is seldom enough.
+/// Where the falling probability ends: 2^-14 is seldom enough. It begins where one lookup in 2^[`SELDOM`] counts.
 const WARMEST: u64 = 15;
-/// And where it begins: one lookup in 2^3 counts at all, if it is a hit.
-const SELDOM: u32 = 3;
-
-/// Slots in a bucket.
-pub(crate) const SLOTS: usize = 7;
-
-/// How a hit warms its slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum CounterPolicy {
-    /// The paper's: every hit, to 255, then another counter is lowered.
-    EveryHit,
-    /// STLT's: ever more rarely, to 15.
-    #[default]
-    Falling,
-    /// Never: slots are replaced at random, and a hit writes nothing.
-    Never,
-}
-
-impl CounterPolicy {
-    /// How many of 2^32 lookups count, less one: which ones is decided before the bucket is looked at ([`crate::seat`]), since
-    /// a branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up the lookups behind
-    /// this one.
-    pub(crate) fn counted(self) -> u32 {
-        match self {
-            CounterPolicy::EveryHit => u32::MAX,
-            CounterPolicy::Falling => u32::MAX >> SELDOM,
-            CounterPolicy::Never => 0,
-        }
-    }
-}
 
 /// Seven slots and seven counters.
 #[derive(Debug, Default)]
@@ -236,6 +206,7 @@ impl Bucket {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     use CounterPolicy::{EveryHit, Falling, Never};
 
@@ -391,5 +362,25 @@ mod tests {
         let bucket = filled([9, 8, 15, 6, 5, 1, 15]);
         bucket.welcome(2, 1, Falling);
         assert_eq!(bucket.temperatures(), [9, 8, 1, 6, 5, 1, 15]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_variant_finds_the_same_slots(
+            tags in prop::array::uniform7(prop_oneof![0u64..3, 0x7ffe_u64..0x8002, 0..1u64 << 16]),
+            sought in prop_oneof![0u64..3, 0x7ffe_u64..0x8002, 0..1u64 << 16],
+        ) {
+            let lines = crate::lines::Lines::<Bucket>::map(1, pages::PageKind::Base).unwrap();
+            // All ones beside the tag: what lies there must not matter.
+            let pointer = Pointer::new((1 << Pointer::BITS) - 1).unwrap();
+            for (slot, tag) in tags.iter().enumerate() {
+                prop_assert!(lines[0].exchange(slot, Word::EMPTY, Word::new(tag << Pointer::BITS, pointer)));
+            }
+            lines[0].settle(6, 0xff, EveryHit);
+            let expected: Vec<_> = (0..SLOTS).filter(|&slot| tags[slot] == sought).collect();
+            let hash = sought << Pointer::BITS | 0x1234_5678;
+            prop_assert_eq!(lines[0].tagged(hash).collect::<Vec<_>>(), expected.clone());
+            prop_assert_eq!(lines[0].tagged_one_by_one(hash).collect::<Vec<_>>(), expected);
+        }
     }
 }

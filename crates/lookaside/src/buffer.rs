@@ -15,7 +15,7 @@
 //! # Who holds a table
 //!
 //! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself: `Config::fits`), and
-//! the old one goes when all guards have gone that were there then. [`Buffer::resize`] and [`Visit::uses_table`] retire it to the
+//! the old one goes when all guards have gone that were there then. [`Buffer::resize`] and [`crate::Visit::uses_table`] retire it to the
 //! buffer's own collector, which visits pin ([`Buffer::pin`]); [`Buffer::resize_exclusively`] and
 //! [`Buffer::fit_exclusively`] to the caller's. Nobody can check cheaply that all who look have pinned the same, so it is a
 //! promise.
@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use atomics::reclaim::{self, Collector};
 use parking_lot::Mutex;
 
-use crate::config::CreateError;
+use crate::config::{Config, CreateError};
 use crate::current::Current;
 pub use crate::current::Replaced;
 use crate::fitting::{Account, Fitting, Passed, Step};
@@ -45,8 +45,6 @@ use crate::seat::Seat;
 use crate::slb::Slb;
 use crate::stats::{Counts, Totals};
 use crate::stripes::{Held, Stripes, Ticket};
-use crate::table::{Parameters, Table};
-use crate::visit::Visit;
 use crate::word::Pointer;
 
 /// Buffers made so far.
@@ -61,7 +59,7 @@ struct Seats {
     /// Of this buffer, and of no other.
     number: u64,
     made: AtomicU64,
-    /// [`Table::counted`] of its tables, of any size.
+    /// [`Slb::counted`] of its tables, of any size.
     counted: u32,
 }
 
@@ -73,12 +71,12 @@ impl Seats {
 }
 
 /// A table in front of one index or several.
-pub struct Buffer<T: Table = Slb> {
-    pub(crate) table: Current<T>,
+pub struct Buffer {
+    pub(crate) table: Current,
     pub(crate) stripes: Stripes,
     fitting: Mutex<Fitting>,
     passed: Account,
-    config: Mutex<T::Config>,
+    config: Mutex<Config>,
     mark_bits: u32,
     marks: AtomicUsize,
     pub(crate) monitor: Monitor,
@@ -90,12 +88,12 @@ pub struct Buffer<T: Table = Slb> {
     pub(crate) collector: Collector<Seat>,
 }
 
-impl<T: Table> Buffer<T> {
+impl Buffer {
     /// A buffer for one index. Its monitor is on.
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory.
-    pub fn new(config: &T::Config) -> Result<Buffer<T>, CreateError> {
+    pub fn new(config: &Config) -> Result<Buffer, CreateError> {
         Buffer::for_indexes(config, 1)
     }
 
@@ -103,7 +101,7 @@ impl<T: Table> Buffer<T> {
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, no memory, or too many indexes.
-    pub fn for_indexes(config: &T::Config, indexes: usize) -> Result<Buffer<T>, CreateError> {
+    pub fn for_indexes(config: &Config, indexes: usize) -> Result<Buffer, CreateError> {
         if !(1..=1 << MOST_MARK_BITS).contains(&indexes) {
             return Err(CreateError::Parameter {
                 parameter: "indexes",
@@ -111,7 +109,7 @@ impl<T: Table> Buffer<T> {
                 range: "1 to 256",
             });
         }
-        let table = config.create()?;
+        let table = Slb::new(config)?;
         let number = BUFFERS.fetch_add(1, Ordering::Relaxed);
         let seats = Arc::new(Seats { number, made: AtomicU64::new(0), counted: table.counted() });
         let made = Arc::clone(&seats);
@@ -144,12 +142,6 @@ impl<T: Table> Buffer<T> {
         Ok(Mark::new(number, self.mark_bits))
     }
 
-    /// A thread's visit. Pins the buffer: what is removed meanwhile is freed only after the visit has ended.
-    #[must_use]
-    pub fn visit(&self) -> Visit<'_, T> {
-        Visit::new(self)
-    }
-
     /// What a thread keeps between visits.
     #[must_use]
     pub fn seat(&self) -> Seat {
@@ -174,12 +166,13 @@ impl<T: Table> Buffer<T> {
     /// # Safety
     /// As [`Buffer::table`], until what is returned is dropped.
     #[allow(unsafe_code)]
-    pub unsafe fn write(&self, hash: u64) -> Write<'_, T> {
+    #[inline]
+    pub unsafe fn write(&self, hash: u64) -> Write<'_> {
         // SAFETY: the caller's promise.
         unsafe { self.begin(hash, |_| {}) }
     }
 
-    /// As [`Buffer::write`]; before it clears the table, `accept` is shown what that has, as by [`Table::find`].
+    /// As [`Buffer::write`]; before it clears the table, `accept` is shown what that has, as by [`Slb::find`].
     ///
     /// # Safety
     /// As there.
@@ -189,7 +182,7 @@ impl<T: Table> Buffer<T> {
         &'b self,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
-    ) -> Write<'b, T> {
+    ) -> Write<'b> {
         // SAFETY: the caller's promise.
         unsafe {
             self.begin(hash, |table| {
@@ -200,12 +193,12 @@ impl<T: Table> Buffer<T> {
 
     #[allow(unsafe_code)]
     #[inline]
-    unsafe fn begin<'b>(&'b self, hash: u64, look: impl FnOnce(&T)) -> Write<'b, T> {
+    unsafe fn begin<'b>(&'b self, hash: u64, look: impl FnOnce(&Slb)) -> Write<'b> {
         let held = self.stripes.lock(hash);
         // SAFETY: the caller's promise.
         look(unsafe { self.table.load() });
         let (mut cleared, mut kept) = (0, Cell::new(None));
-        let vacate = |table: &'b T| {
+        let vacate = |table: &'b Slb| {
             let (slots, slot) = table.vacate(hash);
             cleared += slots;
             give_up(kept.replace(slot.map(|slot| (table, slot))));
@@ -223,7 +216,8 @@ impl<T: Table> Buffer<T> {
     /// # Safety
     /// As [`Buffer::table`].
     #[allow(unsafe_code)]
-    pub(crate) unsafe fn clear(&self, hash: u64) -> (&T, usize) {
+    #[inline]
+    pub(crate) unsafe fn clear(&self, hash: u64) -> (&Slb, usize) {
         let mut cleared = 0;
         // SAFETY: the caller's promise.
         let table = unsafe { self.table.everywhere(|table| cleared += table.clear(hash)) };
@@ -245,6 +239,7 @@ impl<T: Table> Buffer<T> {
     /// # Safety
     /// As [`Buffer::table`].
     #[allow(unsafe_code)]
+    #[inline]
     pub(crate) unsafe fn forget_guarded(&self, hash: u64, pointer: Pointer) {
         // SAFETY: the caller's promise.
         unsafe { self.table.everywhere(|table| table.forget(hash, pointer)) };
@@ -252,18 +247,20 @@ impl<T: Table> Buffer<T> {
 
     /// Shows the table as it is now.
     #[allow(unsafe_code)]
-    pub(crate) fn pinned<R>(&self, show: impl FnOnce(&T) -> R) -> R {
+    pub(crate) fn pinned<R>(&self, show: impl FnOnce(&Slb) -> R) -> R {
         let _guard = self.pin();
         // SAFETY: `resize` retires tables to the buffer's collector. Who resizes in another way promises that nobody does this.
         show(unsafe { self.table.load() })
     }
 
     /// Takes the stripe of a hash, as the paper's `SLB_lock` does.
+    #[inline]
     pub fn lock(&self, hash: u64) {
         self.stripes.lock_raw(hash);
     }
 
     /// Gives it back. Does nothing if nobody holds it.
+    #[inline]
     pub fn unlock(&self, hash: u64) {
         self.stripes.unlock_raw(hash);
     }
@@ -272,12 +269,12 @@ impl<T: Table> Buffer<T> {
     ///
     /// # Safety
     /// While it is used, the caller has pinned the collector to which old tables are retired, the buffer's ([`Buffer::pin`]) or
-    /// that of whom this buffer is resized or fitted by; or nobody resizes it or lets it fit itself ([`Visit::uses_table`],
+    /// that of whom this buffer is resized or fitted by; or nobody resizes it or lets it fit itself ([`crate::Visit::uses_table`],
     /// [`Seat::turn`]).
     #[inline]
     #[must_use]
     #[allow(unsafe_code)]
-    pub unsafe fn table(&self) -> &T {
+    pub unsafe fn table(&self) -> &Slb {
         // SAFETY: the caller's promise.
         unsafe { self.table.load() }
     }
@@ -317,7 +314,7 @@ impl<T: Table> Buffer<T> {
         &self,
         size: usize,
         guard: &reclaim::Guard<'_, L>,
-        publish: impl FnOnce(&T),
+        publish: impl FnOnce(&Slb),
     ) -> Result<(), CreateError> {
         // SAFETY: the caller's promise.
         unsafe {
@@ -338,12 +335,12 @@ impl<T: Table> Buffer<T> {
         &'b self,
         size: usize,
         stripes: impl FnOnce() -> Vec<Held<'b>>,
-        publish: impl FnOnce(&T),
-    ) -> Result<[Option<Replaced<T>>; 2], CreateError> {
+        publish: impl FnOnce(&Slb),
+    ) -> Result<[Option<Replaced>; 2], CreateError> {
         let mut fitting = self.fitting.lock();
         let mut config = self.config.lock();
-        let resized = config.with_size_of(size);
-        let table = resized.create()?;
+        let resized = config.resized(size);
+        let table = Slb::new(&resized)?;
         let stripes = stripes();
         publish(&table);
         let replaced = [self.table.abandon(), self.table.replace(table)];
@@ -382,8 +379,8 @@ impl<T: Table> Buffer<T> {
         &self,
         passed: Passed,
         holds: impl Fn(usize) -> bool,
-        publish: impl FnOnce(&T),
-    ) -> (bool, Option<Replaced<T>>) {
+        publish: impl FnOnce(&Slb),
+    ) -> (bool, Option<Replaced>) {
         // SAFETY: the caller's promise.
         unsafe { self.fit_under(passed, || self.stripes.try_lock_all(holds), publish) }
     }
@@ -396,8 +393,8 @@ impl<T: Table> Buffer<T> {
         &'b self,
         passed: Passed,
         stripes: impl FnOnce() -> Option<Vec<Held<'b>>>,
-        publish: impl FnOnce(&T),
-    ) -> (bool, Option<Replaced<T>>) {
+        publish: impl FnOnce(&Slb),
+    ) -> (bool, Option<Replaced>) {
         self.passed.add(passed);
         // Else another thread does what there is to do. No user code runs under it: nothing is pinned, and nothing freed.
         let Some(mut fitting) = self.fitting.try_lock() else { return (false, None) };
@@ -438,7 +435,7 @@ impl<T: Table> Buffer<T> {
                 }
             },
             // Made before the stripes are taken: nobody is to wait for the system to give memory.
-            Step::Unfold => match self.config.lock().create() {
+            Step::Unfold => match Slb::new(&self.config.lock()) {
                 Ok(whole) => match stripes() {
                     Some(_held) => {
                         fitting.has_unfolded();
@@ -461,7 +458,7 @@ impl<T: Table> Buffer<T> {
         (fitting.is_at_work(), replaced)
     }
 
-    /// As [`Visit::ticket`], for faces that keep their guards themselves.
+    /// As [`crate::Visit::ticket`], for faces that keep their guards themselves.
     #[inline]
     pub fn ticket(&self, hash: u64) -> Ticket {
         self.stripes.ticket(hash)
@@ -489,19 +486,19 @@ impl<T: Table> Buffer<T> {
     /// Pointers that the table has room for now: it changes as the table fits itself (`Config::fits`).
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.pinned(T::capacity)
+        self.pinned(Slb::capacity)
     }
 
     /// Pointers that it holds; counted by walking over it.
     #[must_use]
     pub fn occupancy(&self) -> usize {
-        self.pinned(T::occupancy)
+        self.pinned(Slb::occupancy)
     }
 
     /// The table's bytes now: they change as it fits itself (`Config::fits`).
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.pinned(T::bytes)
+        self.pinned(Slb::bytes)
     }
 
     /// What the monitor has found.
@@ -517,7 +514,7 @@ impl<T: Table> Buffer<T> {
     }
 }
 
-impl<T: Table> fmt::Debug for Buffer<T> {
+impl fmt::Debug for Buffer {
     /// Counts, without what would pin an epoch.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buffer")
@@ -530,32 +527,33 @@ impl<T: Table> fmt::Debug for Buffer<T> {
 /// A write that has begun. Dropping it ends it.
 #[derive(Debug)]
 #[must_use = "the index is to be changed before this is dropped"]
-pub struct Write<'b, T: Table> {
-    buffer: &'b Buffer<T>,
-    table: &'b T,
+pub struct Write<'b> {
+    buffer: &'b Buffer,
+    table: &'b Slb,
     hash: u64,
     pub(crate) cleared: usize,
     /// A slot of the table that is kept for what is put in.
-    kept: Cell<Option<(&'b T, usize)>>,
+    kept: Cell<Option<(&'b Slb, usize)>>,
     _held: Held<'b>,
 }
 
 /// Nothing will be put into this slot.
-fn give_up<T: Table>(kept: Option<(&T, usize)>) {
-    if let Some((table, slot)) = kept {
-        table.give_up(slot);
+fn give_up(kept: Option<(&Slb, usize)>) {
+    if let Some((table, _)) = kept {
+        table.give_up();
     }
 }
 
-impl<T: Table> Drop for Write<'_, T> {
+impl Drop for Write<'_> {
     #[inline]
     fn drop(&mut self) {
         give_up(self.kept.take());
     }
 }
 
-impl<T: Table> Write<'_, T> {
+impl Write<'_> {
     /// Puts the new entry where one of this tag was cleared; if none was, the key was not hot, and nothing happens.
+    #[inline]
     pub fn put(&self, pointer: Pointer) {
         if self.cleared > 0 {
             let random = Random::new(self.hash);
@@ -567,273 +565,17 @@ impl<T: Table> Write<'_, T> {
     }
 
     /// Pointers that the table has room for.
+    #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.table.capacity()
     }
 
     /// The buffer.
     #[must_use]
-    pub fn buffer(&self) -> &Buffer<T> {
+    pub fn buffer(&self) -> &Buffer {
         self.buffer
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-    use crate::stlt::{StltConfig, Ways};
-
-    fn pointer(key: u64) -> Pointer {
-        Pointer::new(0x10_0000 + key).unwrap()
-    }
-
-    #[test]
-    fn there_are_as_many_marks_as_asked_for_or_up_to_the_next_power_of_two() {
-        for (asked, given) in [(1, 1), (2, 2), (3, 4), (128, 128), (129, 256), (256, 256)] {
-            let buffer = Buffer::<Slb>::for_indexes(&Config::with_size(64), asked).unwrap();
-            for _ in 0..given {
-                buffer.mark().unwrap();
-            }
-            for _ in 0..3 {
-                assert_eq!(buffer.mark(), Err(NoMarkLeft(given)));
-            }
-        }
-        for asked in [0, 257, usize::MAX] {
-            let outcome = Buffer::<Slb>::for_indexes(&Config::with_size(64), asked);
-            assert!(matches!(outcome, Err(CreateError::Parameter { parameter: "indexes", .. })));
-        }
-    }
-
-    /// A table of seven slots, six of them in use or all, by its own count and by ours.
-    #[test]
-    fn a_slot_that_is_kept_for_a_write_is_counted_once_and_in_the_end() {
-        let hash = |key: u64| (key + 1) << 52;
-        let config = Config { fits: true, ..Config::with_size(64) };
-        let after = |end: fn(&Visit<'_>, Write<'_, Slb>)| {
-            let buffer = Buffer::<Slb>::new(&config).unwrap();
-            let visit = buffer.visit();
-            for key in 0..7 {
-                visit.emit(&visit.ticket(hash(key)), hash(key), pointer(key));
-            }
-            end(&visit, visit.write(hash(3)));
-            let (counted, _) = visit.table().filled().unwrap();
-            assert_eq!(counted, visit.table().occupancy());
-            (counted, visit.find(hash(3), |_| true))
-        };
-        assert_eq!(after(|_, write| drop(write)), (6, None));
-        assert_eq!(after(|_, write| write.put(pointer(9))), (7, Some(pointer(9))));
-        // Another comes into the slot meanwhile, of another stripe.
-        let taken = after(|visit, write| {
-            let hash = 1 << 63;
-            assert_ne!(Buffer::<Slb>::stripe_of(hash), Buffer::<Slb>::stripe_of(write.hash));
-            visit.emit(&visit.ticket(hash), hash, pointer(8));
-            assert_eq!(visit.find(hash, |_| true), Some(pointer(8)));
-            write.put(pointer(9));
-        });
-        assert_eq!(taken, (7, Some(pointer(9))));
-    }
-
-    /// Where the table is being copied, that which is kept may be the copy's.
-    #[test]
-    #[allow(unsafe_code)]
-    fn nothing_is_kept_in_a_table_that_is_only_a_copy() {
-        let config = Config { fits: true, pages: crate::PageKind::Base, ..Config::with_size(128) };
-        let buffer = Buffer::<Slb>::new(&config).unwrap();
-        let visit = buffer.visit();
-        let hash = 5 << Pointer::BITS;
-        visit.emit(&visit.ticket(hash), hash, pointer(1));
-        let none = buffer.table.begin(visit.table().folded(1).unwrap());
-        assert!(none.some().is_none());
-        // SAFETY: one thread.
-        let copy = unsafe { buffer.table.successor() }.unwrap();
-        visit.table().copy_lines(0..2, copy);
-        assert_eq!((copy.filled(), copy.occupancy()), (Some((1, 1)), 1));
-        let write = visit.write(hash);
-        write.put(pointer(2));
-        drop(write);
-        assert_eq!((copy.filled(), copy.occupancy()), (Some((0, 1)), 0));
-        assert_eq!((visit.table().filled(), visit.table().occupancy()), (Some((1, 2)), 1));
-        assert_eq!(visit.find(hash, |_| true), Some(pointer(2)));
-    }
-
-    /// What a thread does that has found another at it, and what it does while a stripe is held.
-    #[test]
-    #[allow(unsafe_code)]
-    fn lookups_count_wherever_they_are_told_and_a_held_stripe_puts_off_that_the_table_is_replaced() {
-        let config = Config { pages: crate::PageKind::Base, ..Config::with_size(64 << 10) };
-        let buffer = Buffer::<Slb>::new(&config).unwrap();
-        let visit = buffer.visit();
-        for key in 0..100u64 {
-            let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            visit.emit(&visit.ticket(hash), hash, pointer(key));
-        }
-        drop(visit);
-        let whole = buffer.capacity();
-        let is_at_work_after = |lookups| {
-            let (soon, replaced) =
-                // SAFETY: nobody else uses the buffer.
-                unsafe { buffer.fit_exclusively(Passed { lookups, evictions: 0 }, |_| false, |_| {}) };
-            // SAFETY: as above.
-            replaced.into_iter().for_each(|table| unsafe { table.free() });
-            soon
-        };
-        assert!(!is_at_work_after(whole as u64), "it sees what there is");
-        let other = buffer.fitting.lock();
-        assert!(!is_at_work_after(whole as u64), "another is at it");
-        drop(other);
-        assert!(is_at_work_after(0), "what was told meanwhile has been forgotten");
-        buffer.lock(7);
-        for _ in 0..200 {
-            assert!(is_at_work_after(0));
-            assert_eq!(buffer.capacity(), whole);
-        }
-        buffer.unlock(7);
-        assert!((0..200).any(|_| !is_at_work_after(0)), "never replaced");
-        assert!(buffer.capacity() <= whole / 4);
-        assert_eq!(buffer.occupancy(), 100);
-    }
-
-    /// The same key, and so the same hash but for the mark, in every index.
-    fn equal_keys_never_meet<T: Table>(config: &T::Config) {
-        let buffer = Buffer::<T>::for_indexes(config, 256).unwrap();
-        let visit = buffer.visit();
-        let marks: Vec<Mark> = (0..256).map(|_| buffer.mark().unwrap()).collect();
-        for hash in [0, u64::MAX, 0xfedc_ba98_7654_3210] {
-            for (number, mark) in marks.iter().enumerate() {
-                let hash = mark.on(hash);
-                let ticket = visit.ticket(hash);
-                visit.emit(&ticket, hash, pointer(number as u64));
-            }
-            let mut found = 0;
-            for (number, mark) in marks.iter().enumerate() {
-                let own = pointer(number as u64);
-                let mut asked = 0;
-                let answer = visit.find(mark.on(hash), |pointer| {
-                    assert_eq!(pointer, own, "another index's entry");
-                    asked += 1;
-                    true
-                });
-                assert_eq!(visit.peek(mark.on(hash)).map(|(_, found)| found), answer);
-                assert_eq!(answer.is_some(), asked == 1);
-                found += asked;
-            }
-            assert!(found > 0);
-            // A write to one index leaves the others' entries alone.
-            let kept = |number: usize| visit.find(marks[number].on(hash), |_| true).is_some();
-            let before: Vec<bool> = (0..256).map(kept).collect();
-            drop(visit.write(marks[3].on(hash)));
-            let after: Vec<bool> = (0..256).map(kept).collect();
-            assert!((0..256).all(|number| after[number] == (before[number] && number != 3)));
-        }
-    }
-
-    #[test]
-    fn equal_keys_of_indexes_that_share_a_buffer_never_meet() {
-        equal_keys_never_meet::<Slb>(&Config::with_size(64));
-        equal_keys_never_meet::<Slb>(&Config::with_size(1 << 16));
-        for ways in [Ways::One, Ways::Two, Ways::Four, Ways::Eight] {
-            equal_keys_never_meet::<crate::Stlt>(&StltConfig { ways, ..StltConfig::with_size(1 << 12) });
-        }
-    }
-
-    #[test]
-    fn what_happens_is_counted() {
-        let buffer = Buffer::<Slb>::new(&Config::with_size(64)).unwrap();
-        let mut visit = buffer.visit();
-        let hash = |key: u64| (key + 1) << Pointer::BITS;
-        let look = |visit: &Visit<'_>, key| visit.find(hash(key), |_| true).is_some();
-        // Eight misses and emissions in a table of seven.
-        for key in 0..8 {
-            let ticket = visit.ticket(hash(key));
-            assert!(!look(&visit, key));
-            visit.emit(&ticket, hash(key), pointer(key));
-        }
-        assert_eq!(buffer.counts(), Counts::default(), "not told yet");
-        assert!(look(&visit, 7) && look(&visit, 7));
-        // Emitted again: there already. With a ticket from before a write: dropped.
-        let ticket = visit.ticket(hash(7));
-        visit.emit(&ticket, hash(7), pointer(7));
-        let write = visit.write(hash(7));
-        write.put(pointer(77));
-        drop(write);
-        visit.emit(&ticket, hash(7), pointer(7));
-        assert_eq!(visit.find(hash(7), |_| true), Some(pointer(77)));
-        let write = visit.write(hash(99));
-        write.put(pointer(99));
-        drop(write);
-        assert!(!look(&visit, 99), "was not hot, and so is not put in");
-        visit.refresh();
-        let expected = Counts {
-            hits: 3,
-            misses: 9,
-            bypassed: 0,
-            emissions: 10,
-            admissions: 8,
-            evictions: 1,
-            refused_tickets: 1,
-            invalidations: 2,
-            cleared: 1,
-            successions: 0,
-        };
-        assert_eq!(buffer.counts(), expected);
-        assert_eq!(buffer.counts().hit_ratio(), 0.25);
-        assert_eq!(Counts::default().hit_ratio(), 0.0);
-        assert!(look(&visit, 7));
-        drop(visit);
-        assert_eq!(buffer.counts(), Counts { hits: 4, ..expected }, "told by leaving");
-    }
-
-    #[test]
-    fn tickets_are_void_from_the_moment_a_write_begins() {
-        let buffer = Buffer::<Slb>::new(&Config::with_size(64)).unwrap();
-        let visit = buffer.visit();
-        let hash = 5 << Pointer::BITS;
-        let emits = |ticket: &Ticket| {
-            visit.emit(ticket, hash, pointer(1));
-            let there = visit.find(hash, |_| true).is_some();
-            buffer.forget(hash, pointer(1));
-            there
-        };
-        let before = visit.ticket(hash);
-        assert!(emits(&before) && emits(&before), "as often as one likes");
-        let write = visit.write(hash);
-        let during = visit.ticket(hash);
-        assert!(!emits(&before) && !emits(&during));
-        drop(write);
-        assert!(!emits(&before) && !emits(&during) && emits(&visit.ticket(hash)));
-        let before = visit.ticket(hash);
-        buffer.lock(hash);
-        assert!(!emits(&before) && !emits(&visit.ticket(hash)));
-        buffer.unlock(hash);
-        buffer.unlock(hash);
-        assert!(!emits(&before) && emits(&visit.ticket(hash)));
-    }
-
-    #[test]
-    fn a_resized_table_is_empty_and_a_refused_size_changes_nothing() {
-        let buffer = Buffer::<Slb>::new(&Config::with_size(64)).unwrap();
-        let visit = buffer.visit();
-        let hash = 5 << Pointer::BITS;
-        visit.emit(&visit.ticket(hash), hash, pointer(1));
-        let old = visit.table();
-        for size in [0, 63, usize::MAX] {
-            assert!(buffer.resize(size).is_err());
-            assert!(visit.find(hash, |_| true).is_some());
-        }
-        let ticket = visit.ticket(hash);
-        buffer.resize(6400).unwrap();
-        assert!(visit.find(hash, |_| true).is_none());
-        assert_eq!((visit.table().capacity(), old.capacity(), old.occupancy()), (700, 7, 1));
-        visit.emit(&ticket, hash, pointer(1));
-        assert!(visit.find(hash, |_| true).is_some(), "the ticket speaks of the index, not of the table");
-        // A write that began before the table was replaced.
-        let write = visit.write(hash);
-        buffer.resize(64).unwrap();
-        write.put(pointer(2));
-        drop(write);
-        assert!(visit.find(hash, |_| true).is_none(), "put into a table that is gone");
-        visit.emit(&visit.ticket(hash), hash, pointer(2));
-        assert_eq!(visit.find(hash, |_| true), Some(pointer(2)));
-    }
-}
+mod tests;

@@ -1,8 +1,9 @@
 //! What can be chosen about a table, and what is chosen by default.
 
-use pages::PageKind;
+use std::error::Error;
+use std::fmt;
 
-use crate::bucket::CounterPolicy;
+use pages::PageKind;
 
 /// Who may enter a Cache Table whose bucket for it is full.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,8 +26,44 @@ pub enum Admission {
     },
 }
 
-/// The parameters of an [`Slb`](crate::Slb).
+/// Of the hits that count by [`CounterPolicy::Falling`]: one lookup in 2^3 counts at all, if it is a hit.
+pub(crate) const SELDOM: u32 = 3;
+
+/// How a hit warms its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum CounterPolicy {
+    /// The paper's: every hit, to 255, then another counter is lowered.
+    EveryHit,
+    /// STLT's: ever more rarely, to 15.
+    #[default]
+    Falling,
+    /// Never: slots are replaced at random, and a hit writes nothing.
+    Never,
+}
+
+impl CounterPolicy {
+    /// How many of 2^32 lookups count, less one: which ones is decided before the bucket is looked at (`seat`), since
+    /// a branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up the lookups behind
+    /// this one.
+    pub(crate) fn counted(self) -> u32 {
+        match self {
+            CounterPolicy::EveryHit => u32::MAX,
+            CounterPolicy::Falling => u32::MAX >> SELDOM,
+            CounterPolicy::Never => 0,
+        }
+    }
+}
+
+/// The parameters of a table. Begin with [`Config::with_size`] or [`Config::paper`], and change what you like.
+///
+/// ```
+/// use lookaside::{Config, CounterPolicy};
+/// let config = Config::with_size(16 << 20).counters(CounterPolicy::EveryHit).fits(false);
+/// assert_eq!((config.size, config.fits), (16 << 20, false));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
     /// Bytes of the Cache Table: at least one line of 64 bytes. What is left over a multiple of 64 is not used.
     pub size: usize,
@@ -82,6 +119,42 @@ impl Config {
             ..Config::paper(size)
         }
     }
+
+    /// Sets [`Config::log_ratio`](#structfield.log_ratio).
+    #[must_use]
+    pub fn log_ratio(self, log_ratio: usize) -> Config {
+        Config { log_ratio, ..self }
+    }
+
+    /// Sets [`Config::admission`](#structfield.admission).
+    #[must_use]
+    pub fn admission(self, admission: Admission) -> Config {
+        Config { admission, ..self }
+    }
+
+    /// Sets [`Config::counters`](#structfield.counters).
+    #[must_use]
+    pub fn counters(self, counters: CounterPolicy) -> Config {
+        Config { counters, ..self }
+    }
+
+    /// Sets [`Config::newcomer`](#structfield.newcomer).
+    #[must_use]
+    pub fn newcomer(self, newcomer: u8) -> Config {
+        Config { newcomer, ..self }
+    }
+
+    /// Sets [`Config::pages`](#structfield.pages).
+    #[must_use]
+    pub fn pages(self, pages: PageKind) -> Config {
+        Config { pages, ..self }
+    }
+
+    /// Sets [`Config::fits`](#structfield.fits).
+    #[must_use]
+    pub fn fits(self, fits: bool) -> Config {
+        Config { fits, ..self }
+    }
 }
 
 /// 32 MiB of [`Config::with_size`].
@@ -92,11 +165,10 @@ impl Default for Config {
 }
 
 /// Why a table could not be made.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// Less than a line, or a set.
-    #[error("a table of {size} bytes holds nothing: give it at least {least}")]
+    /// Less than a line.
     TooSmall {
         /// The bytes asked for.
         size: usize,
@@ -104,7 +176,6 @@ pub enum CreateError {
         least: usize,
     },
     /// More lines than a hash can tell apart.
-    #[error("a table of {size} bytes has more lines than a hash can name: give it at most 2^{bits} bytes")]
     TooLarge {
         /// The bytes asked for.
         size: usize,
@@ -112,7 +183,6 @@ pub enum CreateError {
         bits: u32,
     },
     /// A number that is not one of those that it can be.
-    #[error("{parameter} is {value}: it must be {range}")]
     Parameter {
         /// Which.
         parameter: &'static str,
@@ -122,11 +192,48 @@ pub enum CreateError {
         range: &'static str,
     },
     /// The machine does not have the memory.
-    #[error("no memory for the tables: {0}")]
-    Memory(#[from] pages::MapError),
+    Memory(pages::MapError),
+}
+
+impl fmt::Display for CreateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CreateError::TooSmall { size, least } => {
+                write!(f, "a table of {size} bytes holds nothing: give it at least {least}")
+            }
+            CreateError::TooLarge { size, bits } => write!(
+                f,
+                "a table of {size} bytes has more lines than a hash can name: give it at most 2^{bits} bytes"
+            ),
+            CreateError::Parameter { parameter, value, range } => {
+                write!(f, "{parameter} is {value}: it must be {range}")
+            }
+            CreateError::Memory(error) => write!(f, "no memory for the tables: {error}"),
+        }
+    }
+}
+
+impl Error for CreateError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            CreateError::Memory(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<pages::MapError> for CreateError {
+    fn from(error: pages::MapError) -> CreateError {
+        CreateError::Memory(error)
+    }
 }
 
 impl Config {
+    /// The same, but for the size in bytes.
+    pub(crate) fn resized(&self, size: usize) -> Config {
+        Config { size, ..self.clone() }
+    }
+
     pub(crate) fn check(&self) -> Result<(), CreateError> {
         let sampling = match self.admission {
             Admission::Logged { threshold, .. } if threshold > 14 => {
@@ -167,104 +274,4 @@ pub(crate) fn lines_of(size: usize) -> Result<usize, CreateError> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::stlt::{StltConfig, Ways};
-    use crate::table::{Parameters, Table};
-
-    #[test]
-    fn sizes_that_no_table_has_are_refused() {
-        for size in [0, 1, 63] {
-            for config in [Config::paper(size), Config::with_size(size)] {
-                assert!(
-                    matches!(config.create(), Err(CreateError::TooSmall { size: said, least: 64 }) if said == size)
-                );
-            }
-            assert!(matches!(StltConfig::with_size(size).create(), Err(CreateError::TooSmall { .. })));
-        }
-        for size in [usize::MAX, usize::MAX / 2, (1 << 38) + 64] {
-            for config in [Config::paper(size), Config::with_size(size)] {
-                assert!(matches!(config.create(), Err(CreateError::TooLarge { .. })), "{size}");
-            }
-        }
-        for size in [usize::MAX, 1 << 45] {
-            assert!(matches!(StltConfig::with_size(size).create(), Err(CreateError::TooLarge { .. })));
-        }
-        // The Log Table counts, too.
-        let config = Config { log_ratio: 64, ..Config::paper(1 << 34) };
-        assert!(matches!(config.create(), Err(CreateError::TooLarge { .. })));
-        let eight = StltConfig { ways: Ways::Eight, ..StltConfig::with_size(127) };
-        assert!(matches!(eight.create(), Err(CreateError::TooSmall { least: 128, .. })));
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "maps what no machine has")]
-    fn memory_that_is_not_there_is_an_error() {
-        // A process has 2^47 bytes of addresses: seven of these leave no room for an eighth, whatever the system promises.
-        let config = StltConfig { pages: PageKind::Base, ..StltConfig::with_size(1 << 44) };
-        let mut tables = Vec::new();
-        let refused = (0..8).find_map(|_| config.create().map(|table| tables.push(table)).err());
-        assert!(matches!(refused, Some(CreateError::Memory(_))), "{refused:?}");
-    }
-
-    #[test]
-    fn sizes_are_rounded_down_to_lines() {
-        let capacity = |size| Config::with_size(size).create().unwrap().capacity();
-        assert_eq!([64, 127, 128, 64 * 1000 + 63].map(capacity), [7, 7, 14, 7000]);
-        let rows = |size| StltConfig::with_size(size).create().unwrap().capacity();
-        assert_eq!([64, 127, 128, 1 << 20, (1 << 21) - 1].map(rows), [4, 4, 8, 1 << 16, 1 << 16]);
-    }
-
-    fn refused(config: &Config) -> Option<&'static str> {
-        match config.create() {
-            Err(CreateError::Parameter { parameter, .. }) => Some(parameter),
-            Ok(_) => None,
-            Err(other) => panic!("{other}"),
-        }
-    }
-
-    #[test]
-    fn shares_are_above_nothing_and_at_most_all() {
-        for sampling in [0.0, -0.0, -1.0, 1.0 + f64::EPSILON, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
-            for admission in [Admission::Logged { threshold: 3, sampling }, Admission::Sampled { sampling }] {
-                assert_eq!(
-                    refused(&Config { admission, ..Config::paper(64) }),
-                    Some("sampling"),
-                    "{sampling}"
-                );
-            }
-        }
-        for sampling in [f64::MIN_POSITIVE, 0.5, 1.0] {
-            for admission in [Admission::Logged { threshold: 3, sampling }, Admission::Sampled { sampling }] {
-                assert_eq!(refused(&Config { admission, ..Config::paper(64) }), None, "{sampling}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_threshold_is_below_what_a_log_holds() {
-        let with = |threshold| Config {
-            admission: Admission::Logged { threshold, sampling: 1.0 },
-            ..Config::paper(64)
-        };
-        assert_eq!([0, 14].map(|threshold| refused(&with(threshold))), [None; 2]);
-        assert_eq!([15, 255].map(|threshold| refused(&with(threshold))), [Some("threshold"); 2]);
-    }
-
-    #[test]
-    fn a_log_is_needed_only_where_something_is_logged() {
-        for log_ratio in [0, 65, usize::MAX] {
-            assert_eq!(refused(&Config { log_ratio, ..Config::paper(64) }), Some("log_ratio"));
-            assert_eq!(refused(&Config { log_ratio, ..Config::with_size(64) }), None);
-        }
-    }
-
-    #[test]
-    fn errors_say_what_to_do() {
-        let error = |config: &Config| config.create().unwrap_err().to_string();
-        assert!(error(&Config::with_size(0)).contains("at least 64"));
-        assert!(error(&Config::with_size(usize::MAX)).contains("at most 2^38"));
-        let sampling = Config { admission: Admission::Sampled { sampling: 2.0 }, ..Config::default() };
-        assert_eq!(error(&sampling), "sampling is 2: it must be above 0 and at most 1");
-    }
-}
+mod tests;

@@ -38,22 +38,24 @@
 use atomics::reclaim::Guard;
 use atomics::{AtomicPtr, Ordering, fence};
 
-/// One `T`, replaceable.
+use crate::slb::Slb;
+
+/// One table, replaceable.
 #[derive(Debug)]
-pub(crate) struct Current<T> {
-    now: AtomicPtr<T>,
+pub(crate) struct Current {
+    now: AtomicPtr<Slb>,
     /// That which is filled to take its place, or null.
-    successor: AtomicPtr<T>,
+    successor: AtomicPtr<Slb>,
 }
 
 /// A table that nobody will find any more, but that somebody may still be looking at.
 #[derive(Debug)]
 #[must_use = "it is freed by being retired"]
-pub struct Replaced<T>(*mut T);
+pub struct Replaced(*mut Slb);
 
-impl<T: Send + 'static> Replaced<T> {
+impl Replaced {
     /// Nothing if there was none.
-    pub(crate) fn some(self) -> Option<Replaced<T>> {
+    pub(crate) fn some(self) -> Option<Replaced> {
         (!self.0.is_null()).then_some(self)
     }
 
@@ -63,13 +65,13 @@ impl<T: Send + 'static> Replaced<T> {
     /// Whoever may still be looking at it has pinned the guard's collector.
     #[cfg_attr(loom, allow(dead_code))]
     pub unsafe fn retire<L>(self, guard: &Guard<'_, L>) {
-        unsafe fn free<T: Send + 'static>(table: *mut (), _: *const ()) {
+        unsafe fn free(table: *mut (), _: *const ()) {
             // SAFETY: that which is retired below. Once.
-            unsafe { Replaced(table.cast::<T>()).free() };
+            unsafe { Replaced(table.cast()).free() };
         }
         if !self.0.is_null() {
             // SAFETY: no longer reachable, and the swap gave it to nobody else; it may be dropped by any thread.
-            unsafe { guard.retire_large(self.0.cast(), std::ptr::null(), free::<T>) };
+            unsafe { guard.retire_large(self.0.cast(), std::ptr::null(), free) };
         }
     }
 
@@ -85,8 +87,8 @@ impl<T: Send + 'static> Replaced<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Current<T> {
-    pub(crate) fn new(first: T) -> Current<T> {
+impl Current {
+    pub(crate) fn new(first: Slb) -> Current {
         let none = AtomicPtr::new(std::ptr::null_mut());
         Current { now: AtomicPtr::new(Box::into_raw(Box::new(first))), successor: none }
     }
@@ -96,7 +98,7 @@ impl<T: Send + Sync + 'static> Current<T> {
     /// # Safety
     /// While what is returned is used, the collector is pinned to which what is replaced is retired, or nobody replaces it.
     #[inline(always)]
-    pub(crate) unsafe fn load(&self) -> &T {
+    pub(crate) unsafe fn load(&self) -> &Slb {
         // Acquire pairs with the releases in `replace` and `succeed`: the table is seen as it was made.
         let table = self.now.load(Ordering::Acquire);
         // SAFETY: never null: made from a value, and replaced by values only. A replaced one is freed only after all guards are gone
@@ -110,12 +112,12 @@ impl<T: Send + Sync + 'static> Current<T> {
     /// # Safety
     /// As [`Current::load`].
     #[inline]
-    pub(crate) unsafe fn everywhere<'g>(&'g self, mut clear: impl FnMut(&'g T)) -> &'g T {
+    pub(crate) unsafe fn everywhere<'g>(&'g self, mut clear: impl FnMut(&'g Slb)) -> &'g Slb {
         loop {
             // SAFETY: the caller's promise.
             let now = unsafe { self.load() };
             clear(now);
-            // Pairs with the fence of who copies ([`crate::table::Table::copy_lines`]): see the head of this module.
+            // Pairs with the fence of who copies ([`Slb::copy_lines`]): see the head of this module.
             fence(Ordering::SeqCst);
             // Acquire pairs with the release in `begin`: the successor is seen as it was made; and with that in `succeed`: who
             // sees that there is none any more sees the new table in use.
@@ -131,20 +133,20 @@ impl<T: Send + Sync + 'static> Current<T> {
     }
 
     /// Puts another in its place.
-    pub(crate) fn replace(&self, next: T) -> Replaced<T> {
+    pub(crate) fn replace(&self, next: Slb) -> Replaced {
         // Release pairs with the acquire in `load`.
         Replaced(self.now.swap(Box::into_raw(Box::new(next)), Ordering::AcqRel))
     }
 
     /// Makes this one the successor, which slots are copied to. By one at a time.
-    pub(crate) fn begin(&self, next: T) -> Replaced<T> {
+    pub(crate) fn begin(&self, next: Slb) -> Replaced {
         // Release pairs with the acquire in `everywhere`. The fence is that of who copies: it comes between this and his second
         // load.
         Replaced(self.successor.swap(Box::into_raw(Box::new(next)), Ordering::AcqRel))
     }
 
     /// Does without a successor. By who has begun.
-    pub(crate) fn abandon(&self) -> Replaced<T> {
+    pub(crate) fn abandon(&self) -> Replaced {
         Replaced(self.successor.swap(std::ptr::null_mut(), Ordering::AcqRel))
     }
 
@@ -152,14 +154,14 @@ impl<T: Send + Sync + 'static> Current<T> {
     ///
     /// # Safety
     /// Nobody else begins, abandons or lets succeed meanwhile.
-    pub(crate) unsafe fn successor(&self) -> Option<&T> {
+    pub(crate) unsafe fn successor(&self) -> Option<&Slb> {
         // Relaxed: of this thread's own, or seen by the lock under which there is one at a time.
         // SAFETY: freed only after it was abandoned or has been replaced.
         unsafe { self.successor.load(Ordering::Relaxed).as_ref() }
     }
 
     /// Puts the successor in its place, if there is one. By who has begun.
-    pub(crate) fn succeed(&self) -> Option<Replaced<T>> {
+    pub(crate) fn succeed(&self) -> Option<Replaced> {
         let successor = self.successor.load(Ordering::Relaxed);
         if successor.is_null() {
             return None;
@@ -172,7 +174,7 @@ impl<T: Send + Sync + 'static> Current<T> {
     }
 }
 
-impl<T> Drop for Current<T> {
+impl Drop for Current {
     fn drop(&mut self) {
         for table in [&self.now, &self.successor] {
             let table = table.load(Ordering::Relaxed);

@@ -39,7 +39,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::table::Table;
+use crate::slb::Slb;
 
 /// Folded while at most a so many-th of the slots would be in use.
 const ROOMY: usize = 2;
@@ -153,7 +153,7 @@ impl Fitting {
     }
 
     /// What to do now that this has passed, too.
-    pub(crate) fn step<T: Table>(&mut self, table: &T, passed: Passed) -> Step {
+    pub(crate) fn step(&mut self, table: &Slb, passed: Passed) -> Step {
         let Some((filled, lines)) = table.filled() else { return Step::Nothing };
         self.passed.lookups += passed.lookups;
         self.passed.evictions += passed.evictions;
@@ -238,8 +238,6 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::random::Random;
-    use crate::slb::Slb;
-    use crate::table::Parameters;
     use crate::word::Pointer;
 
     /// Spread over all bits, as a hash is.
@@ -269,7 +267,7 @@ mod tests {
     const LINES_OF_ALL: usize = 4096;
 
     fn table(keys: u64) -> Slb {
-        let table = Config::with_size(LINES_OF_ALL * 64).create().unwrap();
+        let table = Slb::new(&Config::with_size(LINES_OF_ALL * 64)).unwrap();
         emit(&table, 0..keys);
         table
     }
@@ -356,12 +354,12 @@ mod tests {
         for (lines, steps) in
             [(4095, None), (64, None), (128, None), (4098, None), (256, Some(2)), (320, Some(2))]
         {
-            let table = Config::with_size(lines * 64).create().unwrap();
+            let table = Slb::new(&Config::with_size(lines * 64)).unwrap();
             emit(&table, 0..10);
             let step = settled(&mut Fitting::new(), &table);
             assert_eq!(step, steps.map_or(Step::Nothing, Step::Fold), "{lines} lines");
         }
-        let paper = Config::paper(LINES_OF_ALL * 64).create().unwrap();
+        let paper = Slb::new(&Config::paper(LINES_OF_ALL * 64)).unwrap();
         emit(&paper, 0..10);
         assert_eq!(settled(&mut Fitting::new(), &paper), Step::Nothing);
     }

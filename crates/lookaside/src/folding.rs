@@ -21,6 +21,9 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 
+/// How keys are hashed where nothing else is said.
+pub type RandomState = FoldingState;
+
 /// Seeds of [`FoldingHasher`]s.
 #[derive(Clone, Copy)]
 pub struct FoldingState {

@@ -1,6 +1,6 @@
 //! What a hash must be, and the mixing of those that are not.
 //!
-//! A table takes a key's bucket from the upper bits of its hash's lower half (STLT-SW: from the lowest bits), its tag and its
+//! A table takes a key's bucket from the upper bits of its hash's lower half, its tag and its
 //! stripe from the highest bits, and the number of an index takes the place of some of these. All of them must be as even as
 //! random ones, of neighbouring keys, too: integers that are their own hashes all have one tag and one bucket, and of a table
 //! that took them as they are they got nothing, silently.

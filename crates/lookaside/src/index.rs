@@ -11,7 +11,7 @@
 //! | [`Scan`] | in order | where the index has an order |
 //! | [`View`] | be looked at, and do what only this index can | where there is such a thing |
 //!
-//! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a `parking_lot::RwLock` they are
+//! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a [`crate::RwLock`] they are
 //! shared ones. The project's radix tree is one, with its feature `lookaside` (crate `lookaside-art`). Concurrent indexes of
 //! other crates are a dozen lines each: see those of `research/peers`.
 //!
@@ -23,9 +23,6 @@ use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow};
-
-use atomics::{Hold, Within, held};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::entry::{Found, Handle, Pin, Sought};
 
@@ -213,91 +210,5 @@ where
 {
     fn remove(&mut self, key: &Q) -> Option<Handle<K, V>> {
         self.take(Sought::of(key))
-    }
-}
-
-/// The lock of an index, shared: also by a thread that has it so already, for its key's order may look into the map.
-///
-/// # Panics
-/// If this thread is changing the index: it would wait for itself.
-#[inline]
-fn shared<I>(lock: &RwLock<I>) -> (RwLockReadGuard<'_, I>, Within) {
-    let guard = lock.try_read().unwrap_or_else(|| shared_in_time(lock));
-    (guard, Within::enter(lock, Hold::Shared))
-}
-
-#[cold]
-fn shared_in_time<I>(lock: &RwLock<I>) -> RwLockReadGuard<'_, I> {
-    match held(lock) {
-        None => lock.read(),
-        // Not behind a writer who waits for this thread.
-        Some(Hold::Shared) => lock.read_recursive(),
-        Some(Hold::Exclusive) => {
-            panic!(
-                "a map was used by the comparison of its own keys while its index was changed: it must not be"
-            )
-        }
-    }
-}
-
-/// The lock of an index, for a change.
-///
-/// # Panics
-/// If this thread is searching or changing the index: it would wait for itself.
-#[inline]
-fn exclusive<I>(lock: &RwLock<I>) -> (RwLockWriteGuard<'_, I>, Within) {
-    let guard = lock.try_write().unwrap_or_else(|| exclusive_in_time(lock));
-    (guard, Within::enter(lock, Hold::Exclusive))
-}
-
-#[cold]
-fn exclusive_in_time<I>(lock: &RwLock<I>) -> RwLockWriteGuard<'_, I> {
-    assert!(
-        held(lock).is_none(),
-        "a map was changed while its own index was being walked or its keys compared, by what that calls: collect the keys \
-         first, and change the map then"
-    );
-    lock.write()
-}
-
-impl<Q: ?Sized, K: 'static, V: 'static, I: Find<Q, K, V>> Find<Q, K, V> for RwLock<I> {
-    #[inline]
-    fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        shared(self).0.find(key, pin)
-    }
-
-    #[inline]
-    fn find_many<'p>(&self, keys: &[&Q], pin: &Pin<'p>, found: impl FnMut(usize, Option<Found<'p, K, V>>)) {
-        shared(self).0.find_many(keys, pin, found);
-    }
-}
-
-impl<K: 'static, V: 'static, I: Store<K, V>> SharedStore<K, V> for RwLock<I> {
-    const SUCCESSION: bool = I::SUCCESSION;
-
-    fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
-        exclusive(self).0.replace(handle)
-    }
-
-    fn len(&self) -> usize {
-        shared(self).0.len()
-    }
-}
-
-impl<Q: ?Sized, K: 'static, V: 'static, I: Discard<Q, K, V>> SharedDiscard<Q, K, V> for RwLock<I> {
-    fn remove(&self, key: &Q) -> Option<Handle<K, V>> {
-        exclusive(self).0.remove(key)
-    }
-}
-
-impl<Q: ?Sized, K: 'static, V: 'static, I: Scan<Q, K, V>> Scan<Q, K, V> for RwLock<I> {
-    fn scan<'p>(
-        &self,
-        from: Bound<&Q>,
-        to: Bound<&Q>,
-        pin: &Pin<'p>,
-        visit: &mut dyn FnMut(Found<'p, K, V>) -> ControlFlow<()>,
-    ) {
-        shared(self).0.scan(from, to, pin, visit);
     }
 }

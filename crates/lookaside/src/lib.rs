@@ -38,21 +38,42 @@
 //!
 //! # How it is built
 //!
+//! Nine floors: a file stands on files of lower floors, and on none of its own or a higher one.
+//!
+//! ```text
+//!   9                 map        owned                                  the safe faces
+//!   8      shared     visit      ownership      by_hand                 who is at the buffer
+//!   7      +-------------- buffer ---------------+
+//!   6      |                                   seat                     what a thread keeps
+//!   5      current    fitting    stats
+//!   4      slb                                                 lock
+//!   3      bucket                                              index
+//!   2      tags       log_table  stripes       watch           entry    hashing
+//!   1      word       lines                    countdown                folding
+//!          config     mark       random        monitor, cadence
+//!
+//!          the table             beside it     a thread        entries  keys
+//! ```
+//!
 //! | module | idea |
 //! |---|---|
-//! | `word`, `bucket`, `tags` | a slot is one word; seven slots and their counters are a line |
-//! | `log_table`, `slb` | the paper's two tables, and who may enter |
-//! | `stlt` | STLT-SW, another table under the same face ([`Table`]) |
+//! | `word`, `tags`, `bucket` | a slot is one word; seven slots and their counters are a line, whose tags are compared together |
+//! | `config`, `mark`, `random` | what can be chosen; an index's number among those that share a table; cheap random numbers |
+//! | `lines`, `log_table`, `slb` | memory by lines; the paper's two tables, and who may enter |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
 //! | `current` | the table can be replaced while it is used |
 //! | `fitting` | and is, by a smaller one, while what is asked for has room there |
+//! | `stats` | what is counted, by each thread for itself |
 //! | `monitor` | off where it does not pay, on again where it does |
-//! | `watch` | a thread's trials of that |
-//! | `buffer` | all of that together |
-//! | `hashing`, `folding` | what a hash must be; the default one |
+//! | `watch`, `countdown` | a thread's trials of that; its lookups, counted down |
 //! | `cadence` | which hits are counted |
-//! | `visit`, `ownership`, `seat` | a thread at a buffer, among others or alone, and what it keeps |
-//! | `entry`, `index`, `map`, `owned` | the safe faces |
+//! | `seat` | what a thread keeps between its visits: all of these |
+//! | `buffer` | a table, its stripes, its monitor and its seats together |
+//! | `visit`, `ownership`, `by_hand` | a thread at a buffer: among others, alone, or with its own guards |
+//! | `shared` | a buffer that only maps get at |
+//! | `folding`, `hashing` | the default hash; what a hash must be |
+//! | `entry`, `index`, `lock` | entries and who frees them; what an index must do; one owner's index, shared by a lock |
+//! | `map`, `owned` | the safe faces |
 
 mod bucket;
 mod config;
@@ -62,14 +83,14 @@ mod log_table;
 mod mark;
 mod random;
 mod slb;
-mod stlt;
 mod stripes;
-mod table;
 mod tags;
 mod word;
 
 #[cfg(not(loom))]
 mod buffer;
+#[cfg(not(loom))]
+mod by_hand;
 #[cfg(not(loom))]
 mod cadence;
 #[cfg(not(loom))]
@@ -84,6 +105,8 @@ mod folding;
 mod hashing;
 #[cfg(not(loom))]
 pub mod index;
+#[cfg(not(loom))]
+mod lock;
 #[cfg(not(loom))]
 mod map;
 #[cfg(not(loom))]
@@ -106,28 +129,25 @@ mod watch;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
-pub use bucket::CounterPolicy;
-pub use config::{Admission, Config, CreateError};
+pub use config::{Admission, Config, CounterPolicy, CreateError};
 pub use mark::{Mark, NoMarkLeft};
-pub use pages::PageKind;
+pub use pages::{MapError, PageKind};
 pub use random::Random;
-pub use slb::Slb;
-pub use stlt::{Stlt, StltConfig, Ways};
+pub use slb::{Emission, Slb};
 pub use stripes::Ticket;
-pub use table::{Emission, Parameters, Table};
 pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {
     buffer::{Buffer, Guard, Replaced, Write},
-    entry::{Found, Handle, Pin, Sought},
+    entry::{Found, Handle, Pin, Removed, Sought},
     fitting::Passed,
-    folding::{FoldingHasher, FoldingState},
+    folding::{FoldingHasher, FoldingState, RandomState},
     hashing::{Hashing, IntoHashing, mix},
-    map::{Map, RandomState, Reader, Removed},
+    lock::RwLock,
+    map::{Map, Reader},
     monitor::Verdict,
     owned::OwnedMap,
-    parking_lot::RwLock,
     seat::Seat,
     shared::SharedBuffer,
     stats::Counts,

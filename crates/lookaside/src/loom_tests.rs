@@ -12,16 +12,15 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::Config;
-use crate::bucket::{Bucket, CounterPolicy};
+use crate::bucket::Bucket;
+use crate::config::CounterPolicy;
 use crate::current::{Current, Replaced};
 use crate::random::Random;
-use crate::slb::Slb;
-use crate::stlt::{Stlt, StltConfig, Ways};
+use crate::slb::{Emission, Slb};
 use crate::stripes::Stripes;
-use crate::table::{Emission, Parameters, Table};
 use crate::word::{Pointer, Word};
 
-/// Unlike each other in the bits of both tables' tags, and alike in all others.
+/// Unlike each other in the bits of their tags, and alike in all others.
 const HASH: u64 = 7 << 52;
 const OTHER: u64 = 8 << 52;
 
@@ -98,9 +97,10 @@ fn a_slot_is_found_whole_and_what_it_points_to_is_there() {
 }
 
 /// An entry is made, and emitted; who finds it in the table sees it as it was made.
-fn entries_are_there_before_they_are_found<T: Table>(table: fn() -> T) {
-    check(3, move || {
-        let world = Arc::new((table(), [Entry::default(), Entry::default(), Entry::default()]));
+#[test]
+fn entries_are_there_before_they_are_found_in_the_cache_table() {
+    check(3, || {
+        let world = Arc::new((slb(), [Entry::default(), Entry::default(), Entry::default()]));
         let emitter = thread::spawn({
             let world = world.clone();
             move || {
@@ -116,21 +116,10 @@ fn entries_are_there_before_they_are_found<T: Table>(table: fn() -> T) {
                 assert_eq!(world.1[found.address() as usize].read(), found.address());
             }
         }
-        // A hit that counts itself may be faster at the row that was chosen: then the emission is dropped, and says so.
-        let dropped = emitter.join().unwrap() == Emission::Contended;
+        assert_eq!(emitter.join().unwrap(), Emission::Admitted);
         let found = world.0.hit(HASH, &Random::new(0), |found| found == pointer(2));
-        assert_eq!(found.is_none(), dropped);
+        assert!(found.is_some());
     });
-}
-
-#[test]
-fn entries_are_there_before_they_are_found_in_the_cache_table() {
-    entries_are_there_before_they_are_found(slb);
-}
-
-#[test]
-fn entries_are_there_before_they_are_found_in_stlt() {
-    entries_are_there_before_they_are_found(stlt);
 }
 
 #[test]
@@ -177,22 +166,22 @@ fn counters_that_race_lose_counts_and_never_run_over_into_their_neighbours() {
 }
 
 /// An index of one key, behind its table.
-struct World<T: Table> {
-    table: T,
+struct World {
+    table: Slb,
     stripes: Stripes,
     index: AtomicU64,
 }
 
 fn slb() -> Slb {
-    Config { counters: CounterPolicy::Never, ..Config::with_size(64) }.create().unwrap()
+    that_counts(CounterPolicy::Never)
 }
 
-fn stlt() -> Stlt {
-    StltConfig { ways: Ways::One, ..StltConfig::with_size(64) }.create().unwrap()
+fn that_counts(counters: CounterPolicy) -> Slb {
+    Slb::new(&Config::with_size(64).counters(counters)).unwrap()
 }
 
-impl<T: Table> World<T> {
-    fn new(table: T) -> Arc<World<T>> {
+impl World {
+    fn new(table: Slb) -> Arc<World> {
         Arc::new(World { table, stripes: Stripes::new().unwrap(), index: AtomicU64::new(1) })
     }
 
@@ -230,7 +219,7 @@ impl<T: Table> World<T> {
         let (cleared, kept) = self.table.vacate(HASH);
         self.index.store(next, Ordering::Relaxed);
         match kept {
-            Some(slot) if next == 0 => self.table.give_up(slot),
+            Some(_) if next == 0 => self.table.give_up(),
             Some(slot) => self.table.fill(slot, HASH, pointer(next), &Random::new(0)),
             None if next != 0 && cleared > 0 => {
                 self.table.insert(HASH, pointer(next), &Random::new(0));
@@ -249,9 +238,9 @@ impl<T: Table> World<T> {
 }
 
 /// A miss finds the entry; before it emits it, a write removes or replaces it.
-fn emission_against_write<T: Table>(table: fn() -> T, next: u64) {
+fn emission_against_write(next: u64) {
     check(3, move || {
-        let world = World::new(table());
+        let world = World::new(slb());
         let writer = thread::spawn({
             let world = world.clone();
             move || {
@@ -269,17 +258,12 @@ fn emission_against_write<T: Table>(table: fn() -> T, next: u64) {
 
 #[test]
 fn an_entry_that_is_removed_is_not_emitted_again() {
-    emission_against_write(slb, 0);
+    emission_against_write(0);
 }
 
 #[test]
 fn an_entry_that_is_replaced_is_not_emitted_again() {
-    emission_against_write(slb, 2);
-}
-
-#[test]
-fn an_entry_that_is_removed_is_not_emitted_again_into_stlt() {
-    emission_against_write(stlt, 0);
+    emission_against_write(2);
 }
 
 /// It is in the table already; a second thread emits it anew while it is replaced.
@@ -324,7 +308,7 @@ fn two_who_emit_the_same_put_it_in_once() {
 #[test]
 fn two_who_emit_against_one_who_writes() {
     check(2, || {
-        let world = World::new(stlt());
+        let world = World::new(slb());
         let threads = [
             thread::spawn({
                 let world = world.clone();
@@ -345,7 +329,7 @@ fn two_who_emit_against_one_who_writes() {
 #[test]
 fn a_ticket_does_not_outlive_two_writes() {
     check(3, || {
-        let world = World::new(stlt());
+        let world = World::new(slb());
         let writer = thread::spawn({
             let world = world.clone();
             move || {
@@ -363,7 +347,7 @@ fn a_ticket_does_not_outlive_two_writes() {
 #[test]
 fn the_papers_lock_keeps_out_writes_and_emissions() {
     check(2, || {
-        let world = World::new(stlt());
+        let world = World::new(slb());
         let alone = Arc::new(Entry::default());
         let locker = thread::spawn({
             let (world, alone) = (world.clone(), alone.clone());
@@ -397,11 +381,11 @@ fn the_papers_lock_keeps_out_writes_and_emissions() {
     });
 }
 
-/// A hit warms the row that a write clears: the row must stay cleared.
+/// A hit warms the slot that a write clears: the slot must stay cleared.
 #[test]
-fn a_hit_does_not_bring_back_a_row_of_stlt() {
+fn a_hit_does_not_bring_back_what_a_write_clears() {
     check(3, || {
-        let world = World::new(stlt());
+        let world = World::new(that_counts(CounterPolicy::EveryHit));
         world.miss();
         let writer = thread::spawn({
             let world = world.clone();
@@ -419,9 +403,10 @@ fn a_hit_does_not_bring_back_a_row_of_stlt() {
 }
 
 /// A dead entry's pointer is forgotten while others come and go in its bucket, and while a hit warms it.
-fn forgotten_among_others<T: Table>(table: fn() -> T) {
-    check(2, move || {
-        let table = Arc::new(table());
+#[test]
+fn a_pointer_is_forgotten_among_others_of_its_bucket() {
+    check(2, || {
+        let table = Arc::new(slb());
         assert_eq!(table.insert(HASH, pointer(1), &Random::new(0)), Emission::Admitted);
         let other = thread::spawn({
             let table = table.clone();
@@ -441,22 +426,12 @@ fn forgotten_among_others<T: Table>(table: fn() -> T) {
     });
 }
 
-#[test]
-fn a_pointer_is_forgotten_among_others_of_its_bucket() {
-    forgotten_among_others(slb);
-}
-
-#[test]
-fn a_pointer_is_forgotten_among_others_of_its_set() {
-    forgotten_among_others(stlt);
-}
-
 /// Which the paper's admission goes by.
 #[test]
 fn the_number_of_filled_slots_is_right_in_the_end() {
     check(2, || {
-        let config = Config { counters: CounterPolicy::Never, log_ratio: 1, ..Config::paper(64) };
-        let table = Arc::new(config.create().unwrap());
+        let config = Config::paper(64).counters(CounterPolicy::Never).log_ratio(1);
+        let table = Arc::new(Slb::new(&config).unwrap());
         for number in 1..7 {
             assert_eq!(table.insert(OTHER, pointer(number), &Random::new(0)), Emission::Admitted);
         }
@@ -477,8 +452,8 @@ fn the_number_of_filled_slots_is_right_in_the_end() {
 /// Another's comes into the slot that is kept, or the last that is free, or throws out one.
 fn the_number_of_filled_slots_is_right_after(ends: fn(&Slb, usize), filled: usize) {
     check(2, move || {
-        let config = Config { counters: CounterPolicy::Never, log_ratio: 1, ..Config::paper(64) };
-        let table = Arc::new(config.create().unwrap());
+        let config = Config::paper(64).counters(CounterPolicy::Never).log_ratio(1);
+        let table = Arc::new(Slb::new(&config).unwrap());
         assert_eq!(table.insert(HASH, pointer(9), &Random::new(0)), Emission::Admitted);
         for number in 1..6 {
             assert_eq!(table.insert(OTHER, pointer(number), &Random::new(0)), Emission::Admitted);
@@ -504,20 +479,20 @@ fn the_number_of_filled_slots_is_right_when_one_was_kept_and_filled() {
 
 #[test]
 fn the_number_of_filled_slots_is_right_when_one_was_kept_and_given_up() {
-    the_number_of_filled_slots_is_right_after(Slb::give_up, 6);
+    the_number_of_filled_slots_is_right_after(|table, _| table.give_up(), 6);
 }
 
 /// A table of two lines that has the entry of the key, and takes the place of one of them.
 struct Fitted {
-    current: Current<Slb>,
+    current: Current,
     entries: [Entry; 3],
 }
 
 #[allow(unsafe_code)]
 impl Fitted {
     fn new() -> Arc<Fitted> {
-        let config = Config { counters: CounterPolicy::Never, ..Config::with_size(128) };
-        let world = Fitted { current: Current::new(config.create().unwrap()), entries: Default::default() };
+        let config = Config::with_size(128).counters(CounterPolicy::Never);
+        let world = Fitted { current: Current::new(Slb::new(&config).unwrap()), entries: Default::default() };
         world.entries[1].write(10);
         assert_eq!(world.now().insert(HASH, pointer(1), &Random::new(0)), Emission::Admitted);
         Arc::new(world)
@@ -529,7 +504,7 @@ impl Fitted {
     }
 
     /// Folds the table; what was replaced.
-    fn fold(&self) -> [Option<Replaced<Slb>>; 2] {
+    fn fold(&self) -> [Option<Replaced>; 2] {
         let begun = self.current.begin(self.now().folded(1).unwrap());
         // SAFETY: one thread folds.
         let successor = unsafe { self.current.successor() }.unwrap();
@@ -555,7 +530,7 @@ impl Fitted {
         self.now().hit(HASH, &Random::new(0), |_| true).map(Pointer::address)
     }
 
-    fn end(replaced: [Option<Replaced<Slb>>; 2]) {
+    fn end(replaced: [Option<Replaced>; 2]) {
         for replaced in replaced.into_iter().flatten() {
             // SAFETY: nobody looks at it any more.
             unsafe { replaced.free() };

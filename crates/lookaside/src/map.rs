@@ -29,35 +29,26 @@ use std::borrow::Borrow;
 use std::cell::Cell;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::ops::{Bound, ControlFlow, Deref};
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::buffer::{Buffer, Write};
-use crate::config::CreateError;
+use crate::config::{Config, CreateError};
 use crate::entry::{
-    Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch, prefetch_to_succeed,
+    Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
+    prefetch_to_succeed,
 };
-use crate::folding::FoldingState;
+use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
 use crate::mark::{Mark, NoMarkLeft};
 use crate::seat::GROUP;
 use crate::shared::SharedBuffer;
-use crate::slb::Slb;
 use crate::stripes::Ticket;
-use crate::table::{Parameters, Table};
 use crate::visit::Visit;
 
-/// How keys are hashed where nothing else is said.
-pub type RandomState = FoldingState;
-
-/// Whether values of this type may stay behind when they have been replaced: see `entry::succession`.
-pub(crate) const fn may_stay<V>() -> bool {
-    !std::mem::needs_drop::<V>()
-}
-
-impl<T: Table> Reclaim for Buffer<T> {
+impl Reclaim for Buffer {
     fn retire(self: Arc<Self>, dead: Dead) {
         // SAFETY: no handle is left, so that nobody who pins from now on comes to one; `forget` is the entry's own. Once.
         unsafe { self.collector.retire(dead.object(), std::ptr::null(), dead.forget) };
@@ -80,16 +71,16 @@ impl<T: Table> Reclaim for Buffer<T> {
 
 /// That there is a map behind a buffer. Dropped behind its index.
 #[derive(Debug)]
-struct Present<T: Table>(Arc<Buffer<T>>);
+struct Present(Arc<Buffer>);
 
-impl<T: Table> Present<T> {
-    fn at(buffer: &Arc<Buffer<T>>) -> Present<T> {
+impl Present {
+    fn at(buffer: &Arc<Buffer>) -> Present {
         buffer.maps.fetch_add(1, Ordering::Relaxed);
         Present(Arc::clone(buffer))
     }
 }
 
-impl<T: Table> Drop for Present<T> {
+impl Drop for Present {
     fn drop(&mut self) {
         self.0.maps.fetch_sub(1, Ordering::Relaxed);
         // Pairs with that in `retire`.
@@ -98,7 +89,7 @@ impl<T: Table> Drop for Present<T> {
     }
 }
 
-/// A map over an index of type `I`, accelerated by a table of type `T`; for any number of threads.
+/// A map over an index of type `I`, with a table in front; for any number of threads.
 ///
 /// ```
 /// use lookaside::{Config, Map};
@@ -111,35 +102,32 @@ impl<T: Table> Drop for Present<T> {
 /// assert_eq!(reader.get("remus"), None);
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```
-pub struct Map<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
+pub struct Map<K: 'static, V: 'static, I, S = RandomState> {
     index: I,
     hashing: Hashing<S>,
     mark: Mark,
-    buffer: SharedBuffer<T>,
+    buffer: SharedBuffer,
     reclaimer: Arc<Reclaimer>,
     entries: Entries<K, V>,
     /// Dropped behind the index, whose handles go by the collector.
-    _present: Present<T>,
+    _present: Present,
 }
 
-impl<K, V, I, T: Table> Map<K, V, I, RandomState, T> {
+impl<K, V, I> Map<K, V, I, RandomState> {
     /// A map over this index, with a table of its own.
     ///
     /// What the index has already is found, too, if it belongs to this map: nothing does yet.
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory.
-    pub fn new<P: Parameters<Table = T>>(index: I, config: &P) -> Result<Self, CreateError>
-    where
-        T: Table<Config = P>,
-    {
+    pub fn new(index: I, config: &Config) -> Result<Self, CreateError> {
         let buffer = SharedBuffer::for_indexes(config, 1)?;
         Ok(Map::sharing(index, &buffer, RandomState::default())
             .expect("a buffer for one index, which has none"))
     }
 }
 
-impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
+impl<K, V, I, S> Map<K, V, I, S> {
     /// A map over this index, behind a table that others may share.
     ///
     /// Any hasher will do that gives different keys different hashes: those of hashers that are not known to be even in all of
@@ -149,7 +137,7 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
     /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
     pub fn sharing(
         index: I,
-        buffer: &SharedBuffer<T>,
+        buffer: &SharedBuffer,
         hasher: impl IntoHashing<Hasher = S>,
     ) -> Result<Self, NoMarkLeft> {
         let (mark, buffer) = (buffer.0.mark()?, buffer.clone());
@@ -168,13 +156,13 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
 
     /// A reader for this thread. See [`Reader`].
     #[must_use]
-    pub fn pin(&self) -> Reader<'_, K, V, I, S, T> {
+    pub fn pin(&self) -> Reader<'_, K, V, I, S> {
         Reader { map: self, visit: self.buffer.0.visit() }
     }
 
     /// The table in front: for its size, its monitor and its counts.
     #[must_use]
-    pub fn buffer(&self) -> &SharedBuffer<T> {
+    pub fn buffer(&self) -> &SharedBuffer {
         &self.buffer
     }
 
@@ -191,7 +179,7 @@ impl<K, V, I, S, T: Table> Map<K, V, I, S, T> {
     }
 }
 
-impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Map<K, V, I, S, T> {
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
     /// [`Reader::insert`], pinned for this call.
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
@@ -227,48 +215,28 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Map<K, V, I, S
     }
 }
 
-impl<K, V, I, S, T: Table> fmt::Debug for Map<K, V, I, S, T> {
+impl<K, V, I, S> fmt::Debug for Map<K, V, I, S> {
     /// Sizes and counts. No entries: of those there are many, and only the index could show them, under its lock; and no seeds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Map").field("buffer", &self.buffer).finish_non_exhaustive()
     }
 }
 
-impl<K, V, I, S, T: Table> fmt::Debug for Reader<'_, K, V, I, S, T> {
+impl<K, V, I, S> fmt::Debug for Reader<'_, K, V, I, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").field("map", self.map).finish_non_exhaustive()
-    }
-}
-
-/// An entry that has been taken out of a map, or replaced. Its value can be read as long as one likes.
-#[derive(Debug)]
-pub struct Removed<K: 'static, V: 'static>(pub(crate) Handle<K, V>);
-
-impl<K, V> Removed<K, V> {
-    /// Its key.
-    #[must_use]
-    pub fn key(&self) -> &K {
-        self.0.key()
-    }
-}
-
-impl<K, V> Deref for Removed<K, V> {
-    type Target = V;
-
-    fn deref(&self) -> &V {
-        self.0.value()
     }
 }
 
 /// A thread at a map, whose buffer it has pinned: what it has found stays until it is dropped or refreshed.
 ///
 /// Long-lived ones hold back the memory of what others remove: refresh them now and then.
-pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
-    map: &'m Map<K, V, I, S, T>,
-    visit: Visit<'m, T>,
+pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState> {
+    map: &'m Map<K, V, I, S>,
+    visit: Visit<'m>,
 }
 
-impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, V, I, S, T> {
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has another
     /// reader of a map behind the same buffer, that holds it still.
     pub fn refresh(&mut self) {
@@ -306,14 +274,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     {
         // Little stands here beside the index's own search: the fewer instructions, the more lookups wait for memory at once.
         if self.visit.uses_table(1) {
-            self.get_by_table(key)
+            Some(self.find_by_table(key)?.value())
         } else {
             Some(self.map.index.find(key, &self.token())?.value())
         }
     }
 
     #[inline]
-    fn get_by_table<Q>(&self, key: &Q) -> Option<&V>
+    fn find_by_table<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -321,14 +289,30 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
     {
         let hash = self.hash(key);
         match self.look(hash, key) {
-            Some(found) => Some(found.value()),
+            Some(found) => Some(found),
             None => {
                 let ticket = self.visit.ticket(hash);
                 let found = self.map.index.find(key, &self.token())?;
                 self.emit(&ticket, hash, found);
-                Some(found.value())
+                Some(found)
             }
         }
+    }
+
+    /// A key as it was put in, and its value.
+    #[inline]
+    pub fn get_key_value<Q>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let found = if self.visit.uses_table(1) {
+            self.find_by_table(key)?
+        } else {
+            self.map.index.find(key, &self.token())?
+        };
+        Some((found.key(), found.value()))
     }
 
     /// What the table knows of a key.
@@ -514,7 +498,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
 
     /// Begins a write of this key, and finds its entry in the table if it may be succeeded.
     #[inline(always)]
-    fn write_over(&self, hash: u64, key: &K) -> (Write<'_, T>, Option<Found<'_, K, V>>)
+    fn write_over(&self, hash: u64, key: &K) -> (Write<'_>, Option<Found<'_, K, V>>)
     where
         K: Eq,
         I: SharedStore<K, V>,
@@ -546,7 +530,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
         &self,
         known: Option<Found<'_, K, V>>,
         draft: Draft<K, V>,
-        write: &Write<'_, T>,
+        write: &Write<'_>,
     ) -> Result<Handle<K, V>, Draft<K, V>> {
         let Some(known) = known else { return Err(draft) };
         let pointer = draft.pointer();
@@ -562,12 +546,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> Reader<'_, K, 
 
     /// The index gave this back to a write of this hash. Its successor, if it has one, is what was replaced. Users get either as a
     /// [`Removed`], which is no handle to clone.
-    fn gave_back(
-        &self,
-        old: Option<&Handle<K, V>>,
-        hash: u64,
-        _write: &Write<'_, T>,
-    ) -> Option<Handle<K, V>> {
+    fn gave_back(&self, old: Option<&Handle<K, V>>, hash: u64, _write: &Write<'_>) -> Option<Handle<K, V>> {
         let old = old?;
         // SAFETY: given back to that write, which cleared the table when it began; readers have pinned the buffer; of neither will
         // another handle be made.

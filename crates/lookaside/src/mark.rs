@@ -3,6 +3,9 @@
 //! It replaces the highest bits of its hashes, and so of their tags (HPCA 2021, Figure 10). Tags are compared exactly, so equal
 //! keys of two indexes never meet.
 
+use std::error::Error;
+use std::fmt;
+
 /// Most bits of a hash that may be an index's number: others have to be left for tags.
 pub(crate) const MOST_MARK_BITS: u32 = 8;
 
@@ -36,9 +39,16 @@ impl Mark {
 }
 
 /// Why an index got no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("all {0} numbers of this buffer are taken: make it with room for more indexes")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoMarkLeft(pub usize);
+
+impl fmt::Display for NoMarkLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "all {} numbers of this buffer are taken: make it with room for more indexes", self.0)
+    }
+}
+
+impl Error for NoMarkLeft {}
 
 #[cfg(test)]
 mod tests {

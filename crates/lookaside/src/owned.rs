@@ -2,8 +2,7 @@
 //! section 4.3.3).
 //!
 //! Lookups borrow the map, changes borrow it mutably: so there are no epochs to pin, no tickets to take and no stripes to
-//! lock, and a hit has no atomic read-modify-write; its loads and stores are those of a plain table. (Before STLT in software,
-//! whose counters share a word with what they count, a hit that raises one exchanges that word.) The map can be sent to
+//! lock, and a hit has no atomic read-modify-write; its loads and stores are those of a plain table. The map can be sent to
 //! another thread, but not shared.
 //!
 //! Entries whose last handle is gone lie in a graveyard until the next change, which by the borrow checker comes when
@@ -21,24 +20,24 @@ use atomics::reclaim::free_in_turn;
 use parking_lot::Mutex;
 
 use crate::buffer::Buffer;
-use crate::config::CreateError;
-use crate::entry::{Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, prefetch};
+use crate::config::{Config, CreateError};
+use crate::entry::{
+    Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
+};
+use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::index::{Discard, Find, Scan, Store};
-use crate::map::{RandomState, Removed, may_stay};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::ownership::Ownership;
 use crate::seat::GROUP;
-use crate::slb::Slb;
 use crate::stats::Counts;
-use crate::table::{Parameters, Table};
 use crate::word::Pointer;
 
 /// Where the dead wait, until there is no map any more.
 #[derive(Debug)]
-struct Graveyard<T: Table> {
-    buffer: Buffer<T>,
+struct Graveyard {
+    buffer: Buffer,
     dead: Mutex<Option<Vec<Dead>>>,
 }
 
@@ -48,7 +47,7 @@ impl std::fmt::Debug for Dead {
     }
 }
 
-impl<T: Table> Reclaim for Graveyard<T> {
+impl Reclaim for Graveyard {
     fn retire(self: Arc<Self>, dead: Dead) {
         let mut waiting = self.dead.lock();
         match &mut *waiting {
@@ -66,7 +65,7 @@ impl<T: Table> Reclaim for Graveyard<T> {
     }
 }
 
-/// A map over an index of type `I`, accelerated by a table of type `T`; for one thread.
+/// A map over an index of type `I`, with a table in front; for one thread.
 ///
 /// ```
 /// use lookaside::{Config, OwnedMap};
@@ -78,43 +77,37 @@ impl<T: Table> Reclaim for Graveyard<T> {
 /// assert_eq!(map.remove(&7).as_deref(), Some(&"seven"));
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```
-pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState, T: Table = Slb> {
+pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState> {
     /// `None` only while the map is dropped.
     index: Option<I>,
     hashing: Hashing<S>,
-    graveyard: Arc<Graveyard<T>>,
+    graveyard: Arc<Graveyard>,
     reclaimer: Arc<Reclaimer>,
     ownership: Ownership,
     entries: Entries<K, V>,
 }
 
-impl<K, V, I, T: Table> OwnedMap<K, V, I, RandomState, T> {
+impl<K, V, I> OwnedMap<K, V, I, RandomState> {
     /// A map over this index.
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory.
-    pub fn new<P: Parameters<Table = T>>(index: I, config: &P) -> Result<Self, CreateError>
-    where
-        T: Table<Config = P>,
-    {
+    pub fn new(index: I, config: &Config) -> Result<Self, CreateError> {
         OwnedMap::with_hasher(index, config, RandomState::default())
     }
 }
 
-impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
+impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// A map over this index, whose keys are hashed so: any hasher will do that gives different keys different hashes (see
     /// [`Hashing`]).
     ///
     /// # Errors
     /// As [`OwnedMap::new`].
-    pub fn with_hasher<P: Parameters<Table = T>>(
+    pub fn with_hasher(
         index: I,
-        config: &P,
+        config: &Config,
         hasher: impl IntoHashing<Hasher = S>,
-    ) -> Result<Self, CreateError>
-    where
-        T: Table<Config = P>,
-    {
+    ) -> Result<Self, CreateError> {
         let graveyard =
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
         // SAFETY: nobody else is given the buffer: handles reach it only to be retired, which does not touch it.
@@ -130,7 +123,7 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
         })
     }
 
-    fn buffer(&self) -> &Buffer<T> {
+    fn buffer(&self) -> &Buffer {
         &self.graveyard.buffer
     }
 
@@ -185,7 +178,7 @@ impl<K, V, I, S, T: Table> OwnedMap<K, V, I, S, T> {
     }
 }
 
-impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V, I, S, T> {
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     #[inline(always)]
     fn token(&self) -> Pin<'_> {
         // SAFETY: the graveyard is emptied by `&mut self` only, and by dropping the map.
@@ -223,14 +216,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     {
         // As in `Reader::get`.
         if self.ownership.uses_table(self.buffer(), 1) {
-            self.get_by_table(key)
+            Some(self.find_by_table(key)?.value())
         } else {
             Some(self.index().find(key, &self.token())?.value())
         }
     }
 
     #[inline]
-    fn get_by_table<Q>(&self, key: &Q) -> Option<&V>
+    fn find_by_table<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -238,13 +231,29 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     {
         let hash = hash_of(&self.hashing, key);
         match self.look(hash, key) {
-            Some(found) => Some(found.value()),
+            Some(found) => Some(found),
             None => {
                 let found = self.index().find(key, &self.token())?;
                 self.emit(hash, found);
-                Some(found.value())
+                Some(found)
             }
         }
+    }
+
+    /// A key as it was put in, and its value.
+    #[inline]
+    pub fn get_key_value<Q>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let found = if self.ownership.uses_table(self.buffer(), 1) {
+            self.find_by_table(key)?
+        } else {
+            self.index().find(key, &self.token())?
+        };
+        Some((found.key(), found.value()))
     }
 
     #[inline(always)]
@@ -498,7 +507,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher, T: Table> OwnedMap<K, V,
     }
 }
 
-impl<K, V, I, S, T: Table> std::fmt::Debug for OwnedMap<K, V, I, S, T> {
+impl<K, V, I, S> std::fmt::Debug for OwnedMap<K, V, I, S> {
     /// Sizes and counts, as of a [`crate::Map`].
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OwnedMap")
@@ -509,7 +518,7 @@ impl<K, V, I, S, T: Table> std::fmt::Debug for OwnedMap<K, V, I, S, T> {
     }
 }
 
-impl<K: 'static, V: 'static, I, S, T: Table> Drop for OwnedMap<K, V, I, S, T> {
+impl<K: 'static, V: 'static, I, S> Drop for OwnedMap<K, V, I, S> {
     fn drop(&mut self) {
         // Handles first: they go to the graveyard. What the user still has of them is freed as it is dropped.
         self.index = None;

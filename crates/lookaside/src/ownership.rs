@@ -4,8 +4,8 @@
 
 use crate::buffer::Buffer;
 use crate::seat::Seat;
+use crate::slb::Slb;
 use crate::stats::{Counts, count};
-use crate::table::Table;
 use crate::word::Pointer;
 
 /// The one owner of a buffer: needs no epoch, no stripe and no ticket.
@@ -18,18 +18,18 @@ impl Ownership {
     /// # Safety
     /// While this lives, nobody else reads the buffer or changes it, but to forget pointers; and whoever calls
     /// [`Buffer::resize`] has nothing of the table.
-    pub(crate) unsafe fn of<T: Table>(buffer: &Buffer<T>) -> Ownership {
+    pub(crate) unsafe fn of(buffer: &Buffer) -> Ownership {
         Ownership { seat: buffer.seat() }
     }
 
     #[inline(always)]
-    pub(crate) fn table<'b, T: Table>(&self, buffer: &'b Buffer<T>) -> &'b T {
+    pub(crate) fn table<'b>(&self, buffer: &'b Buffer) -> &'b Slb {
         // SAFETY: the table is replaced only by the owner, who then has nothing of the old one: see `of`.
         unsafe { buffer.table.load() }
     }
 
     #[inline(always)]
-    pub(crate) fn uses_table<T: Table>(&self, buffer: &Buffer<T>, lookups: u32) -> bool {
+    pub(crate) fn uses_table(&self, buffer: &Buffer, lookups: u32) -> bool {
         // An owner's table is of one size. A lookup runs the user's code, which may look up again: were the table replaced there,
         // nobody could say that the lookup outside has nothing of it.
         let Ownership { seat } = self;
@@ -43,9 +43,9 @@ impl Ownership {
     }
 
     #[inline(always)]
-    pub(crate) fn find<T: Table>(
+    pub(crate) fn find(
         &self,
-        buffer: &Buffer<T>,
+        buffer: &Buffer,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
@@ -54,9 +54,9 @@ impl Ownership {
 
     /// As [`crate::Visit::find_group`].
     #[inline(always)]
-    pub(crate) fn find_group<T: Table>(
+    pub(crate) fn find_group(
         &self,
-        buffer: &Buffer<T>,
+        buffer: &Buffer,
         hashes: &[u64],
         fetch: impl Fn(Pointer),
         hit: impl FnMut(usize, Pointer) -> bool,
@@ -65,38 +65,43 @@ impl Ownership {
         self.seat.find_group(&self.seat.countdown, self.table(buffer), hashes, fetch, hit, search);
     }
 
-    pub(crate) fn emit<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+    #[inline]
+    pub(crate) fn emit(&self, buffer: &Buffer, hash: u64, pointer: Pointer) {
         self.seat.emit(self.table(buffer), hash, |put| Some(put()), pointer);
     }
 
     /// Clears the table for a write; how many slots.
-    pub(crate) fn clear<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
+    #[inline]
+    pub(crate) fn clear(&self, buffer: &Buffer, hash: u64) -> usize {
         // SAFETY: as in `table`.
         unsafe { self.seat.clear_held(buffer, hash) }
     }
 
     /// As [`Buffer::forget`].
-    pub(crate) fn forget<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+    #[inline]
+    pub(crate) fn forget(&self, buffer: &Buffer, hash: u64, pointer: Pointer) {
         // SAFETY: as in `table`.
         unsafe { buffer.forget_guarded(hash, pointer) };
     }
 
     /// Puts a new entry where an old one was cleared.
-    pub(crate) fn put<T: Table>(&self, buffer: &Buffer<T>, hash: u64, pointer: Pointer) {
+    #[inline]
+    pub(crate) fn put(&self, buffer: &Buffer, hash: u64, pointer: Pointer) {
         self.table(buffer).insert(hash, pointer, &self.seat.random);
     }
 
     /// A write did without the index.
+    #[inline]
     pub(crate) fn succeeded(&self) {
         count(&self.seat.tally.successions);
     }
 
     /// As [`Seat::tell`].
-    pub(crate) fn tell<T: Table>(&self, buffer: &Buffer<T>) {
+    pub(crate) fn tell(&self, buffer: &Buffer) {
         self.seat.tell(buffer);
     }
 
-    pub(crate) fn counts<T: Table>(&self, buffer: &Buffer<T>) -> Counts {
+    pub(crate) fn counts(&self, buffer: &Buffer) -> Counts {
         self.tell(buffer);
         buffer.counts()
     }

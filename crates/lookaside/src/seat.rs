@@ -17,15 +17,13 @@
 
 use std::cell::Cell;
 
-use crate::buffer::Buffer;
 use crate::cadence::Cadence;
 use crate::countdown::Countdown;
 use crate::fitting::Passed;
 use crate::monitor::Monitor;
 use crate::random::Random;
-use crate::stats::{Tally, count};
-use crate::stripes::Ticket;
-use crate::table::{Emission, Table};
+use crate::slb::{Emission, Slb};
+use crate::stats::{Tally, Totals, count};
 use crate::watch::{self, Lookups, Watch};
 use crate::word::Pointer;
 
@@ -59,29 +57,6 @@ impl Seat {
     /// Lookups between two calls of [`Seat::turn`].
     pub const TURN: u32 = watch::BLOCK;
 
-    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The first call of
-    /// these is of so many lookups. Tells the counts. `fit` is [`Buffer::fit_exclusively`].
-    #[cold]
-    pub fn turn<T: Table>(
-        &self,
-        buffer: &Buffer<T>,
-        lookups: u32,
-        capacity: impl Fn() -> usize,
-        fit: impl FnOnce(Passed) -> bool,
-    ) -> bool {
-        self.tell(buffer);
-        let countdown = &self.countdown;
-        let uses = self.asks(countdown, Lookups::of_block(lookups), &buffer.monitor, capacity, fit);
-        // The caller counts.
-        self.told.set((self.watch.asked(countdown), self.watch.passed_by(countdown)));
-        uses
-    }
-
-    /// Tells the buffer what was counted, and takes note if its monitor watches no more.
-    pub fn tell<T: Table>(&self, buffer: &Buffer<T>) {
-        self.tell_of(&self.countdown, buffer);
-    }
-
     /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on from
     /// there to the index, and those that did not ask because the monitor had switched the table off.
     #[inline]
@@ -93,55 +68,26 @@ impl Seat {
     }
 
     /// Offers what the index gave, where nobody writes meanwhile: the caller holds the stripe, or is alone.
-    pub fn emit_held<T: Table>(&self, table: &T, hash: u64, pointer: Pointer) {
+    #[inline]
+    pub fn emit_held(&self, table: &Slb, hash: u64, pointer: Pointer) {
         self.emit(table, hash, |put| Some(put()), pointer);
     }
 
-    /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
-    pub fn emit_ticketed<T: Table>(
-        &self,
-        buffer: &Buffer<T>,
-        table: &T,
-        ticket: &Ticket,
-        hash: u64,
-        pointer: Pointer,
-    ) {
-        self.emit(table, hash, |put| buffer.stripes.with_ticket(ticket, put), pointer);
-    }
-
-    /// Clears the slots of a hash; how many. The caller holds the stripe, or is alone.
-    ///
-    /// # Safety
-    /// As [`Buffer::table`].
-    #[allow(unsafe_code)]
-    pub unsafe fn clear_held<T: Table>(&self, buffer: &Buffer<T>, hash: u64) -> usize {
-        let tally = &self.tally;
-        // SAFETY: the caller's promise.
-        let (_, cleared) = unsafe { buffer.clear(hash) };
-        count(&tally.invalidations);
-        tally.cleared.set(tally.cleared.get() + cleared as u64);
-        cleared
-    }
-
     /// Puts a new entry where an old one was cleared. The caller holds the stripe, or is alone.
-    pub fn put_held<T: Table>(&self, table: &T, hash: u64, pointer: Pointer) {
+    #[inline]
+    pub fn put_held(&self, table: &Slb, hash: u64, pointer: Pointer) {
         table.insert(hash, pointer, &self.random);
     }
 
     /// The pointer emitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
-    pub fn look<T: Table>(
-        &self,
-        table: &T,
-        hash: u64,
-        accept: impl FnMut(Pointer) -> bool,
-    ) -> Option<Pointer> {
+    pub fn look(&self, table: &Slb, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
         self.find(table, hash, accept)
     }
 
-    /// What was peeked at ([`Table::peek`]) was the answer: counts the hit, and warms its slot if it is one that counts.
+    /// What was peeked at ([`Slb::peek`]) was the answer: counts the hit, and warms its slot if it is one that counts.
     #[inline(always)]
-    pub fn hit<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+    pub fn hit(&self, table: &Slb, hash: u64, slot: usize) {
         count(&self.tally.hits);
         let until = self.until.get() - 1;
         self.until.set(until);
@@ -172,9 +118,9 @@ impl Seat {
     /// one that was said to count next, `left` that of the hit, at it or behind. Which counts next.
     ///
     /// # Panics
-    /// Perhaps, if the slot is not what [`Table::find`] or [`Table::peek`] gave.
+    /// Perhaps, if the slot is not what [`Slb::find`] or [`Slb::peek`] gave.
     #[inline(never)]
-    pub fn reach<T: Table>(&self, table: &T, hash: u64, slot: usize, due: i32, left: i32) -> i32 {
+    pub fn reach(&self, table: &Slb, hash: u64, slot: usize, due: i32, left: i32) -> i32 {
         if self.counts_every_hit() {
             // At once, by the paper's policy to its letter: nothing is gained there by waiting for the next.
             table.warm(hash, slot, &self.random);
@@ -189,7 +135,7 @@ impl Seat {
 }
 
 impl Seat {
-    /// `counted` as by [`Table::counted`].
+    /// `counted` as by [`Slb::counted`].
     pub(crate) fn new(random: Random, counted: u32) -> Seat {
         let cadence = Cadence::new(counted, (random.next() >> 32) as u32);
         Seat {
@@ -207,14 +153,15 @@ impl Seat {
     }
 
     /// [`Seat::tell`] by who keeps the countdown himself.
-    pub(crate) fn tell_of<T: Table>(&self, countdown: &Countdown, buffer: &Buffer<T>) {
+    #[inline]
+    pub(crate) fn tell_of(&self, countdown: &Countdown, totals: &Totals, monitor: &Monitor) {
         let now = (self.watch.asked(countdown), self.watch.passed_by(countdown));
         let before = self.told.replace(now);
         // Of those that asked on account, the misses have been taken off already.
         self.tally.hits.set(self.tally.hits.get().wrapping_add(now.0 - before.0));
         self.tally.bypassed.set(self.tally.bypassed.get() + (now.1 - before.1));
-        buffer.totals.take(&self.tally);
-        self.watch.heed(countdown, &buffer.monitor);
+        totals.take(&self.tally);
+        self.watch.heed(countdown, monitor);
     }
 
     /// Whether the next so many lookups, one call, are to ask the table.
@@ -228,6 +175,20 @@ impl Seat {
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
         self.asks(countdown, Lookups::of_call(lookups), monitor, capacity, fit)
+    }
+
+    /// As [`Seat::turn`], whose caller counts.
+    pub(crate) fn next_turn(
+        &self,
+        lookups: u32,
+        monitor: &Monitor,
+        capacity: impl Fn() -> usize,
+        fit: impl FnOnce(Passed) -> bool,
+    ) -> bool {
+        let countdown = &self.countdown;
+        let uses = self.asks(countdown, Lookups::of_block(lookups), monitor, capacity, fit);
+        self.told.set((self.watch.asked(countdown), self.watch.passed_by(countdown)));
+        uses
     }
 
     #[inline(always)]
@@ -244,9 +205,9 @@ impl Seat {
     }
 
     #[inline(always)]
-    pub(crate) fn find<T: Table>(
+    pub(crate) fn find(
         &self,
-        table: &T,
+        table: &Slb,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
@@ -260,10 +221,10 @@ impl Seat {
 
     /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to count.
     #[inline(always)]
-    pub(crate) fn find_on_account<T: Table>(
+    pub(crate) fn find_on_account(
         &self,
         countdown: &Countdown,
-        table: &T,
+        table: &Slb,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
@@ -272,10 +233,10 @@ impl Seat {
 
     /// As [`Seat::find_on_account`], where [`Seat::uses_table`] let so many more ask with this one, behind it.
     #[inline(always)]
-    fn find_before<T: Table>(
+    fn find_before(
         &self,
         countdown: &Countdown,
-        table: &T,
+        table: &Slb,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
         later: usize,
@@ -290,10 +251,10 @@ impl Seat {
 
     /// As [`crate::Visit::find_group`], in this table.
     #[inline(always)]
-    pub(crate) fn find_group<T: Table>(
+    pub(crate) fn find_group(
         &self,
         countdown: &Countdown,
-        table: &T,
+        table: &Slb,
         hashes: &[u64],
         fetch: impl Fn(Pointer),
         mut hit: impl FnMut(usize, Pointer) -> bool,
@@ -345,7 +306,7 @@ impl Seat {
 
     /// A hit of those that [`Seat::uses_table`] counted: so many of its call come later.
     #[inline(always)]
-    fn confirm<T: Table>(&self, countdown: &Countdown, table: &T, hash: u64, slot: usize, later: usize) {
+    fn confirm(&self, countdown: &Countdown, table: &Slb, hash: u64, slot: usize, later: usize) {
         let (due, left) = (countdown.due(), countdown.left() + later as i32);
         if left <= due {
             countdown.set_due(self.reach(table, hash, slot, due, left));
@@ -355,7 +316,7 @@ impl Seat {
     /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
     /// branches; were they to wait for memory, then all lookups behind them would, too.
     #[inline]
-    fn warm<T: Table>(&self, table: &T, hash: u64, slot: usize) {
+    fn warm(&self, table: &Slb, hash: u64, slot: usize) {
         if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {
             table.warm(hash, slot, &self.random);
         }
@@ -363,9 +324,9 @@ impl Seat {
 
     /// `guarded` runs the insertion if the stripe allows it.
     #[inline]
-    pub(crate) fn emit<T: Table>(
+    pub(crate) fn emit(
         &self,
-        table: &T,
+        table: &Slb,
         hash: u64,
         guarded: impl FnOnce(&mut dyn FnMut() -> Emission) -> Option<Emission>,
         pointer: Pointer,

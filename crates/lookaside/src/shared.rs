@@ -8,22 +8,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::config::CreateError;
+use crate::config::{Config, CreateError};
 use crate::monitor::Verdict;
-use crate::slb::Slb;
 use crate::stats::Counts;
-use crate::table::{Parameters, Table};
 
 /// A table in front of maps, one or several: see [`crate::Map::sharing`]. Clones are the same.
-pub struct SharedBuffer<T: Table = Slb>(pub(crate) Arc<Buffer<T>>);
+pub struct SharedBuffer(pub(crate) Arc<Buffer>);
 
-impl<T: Table> Clone for SharedBuffer<T> {
+impl Clone for SharedBuffer {
     fn clone(&self) -> Self {
         SharedBuffer(Arc::clone(&self.0))
     }
 }
 
-impl<T: Table> fmt::Debug for SharedBuffer<T> {
+impl fmt::Debug for SharedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedBuffer")
             .field("capacity", &self.capacity())
@@ -33,16 +31,12 @@ impl<T: Table> fmt::Debug for SharedBuffer<T> {
     }
 }
 
-impl<T: Table> SharedBuffer<T> {
+impl SharedBuffer {
     /// As [`Buffer::for_indexes`].
     ///
     /// # Errors
     /// As [`Buffer::for_indexes`].
-    pub fn for_indexes<P>(config: &P, indexes: usize) -> Result<SharedBuffer<T>, CreateError>
-    where
-        P: Parameters<Table = T>,
-        T: Table<Config = P>,
-    {
+    pub fn for_indexes(config: &Config, indexes: usize) -> Result<SharedBuffer, CreateError> {
         Ok(SharedBuffer(Arc::new(Buffer::for_indexes(config, indexes)?)))
     }
 

@@ -18,19 +18,45 @@ use std::ops::Range;
 use atomics::{AtomicUsize, Ordering, fence};
 use crossbeam_utils::CachePadded;
 
-use crate::bucket::{Bucket, SLOTS};
+use crate::bucket::Bucket;
 use crate::config::{Admission, Config, CreateError, lines_of};
 use crate::lines::{Lines, line};
 use crate::log_table::LogTable;
 use crate::mark::Mark;
 use crate::random::Random;
-use crate::table::{Emission, Parameters, Table};
-use crate::word::{Pointer, Word};
+use crate::word::{Pointer, SLOTS, Word};
 
 /// Attempts to change a slot that others are changing, before an emission is dropped.
 const ATTEMPTS: usize = 4;
 
+/// What became of an emission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emission {
+    /// Not hot enough, as far as the table knows.
+    Refused,
+    /// Not a single place in the table was to be had without a fight: another thread was faster.
+    Contended,
+    /// It was there already.
+    Present,
+    /// It entered a free slot.
+    Admitted,
+    /// It entered the slot of the coldest, which was thrown out.
+    Replaced,
+}
+
 /// The Cache Table, with its Log Table where admission needs one.
+///
+/// It knows hashes and pointers, and neither keys nor entries: it never follows a pointer and calls no user code but `accept`,
+/// with no lock held. It may forget anything at any time; what it must not do is answer with a pointer that has been cleared.
+/// Calls may come from any number of threads at once. That a pointer is not emitted after its entry has been removed is the
+/// affair of [`crate::stripes`].
+///
+/// # What maps rely on
+/// They follow the pointers that the table gives. So [`Slb::find`] and [`Slb::peek`] answer only with pointers that were
+/// inserted with a hash of the same eight highest bits, which tell indexes apart: the whole 16-bit tag is compared. And when
+/// [`Slb::clear`], [`Slb::vacate`] or [`Slb::forget`] has returned, a pointer inserted before is no longer given for such a
+/// hash: a word is found in the bucket of its hash only, every slot of which they look at, and slots are changed by compare and
+/// swap only.
 #[derive(Debug)]
 pub struct Slb {
     buckets: Lines<Bucket>,
@@ -44,6 +70,29 @@ pub struct Slb {
 }
 
 impl Slb {
+    /// An empty table.
+    ///
+    /// # Errors
+    /// [`CreateError`]: no size that a table can have, or no memory.
+    pub fn new(config: &Config) -> Result<Slb, CreateError> {
+        config.check()?;
+        let (log, sampling) = match config.admission {
+            Admission::Logged { sampling, .. } => {
+                let size = config.size.saturating_mul(config.log_ratio);
+                (Some(LogTable::new(Slb::lines(lines_of(size)?, config)?)), sampling)
+            }
+            Admission::Sampled { sampling } => (None, sampling),
+        };
+        Ok(Slb {
+            buckets: Slb::lines(lines_of(config.size)?, config)?,
+            log,
+            filled: CachePadded::new(AtomicUsize::new(0)),
+            config: config.clone(),
+            // Saturates: a share of one is u64::MAX.
+            sampled_below: (sampling * (u64::MAX as f64)) as u64,
+        })
+    }
+
     #[cfg(not(loom))]
     fn lines<L: pages::Zeroed>(lines: usize, config: &Config) -> Result<Lines<L>, CreateError> {
         Ok(Lines::map(lines, config.pages)?)
@@ -94,52 +143,29 @@ impl Slb {
     pub fn raw_lines(&self) -> (*const u8, usize) {
         (self.buckets.as_ptr().cast(), self.buckets.len())
     }
-}
 
-impl Parameters for Config {
-    type Table = Slb;
-
-    fn create(&self) -> Result<Slb, CreateError> {
-        self.check()?;
-        let (log, sampling) = match self.admission {
-            Admission::Logged { sampling, .. } => {
-                let size = self.size.saturating_mul(self.log_ratio);
-                (Some(LogTable::new(Slb::lines(lines_of(size)?, self)?)), sampling)
-            }
-            Admission::Sampled { sampling } => (None, sampling),
-        };
-        Ok(Slb {
-            buckets: Slb::lines(lines_of(self.size)?, self)?,
-            log,
-            filled: CachePadded::new(AtomicUsize::new(0)),
-            config: self.clone(),
-            // Saturates: a share of one is u64::MAX.
-            sampled_below: (sampling * (u64::MAX as f64)) as u64,
-        })
-    }
-
-    fn with_size_of(&self, size: usize) -> Config {
-        Config { size, ..self.clone() }
-    }
-}
-
-// SAFETY: slots are found by comparing the whole 16-bit tag, and changed by compare and swap only: a word is found while it
-// is in its bucket, which is that of its hash, and `clear`, `vacate` and `forget` look at every slot of that bucket.
-#[allow(unsafe_code)]
-unsafe impl Table for Slb {
-    type Config = Config;
-
+    /// A pointer emitted with this hash that `accept` takes, and the slot that it is in; `accept` is asked about each one
+    /// whose tag agrees.
     #[inline(always)]
-    fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<(usize, Pointer)> {
+    pub fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<(usize, Pointer)> {
         self.bucket(hash).find(hash, accept)
     }
 
-    fn counted(&self) -> u32 {
+    /// What [`Slb::find`] would ask about first. Nearly always the right one.
+    #[inline(always)]
+    #[must_use]
+    pub fn peek(&self, hash: u64) -> Option<(usize, Pointer)> {
+        self.find(hash, |_| true)
+    }
+
+    /// How many of 2^32 lookups are to be followed by [`Slb::warm`] if they are hits, less one.
+    pub(crate) fn counted(&self) -> u32 {
         self.config.counters.counted()
     }
 
+    /// Warms a slot that was found with this hash. It may hold another's entry by now.
     #[inline]
-    fn warm(&self, hash: u64, slot: usize, random: &Random) {
+    pub fn warm(&self, hash: u64, slot: usize, random: &Random) {
         let bucket = self.bucket(hash);
         // Another's entry may have come there since the hit, whose warmth this is not.
         if bucket.load(slot).pointer_for(hash).is_some() {
@@ -147,15 +173,26 @@ unsafe impl Table for Slb {
         }
     }
 
+    /// [`Slb::find`], and the hit counted if chance will have it: for who keeps no [`crate::Seat`].
+    pub fn hit(&self, hash: u64, random: &Random, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        let (slot, pointer) = self.find(hash, accept)?;
+        if random.next() >> 32 <= u64::from(self.counted()) {
+            self.warm(hash, slot, random);
+        }
+        Some(pointer)
+    }
+
+    /// Asks for the memory that a call with this hash will touch.
     #[inline(always)]
-    fn prefetch(&self, hash: u64) {
+    pub fn prefetch(&self, hash: u64) {
         #[cfg(not(loom))]
         pages::prefetch(self.bucket(hash));
         #[cfg(loom)]
         let _ = hash;
     }
 
-    fn wants(&self, hash: u64, random: &Random) -> bool {
+    /// Whether an emission with this hash is worth a lock. Counts it as an emission.
+    pub fn wants(&self, hash: u64, random: &Random) -> bool {
         match self.config.admission {
             // Counted here, before the stripe is locked: the log is a line of its own.
             Admission::Logged { threshold, .. } if self.is_full() => {
@@ -167,7 +204,8 @@ unsafe impl Table for Slb {
         }
     }
 
-    fn insert(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission {
+    /// Puts a wanted pointer in. The caller holds the stripe of `hash`.
+    pub fn insert(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission {
         let (bucket, new) = (self.bucket(hash), Word::new(hash, pointer));
         let Config { counters, newcomer, .. } = self.config;
         for _ in 0..ATTEMPTS {
@@ -195,46 +233,59 @@ unsafe impl Table for Slb {
         Emission::Contended
     }
 
-    fn clear(&self, hash: u64) -> usize {
+    /// Forgets every pointer that has the tag of this hash: those of all its keys, and perhaps a few others. How many.
+    pub fn clear(&self, hash: u64) -> usize {
         let (cleared, _) = self.empty(hash);
         self.has_emptied(cleared);
         cleared
     }
 
-    fn vacate(&self, hash: u64) -> (usize, Option<usize>) {
+    /// As [`Slb::clear`], for a write that will put another pointer in with this hash: one of the cleared slots may be kept for
+    /// it, and counts as filled until [`Slb::fill`] or [`Slb::give_up`]. The caller holds the stripe of `hash`.
+    pub(crate) fn vacate(&self, hash: u64) -> (usize, Option<usize>) {
         let (cleared, kept) = self.empty(hash);
         // That which is kept counts as filled: two exchanges less of a word that all threads share.
         self.has_emptied(cleared.saturating_sub(1));
         (cleared, kept)
     }
 
-    fn fill(&self, slot: usize, hash: u64, pointer: Pointer, random: &Random) {
+    /// Puts a wanted pointer into the slot that [`Slb::vacate`] kept for it, or if another has come there, as [`Slb::insert`]
+    /// does.
+    pub(crate) fn fill(&self, slot: usize, hash: u64, pointer: Pointer, random: &Random) {
         // As warm as what it takes the place of.
         if !self.bucket(hash).exchange(slot, Word::EMPTY, Word::new(hash, pointer)) {
-            self.give_up(slot);
+            self.give_up();
             self.insert(hash, pointer, random);
         }
     }
 
-    fn give_up(&self, _slot: usize) {
+    /// Nothing will be put into a slot that was kept.
+    pub(crate) fn give_up(&self) {
         self.has_emptied(1);
     }
 
-    fn forget(&self, hash: u64, pointer: Pointer) {
+    /// Forgets this pointer, emitted with this hash.
+    pub fn forget(&self, hash: u64, pointer: Pointer) {
         let (bucket, word) = (self.bucket(hash), Word::new(hash, pointer));
         let slots = bucket.words().filter(|(_, found)| *found == word);
         self.has_emptied(slots.filter(|&(slot, _)| bucket.exchange(slot, word, Word::EMPTY)).count());
     }
 
-    fn capacity(&self) -> usize {
+    /// Pointers that it has room for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
         self.buckets.len() * SLOTS
     }
 
-    fn occupancy(&self) -> usize {
+    /// Pointers that it holds; counted by walking over it.
+    #[must_use]
+    pub fn occupancy(&self) -> usize {
         self.buckets.iter().flat_map(Bucket::words).filter(|(_, word)| *word != Word::EMPTY).count()
     }
 
-    fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
+    /// The pointers of an index's warmest slots with their temperatures, warmest first, at most `most`. Walks over the table.
+    #[must_use]
+    pub fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
         let slots = self.buckets.iter().flat_map(|bucket| {
             let temperatures = bucket.temperatures();
             let own = bucket.words().filter(move |(_, word)| mark.is_on(word.0));
@@ -243,19 +294,25 @@ unsafe impl Table for Slb {
         warmest(slots, most)
     }
 
-    fn bytes(&self) -> usize {
+    /// Bytes of memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.buckets.len() * 64 + self.log.as_ref().map_or(0, LogTable::bytes)
     }
 
-    fn filled(&self) -> Option<(usize, usize)> {
+    /// Pointers that it holds, as it has counted, and lines that they lie in; `None` of a table that is always of one size.
+    pub(crate) fn filled(&self) -> Option<(usize, usize)> {
         self.config.fits.then(|| (self.in_use(), self.buckets.len()))
     }
 
-    fn folded(&self, times: u32) -> Option<Slb> {
-        self.config.with_size_of((self.buckets.len() >> times) * 64).create().ok()
+    /// An empty table of so many times half as many lines, to which [`Slb::copy_lines`] can copy; `None` if there can be none.
+    pub(crate) fn folded(&self, times: u32) -> Option<Slb> {
+        Slb::new(&self.config.resized((self.buckets.len() >> times) * 64)).ok()
     }
 
-    fn copy_lines(&self, lines: Range<usize>, folded: &Slb) {
+    /// Copies pointers of these lines to a table that [`Slb::folded`] gave. What is cleared meanwhile from this table, and then
+    /// from that one, is in neither: [`crate::current`] has the protocol.
+    pub(crate) fn copy_lines(&self, lines: Range<usize>, folded: &Slb) {
         let times = (self.buckets.len() / folded.buckets.len()).trailing_zeros();
         for line in lines {
             let (from, to) = (&self.buckets[line], &folded.buckets[line >> times]);
@@ -347,7 +404,7 @@ pub(crate) fn warmest(slots: impl Iterator<Item = (Pointer, u8)>, most: usize) -
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::bucket::CounterPolicy;
+    use crate::config::CounterPolicy;
 
     /// Spread over all bits, as a hash is.
     fn hash(key: u64) -> u64 {
@@ -388,12 +445,12 @@ mod tests {
     }
 
     fn paper(size: usize, threshold: u8, sampling: f64) -> Config {
-        Config { admission: Admission::Logged { threshold, sampling }, ..Config::paper(size) }
+        Config::paper(size).admission(Admission::Logged { threshold, sampling })
     }
 
     #[test]
     fn the_warmth_of_a_hit_is_not_that_of_who_has_taken_its_slot_since() {
-        let (table, random) = (Config::paper(64).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
         assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
         let (slot, _) = table.find(hash(1), |_| true).unwrap();
         let warmth = || table.bucket(hash(1)).temperatures()[slot];
@@ -411,7 +468,7 @@ mod tests {
 
     #[test]
     fn what_takes_the_place_of_another_is_as_warm() {
-        let (table, random) = (Config::paper(64).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
         assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
         warm(&table, hash(1), &random);
         let temperatures = table.bucket(hash(1)).temperatures();
@@ -428,7 +485,7 @@ mod tests {
         for (mebibytes, entries, tags) in
             [(16, 1_835_008, 15_728_640), (32, 3_670_016, 31_457_280), (64, 7_340_032, 62_914_560)]
         {
-            let table = Config::paper(mebibytes << 20).create().unwrap();
+            let table = Slb::new(&Config::paper(mebibytes << 20)).unwrap();
             assert_eq!(table.capacity(), entries);
             assert_eq!(table.log.as_ref().unwrap().bytes() / 64 * crate::log_table::TAGS, tags);
             assert_eq!(table.bytes(), 5 * (mebibytes << 20));
@@ -438,7 +495,7 @@ mod tests {
     #[test]
     fn the_papers_table_lets_everyone_in_until_it_is_full_and_then_those_logged_more_than_thrice() {
         // All are sampled here, so that the log can be counted by hand.
-        let (table, random) = (paper(64 * 16, 3, 1.0).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&paper(64 * 16, 3, 1.0)).unwrap(), Random::new(5));
         assert_eq!(table.capacity(), 7 * 16);
         assert_eq!(table.bytes(), 64 * 16 * 5, "the Log Table is four times the Cache Table");
         let fresh = fill(&table, &random);
@@ -456,7 +513,7 @@ mod tests {
 
     #[test]
     fn a_removal_opens_the_papers_table_again() {
-        let (table, random) = (paper(64 * 4, 3, 1.0).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&paper(64 * 4, 3, 1.0)).unwrap(), Random::new(5));
         let fresh = fill(&table, &random);
         let (gone, _) =
             (0..fresh).map(|key| (key, holds(&table, hash(key), pointer(key)))).find(|it| it.1).unwrap();
@@ -468,7 +525,7 @@ mod tests {
 
     #[test]
     fn five_percent_of_the_emissions_are_logged_and_a_key_enters_after_some_eighty() {
-        let (table, random) = (Config::paper(64 * 64).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::paper(64 * 64)).unwrap(), Random::new(5));
         let fresh = fill(&table, &random);
         let mut emissions = 0u64;
         let keys = 400;
@@ -484,7 +541,7 @@ mod tests {
 
     #[test]
     fn a_threshold_of_none_admits_what_is_sampled() {
-        let (table, random) = (paper(64 * 64, 0, 0.25).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&paper(64 * 64, 0, 0.25)).unwrap(), Random::new(5));
         let fresh = fill(&table, &random);
         let admitted = (fresh..fresh + 10_000)
             .filter(|&key| emit(&table, hash(key), pointer(key), &random) == Emission::Replaced)
@@ -494,7 +551,7 @@ mod tests {
 
     #[test]
     fn the_default_admits_everyone_over_the_coldest() {
-        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
         assert_eq!((table.capacity(), table.bytes()), (7, 64), "no log");
         for key in 0..7 {
             assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);
@@ -510,9 +567,8 @@ mod tests {
 
     #[test]
     fn a_share_of_the_emissions_can_be_chosen_without_a_log() {
-        let config =
-            Config { admission: Admission::Sampled { sampling: 0.1 }, ..Config::with_size(64 * 1024) };
-        let (table, random) = (config.create().unwrap(), Random::new(5));
+        let config = Config::with_size(64 * 1024).admission(Admission::Sampled { sampling: 0.1 });
+        let (table, random) = (Slb::new(&config).unwrap(), Random::new(5));
         let admitted = (0..10_000).filter(|&key| table.wants(hash(key), &random)).count();
         assert!((850..1150).contains(&admitted), "{admitted}");
     }
@@ -520,7 +576,7 @@ mod tests {
     #[test]
     fn what_is_there_is_not_put_in_twice() {
         for config in [Config::paper(64), Config::with_size(64)] {
-            let (table, random) = (config.create().unwrap(), Random::new(5));
+            let (table, random) = (Slb::new(&config).unwrap(), Random::new(5));
             assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
             assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Present);
             assert_eq!(table.occupancy(), 1);
@@ -531,7 +587,7 @@ mod tests {
 
     #[test]
     fn clearing_forgets_all_of_a_tag_and_nobody_else() {
-        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
         let tag = |tag: u64, low: u64| tag << Pointer::BITS | low;
         for (key, hash) in [tag(7, 1), tag(7, 2), tag(8, 3), tag(7, 4), tag(0, 5)].into_iter().enumerate() {
             assert_eq!(emit(&table, hash, pointer(key as u64), &random), Emission::Admitted);
@@ -545,7 +601,7 @@ mod tests {
 
     #[test]
     fn forgetting_takes_out_one_pointer() {
-        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
         let hash = 7 << Pointer::BITS;
         (0..3).for_each(|key| assert_eq!(emit(&table, hash, pointer(key), &random), Emission::Admitted));
         table.forget(hash, pointer(1));
@@ -557,7 +613,7 @@ mod tests {
 
     #[test]
     fn an_update_does_not_cool_the_bucket() {
-        let (table, random) = (Config::with_size(64).create().unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
         for key in 0..7 {
             emit(&table, hash(key), pointer(key), &random);
             warm(&table, hash(key), &random);
@@ -573,8 +629,8 @@ mod tests {
 
     #[test]
     fn the_hottest_come_first() {
-        let config = Config { counters: CounterPolicy::EveryHit, newcomer: 1, ..Config::with_size(64 * 8) };
-        let (table, random) = (config.create().unwrap(), Random::new(5));
+        let config = Config::with_size(64 * 8).counters(CounterPolicy::EveryHit).newcomer(1);
+        let (table, random) = (Slb::new(&config).unwrap(), Random::new(5));
         for key in 0..20 {
             assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);
             (0..key).for_each(|_| assert!(table.hit(hash(key), &random, |_| true).is_some()));

@@ -10,7 +10,7 @@
 //! # Who reads, who writes
 //!
 //! 1024 words, chosen by ten bits of the hash, a cache line each. Even is free, odd is held, and every *write* leaves the
-//! word two further on. The ten bits are of the tag, of either table: who holds a stripe is asked about no entry of
+//! word two further on. The ten bits are of the tag: who holds a stripe is asked about no entry of
 //! another one, and so may compare what it is asked about without an epoch, as the paper does, whatever others free.
 //!
 //! ```text
@@ -118,8 +118,7 @@ impl Stripes {
         Ok(Stripes((0..STRIPES).map(|_| Stripe::default()).collect()))
     }
 
-    /// Of the tag's bits some that the sub-integer of the other table has, too; the highest are the same for all keys of an
-    /// index that shares its table.
+    /// The lower bits of the tag: the highest are the same for all keys of an index that shares its table.
     #[inline(always)]
     pub(crate) fn stripe_of(hash: u64) -> usize {
         (hash >> 52) as usize % STRIPES

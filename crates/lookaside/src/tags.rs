@@ -21,9 +21,9 @@
 
 use atomics::AtomicU64;
 
-use crate::bucket::{Bucket, SLOTS};
 #[cfg(any(test, loom, miri, lookaside_portable, not(target_arch = "x86_64")))]
 use crate::word::Pointer;
+use crate::word::SLOTS;
 
 /// Slots of a bucket: of slot n, bit 2n + 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +40,9 @@ impl Iterator for SlotSet {
     }
 }
 
-/// The slots whose tag is that of this hash, and perhaps others.
+/// The slots whose tag is that of this hash, and perhaps others. A bucket is an aligned line, and begins with its slots.
 #[inline(always)]
-pub(crate) fn in_bucket(bucket: &Bucket, slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
+pub(crate) fn in_bucket<B>(bucket: &B, slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
     let _ = (bucket, slots);
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
     return sse2(bucket, hash);
@@ -59,7 +59,8 @@ pub(crate) fn portable(slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
 
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
 #[inline(always)]
-fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
+fn sse2<B>(bucket: &B, hash: u64) -> SlotSet {
+    const { assert!(size_of::<B>() == 64 && align_of::<B>() == 64) };
     use std::arch::asm;
     use std::arch::x86_64::{
         __m128i, _mm_cmpeq_epi16, _mm_cvtsi64_si128, _mm_movemask_epi8, _mm_packs_epi16, _mm_shuffle_epi32,
@@ -91,31 +92,4 @@ fn sse2(bucket: &Bucket, hash: u64) -> SlotSet {
         _mm_movemask_epi8(_mm_packs_epi16(_mm_cmpeq_epi16(low, tag), _mm_cmpeq_epi16(high, tag)))
     };
     SlotSet(set as u32 & 0x2aaa)
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::word::{Pointer, Word};
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn every_variant_finds_the_same_slots(
-            tags in prop::array::uniform7(prop_oneof![0u64..3, 0x7ffe_u64..0x8002, 0..1u64 << 16]),
-            sought in prop_oneof![0u64..3, 0x7ffe_u64..0x8002, 0..1u64 << 16],
-        ) {
-            let lines = crate::lines::Lines::<Bucket>::map(1, pages::PageKind::Base).unwrap();
-            // All ones beside the tag: what lies there must not matter.
-            let pointer = Pointer::new((1 << Pointer::BITS) - 1).unwrap();
-            for (slot, tag) in tags.iter().enumerate() {
-                prop_assert!(lines[0].exchange(slot, Word::EMPTY, Word::new(tag << Pointer::BITS, pointer)));
-            }
-            lines[0].settle(6, 0xff, crate::bucket::CounterPolicy::EveryHit);
-            let expected: Vec<_> = (0..SLOTS).filter(|&slot| tags[slot] == sought).collect();
-            let hash = sought << Pointer::BITS | 0x1234_5678;
-            prop_assert_eq!(lines[0].tagged(hash).collect::<Vec<_>>(), expected.clone());
-            prop_assert_eq!(lines[0].tagged_one_by_one(hash).collect::<Vec<_>>(), expected);
-        }
-    }
 }

@@ -21,7 +21,6 @@ use crate::seat::{GROUP, Seat};
 use crate::slb::Slb;
 use crate::stats::count;
 use crate::stripes::Ticket;
-use crate::table::Table;
 use crate::word::Pointer;
 
 /// Emissions that may wait for each other.
@@ -29,8 +28,8 @@ const EMISSIONS: usize = 8;
 
 /// A thread at a buffer, which it has pinned.
 #[derive(Debug)]
-pub struct Visit<'b, T: Table = Slb> {
-    buffer: &'b Buffer<T>,
+pub struct Visit<'b> {
+    buffer: &'b Buffer,
     /// The seat's, while this lasts.
     countdown: Countdown,
     /// The guard's, or the spare one.
@@ -43,13 +42,22 @@ pub struct Visit<'b, T: Table = Slb> {
     guard: Guard<'b>,
 }
 
-impl<'b, T: Table> Visit<'b, T> {
+impl Buffer {
+    /// A thread's visit. Pins the buffer: what is removed meanwhile is freed only after the visit has ended.
+    #[must_use]
+    #[inline]
+    pub fn visit(&self) -> Visit<'_> {
+        Visit::new(self)
+    }
+}
+
+impl<'b> Visit<'b> {
     /// Lookups that [`Visit::find_group`] takes at most.
     pub const GROUP: usize = GROUP;
 
     /// Pins the buffer.
     #[inline(always)]
-    pub(crate) fn new(buffer: &'b Buffer<T>) -> Visit<'b, T> {
+    pub(crate) fn new(buffer: &'b Buffer) -> Visit<'b> {
         let guard = buffer.pin();
         let spare = guard.is_nested().then(|| Box::new(buffer.seat()));
         let seat = spare.as_deref().unwrap_or(guard.local());
@@ -82,15 +90,17 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// The buffer.
     #[must_use]
-    pub fn buffer(&self) -> &'b Buffer<T> {
+    pub fn buffer(&self) -> &'b Buffer {
         self.buffer
     }
 
     /// Lets go of what was removed so far, and pins anew; tells the counts. What this thread has retired is freed at every second
     /// refresh, if nobody holds it, or where that is much at the first.
+    #[inline]
     pub fn refresh(&mut self) {
         self.emit_waiting();
-        self.seat().tell_of(&self.countdown, self.buffer);
+        let Buffer { totals, monitor, .. } = self.buffer;
+        self.seat().tell_of(&self.countdown, totals, monitor);
         self.seat().countdown.continue_from(&self.countdown);
         self.guard.refresh();
         if self.spare.is_none() {
@@ -122,7 +132,7 @@ impl<'b, T: Table> Visit<'b, T> {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(crate) fn table(&self) -> &T {
+    pub(crate) fn table(&self) -> &Slb {
         // SAFETY: pinned: see the head of `buffer`.
         unsafe { self.buffer.table.load() }
     }
@@ -197,6 +207,7 @@ impl<'b, T: Table> Visit<'b, T> {
         }
     }
 
+    #[inline]
     fn emit_waiting(&self) {
         for emission in &self.emissions[..self.waiting.replace(0)] {
             if let Some((ticket, hash, pointer)) = emission.take() {
@@ -206,7 +217,8 @@ impl<'b, T: Table> Visit<'b, T> {
     }
 
     /// Begins a write: see [`Buffer::write`].
-    pub fn write(&self, hash: u64) -> Write<'_, T> {
+    #[inline]
+    pub fn write(&self, hash: u64) -> Write<'_> {
         // Its own writes would void the tickets: a key that is read and written in turn would never be emitted.
         self.emit_waiting();
         // SAFETY: as in `table`.
@@ -216,14 +228,15 @@ impl<'b, T: Table> Visit<'b, T> {
 
     /// As [`Visit::write`]; before it clears the table, `accept` is shown what that has, as by [`Visit::find`].
     #[inline]
-    pub(crate) fn write_over(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Write<'_, T> {
+    pub(crate) fn write_over(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Write<'_> {
         self.emit_waiting();
         // SAFETY: as in `table`.
         #[allow(unsafe_code)]
         self.counted(unsafe { self.buffer.write_over(hash, accept) })
     }
 
-    fn counted<'v>(&self, write: Write<'v, T>) -> Write<'v, T> {
+    #[inline]
+    fn counted<'v>(&self, write: Write<'v>) -> Write<'v> {
         let tally = &self.seat().tally;
         count(&tally.invalidations);
         tally.cleared.set(tally.cleared.get() + write.cleared as u64);
@@ -231,16 +244,19 @@ impl<'b, T: Table> Visit<'b, T> {
     }
 
     /// A write did without the index.
+    #[inline]
     pub(crate) fn succeeded(&self) {
         count(&self.seat().tally.successions);
     }
 }
 
-impl<T: Table> Drop for Visit<'_, T> {
+impl Drop for Visit<'_> {
+    #[inline]
     fn drop(&mut self) {
         // While still pinned: what was found is there.
         self.emit_waiting();
-        self.seat().tell_of(&self.countdown, self.buffer);
+        let Buffer { totals, monitor, .. } = self.buffer;
+        self.seat().tell_of(&self.countdown, totals, monitor);
         self.seat().countdown.continue_from(&self.countdown);
     }
 }

@@ -15,6 +15,9 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
+/// Slots in a bucket: a line of words, but for that of the counters.
+pub(crate) const SLOTS: usize = 7;
+
 /// An address of 48 bits that is not zero: what a table remembers of an entry. The tables never follow it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pointer(NonZeroU64);

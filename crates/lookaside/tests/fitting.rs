@@ -13,7 +13,7 @@ const KEYS: u64 = 60_000;
 const HOT: u64 = 2_000;
 
 fn config() -> Config {
-    Config { pages: PageKind::Base, ..Config::with_size(WHOLE) }
+    Config::with_size(WHOLE).pages(PageKind::Base)
 }
 
 /// Goes over the keys, up to so many times, until `done`.
@@ -35,7 +35,7 @@ fn a_maps_table_is_as_small_as_what_is_asked_for_wants_it() {
 /// Its log begins anew with each table.
 #[test]
 fn one_with_a_log_is_too() {
-    is_as_small_as_what_is_asked_for_wants_it(&Config { fits: true, ..Config::paper(WHOLE) });
+    is_as_small_as_what_is_asked_for_wants_it(&Config::paper(WHOLE).fits(true));
 }
 
 fn is_as_small_as_what_is_asked_for_wants_it(config: &Config) {
@@ -85,7 +85,7 @@ fn an_owners_table_stays_as_it_was_made() {
 
 #[test]
 fn a_table_of_one_size_stays_as_it_was_made() {
-    let map = Map::new(RwLock::new(BTreeSet::new()), &Config { fits: false, ..config() }).unwrap();
+    let map = Map::new(RwLock::new(BTreeSet::new()), &config().fits(false)).unwrap();
     map.insert(1u64, 1u64);
     let reader = map.pin();
     for _ in 0..1 << 20 {

@@ -9,12 +9,10 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::ledger::{GONE, LUCK, Ledger, Name, Record, once_in, one_line, one_set, steps};
+use crate::ledger::{GONE, LUCK, Ledger, Name, Record, once_in, one_line, steps};
 use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
-use lookaside::{
-    Config, Found, Handle, Map, OwnedMap, PageKind, Parameters, Pin, RandomState, SharedBuffer, Table,
-};
+use lookaside::{Config, Found, Handle, Map, OwnedMap, PageKind, Pin, RandomState, SharedBuffer};
 
 /// What the maps have.
 trait Kind: 'static {
@@ -194,12 +192,7 @@ impl<E: Kind> Scan<u64, E::Key, E::Value> for Liar<E> {
 }
 
 /// A thread at a shared map whose index lies.
-fn use_shared<E: Kind, T: Table>(
-    map: &Map<E::Key, E::Value, Liar<E>, RandomState, T>,
-    ledger: &Arc<Ledger>,
-    seed: u64,
-    steps: usize,
-) {
+fn use_shared<E: Kind>(map: &Map<E::Key, E::Value, Liar<E>>, ledger: &Arc<Ledger>, seed: u64, steps: usize) {
     let mut random = Random(seed);
     let mut reader = map.pin();
     let mut removed = Vec::new();
@@ -237,8 +230,8 @@ fn use_shared<E: Kind, T: Table>(
     }
 }
 
-fn use_owned<E: Kind, T: Table>(
-    map: &mut OwnedMap<E::Key, E::Value, Liar<E>, RandomState, T>,
+fn use_owned<E: Kind>(
+    map: &mut OwnedMap<E::Key, E::Value, Liar<E>>,
     ledger: &Arc<Ledger>,
     seed: u64,
     steps: usize,
@@ -280,7 +273,7 @@ fn an_index_that_lies_is_survived_while_its_table_is_folded() {
 
 fn fold<E: Kind>() {
     const WHOLE: usize = 32 << 10;
-    let config = Config { pages: PageKind::Base, ..Config::with_size(WHOLE) };
+    let config = Config::with_size(WHOLE).pages(PageKind::Base);
     let (ledger, liar) = (Arc::new(Ledger::default()), Liar::<E>::seeded(78));
     let map = Map::new(liar.clone(), &config).unwrap();
     map.buffer().monitor(false);
@@ -297,7 +290,7 @@ fn fold<E: Kind>() {
                         if done.load(Ordering::Relaxed) {
                             break;
                         }
-                        use_shared::<E, _>(map, ledger, number + 19 + turn, 1_000);
+                        use_shared::<E>(map, ledger, number + 19 + turn, 1_000);
                     }
                 })
             })
@@ -326,9 +319,9 @@ fn fold<E: Kind>() {
 }
 
 /// Two maps behind one table, one behind another, and one of the other form, whose indexes share their handles.
-fn lie<E: Kind, P: Parameters>(config: &P) {
+fn lie<E: Kind>(config: &Config) {
     let (ledger, liar) = (Arc::new(Ledger::default()), Liar::<E>::seeded(77));
-    let buffer = SharedBuffer::<P::Table>::for_indexes(config, 2).unwrap();
+    let buffer = SharedBuffer::for_indexes(config, 2).unwrap();
     let shared = || Map::sharing(liar.clone(), &buffer, RandomState::default()).unwrap();
     let maps = [shared(), shared(), Map::new(liar.clone(), config).unwrap()];
     let mut owned = OwnedMap::new(liar.clone(), config).unwrap();
@@ -338,7 +331,7 @@ fn lie<E: Kind, P: Parameters>(config: &P) {
     let steps = steps();
     // Alone at first: among the others' handles, which it does not take for its own, it may never find one that is.
     for turn in 0..1_000 {
-        use_owned::<E, _>(&mut owned, &ledger, 4 + turn, steps / 4);
+        use_owned::<E>(&mut owned, &ledger, 4 + turn, steps / 4);
         if owned.counts().hits > 0 && (owned.counts().successions > 0 || !E::SUCCESSION) {
             break;
         }
@@ -351,11 +344,11 @@ fn lie<E: Kind, P: Parameters>(config: &P) {
                 let ledger = &ledger;
                 scope.spawn(move || {
                     LUCK.set(number as u64 + 5);
-                    use_shared::<E, _>(map, ledger, number as u64 + 9, steps);
+                    use_shared::<E>(map, ledger, number as u64 + 9, steps);
                 })
             })
             .collect();
-        use_owned::<E, _>(&mut owned, &ledger, 3, steps);
+        use_owned::<E>(&mut owned, &ledger, 3, steps);
         for _ in 0..20 {
             buffer.resize(128).unwrap();
             buffer.resize(64).unwrap();
@@ -377,12 +370,10 @@ fn lie<E: Kind, P: Parameters>(config: &P) {
 
 #[test]
 fn an_index_that_drops_keeps_and_mixes_up_its_handles_and_those_of_other_maps() {
-    lie::<RecordsAsValues, _>(&one_line());
-    lie::<RecordsAsValues, _>(&Config { pages: PageKind::Base, ..Config::paper(1 << 12) });
-    lie::<RecordsAsValues, _>(&one_set());
-    lie::<RecordsInKeys, _>(&one_line());
-    lie::<RecordsInKeys, _>(&Config { pages: PageKind::Base, ..Config::paper(1 << 12) });
-    lie::<RecordsInKeys, _>(&one_set());
+    lie::<RecordsAsValues>(&one_line());
+    lie::<RecordsAsValues>(&Config::paper(1 << 12).pages(PageKind::Base));
+    lie::<RecordsInKeys>(&one_line());
+    lie::<RecordsInKeys>(&Config::paper(1 << 12).pages(PageKind::Base));
 }
 
 /// An index that gives its handle up as it finds it: what is emitted then is dead already.
@@ -526,9 +517,7 @@ fn a_handle_is_not_found_in_another_map() {
     }
 
     let handle = Arc::new(OnceLock::new());
-    let map = |size| {
-        Map::new(Foreign(handle.clone()), &Config { pages: PageKind::Base, ..Config::with_size(size) })
-    };
+    let map = |size| Map::new(Foreign(handle.clone()), &Config::with_size(size).pages(PageKind::Base));
     let (own, other) = (map(64).unwrap(), map(64).unwrap());
     own.insert(1, 10);
     for _ in 0..3 {

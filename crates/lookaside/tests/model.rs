@@ -1,4 +1,4 @@
-//! Sequences of operations against a plain map: one body, run over every table, both forms of the map, and two indexes, on
+//! Sequences of operations against a plain map: one body, run over every configuration, both forms of the map, and two indexes, on
 //! tables of one line, where everything collides, and on larger ones; with hashes of which there are only a few, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -7,8 +7,8 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 
 use lookaside::index::{Discard, Find, Scan, Store};
 use lookaside::{
-    Admission, Config, CounterPolicy, Found, Handle, Map, OwnedMap, PageKind, Parameters, Pin, Reader,
-    Removed, RwLock, SharedBuffer, StltConfig, Table, Ways,
+    Admission, Config, CounterPolicy, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, Removed, RwLock,
+    SharedBuffer,
 };
 use proptest::prelude::*;
 
@@ -147,12 +147,12 @@ trait Face {
     fn counted(&self) -> (u64, u64);
 }
 
-type SharedMap<I, T> = Map<Key, Value, RwLock<I>, Narrow, T>;
+type SharedMap<I> = Map<Key, Value, RwLock<I>, Narrow>;
 
 /// A shared map, through one long-lived reader.
-struct Shared<'m, I, T: Table> {
-    map: &'m SharedMap<I, T>,
-    reader: Reader<'m, Key, Value, RwLock<I>, Narrow, T>,
+struct Shared<'m, I> {
+    map: &'m SharedMap<I>,
+    reader: Reader<'m, Key, Value, RwLock<I>, Narrow>,
 }
 
 /// Shows at most so many.
@@ -170,7 +170,7 @@ fn copied(hottest: Vec<(&Key, &Value, u8)>) -> Vec<(Key, u64, u8)> {
     hottest.into_iter().map(|(&key, value, counter)| (key, **value, counter)).collect()
 }
 
-impl<I: Index, T: Table> Face for Shared<'_, I, T> {
+impl<I: Index> Face for Shared<'_, I> {
     fn insert(&mut self, key: Key, value: Value) -> Option<Removed<Key, Value>> {
         self.reader.insert(key, value)
     }
@@ -188,9 +188,12 @@ impl<I: Index, T: Table> Face for Shared<'_, I, T> {
     }
 
     fn overwrite(&mut self, key: Key, value: Value) -> Option<Value> {
-        let found = self.reader.get(&key);
+        let found = self.reader.get_key_value(&key);
         drop(self.reader.insert(key, value));
-        found.cloned()
+        found.map(|(of, found)| {
+            assert_eq!(*of, key);
+            found.clone()
+        })
     }
 
     fn get_many(&self, keys: &[&Key]) -> Vec<Option<&Value>> {
@@ -231,7 +234,7 @@ impl<I: Index, T: Table> Face for Shared<'_, I, T> {
     }
 }
 
-impl<I: Index, T: Table> Face for OwnedMap<Key, Value, I, Narrow, T> {
+impl<I: Index> Face for OwnedMap<Key, Value, I, Narrow> {
     fn insert(&mut self, key: Key, value: Value) -> Option<Removed<Key, Value>> {
         self.insert(key, value)
     }
@@ -249,7 +252,10 @@ impl<I: Index, T: Table> Face for OwnedMap<Key, Value, I, Narrow, T> {
     }
 
     fn overwrite(&mut self, key: Key, value: Value) -> Option<Value> {
-        let found = OwnedMap::get(self, &key).cloned();
+        let found = self.get_key_value(&key).map(|(of, found)| {
+            assert_eq!(*of, key);
+            found.clone()
+        });
         drop(self.insert(key, value));
         found
     }
@@ -407,19 +413,19 @@ impl Index for Unordered {}
 const LINE: usize = 64;
 
 /// Every form over every index, behind tables made so.
-fn check_all<P: Parameters>(
-    config: &P,
+fn check_all(
+    config: &Config,
     smallest: usize,
     hasher: &Narrow,
     operations: &[Operation],
 ) -> Result<(), TestCaseError> {
-    fn forms<I: Index, P: Parameters>(
-        config: &P,
+    fn forms<I: Index>(
+        config: &Config,
         smallest: usize,
         hasher: &Narrow,
         operations: &[Operation],
     ) -> Result<(), TestCaseError> {
-        let buffer = SharedBuffer::<P::Table>::for_indexes(config, 2).unwrap();
+        let buffer = SharedBuffer::for_indexes(config, 2).unwrap();
         let map = Map::sharing(RwLock::new(I::default()), &buffer, hasher.clone()).unwrap();
         check(&mut Shared { map: &map, reader: map.pin() }, smallest, operations)?;
         // Again, behind the same table, as another index: none of the first one's entries may show.
@@ -428,21 +434,17 @@ fn check_all<P: Parameters>(
         let mut owned = OwnedMap::with_hasher(I::default(), config, hasher.clone()).unwrap();
         check(&mut owned, smallest, operations)
     }
-    forms::<BTreeSet<Handle<Key, Value>>, P>(config, smallest, hasher, operations)?;
-    forms::<Unordered, P>(config, smallest, hasher, operations)
+    forms::<BTreeSet<Handle<Key, Value>>>(config, smallest, hasher, operations)?;
+    forms::<Unordered>(config, smallest, hasher, operations)
 }
 
 /// In small pages: huge ones would be cleared for a line.
 fn paper(size: usize) -> Config {
-    Config { pages: PageKind::Base, ..Config::paper(size) }
+    Config::paper(size).pages(PageKind::Base)
 }
 
 fn standard(size: usize) -> Config {
-    Config { pages: PageKind::Base, ..Config::with_size(size) }
-}
-
-fn stlt(size: usize) -> StltConfig {
-    StltConfig { pages: PageKind::Base, ..StltConfig::with_size(size) }
+    Config::with_size(size).pages(PageKind::Base)
 }
 
 fn sizes() -> impl Strategy<Value = usize> {
@@ -460,24 +462,17 @@ proptest! {
     fn the_papers_tables(size in sizes(), hasher in hashers(), operations in operations()) {
         check_all(&paper(size), LINE, &hasher, &operations)?;
         let admission = Admission::Logged { threshold: 0, sampling: 1.0 };
-        let eager = Config { admission, ..paper(LINE) };
+        let eager = paper(LINE).admission(admission);
         check_all(&eager, LINE, &hasher, &operations)?;
     }
 
     #[test]
     fn the_default_under_every_counter_policy(size in sizes(), hasher in hashers(), operations in operations()) {
         for counters in [CounterPolicy::EveryHit, CounterPolicy::Falling, CounterPolicy::Never] {
-            check_all(&Config { counters, ..standard(size / 2) }, LINE, &hasher, &operations)?;
+            check_all(&standard(size / 2).counters(counters), LINE, &hasher, &operations)?;
         }
-        let sampled = Config { admission: Admission::Sampled { sampling: 0.3 }, ..standard(size) };
+        let sampled = standard(size).admission(Admission::Sampled { sampling: 0.3 });
         check_all(&sampled, LINE, &hasher, &operations)?;
-    }
-
-    #[test]
-    fn stlt_of_all_ways(size in sizes(), hasher in hashers(), operations in operations()) {
-        for ways in [Ways::One, Ways::Two, Ways::Four, Ways::Eight] {
-            check_all(&StltConfig { ways, ..stlt(size) }, LINE.max(16 * ways as usize), &hasher, &operations)?;
-        }
     }
 }
 
@@ -503,7 +498,7 @@ fn by_the_papers_policy_each_hit_counts_at_once() {
 
 #[test]
 fn the_hottest_are_those_that_are_asked_for_most() {
-    let config = Config { counters: CounterPolicy::EveryHit, ..standard(1 << 16) };
+    let config = standard(1 << 16).counters(CounterPolicy::EveryHit);
     let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
     map.buffer().monitor(false);
     let reader = map.pin();

@@ -35,7 +35,7 @@ impl Hasher for Dear {
 }
 
 fn config() -> Config {
-    Config { pages: PageKind::Base, ..Config::with_size(64 << 10) }
+    Config::with_size(64 << 10).pages(PageKind::Base)
 }
 
 /// Looks keys up until the table has been switched off for one at a time.

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn one_line() -> Config {
-    Config { pages: PageKind::Base, ..Config::with_size(64) }
+    Config::with_size(64).pages(PageKind::Base)
 }
 
 /// Counts itself while it lives.
@@ -123,7 +123,7 @@ fn a_panic_that_panics_ends_where_the_entry_is_freed() {
 fn every_count_that_a_newcomer_may_begin_with_can_be_hit() {
     let _alone = ALONE.lock();
     for newcomer in [0, 15, 66, 67, 255] {
-        let config = Config { newcomer, ..one_line() };
+        let config = one_line().newcomer(newcomer);
         let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
         map.buffer().monitor(false);
         map.insert(1u64, 2u64);

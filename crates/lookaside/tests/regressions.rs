@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lookaside::{Config, Handle, Map, PageKind, RwLock, SharedBuffer};
 
 fn one_line() -> Config {
-    Config { pages: PageKind::Base, ..Config::with_size(64) }
+    Config::with_size(64).pages(PageKind::Base)
 }
 
 /// Counts itself while it lives.

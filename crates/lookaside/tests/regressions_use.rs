@@ -10,10 +10,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use lookaside::index::{Find, Scan, Store};
-use lookaside::{
-    Config, Found, Handle, Hashing, IntoHashing, Map, OwnedMap, Parameters, Pin, RwLock, SharedBuffer,
-    StltConfig, Ways,
-};
+use lookaside::{Config, Found, Handle, Hashing, IntoHashing, Map, OwnedMap, Pin, RwLock, SharedBuffer};
 
 /// Hashes integers to themselves.
 #[derive(Default)]
@@ -56,7 +53,7 @@ fn panics(call: impl FnOnce()) -> String {
 /// with one tag, and of 10,000 lookups of 100 hot keys none was a hit. Nothing said so.
 #[test]
 fn integers_that_are_their_own_hashes_are_found_in_the_table() {
-    fn check<P: Parameters>(config: &P, step: u64) {
+    fn check(config: &Config, step: u64) {
         const KEYS: u64 = 100;
         const ROUNDS: u64 = 100;
         // The first round or two of a key find it in the index only, and a few have no room in their bucket.
@@ -85,7 +82,6 @@ fn integers_that_are_their_own_hashes_are_found_in_the_table() {
     }
     for step in [1, 64, 1 << 32, 1 << 50] {
         check(&Config::with_size(1 << 16), step);
-        check(&StltConfig { ways: Ways::Four, ..StltConfig::with_size(1 << 16) }, step);
     }
 }
 

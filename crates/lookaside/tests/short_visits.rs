@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use lookaside::{Buffer, Config, Map, PageKind, Pointer, RwLock, Slb};
+use lookaside::{Buffer, Config, Map, PageKind, Pointer, RwLock};
 
 #[test]
 fn readers_that_live_for_a_few_lookups_are_watched_too() {
-    let config = Config { pages: PageKind::Base, ..Config::with_size(64 << 10) };
+    let config = Config::with_size(64 << 10).pages(PageKind::Base);
     let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
     (0..100u64).for_each(|key| assert!(map.insert(key, key).is_none()));
     // A trial is due after some twenty thousand lookups.
@@ -20,11 +20,11 @@ fn readers_that_live_for_a_few_lookups_are_watched_too() {
 
 #[test]
 fn what_visits_of_one_lookup_each_hit_grows_warm() {
-    let config = Config { pages: PageKind::Base, ..Config::with_size(64) };
+    let config = Config::with_size(64).pages(PageKind::Base);
     let (hash, pointer) = (7 << Pointer::BITS, Pointer::new(0x10_0000).unwrap());
     // A buffer's hits are numbered from anywhere.
     for buffer in 0..32 {
-        let table = Buffer::<Slb>::new(&config).unwrap();
+        let table = Buffer::new(&config).unwrap();
         let mark = table.mark().unwrap();
         let visit = table.visit();
         visit.emit(&visit.ticket(hash), hash, pointer);

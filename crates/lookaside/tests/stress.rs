@@ -14,9 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lookaside::index::{Find, SharedDiscard, SharedStore};
-use lookaside::{
-    Config, Handle, Map, PageKind, Parameters, RandomState, RwLock, SharedBuffer, StltConfig, Table, Ways,
-};
+use lookaside::{Config, Handle, Map, PageKind, RandomState, RwLock, SharedBuffer};
 use random::Random;
 
 const KEYS: usize = 1 << 10;
@@ -114,8 +112,8 @@ impl Index for art::Tree<[u8; 4], Handle<u32, Value>> {
 }
 
 /// Even keys are in the first map, odd ones in the second, where they are called the same.
-struct World<I, T: Table> {
-    maps: [Map<u32, Value, I, RandomState, T>; 2],
+struct World<I> {
+    maps: [Map<u32, Value, I>; 2],
     histories: Vec<History>,
     ledger: Arc<Ledger>,
     running: AtomicBool,
@@ -125,7 +123,7 @@ struct World<I, T: Table> {
     refitted: AtomicUsize,
 }
 
-impl<I: Index, T: Table> World<I, T> {
+impl<I: Index> World<I> {
     fn name(key: usize) -> (usize, u32) {
         (key % 2, (key / 2) as u32)
     }
@@ -287,8 +285,8 @@ enum Disturbance {
     Refitting(usize),
 }
 
-fn stress<I: Index, P: Parameters>(config: &P, disturbance: Disturbance, changes: usize) {
-    let buffer = SharedBuffer::<P::Table>::for_indexes(config, 2).unwrap();
+fn stress<I: Index>(config: &Config, disturbance: Disturbance, changes: usize) {
+    let buffer = SharedBuffer::for_indexes(config, 2).unwrap();
     let map = || Map::sharing(I::empty(), &buffer, RandomState::default()).unwrap();
     let ledger = Arc::new(Ledger {
         made: AtomicUsize::new(0),
@@ -346,7 +344,7 @@ fn changes() -> usize {
 }
 
 fn base(config: Config) -> Config {
-    Config { pages: PageKind::Base, ..config }
+    config.pages(PageKind::Base)
 }
 
 macro_rules! stress_tests {
@@ -357,25 +355,19 @@ macro_rules! stress_tests {
             #[test]
             fn behind_a_table_of_a_line() {
                 let resizing = Disturbance::Resizing([64, 128]);
-                stress::<$index, _>(&base(Config::with_size(64)), resizing, changes());
+                stress::<$index>(&base(Config::with_size(64)), resizing, changes());
             }
 
             #[test]
             fn behind_a_table_that_fits() {
                 let whole = 128 << 10;
-                stress::<$index, _>(&base(Config::with_size(whole)), Disturbance::Refitting(whole), changes());
+                stress::<$index>(&base(Config::with_size(whole)), Disturbance::Refitting(whole), changes());
             }
 
             #[test]
             fn behind_the_papers_table() {
                 let resizing = Disturbance::Resizing([1 << 10, 1 << 12]);
-                stress::<$index, _>(&base(Config::paper(1 << 10)), resizing, changes());
-            }
-
-            #[test]
-            fn behind_stlt() {
-                let config = StltConfig { ways: Ways::Two, pages: PageKind::Base, ..StltConfig::with_size(64) };
-                stress::<$index, _>(&config, Disturbance::Resizing([64, 1 << 12]), changes());
+                stress::<$index>(&base(Config::paper(1 << 10)), resizing, changes());
             }
         }
     )* };

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::ledger::{Ledger, Name, one_line, one_set, steps};
+use crate::ledger::{Ledger, Name, one_line, steps};
 use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
     Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, SharedBuffer, Sought,
-    StltConfig,
 };
 
 /// A tree that counts what it is asked to store and to find.
@@ -513,7 +512,7 @@ fn what_was_found_outlives_its_succession() {
 #[test]
 fn many_threads_see_each_key_grow() {
     const KEYS: u64 = 24;
-    fn grow<T: lookaside::Table<Config = P>, P: lookaside::Parameters<Table = T>>(config: &P) {
+    fn grow(config: &Config) {
         let ledger = Arc::new(Ledger::default());
         let map = Map::new(Asked::default(), config).unwrap();
         map.buffer().monitor(false);
@@ -554,7 +553,5 @@ fn many_threads_see_each_key_grow() {
         ledger.settle();
     }
     grow(&one_line());
-    grow(&Config { pages: PageKind::Base, ..Config::with_size(1 << 12) });
-    grow(&one_set());
-    grow(&StltConfig { pages: PageKind::Base, ..StltConfig::with_size(1 << 12) });
+    grow(&Config::with_size(1 << 12).pages(PageKind::Base));
 }

@@ -2,7 +2,7 @@
 
 use lookaside_lab::experiment::Session;
 use lookaside_lab::lookaside::lookups::{Missing, Parameters, run_with};
-use lookaside_lab::lookaside::{Call, Front, Key, Request, Tally, Value, fill, model, own_entrants};
+use lookaside_lab::lookaside::{Call, Key, Request, Tally, Value, fill, model, own_entrants};
 
 #[test]
 fn our_contestants_answer_requests() {
@@ -41,10 +41,10 @@ fn what_is_missing_is_left_out_and_what_nobody_knows_is_refused() {
 #[test]
 fn values_are_renewed_where_they_are() {
     let entrants = own_entrants::<24>();
-    let front = Front::Slb(lookaside::Config::with_size(4096));
+    let config = lookaside::Config::with_size(4096);
     for name in ["BTreeMap", "HashMap", "chaining"] {
         let entrant = entrants.iter().find(|entrant| entrant.name == name).unwrap();
-        for contestant in [(entrant.alone)(10), (entrant.shared.unwrap())(10, &front, false)] {
+        for contestant in [(entrant.alone)(10), (entrant.shared.unwrap())(10, &config, false)] {
             let contestant = contestant.unwrap();
             fill(&*contestant, 0, 0..10);
             let to = |record| Request { key: Key::of(3), record, set: true };

@@ -188,7 +188,7 @@ int with_fast_path(const Options &options, Run run) {
     if (options.variant == "slb") return run(Buffer<Held>(options.slb, options.slb_options == "paper"));
     if (options.variant == "stlt-sw") return run(Software<Held>(options.rows, ways));
     if (options.variant == "stlt" || options.variant == "stlt-va") {
-        if (!simulated) return run(Fallback<Held>(options.rows, ways));
+        if (!simulated) return run(Software<Held>(options.rows, ways));
         return run(Hardware<Held>(options.rows, ways, options.variant == "stlt" ? STLT_FULL : STLT_VIRTUAL_ADDRESS));
     }
     refuse("variant= is alone, slb, stlt, stlt-va or stlt-sw");

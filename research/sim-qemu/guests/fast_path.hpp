@@ -65,6 +65,7 @@ struct Hardware : Lookup<Hardware<Held>, Held> {
     void found(std::uint64_t hash, Held *held) { stlt_insert(hash, held); }
 };
 
+/// The same table, kept by software: also where there is no such hardware.
 template <class Held>
 struct Software : Lookup<Software<Held>, Held> {
     Software(std::uint64_t rows, unsigned ways) {
@@ -80,24 +81,6 @@ struct Software : Lookup<Software<Held>, Held> {
 
 private:
     stlt_software table;
-};
-
-/// What takes the hardware's place where there is none.
-template <class Held>
-struct Fallback : Lookup<Fallback<Held>, Held> {
-    Fallback(std::uint64_t rows, unsigned ways) {
-        if (!stlt_anywhere_open(&table, rows, ways, STLT_FULL)) refuse("no STLT of this shape, or no memory for it");
-    }
-
-    Held *find(std::uint64_t hash, const Key &key) {
-        auto *held = static_cast<Held *>(stlt_anywhere_load(&table, hash));
-        return held && held->is_of(key) ? held : nullptr;
-    }
-
-    void found(std::uint64_t hash, Held *held) { stlt_anywhere_insert(&table, hash, held); }
-
-private:
-    stlt table;
 };
 
 /// The real library, in its form for one owner: no locks, no pins. The monitor is off: what is compared is the buffer.

@@ -123,9 +123,7 @@ static inline void stlt_insert(uint64_t integer, const void *address) {
 
 /* The integer for one of several indexes that share the table: its lowest `bits` bits, at most 12, are the
  * index's number (section III-F, Figure 10 of the paper). The lowest 12 bits are compared, so none finds another's record,
- * not even under an equal key; what they say of the number they no longer say of the key. Only the library's table in software
- * (stlt_anywhere.h) mixes the integer first: there, of some millions of such pairs, one falls together. Whoever cannot
- * tell two indexes' records of one key apart must not share it. */
+ * not even under an equal key; what they say of the number they no longer say of the key. */
 static inline uint64_t stlt_with_table(uint64_t integer, uint64_t table, unsigned bits) {
     uint64_t mask = (UINT64_C(1) << (bits < 12 ? bits : 12)) - 1;
     return (integer & ~mask) | (table & mask);

@@ -11,9 +11,9 @@
  * smallest counter. The second word is kept, though software has no use for it: so that the table takes the same
  * lines.
  *
- * It is compiled into the lookup, as lookaside_inline.h is: what is compared are tables, not ways to call them. For
- * programs that only want an answer the library keeps such a table (stlt_anywhere.h). It was tried in the place of this
- * one: asked by calls with callbacks, it takes 170 instructions more, and half as many cycles again.
+ * It is compiled into the lookup, as lookaside_inline.h is: what is compared are tables, not ways to call them. One asked by
+ * calls with callbacks was tried: it takes 170 instructions more, and half as many cycles again. Rust has the same in
+ * `research/stlt-sw`.
  */
 #ifndef STLT_SOFTWARE_H
 #define STLT_SOFTWARE_H
@@ -49,6 +49,9 @@ static inline bool stlt_software_open(struct stlt_software *table, uint64_t rows
     table->random = UINT64_C(0x2545f4914f6cdd1d);
     return true;
 }
+
+/* Ends a table that was opened. */
+static inline void stlt_software_close(struct stlt_software *table) { free(table->rows); }
 
 static inline struct stlt_row *stlt_software_set_(const struct stlt_software *table, uint64_t integer) {
     return table->rows + ((integer >> 12) & table->sets_mask) * table->ways;

@@ -55,7 +55,7 @@
 #![allow(unsafe_code)]
 
 use cuckoo::{Entries, Location, Table};
-use lookaside::{Buffer, CreateError, PageKind, Pointer, Seat, Slb, Table as _, Ticket, Write};
+use lookaside::{Buffer, CreateError, PageKind, Pointer, Seat, Slb, Ticket, Write};
 
 use crate::counters::Counters;
 use crate::engine::Indexed;
@@ -86,7 +86,7 @@ fn location(pointer: Pointer) -> Option<Location> {
 impl Front {
     /// A buffer whose table takes so many bytes.
     pub(crate) fn new(bytes: usize, pages: PageKind) -> Result<Front, CreateError> {
-        let config = lookaside::Config { pages, fits: false, ..lookaside::Config::with_size(bytes) };
+        let config = lookaside::Config::with_size(bytes).pages(pages).fits(false);
         let buffer = Buffer::new(&config)?;
         buffer.monitor(false);
         Ok(Front { buffer })
@@ -202,7 +202,7 @@ impl Front {
 
 /// A write that has begun. Dropping it ends it.
 #[must_use = "the index is to be changed before this is dropped"]
-pub(crate) struct Change<'f>(Write<'f, Slb>);
+pub(crate) struct Change<'f>(Write<'f>);
 
 impl Change<'_> {
     /// An item has come into the index: if its key was hot, it stays so.

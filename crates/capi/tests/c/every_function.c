@@ -30,15 +30,12 @@ static uint64_t careful_hash(void *entry) {
 enum { RECORDS = 1000, SIZE = 1 << 20 };
 static record records[RECORDS];
 
-/* Which of the tables is tried. */
-static uint32_t table;
-
 /* Without the monitor, whose trials miss on purpose. */
 static SLB *create(void) {
     lookaside_options options;
     lookaside_default_options(&options, sizeof options);
     options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = hash;
-    options.table = table, options.monitor = false;
+    options.monitor = false;
     SLB *b = lookaside_create(&options);
     CHECK(b != NULL);
     return b;
@@ -172,17 +169,7 @@ static void nothing(void) {
     REFUSED(indexes, 257, "indexes");
     REFUSED(entry_bytes, 4097, "entry_bytes");
     REFUSED(layout, 99, "layout");
-    REFUSED(table, 2, "table");
-    options.table = LOOKASIDE_TABLE_STLT;
-    REFUSED(ways, 3, "ways");
-    REFUSED(ways, 0, "ways");
-    REFUSED(pages, 4, "pages");
     REFUSED(size, 63, "64");
-    options.ways = 8;
-    REFUSED(size, 127, "128");
-    options.ways = 4;
-    REFUSED(layout, LOOKASIDE_INLINE_LAYOUT, "layout");
-    options.table = LOOKASIDE_TABLE_SLB;
     options.indexes = 2;
     CHECK(lookaside_owned_create(&options) == NULL && strstr(lookaside_last_error(), "indexes"));
 }
@@ -346,18 +333,14 @@ static void batches(void) {
     SLB_destroy(b);
 }
 
-/* Through lookaside_inline.h, where the table is one that it can read. */
-static void *find(SLB *b, lookaside_session *s, uint64_t key) {
-    return s != NULL ? lookaside_inline_get(b, s, key, &key, match) : SLB_get(b, &key);
-}
+/* Through lookaside_inline.h. */
+static void *find(SLB *b, lookaside_session *s, uint64_t key) { return lookaside_inline_get(b, s, key, &key, match); }
 
-static void sharing_and_resizing(uint32_t of) {
+static void sharing_and_resizing(void) {
     lookaside_options options;
     lookaside_paper_options(&options, sizeof options);
     options.size = SIZE, options.match = match, options.keyhash = hash, options.entryhash = hash, options.indexes = 2;
-    options.table = of;
-    bool lines = of == LOOKASIDE_TABLE_SLB;
-    size_t capacity = lines ? SIZE / 64 * 7 : SIZE / 16;
+    size_t capacity = SIZE / 64 * 7;
     SLB *b = lookaside_create(&options), *c = lookaside_share(b, match, hash, hash);
     CHECK(b != NULL && c != NULL);
     CHECK(lookaside_share(b, match, hash, hash) == NULL && strstr(lookaside_last_error(), "taken"));
@@ -368,13 +351,13 @@ static void sharing_and_resizing(uint32_t of) {
     SLB_emit(c, &other);
     CHECK(SLB_get(b, &key) == &records[9] && SLB_get(c, &key) == &other);
     lookaside_session *s = lookaside_inline_attach(c);
-    CHECK((s != NULL) == lines);
+    CHECK(s != NULL);
     CHECK(find(c, s, 9) == &other && find(b, s, 9) == &records[9]);
 
     lookaside_counts counts;
     lookaside_get_counts(b, &counts, sizeof counts);
     CHECK(counts.hits == 4 && counts.misses == 1 && counts.emissions == 2 && counts.admissions == 2);
-    CHECK(counts.capacity == capacity && counts.bytes == (lines ? 5 * SIZE : SIZE));
+    CHECK(counts.capacity == capacity && counts.bytes == 5 * SIZE);
     struct {
         lookaside_counts known;
         uint64_t newer;
@@ -399,44 +382,6 @@ static void sharing_and_resizing(uint32_t of) {
     SLB_destroy(b);
     CHECK(SLB_get(c, &key) == &other);
     SLB_destroy(c);
-}
-
-/* What it has that the other has not, and what it has not. */
-static void stlt(void) {
-    lookaside_options options;
-    lookaside_default_options(&options, sizeof options);
-    options.match = match, options.keyhash = hash, options.entryhash = hash, options.monitor = false;
-    options.table = LOOKASIDE_TABLE_STLT;
-    for (options.ways = 1; options.ways <= 8; options.ways *= 2) {
-        /* One set, or as many as make a line: rows of 16 bytes. */
-        options.size = options.ways < 4 ? 64 : 16 * options.ways;
-        SLB *b = lookaside_create(&options);
-        CHECK(b != NULL);
-        CHECK(lookaside_attach(b, LOOKASIDE_LAYOUT) == NULL && strstr(lookaside_last_error(), "STLT"));
-        lookaside_counts counts;
-        lookaside_get_counts(b, &counts, sizeof counts);
-        CHECK(counts.capacity == options.size / 16 && counts.bytes == options.size);
-        uint64_t key = 0;
-        for (int turn = 0; turn < 1000; turn++) {
-            for (key = 0; key < 100; key++) {
-                void *entry = SLB_get(b, &key);
-                CHECK(entry == NULL || entry == &records[key]);
-                if (entry == NULL) SLB_emit(b, &records[key]);
-                CHECK(SLB_get(b, &key) == &records[key]); /* Every miss enters. */
-            }
-        }
-        CHECK(lookaside_occupancy(b) == counts.capacity);
-        CHECK(lookaside_resize(b, 1 << 16) && lookaside_occupancy(b) == 0);
-        lookaside_get_counts(b, &counts, sizeof counts);
-        CHECK(counts.capacity == 1 << 12);
-        SLB_destroy(b);
-
-        lookaside_owned *o = lookaside_owned_create(&options);
-        CHECK(o != NULL && lookaside_owned_attach(o, LOOKASIDE_LAYOUT) == NULL);
-        lookaside_owned_emit(o, &records[key = 3]);
-        CHECK(lookaside_owned_get(o, &key) == &records[3]);
-        lookaside_owned_destroy(o);
-    }
 }
 
 static void inlined(uint32_t policy) {
@@ -787,15 +732,11 @@ int main(void) {
     CHECK(*lookaside_last_error() == '\0');
     for (uint64_t i = 0; i < RECORDS; i++) records[i] = (record){i, i * i};
     nothing();
-    for (table = LOOKASIDE_TABLE_SLB; table <= LOOKASIDE_TABLE_STLT; table++) {
-        figure4();
-        tickets_and_pins();
-        batches();
-    }
-    stlt();
+    figure4();
+    tickets_and_pins();
+    batches();
     addresses();
-    sharing_and_resizing(LOOKASIDE_TABLE_SLB);
-    sharing_and_resizing(LOOKASIDE_TABLE_STLT);
+    sharing_and_resizing();
     inlined(LOOKASIDE_COUNT_FALLING);
     inlined(LOOKASIDE_COUNT_EVERY_HIT);
     inlined(LOOKASIDE_COUNT_NEVER);

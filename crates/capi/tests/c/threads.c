@@ -206,17 +206,15 @@ static void *refit_on(void *unused) {
     return NULL;
 }
 
-static void together(uint32_t table, uint32_t counters, void *(*disturb)(void *)) {
+static void together(uint32_t counters, void *(*disturb)(void *)) {
     lookaside_options options;
     lookaside_default_options(&options, sizeof options);
     options.size = 1024, options.match = match, options.keyhash = hash_of_key, options.entryhash = hash_of_entry;
-    options.pages = LOOKASIDE_PAGES_BASE, options.monitor = false, options.table = table, options.counters = counters;
+    options.pages = LOOKASIDE_PAGES_BASE, options.monitor = false, options.counters = counters;
     options.fits = disturb == refit_on;
     b = lookaside_create(&options);
     CHECK(b != NULL);
-    /* Only the lines of one of the tables can be read by what is compiled in. */
-    enum way second = table == LOOKASIDE_TABLE_SLB ? INLINED : TICKETS;
-    struct reader readers[READERS + 1] = {{TICKETS, 1}, {second, 2}, {BATCHES, 3}, {LOCKS, 4}};
+    struct reader readers[READERS + 1] = {{TICKETS, 1}, {INLINED, 2}, {BATCHES, 3}, {LOCKS, 4}};
     uint64_t writers[WRITERS] = {0, 1};
     pthread_t threads[READERS + WRITERS + 2];
     int count = 0;
@@ -314,10 +312,9 @@ static void late_calls(void) {
 }
 
 int main(void) {
-    together(LOOKASIDE_TABLE_SLB, LOOKASIDE_COUNT_FALLING, resize_on);
-    together(LOOKASIDE_TABLE_SLB, LOOKASIDE_COUNT_EVERY_HIT, resize_on);
-    together(LOOKASIDE_TABLE_SLB, LOOKASIDE_COUNT_FALLING, refit_on);
-    together(LOOKASIDE_TABLE_STLT, LOOKASIDE_COUNT_FALLING, resize_on);
+    together(LOOKASIDE_COUNT_FALLING, resize_on);
+    together(LOOKASIDE_COUNT_EVERY_HIT, resize_on);
+    together(LOOKASIDE_COUNT_FALLING, refit_on);
     one_after_the_other();
     late_calls();
     puts("threads: nothing stale, nothing lost");

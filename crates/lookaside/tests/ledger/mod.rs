@@ -10,16 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 
-use lookaside::{Config, PageKind, StltConfig};
+use lookaside::{Config, PageKind};
 
 use crate::random::Random;
 
 pub(crate) fn one_line() -> Config {
-    Config { pages: PageKind::Base, ..Config::with_size(64) }
-}
-
-pub(crate) fn one_set() -> StltConfig {
-    StltConfig { pages: PageKind::Base, ..StltConfig::with_size(64) }
+    Config::with_size(64).pages(PageKind::Base)
 }
 
 /// Records made and dropped.

@@ -27,7 +27,7 @@ mod words;
 use std::collections::HashMap;
 
 use indicatif::ProgressBar;
-use lookaside::{Config, CreateError, StltConfig};
+use lookaside::Config;
 use serde::Serialize;
 use workload::trace::TraceError;
 
@@ -52,7 +52,7 @@ pub enum Kept {
     Slb,
     /// The buffer to the letter of its paper: a log decides who enters.
     SlbPaper,
-    /// STLT-SW, four ways.
+    /// STLT-SW, four ways, for comparison: it is in no library.
     Stlt,
 }
 
@@ -104,12 +104,12 @@ pub enum AdviceError {
     #[error("{0}")]
     Question(String),
     /// A table cannot be made.
-    #[error("a table of {size} bytes: {error}")]
+    #[error("a table of {size} bytes: {reason}")]
     Create {
         /// Its size.
         size: usize,
         /// Why not.
-        error: CreateError,
+        reason: String,
     },
 }
 
@@ -241,8 +241,7 @@ impl Advice {
         for &size in &sizes {
             for &table in &question.tables {
                 progress.set_message(format!("{table}, {}", words::bytes(size)));
-                let played = play(table, size, trace, &entries, counted_from, progress)
-                    .map_err(|error| AdviceError::Create { size, error })?;
+                let played = play(table, size, trace, &entries, counted_from, progress)?;
                 let ideal = *ideals
                     .entry(played.capacity)
                     .or_insert_with(|| ideal::hits(&trace.requests, &next, played.capacity, counted_from));
@@ -294,13 +293,15 @@ fn play(
     entries: &Entries,
     counted_from: usize,
     progress: &ProgressBar,
-) -> Result<Played, CreateError> {
-    // What is asked is which size pays, so each table stays as large as it is made.
-    let slb = Config { fits: false, ..Config::with_size(size) };
+) -> Result<Played, AdviceError> {
+    let refused = |reason: String| AdviceError::Create { size, reason };
+    let slb = |config: Config| replay::play(&config, trace, entries, counted_from, progress);
     match table {
-        Kept::Slb => replay::play(&slb, trace, entries, counted_from, progress),
-        Kept::SlbPaper => replay::play(&Config::paper(size), trace, entries, counted_from, progress),
-        Kept::Stlt => replay::play(&StltConfig::with_size(size), trace, entries, counted_from, progress),
+        // What is asked is which size pays, so each table stays as large as it is made.
+        Kept::Slb => slb(Config::with_size(size).fits(false)).map_err(|error| refused(error.to_string())),
+        Kept::SlbPaper => slb(Config::paper(size)).map_err(|error| refused(error.to_string())),
+        Kept::Stlt => replay::play_stlt(size, trace, entries, counted_from, progress)
+            .map_err(|error| refused(error.to_string())),
     }
 }
 

@@ -14,7 +14,8 @@ use std::hint::black_box;
 
 use foldhash::quality::FixedState;
 use indicatif::ProgressBar;
-use lookaside::{Buffer, CreateError, Parameters, Pointer, Table, Visit};
+use lookaside::{Buffer, Config, CreateError, Pointer, Visit};
+use stlt_sw::Table;
 
 use super::requests::{KeyTrace, Kind, Request};
 use crate::measure::Stopwatch;
@@ -122,59 +123,131 @@ pub(super) struct Played {
     pub(super) bytes: usize,
 }
 
-/// Plays the trace through a table with these parameters.
-pub(super) fn play<P: Parameters>(
-    config: &P,
+impl Played {
+    fn add(&mut self, (lookups, hits): (u64, u64), counts: bool) {
+        if counts {
+            self.lookups += lookups;
+            self.hits += hits;
+        }
+    }
+}
+
+/// A table that the trace is played through.
+trait Front {
+    /// The pointer of the hash that `accept` takes. If there is none, the index is asked, on another clock, and says `found`.
+    fn look(
+        &self,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+        found: impl FnOnce() -> Option<Pointer>,
+    ) -> Option<Pointer>;
+
+    /// The entry is another, or there is none any more.
+    fn write(&self, hash: u64, new: Option<Pointer>);
+}
+
+impl Front for Visit<'_> {
+    #[inline(always)]
+    fn look(
+        &self,
+        hash: u64,
+        accept: impl FnMut(Pointer) -> bool,
+        found: impl FnOnce() -> Option<Pointer>,
+    ) -> Option<Pointer> {
+        let known = self.find(hash, accept);
+        if known.is_none() {
+            let ticket = self.ticket(hash);
+            found().into_iter().for_each(|pointer| self.emit_soon(&ticket, hash, pointer));
+        }
+        known
+    }
+
+    #[inline(always)]
+    fn write(&self, hash: u64, new: Option<Pointer>) {
+        let write = Visit::write(self, hash);
+        new.into_iter().for_each(|pointer| write.put(pointer));
+    }
+}
+
+impl Front for Table {
+    #[inline(always)]
+    fn look(
+        &self,
+        hash: u64,
+        mut accept: impl FnMut(Pointer) -> bool,
+        found: impl FnOnce() -> Option<Pointer>,
+    ) -> Option<Pointer> {
+        let known = self.get(hash).and_then(Pointer::new).filter(|&pointer| accept(pointer));
+        if known.is_none() {
+            found().into_iter().for_each(|pointer| self.insert(hash, pointer.address()));
+        }
+        known
+    }
+
+    /// What is written is not hot for that: a new entry enters only where there was an old one.
+    #[inline(always)]
+    fn write(&self, hash: u64, new: Option<Pointer>) {
+        let new = new.filter(|_| self.get(hash).is_some());
+        self.insert(hash, new.map_or(0, Pointer::address));
+    }
+}
+
+/// Plays the trace through an SLB with these parameters.
+pub(super) fn play(
+    config: &Config,
     trace: &KeyTrace,
     entries: &Entries,
     counted_from: usize,
     progress: &ProgressBar,
 ) -> Result<Played, CreateError> {
-    let buffer = Buffer::<P::Table>::new(config)?;
+    let buffer = Buffer::new(config)?;
     // The question is what the table is worth, so it is asked every time.
     buffer.monitor(false);
     let mut visit = buffer.visit();
     let mut played = Played { capacity: buffer.capacity(), bytes: buffer.bytes(), ..Played::default() };
     played.nanoseconds = timed(trace, counted_from, progress, |requests, group, counts| {
-        let (lookups, hits) = through(&visit, entries, requests, group);
-        if counts {
-            played.lookups += lookups;
-            played.hits += hits;
-        }
+        played.add(through(&visit, entries, requests, group), counts);
         visit.refresh();
     });
     Ok(played)
 }
 
-/// Plays a group; how many lookups there were, and how many the table answered.
-fn through<T: Table>(
-    visit: &Visit<'_, T>,
+/// Plays the trace through an STLT-SW of so many bytes.
+pub(super) fn play_stlt(
+    bytes: usize,
+    trace: &KeyTrace,
     entries: &Entries,
-    requests: &[Request],
-    group: &Group,
-) -> (u64, u64) {
+    counted_from: usize,
+    progress: &ProgressBar,
+) -> Result<Played, stlt_sw::Refused> {
+    let table = Table::with_bytes(bytes, 4)?;
+    let mut played = Played { capacity: table.capacity(), bytes: table.bytes(), ..Played::default() };
+    played.nanoseconds = timed(trace, counted_from, progress, |requests, group, counts| {
+        played.add(through(&table, entries, requests, group), counts);
+    });
+    Ok(played)
+}
+
+/// Plays a group; how many lookups there were, and how many the table answered.
+fn through(table: &impl Front, entries: &Entries, requests: &[Request], group: &Group) -> (u64, u64) {
     let (mut lookups, mut hits) = (0, 0);
     for (request, key) in requests.iter().zip(group.keys()) {
         let hash = entries.hasher.hash_one(key);
         match request.kind {
             Kind::Lookup | Kind::LookupOfNothing => {
                 lookups += 1;
-                match visit.find(hash, |pointer| entries.at(pointer)[0] == hash) {
-                    Some(pointer) => {
-                        hits += 1;
-                        black_box(entries.at(pointer).last().copied());
-                    }
-                    None => {
-                        let ticket = visit.ticket(hash);
-                        // Here the index is asked, on another clock.
-                        if request.kind == Kind::Lookup {
-                            visit.emit_soon(&ticket, hash, entries.pointer(request.key));
-                        }
-                    }
+                let known = table.look(
+                    hash,
+                    |pointer| entries.at(pointer)[0] == hash,
+                    || (request.kind == Kind::Lookup).then(|| entries.pointer(request.key)),
+                );
+                if let Some(pointer) = known {
+                    hits += 1;
+                    black_box(entries.at(pointer).last().copied());
                 }
             }
-            Kind::Write => visit.write(hash).put(entries.pointer(request.key)),
-            Kind::Delete => drop(visit.write(hash)),
+            Kind::Write => table.write(hash, Some(entries.pointer(request.key))),
+            Kind::Delete => table.write(hash, None),
         }
     }
     (lookups, hits)
@@ -215,7 +288,6 @@ fn lookups<'i>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lookaside::{Config, StltConfig};
     use workload::generator;
     use workload::popularity::Zipfian;
 
@@ -226,9 +298,14 @@ mod tests {
         KeyTrace { keys, requests }
     }
 
-    fn played<P: Parameters>(config: &P, trace: &KeyTrace, counted_from: usize) -> Played {
+    fn played(config: &Config, trace: &KeyTrace, counted_from: usize) -> Played {
         let entries = Entries::new(trace, 88);
         play(config, trace, &entries, counted_from, &ProgressBar::hidden()).unwrap()
+    }
+
+    fn played_stlt(trace: &KeyTrace, counted_from: usize) -> Played {
+        let entries = Entries::new(trace, 88);
+        play_stlt(1 << 20, trace, &entries, counted_from, &ProgressBar::hidden()).unwrap()
     }
 
     #[test]
@@ -242,8 +319,8 @@ mod tests {
         // After the first group there is nothing to miss.
         let warm = played(&Config::with_size(1 << 20), &trace, GROUP);
         assert_eq!((warm.lookups, warm.hits), (10_000 - GROUP as u64, 10_000 - GROUP as u64));
-        let stlt = played(&StltConfig::with_size(1 << 20), &trace, GROUP);
-        assert_eq!(stlt.hits, stlt.lookups);
+        let stlt = played_stlt(&trace, GROUP);
+        assert_eq!((stlt.lookups, stlt.hits), (10_000 - GROUP as u64, 10_000 - GROUP as u64));
     }
 
     #[test]
@@ -252,8 +329,10 @@ mod tests {
         trace.requests[1].kind = Kind::Write;
         trace.requests[3].kind = Kind::Delete;
         trace.requests[4].kind = Kind::LookupOfNothing;
-        let played = played(&Config::with_size(1 << 12), &trace, 0);
-        assert_eq!((played.lookups, played.hits), (3, 1));
+        let slb = played(&Config::with_size(1 << 12), &trace, 0);
+        assert_eq!((slb.lookups, slb.hits), (3, 1));
+        let stlt = played_stlt(&trace, 0);
+        assert_eq!((stlt.lookups, stlt.hits), (3, 1));
     }
 
     /// A table hits less often than the ideal of its size, and not much less where the trace is skewed.

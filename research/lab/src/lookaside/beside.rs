@@ -13,13 +13,13 @@
 use std::cell::Cell;
 use std::hash::BuildHasher;
 
-use lookaside::{Buffer, CreateError, Pointer, RandomState, Table, Ticket, Visit};
+use lookaside::{Buffer, Config, CreateError, Pointer, RandomState, Ticket, Visit};
 
 use super::contestant::BATCH;
 use super::record::{Key, Value};
 use crate::measure::epochs::{self, Guard};
 
-const _: () = assert!(BATCH <= Visit::<'_, lookaside::Slb>::GROUP);
+const _: () = assert!(BATCH <= Visit::GROUP);
 
 /// A record that an index keeps.
 pub(crate) type Record<const N: usize, V = Value> = (Key<N>, V);
@@ -58,42 +58,42 @@ pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
 }
 
 /// An index and the buffer beside it.
-pub(crate) struct Beside<const N: usize, I, T: Table> {
+pub(crate) struct Beside<const N: usize, I> {
     // Before the index: no pointer outlives its record.
-    buffer: Buffer<T>,
+    buffer: Buffer,
     hasher: RandomState,
     index: I,
 }
 
-impl<const N: usize, I, T: Table> Beside<N, I, T> {
+impl<const N: usize, I> Beside<N, I> {
     /// A buffer beside this index, which is empty.
     ///
     /// # Errors
     /// As [`Buffer::new`].
-    pub(crate) fn new(index: I, config: &T::Config) -> Result<Self, CreateError> {
+    pub(crate) fn new(index: I, config: &Config) -> Result<Self, CreateError> {
         Ok(Beside { buffer: Buffer::new(config)?, hasher: RandomState::default(), index })
     }
 
     /// A reader for this thread.
-    pub(crate) fn pin(&self) -> Session<'_, N, I, T> {
+    pub(crate) fn pin(&self) -> Session<'_, N, I> {
         Session { beside: self, guard: epochs::pin(), visit: self.buffer.visit() }
     }
 
     /// The buffer.
-    pub(crate) fn buffer(&self) -> &Buffer<T> {
+    pub(crate) fn buffer(&self) -> &Buffer {
         &self.buffer
     }
 }
 
 /// A thread at both, pinned.
-pub(crate) struct Session<'b, const N: usize, I, T: Table> {
-    beside: &'b Beside<N, I, T>,
-    visit: Visit<'b, T>,
+pub(crate) struct Session<'b, const N: usize, I> {
+    beside: &'b Beside<N, I>,
+    visit: Visit<'b>,
     /// What the index's records wait for. Dropped behind the visit, which emits when it ends.
     guard: Guard,
 }
 
-impl<const N: usize, I: Records<N>, T: Table> Session<'_, N, I, T> {
+impl<const N: usize, I: Records<N>> Session<'_, N, I> {
     #[inline(always)]
     fn hash(&self, key: &Key<N>) -> u64 {
         self.beside.hasher.hash_one(key)

@@ -6,7 +6,7 @@
 //! | `SharedMap` | [`lookaside::Map`] over the index, for any number of threads |
 //! | `LearningMap` | the same over an index that learns from what it is asked for |
 //! | `WithOwnRecords` | [`lookaside::Buffer`] beside an index that keeps its own records |
-//! | `SoleMap` | [`lookaside::OwnedMap`] over the index, for one thread |
+//! | `SoleMap` | [`lookaside::OwnedMap`] over the index, for one thread; or STLT-SW before it (`stlt`) |
 //! | `Partitioned` | one of these for each thread, each with its share of the records |
 //!
 //! Loops belong to the contestant, so that a lookup is a direct call and the experiment pays one indirect call for millions of
@@ -15,11 +15,12 @@
 use std::time::Duration;
 
 use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store, View};
-use lookaside::{Config, Counts, CreateError, Map, OwnedMap, RwLock, StltConfig, Table, Verdict};
+use lookaside::{Config, Counts, CreateError, Map, OwnedMap, RwLock, Verdict};
 use parking_lot::Mutex;
 
 use super::beside::{Beside, Records};
 use super::record::{Key, Tally, Value};
+use super::stlt::{BehindStlt, OfOne};
 use crate::measure::Stopwatch;
 use crate::measure::epochs::{self, Guard};
 
@@ -300,17 +301,19 @@ macro_rules! carry_out {
     };
 }
 
-type MapOf<const N: usize, I, T> = Map<Key<N>, Value, I, lookaside::RandomState, T>;
-
 /// A map over this index.
-fn map_over<const N: usize, I, T: Table>(
+fn map_over<const N: usize, I>(
     index: I,
-    config: &T::Config,
+    config: &Config,
     monitor: bool,
-) -> Result<MapOf<N, I, T>, CreateError> {
-    let map = Map::new(index, config)?;
+) -> Result<Map<Key<N>, Value, I>, String> {
+    let map = Map::new(index, config).map_err(in_words)?;
     map.buffer().monitor(monitor);
     Ok(map)
+}
+
+fn in_words(error: CreateError) -> String {
+    error.to_string()
 }
 
 /// What a map does, and an index with a buffer beside: both are pinned for as many calls as one likes.
@@ -375,12 +378,11 @@ macro_rules! pinned_for_each_call {
 }
 
 /// A map that threads share.
-struct SharedMap<const N: usize, I, T: Table>(MapOf<N, I, T>);
+struct SharedMap<const N: usize, I>(Map<Key<N>, Value, I>);
 
-impl<const N: usize, I, T> Contestant<N> for SharedMap<N, I, T>
+impl<const N: usize, I> Contestant<N> for SharedMap<N, I>
 where
     I: Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
-    T: Table,
 {
     pinned_for_each_call!();
 }
@@ -394,12 +396,11 @@ pub(super) trait Learns: Make + for<'i> View<Shown<'i> = Learner<'i, Self>> + 's
 impl<I: Make + for<'i> View<Shown<'i> = Learner<'i, I>> + 'static> Learns for I {}
 
 /// A map that threads share, over an index that learns.
-struct LearningMap<const N: usize, I, T: Table>(MapOf<N, I, T>);
+struct LearningMap<const N: usize, I>(Map<Key<N>, Value, I>);
 
-impl<const N: usize, I, T> Contestant<N> for LearningMap<N, I, T>
+impl<const N: usize, I> Contestant<N> for LearningMap<N, I>
 where
     I: Learns + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
-    T: Table,
 {
     fn note(&self) {
         self.0.view().0.note();
@@ -413,46 +414,72 @@ where
 }
 
 /// An index that keeps its own records, and a buffer beside it.
-pub(super) struct WithOwnRecords<const N: usize, I, T: Table>(Beside<N, I, T>);
+struct WithOwnRecords<const N: usize, I>(Beside<N, I>);
 
-impl<const N: usize, I, T: Table> WithOwnRecords<N, I, T> {
-    /// Of this index.
-    ///
-    /// # Errors
-    /// As [`Beside::new`].
-    fn new(index: I, config: &T::Config, monitor: bool) -> Result<Self, CreateError> {
-        let beside = Beside::new(index, config)?;
-        beside.buffer().monitor(monitor);
-        Ok(WithOwnRecords(beside))
-    }
-}
-
-impl<const N: usize, I: Records<N, Value = Value>, T: Table> Contestant<N> for WithOwnRecords<N, I, T> {
+impl<const N: usize, I: Records<N, Value = Value>> Contestant<N> for WithOwnRecords<N, I> {
     pinned_for_each_call!();
 }
 
-/// The map of one owner, behind a lock that is taken once a call.
-pub(super) struct SoleMap<const N: usize, I, T: Table>(
-    Mutex<OwnedMap<Key<N>, Value, I, lookaside::RandomState, T>>,
-);
+/// A map of one owner.
+pub(super) trait Sole<const N: usize>: Send {
+    /// The value of a key.
+    fn get(&self, key: &Key<N>) -> Option<&Value>;
 
-impl<const N: usize, I, T: Table> SoleMap<N, I, T> {
-    /// Over this index.
+    /// The values of up to [`BATCH`] keys: `values[i]` becomes that of `keys[i]`.
+    fn get_many<'m>(&'m self, keys: &[&Key<N>], values: &mut [Option<&'m Value>]);
+
+    /// Puts a record in, in the place of the one of an equal key.
+    fn insert(&mut self, key: Key<N>, value: Value);
+
+    /// As [`Contestant::resize`].
     ///
     /// # Errors
-    /// As [`OwnedMap::new`].
-    fn new(index: I, config: &T::Config, monitor: bool) -> Result<Self, CreateError> {
-        let mut map = OwnedMap::new(index, config)?;
-        map.monitor(monitor);
-        Ok(SoleMap(Mutex::new(map)))
+    /// As there.
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError>;
+
+    /// As [`Contestant::counts`].
+    fn counts(&self) -> Counts;
+
+    /// As [`Contestant::verdict`].
+    fn verdict(&self) -> Option<Verdict>;
+}
+
+impl<const N: usize, I> Sole<N> for OwnedMap<Key<N>, Value, I>
+where
+    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send,
+{
+    #[inline(always)]
+    fn get(&self, key: &Key<N>) -> Option<&Value> {
+        OwnedMap::get(self, key)
+    }
+
+    #[inline(always)]
+    fn get_many<'m>(&'m self, keys: &[&Key<N>], values: &mut [Option<&'m Value>]) {
+        OwnedMap::get_many(self, keys, values);
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: Key<N>, value: Value) {
+        OwnedMap::insert(self, key, value);
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        OwnedMap::resize(self, bytes)
+    }
+
+    fn counts(&self) -> Counts {
+        OwnedMap::counts(self)
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        Some(OwnedMap::verdict(self))
     }
 }
 
-impl<const N: usize, I, T> Contestant<N> for SoleMap<N, I, T>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send,
-    T: Table,
-{
+/// Such a map, behind a lock that is taken once a call.
+struct SoleMap<M>(Mutex<M>);
+
+impl<const N: usize, M: Sole<N>> Contestant<N> for SoleMap<M> {
     fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
         let map = &*self.0.lock();
         let ask = |keys: &[Key<N>]| {
@@ -494,7 +521,7 @@ where
     }
 
     fn verdict(&self) -> Option<Verdict> {
-        Some(self.0.lock().verdict())
+        self.0.lock().verdict()
     }
 }
 
@@ -554,15 +581,6 @@ pub fn fill<const N: usize>(
     }
 }
 
-/// A table to be put in front.
-#[derive(Debug, Clone)]
-pub enum Front {
-    /// The Search Lookaside Buffer.
-    Slb(Config),
-    /// STLT-SW.
-    Stlt(StltConfig),
-}
-
 /// A contestant, or why there is none.
 pub type Made<const N: usize> = Result<Box<dyn Contestant<N>>, String>;
 
@@ -574,11 +592,13 @@ pub struct Entrant<const N: usize> {
     /// It alone, with room for so many records.
     pub alone: fn(usize) -> Made<N>,
     /// It behind a map that threads share; whether the monitor watches.
-    pub shared: Option<fn(usize, &Front, bool) -> Made<N>>,
+    pub shared: Option<fn(usize, &Config, bool) -> Made<N>>,
     /// It behind a map of one owner, where it is an index for one.
-    pub sole: Option<fn(usize, &Front, bool) -> Made<N>>,
+    pub sole: Option<fn(usize, &Config, bool) -> Made<N>>,
     /// It behind a buffer in another language, which is asked by calls only; [`Entrant::shared`] is then what can be inlined.
-    pub called: Option<fn(usize, &Front, bool) -> Made<N>>,
+    pub called: Option<fn(usize, &Config, bool) -> Made<N>>,
+    /// It behind STLT-SW, for one thread: the bytes of the table, and the rows of a set.
+    pub stlt: Option<fn(usize, usize, usize) -> Made<N>>,
 }
 
 impl<const N: usize> Entrant<N> {
@@ -601,7 +621,7 @@ pub fn alone<const N: usize, A: Alone<N> + 'static>(records: usize) -> Made<N> {
 ///
 /// # Errors
 /// As [`Make::make`] and [`Map::new`].
-pub fn shared<const N: usize, I>(records: usize, front: &Front, monitor: bool) -> Made<N>
+pub fn shared<const N: usize, I>(records: usize, config: &Config, monitor: bool) -> Made<N>
 where
     I: Make
         + Find<Key<N>, Key<N>, Value>
@@ -611,36 +631,18 @@ where
         + Sync
         + 'static,
 {
-    let words = |error: CreateError| error.to_string();
-    let index = I::make(records)?;
-    Ok(match front {
-        Front::Slb(config) => {
-            Box::new(SharedMap(map_over::<N, I, lookaside::Slb>(index, config, monitor).map_err(words)?))
-        }
-        Front::Stlt(config) => {
-            Box::new(SharedMap(map_over::<N, I, lookaside::Stlt>(index, config, monitor).map_err(words)?))
-        }
-    })
+    Ok(Box::new(SharedMap::<N, I>(map_over(I::make(records)?, config, monitor)?)))
 }
 
 /// [`Entrant::shared`] of an index that learns.
 ///
 /// # Errors
 /// As [`Make::make`] and [`Map::new`].
-pub(super) fn learning<const N: usize, I>(records: usize, front: &Front, monitor: bool) -> Made<N>
+pub(super) fn learning<const N: usize, I>(records: usize, config: &Config, monitor: bool) -> Made<N>
 where
     I: Learns + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
 {
-    let words = |error: CreateError| error.to_string();
-    let index = I::make(records)?;
-    Ok(match front {
-        Front::Slb(config) => {
-            Box::new(LearningMap(map_over::<N, I, lookaside::Slb>(index, config, monitor).map_err(words)?))
-        }
-        Front::Stlt(config) => {
-            Box::new(LearningMap(map_over::<N, I, lookaside::Stlt>(index, config, monitor).map_err(words)?))
-        }
-    })
+    Ok(Box::new(LearningMap::<N, I>(map_over(I::make(records)?, config, monitor)?)))
 }
 
 /// [`Entrant::shared`] of an index that keeps its own records.
@@ -649,26 +651,19 @@ where
 /// As [`Make::make`] and [`Beside::new`].
 pub(super) fn with_own_records<const N: usize, I: Make + Records<N, Value = Value> + 'static>(
     records: usize,
-    front: &Front,
+    config: &Config,
     monitor: bool,
 ) -> Made<N> {
-    let words = |error: CreateError| error.to_string();
-    let index = I::make(records)?;
-    Ok(match front {
-        Front::Slb(config) => {
-            Box::new(WithOwnRecords::<N, I, lookaside::Slb>::new(index, config, monitor).map_err(words)?)
-        }
-        Front::Stlt(config) => {
-            Box::new(WithOwnRecords::<N, I, lookaside::Stlt>::new(index, config, monitor).map_err(words)?)
-        }
-    })
+    let beside = Beside::new(I::make(records)?, config).map_err(in_words)?;
+    beside.buffer().monitor(monitor);
+    Ok(Box::new(WithOwnRecords(beside)))
 }
 
 /// [`Entrant::sole`] of an index.
 ///
 /// # Errors
 /// As [`Make::make`] and [`OwnedMap::new`].
-pub fn sole<const N: usize, I>(records: usize, front: &Front, monitor: bool) -> Made<N>
+pub fn sole<const N: usize, I>(records: usize, config: &Config, monitor: bool) -> Made<N>
 where
     I: Make
         + Find<Key<N>, Key<N>, Value>
@@ -677,14 +672,29 @@ where
         + Send
         + 'static,
 {
-    let words = |error: CreateError| error.to_string();
-    let index = I::make(records)?;
-    Ok(match front {
-        Front::Slb(config) => {
-            Box::new(SoleMap::<N, I, lookaside::Slb>::new(index, config, monitor).map_err(words)?)
-        }
-        Front::Stlt(config) => {
-            Box::new(SoleMap::<N, I, lookaside::Stlt>::new(index, config, monitor).map_err(words)?)
-        }
-    })
+    let mut map = OwnedMap::<Key<N>, Value, I>::new(I::make(records)?, config).map_err(in_words)?;
+    map.monitor(monitor);
+    Ok(Box::new(SoleMap(Mutex::new(map))))
+}
+
+/// [`Entrant::stlt`] of an index for one.
+///
+/// # Errors
+/// As [`Make::make`], and if there is no such table.
+pub fn behind_stlt<const N: usize, I>(records: usize, bytes: usize, ways: usize) -> Made<N>
+where
+    I: Make + Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send + 'static,
+{
+    Ok(Box::new(SoleMap(Mutex::new(BehindStlt::<N, I>::new(I::make(records)?, bytes, ways)?))))
+}
+
+/// [`Entrant::stlt`] of an index that threads could share.
+///
+/// # Errors
+/// As [`behind_stlt`].
+pub fn shared_behind_stlt<const N: usize, I>(records: usize, bytes: usize, ways: usize) -> Made<N>
+where
+    I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + 'static,
+{
+    behind_stlt::<N, OfOne<I>>(records, bytes, ways)
 }

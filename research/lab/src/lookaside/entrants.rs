@@ -8,7 +8,7 @@ use lookaside::{Handle, RwLock};
 use super::beside::Record;
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::{Entrant, alone, shared, sole, with_own_records};
+use super::contestant::{Entrant, alone, behind_stlt, shared, shared_behind_stlt, sole, with_own_records};
 use super::cuckoo_table::Cuckoo;
 use super::items::Kept;
 use super::radix_tree;
@@ -26,6 +26,7 @@ fn crew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
         shared: Some(shared::<N, BulkChaining<N, Handled<N>, true, ITEMS>>),
         sole: None,
         called: None,
+        stlt: Some(shared_behind_stlt::<N, BulkChaining<N, Handled<N>, true, ITEMS>>),
     }
 }
 
@@ -37,6 +38,7 @@ fn erew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
         shared: None,
         sole: Some(sole::<N, BulkChaining<N, Handled<N>, false, ITEMS>>),
         called: None,
+        stlt: Some(behind_stlt::<N, BulkChaining<N, Handled<N>, false, ITEMS>>),
     }
 }
 
@@ -48,6 +50,7 @@ pub(super) fn b_tree<const N: usize>() -> Entrant<N> {
         shared: Some(shared::<N, RwLock<Tree<N>>>),
         sole: Some(sole::<N, Tree<N>>),
         called: None,
+        stlt: Some(behind_stlt::<N, Tree<N>>),
     }
 }
 
@@ -62,6 +65,7 @@ pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(shared::<N, RwLock<Hashed<N>>>),
             sole: Some(sole::<N, Hashed<N>>),
             called: None,
+            stlt: Some(behind_stlt::<N, Hashed<N>>),
         },
         Entrant {
             name: "cuckoo table",
@@ -69,6 +73,7 @@ pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(with_own_records::<N, Cuckoo<N, Kept<N>>>),
             sole: None,
             called: None,
+            stlt: Some(shared_behind_stlt::<N, Cuckoo<N, Handled<N>>>),
         },
         Entrant {
             name: "chaining",
@@ -76,6 +81,7 @@ pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(with_own_records::<N, Chaining<N, Record<N>>>),
             sole: None,
             called: None,
+            stlt: Some(shared_behind_stlt::<N, Chaining<N, Handled<N>>>),
         },
         crew::<N, FOUR_LINES>("MICA CREW, four lines"),
         crew::<N, TWO_LINES>("MICA CREW, two lines"),

@@ -1,9 +1,9 @@
 //! The forms in which an index is measured: alone, or with one of the tables in front.
 
-use lookaside::{Config, CounterPolicy, StltConfig, Ways};
+use lookaside::{Config, CounterPolicy};
 use serde::Deserialize;
 
-use super::contestant::{Entrant, Front, Made};
+use super::contestant::{Entrant, Made};
 
 /// An index alone, or how a table stands in front of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -27,7 +27,7 @@ pub(crate) enum Form {
     SlbCall,
     /// The owner-only form.
     SlbOwner,
-    /// STLT-SW with four ways.
+    /// STLT-SW with four ways. It is for one thread, whatever the index is for.
     Stlt,
     /// STLT-SW with one way.
     StltOneWay,
@@ -35,7 +35,7 @@ pub(crate) enum Form {
     StltTwoWays,
     /// STLT-SW with eight ways.
     StltEightWays,
-    /// STLT-SW, the owner-only form.
+    /// The same as [`Form::Stlt`], named so beside the SLB's owner-only form.
     StltOwner,
 }
 
@@ -59,20 +59,26 @@ impl Form {
         }
     }
 
-    /// The table of this form, where one that is not asked for anything else fits itself or does not.
-    fn front(self, bytes: usize, fits: bool) -> Front {
-        let slb = Config { fits, ..Config::with_size(bytes) };
-        let stlt = |ways| Front::Stlt(StltConfig { ways, ..StltConfig::with_size(bytes) });
+    /// The SLB of this form, where one that is not asked for anything else fits itself or does not.
+    fn slb(self, bytes: usize, fits: bool) -> Config {
+        let slb = Config::with_size(bytes).fits(fits);
         match self {
-            Form::Alone | Form::Slb | Form::SlbMonitored | Form::SlbCall | Form::SlbOwner => Front::Slb(slb),
-            Form::SlbPaper => Front::Slb(Config::paper(bytes)),
-            Form::SlbEveryHit => Front::Slb(Config { counters: CounterPolicy::EveryHit, ..slb }),
-            Form::SlbOneSize => Front::Slb(Config { fits: false, ..slb }),
-            Form::SlbFits => Front::Slb(Config { fits: true, ..slb }),
-            Form::Stlt | Form::StltOwner => stlt(Ways::Four),
-            Form::StltOneWay => stlt(Ways::One),
-            Form::StltTwoWays => stlt(Ways::Two),
-            Form::StltEightWays => stlt(Ways::Eight),
+            Form::SlbPaper => Config::paper(bytes),
+            Form::SlbEveryHit => slb.counters(CounterPolicy::EveryHit),
+            Form::SlbOneSize => slb.fits(false),
+            Form::SlbFits => slb.fits(true),
+            _ => slb,
+        }
+    }
+
+    /// The ways of the STLT-SW of this form, if it is one.
+    fn ways(self) -> Option<usize> {
+        match self {
+            Form::Stlt | Form::StltOwner => Some(4),
+            Form::StltOneWay => Some(1),
+            Form::StltTwoWays => Some(2),
+            Form::StltEightWays => Some(8),
+            _ => None,
         }
     }
 
@@ -85,15 +91,18 @@ impl Form {
     ) -> Option<Made<N>> {
         let monitor = self == Form::SlbMonitored;
         let fits = entrant.fits_by_default();
+        if let Some(ways) = self.ways() {
+            return entrant.stlt.map(|make| make(records, bytes, ways));
+        }
         let make = match self {
             Form::Alone => return Some((entrant.alone)(records)),
-            Form::SlbOwner | Form::StltOwner => entrant.sole,
+            Form::SlbOwner => entrant.sole,
             Form::SlbCall => entrant.called,
             Form::SlbOneSize => entrant.shared.filter(|_| fits),
             Form::SlbFits => entrant.shared.filter(|_| !fits),
             _ => entrant.shared,
         };
-        make.map(|make| make(records, &self.front(bytes, fits), monitor))
+        make.map(|make| make(records, &self.slb(bytes, fits), monitor))
     }
 }
 
@@ -117,10 +126,7 @@ mod tests {
             [(&ours, Form::SlbOneSize, Form::SlbFits), (&elsewhere, Form::SlbFits, Form::SlbOneSize)]
         {
             assert!(made(Form::Slb, entrant) && made(other, entrant) && !made(same, entrant));
-            let fits = |form: Form| match form.front(4096, entrant.fits_by_default()) {
-                Front::Slb(config) => config.fits,
-                Front::Stlt(_) => panic!("{form:?} is the SLB"),
-            };
+            let fits = |form: Form| form.slb(4096, entrant.fits_by_default()).fits;
             assert_eq!((fits(other), fits(Form::SlbEveryHit)), (other == Form::SlbFits, !fits(other)));
             assert_eq!((fits(Form::Slb), fits(Form::SlbPaper)), (!fits(other), false));
         }

@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use lookaside::{Config, Map, Parameters, Random, RandomState, StltConfig, Table};
+use lookaside::{Config, Map, Random};
 
 use super::contestant::BATCH;
 use super::model::SharedIndex;
@@ -28,22 +28,14 @@ fn changes() -> u32 {
     std::env::var("LOOKASIDE_STRESS_CHANGES").map_or(20_000, |changes| changes.parse().expect("a number"))
 }
 
-/// Checks an index behind a map, with each of the tables, while several threads write and read.
+/// Checks an index behind a map while several threads write and read.
 ///
 /// # Panics
 /// Where a lookup found what was not there, or missed what was.
 pub fn check<I: SharedIndex + Send + Sync>() {
-    check_behind::<I, _>(&Config::with_size(128));
-    check_behind::<I, _>(&StltConfig::with_size(128));
-}
-
-fn check_behind<I: SharedIndex + Send + Sync, P: Parameters>(config: &P)
-where
-    P::Table: Table<Config = P>,
-{
     let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
     let world = World {
-        map: Map::new(index, config).expect("two lines are a table"),
+        map: Map::new(index, &Config::with_size(128)).expect("two lines are a table"),
         histories: (0..KEYS).map(|_| History::default()).collect(),
         start: Barrier::new((WRITERS + READERS) as usize),
         reading: AtomicBool::new(true),
@@ -80,14 +72,14 @@ fn value(number: u32, version: u64) -> Option<Value> {
     (version % 2 == 1).then(|| Value::of(version << 8 | u64::from(number)))
 }
 
-struct World<I, T: Table> {
-    map: Map<Key<24>, Value, I, RandomState, T>,
+struct World<I> {
+    map: Map<Key<24>, Value, I>,
     histories: Vec<History>,
     start: Barrier,
     reading: AtomicBool,
 }
 
-impl<I: SharedIndex, T: Table> World<I, T> {
+impl<I: SharedIndex> World<I> {
     fn history(&self, number: u32) -> &History {
         &self.histories[number as usize]
     }

@@ -4,7 +4,7 @@
 //! Stripes are drawn beforehand. *Own* stripes are a half of them that no other thread locks, *any* stripes may be
 //! another's at the moment, and their lines travel between the cores.
 
-use lookaside::{Buffer, Config, Slb};
+use lookaside::{Buffer, Config};
 use serde::Deserialize;
 
 use crate::experiment::{ExperimentError, Session};
@@ -43,7 +43,7 @@ impl Taken {
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let machine = |error: CoreError| ExperimentError::Machine(error.to_string());
     let available = cores().map_err(machine)?.len();
-    let buffer: Buffer<Slb> = Buffer::new(&Config::with_size(1 << 16))
+    let buffer = Buffer::new(&Config::with_size(1 << 16))
         .map_err(|error| ExperimentError::Machine(error.to_string()))?;
     session.announce(session.runs() * parameters.threads.len() * Taken::ALL.len());
     for run in 0..session.runs() {
@@ -82,7 +82,7 @@ fn draw(taken: Taken, thread: usize, threads: usize, pairs: usize) -> Vec<u64> {
     (0..pairs).map(draw).collect()
 }
 
-fn take(buffer: &Buffer<Slb>, taken: Taken, hashes: &[u64]) -> f64 {
+fn take(buffer: &Buffer, taken: Taken, hashes: &[u64]) -> f64 {
     let visit = buffer.visit();
     let watch = Stopwatch::start();
     match taken {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn threads_take_stripes_of_their_own_or_all_of_them() {
         let drawn = |taken, thread| -> std::collections::BTreeSet<usize> {
-            draw(taken, thread, 2, 50_000).into_iter().map(Buffer::<Slb>::stripe_of).collect()
+            draw(taken, thread, 2, 50_000).into_iter().map(Buffer::stripe_of).collect()
         };
         let (first, second) = (drawn(Taken::OwnLocks, 0), drawn(Taken::OwnLocks, 1));
         assert!(first.is_disjoint(&second) && first.len() == 512 && second.len() == 512);

@@ -14,6 +14,7 @@
 //! | `entrants` | naming an index in a definition |
 //! | `model`, `history` | the tests that every index passes: of one thread, and of several |
 //! | `draws` | which records are asked for |
+//! | `stlt` | STLT-SW before an index, for one thread: the third unsafe page |
 //! | `form` | how a table stands in front of an index, or none |
 //! | `rates` | what was measured, and the rows that it comes to |
 //! | `lookups` | kind `slb-lookups`: Figures 7 to 13, the bars, STLT-SW beside it, and where it loses |
@@ -45,13 +46,14 @@ mod rates;
 mod record;
 mod shared_writes;
 mod standard;
+mod stlt;
 #[cfg(test)]
 mod tests;
 mod warm_up;
 
 pub use contestant::{
-    Alone, Answer, BATCH, Call, Contestant, Entrant, Front, Made, Make, Request, alone, fill, in_turn,
-    renew_each, shared, sole,
+    Alone, Answer, BATCH, Call, Contestant, Entrant, Made, Make, Request, alone, behind_stlt, fill, in_turn,
+    renew_each, shared, shared_behind_stlt, sole,
 };
 pub use entrants::own_entrants;
 pub use lookaside::RwLock;

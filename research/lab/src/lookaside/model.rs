@@ -1,4 +1,4 @@
-//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table of either kind, or a [`lookaside::OwnedMap`], each
+//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table, or a [`lookaside::OwnedMap`], each
 //! must be a map.
 //!
 //! The table has two lines for a hundred keys, so entries come and go all the time, and the index answers as often as the
@@ -9,9 +9,9 @@ use std::hash::BuildHasher;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
-use lookaside::{Config, Map, OwnedMap, Parameters, Random, Reader, StltConfig, Table};
+use lookaside::{Config, Map, OwnedMap, Random, Reader};
 
-use super::contestant::{BATCH, Call, Contestant, Entrant, Front, Made, Make, Request};
+use super::contestant::{BATCH, Call, Contestant, Entrant, Made, Make, Request};
 use super::record::{Key, Tally, Value};
 
 /// Keys that are written.
@@ -33,22 +33,18 @@ impl<I> SharedIndex for I where
 {
 }
 
-/// Checks an index behind a map against a plain map, with each of the tables.
+/// Checks an index behind a map against a plain map, with each kind of admission.
 ///
 /// # Panics
 /// Where the two differ.
 pub fn check<I: SharedIndex>() {
-    check_behind::<I, _>(&Config::with_size(128), 1000);
+    check_behind::<I>(&Config::with_size(128), 1000);
     // Of what is emitted, its log sees a twentieth.
-    check_behind::<I, _>(&Config::paper(128), 10);
-    check_behind::<I, _>(&StltConfig::with_size(128), 1000);
+    check_behind::<I>(&Config::paper(128), 10);
 }
 
 /// Behind a table made so, which must have evicted so often.
-fn check_behind<I: SharedIndex, P: Parameters>(config: &P, evictions: u64)
-where
-    P::Table: Table<Config = P>,
-{
+fn check_behind<I: SharedIndex>(config: &Config, evictions: u64) {
     let map = Map::new(made::<I>(), config).expect("two lines are a table");
     map.buffer().monitor(false);
     walk(&mut Shared { map: &map, reader: map.pin() });
@@ -64,14 +60,12 @@ pub fn check_owned<I>()
 where
     I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
 {
-    check_owned_behind::<I, _>(&Config::with_size(128), 1000);
-    check_owned_behind::<I, _>(&Config::paper(128), 10);
-    check_owned_behind::<I, _>(&StltConfig::with_size(128), 1000);
+    check_owned_behind::<I>(&Config::with_size(128), 1000);
+    check_owned_behind::<I>(&Config::paper(128), 10);
 }
 
-fn check_owned_behind<I, P: Parameters>(config: &P, evictions: u64)
+fn check_owned_behind<I>(config: &Config, evictions: u64)
 where
-    P::Table: Table<Config = P>,
     I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
 {
     let mut map = OwnedMap::new(made::<I>(), config).expect("two lines are a table");
@@ -98,12 +92,12 @@ trait Mapped {
 }
 
 /// A map that threads share, and this thread's visit to it.
-struct Shared<'m, I, S, T: Table> {
-    map: &'m Map<Key<24>, Value, I, S, T>,
-    reader: Reader<'m, Key<24>, Value, I, S, T>,
+struct Shared<'m, I, S> {
+    map: &'m Map<Key<24>, Value, I, S>,
+    reader: Reader<'m, Key<24>, Value, I, S>,
 }
 
-impl<I: SharedIndex, S: BuildHasher, T: Table> Mapped for Shared<'_, I, S, T> {
+impl<I: SharedIndex, S: BuildHasher> Mapped for Shared<'_, I, S> {
     fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
         self.reader.insert(key, value).as_deref().cloned()
     }
@@ -135,9 +129,8 @@ impl<I: SharedIndex, S: BuildHasher, T: Table> Mapped for Shared<'_, I, S, T> {
     }
 }
 
-impl<I, S, T> Mapped for OwnedMap<Key<24>, Value, I, S, T>
+impl<I, S> Mapped for OwnedMap<Key<24>, Value, I, S>
 where
-    T: Table,
     S: BuildHasher,
     I: Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
 {
@@ -205,7 +198,7 @@ fn walk(map: &mut dyn Mapped) {
 }
 
 /// Checks each form of an entrant against a plain map: alone, and behind the tables that it can be put behind, watched by the
-/// monitor or not. An owner's STLT is left out, which not every entrant has.
+/// monitor or not.
 ///
 /// # Panics
 /// Where they differ, or a table that nobody switches off answers next to nothing.
@@ -217,17 +210,19 @@ pub fn check_entrant<const N: usize>(entrant: &Entrant<N>) {
         contestant.counts().map_or(0, |counts| counts.hits)
     };
     check("alone", (entrant.alone)(KEYS as usize));
-    let (slb, stlt) = (Front::Slb(Config::with_size(128)), Front::Stlt(StltConfig::with_size(128)));
-    for (form, make, front) in [
-        ("SLB", entrant.shared, &slb),
-        ("SLB, owner-only", entrant.sole, &slb),
-        ("SLB, by calls", entrant.called, &slb),
-        ("STLT-SW", entrant.shared, &stlt),
-    ] {
-        let Some(make) = make else { continue };
-        let hits = check(form, make(KEYS as usize, front, false));
+    let answers = |form: &str, hits: u64| {
         assert!(hits > u64::from(STEPS) / 40, "{}, {form}: {hits} hits", entrant.name);
-        check(&format!("{form}, with the monitor"), make(KEYS as usize, front, true));
+    };
+    let slb = Config::with_size(128);
+    for (form, make) in
+        [("SLB", entrant.shared), ("SLB, owner-only", entrant.sole), ("SLB, by calls", entrant.called)]
+    {
+        let Some(make) = make else { continue };
+        answers(form, check(form, make(KEYS as usize, &slb, false)));
+        check(&format!("{form}, with the monitor"), make(KEYS as usize, &slb, true));
+    }
+    if let Some(make) = entrant.stlt {
+        answers("STLT-SW", check("STLT-SW", make(KEYS as usize, 128, 4)));
     }
 }
 

@@ -15,7 +15,7 @@
 //! definition names; that the index takes no longer at ten times its size flatters the index. Nothing is run, and so nothing
 //! is claimed but what follows from this.
 
-use lookaside::{Config, Parameters as _, Table as _};
+use lookaside::{Config, Slb};
 use serde::Deserialize;
 
 use super::warm_up::steady;
@@ -73,7 +73,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     for _ in 0..session.runs() {
         session.begin("calculating");
         for point in &parameters.points {
-            let table = Config::with_size(point.bytes).create();
+            let table = Slb::new(&Config::with_size(point.bytes));
             let table = table.map_err(|error| ExperimentError::Machine(error.to_string()))?;
             let (answered, time) = with_table(parameters, point, table.capacity());
             session.record(&alone, &point.name, "lookups", "M/s", 1e3 / point.alone_nanoseconds);

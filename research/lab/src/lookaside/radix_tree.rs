@@ -216,6 +216,7 @@ fn entrant<const N: usize, const HUGE: bool, const REORGANISED: bool>(name: &'st
         shared: Some(learning::<N, Radix<N, Handled<N>, HUGE, REORGANISED>>),
         sole: None,
         called: None,
+        stlt: None,
     }
 }
 
@@ -230,6 +231,7 @@ pub(super) fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: None,
             sole: None,
             called: None,
+            stlt: None,
         },
     ]
 }
@@ -245,7 +247,7 @@ pub(crate) fn learning_entrants<const N: usize>() -> Vec<Entrant<N>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lookaside::contestant::{Call, Front, fill};
+    use crate::lookaside::contestant::{Call, fill};
     use crate::lookaside::model;
     use lookaside::OwnedMap;
 
@@ -265,11 +267,11 @@ mod tests {
     #[test]
     fn what_has_settled_answers_as_before() {
         const RECORDS: u64 = 5000;
-        let front = Front::Slb(lookaside::Config::with_size(1 << 12));
+        let config = lookaside::Config::with_size(1 << 12);
         for entrant in learning_entrants::<24>() {
             for mut contestant in [
                 (entrant.alone)(RECORDS as usize).unwrap(),
-                entrant.shared.unwrap()(RECORDS as usize, &front, false).unwrap(),
+                entrant.shared.unwrap()(RECORDS as usize, &config, false).unwrap(),
             ] {
                 fill(&*contestant, 0, 0..RECORDS);
                 let keys: Vec<Key<24>> = (0..RECORDS + 10).map(Key::of).collect();

@@ -14,7 +14,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lookaside::{Config, CounterPolicy, Parameters as _, Pointer, Random, Slb, Table};
+use lookaside::{Config, CounterPolicy, Pointer, Random, Slb};
 use rand::distr::Distribution;
 use serde::Deserialize;
 use workload::popularity::Zipfian;
@@ -80,8 +80,8 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             for (name, counters) in POLICIES {
                 session.begin(format!("{name}, {}", point.name));
                 let machine = |reason: String| ExperimentError::Machine(reason);
-                let config = Config { counters, ..Config::with_size(point.bytes) };
-                let table = config.create().map_err(|error| machine(error.to_string()))?;
+                let config = Config::with_size(point.bytes).counters(counters);
+                let table = Slb::new(&config).map_err(|error| machine(error.to_string()))?;
                 let ranks = Zipfian::new(point.range, 0.99).map_err(|error| machine(error.to_string()))?;
                 let counted = count(parameters, &table, &ranks, run as u64);
                 let hits = counted.hits.max(1) as f64;

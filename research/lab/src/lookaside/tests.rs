@@ -97,7 +97,7 @@ fn are_never_stale<I: Make + Records<24, Value = Value>>() {
     const RECORDS: usize = BATCH;
     const VERSIONS: u64 = 20_000;
     let index = I::make(RECORDS).unwrap();
-    let beside = Beside::<24, _, lookaside::Slb>::new(index, &lookaside::Config::with_size(256)).unwrap();
+    let beside = Beside::<24, _>::new(index, &lookaside::Config::with_size(256)).unwrap();
     let keys: Vec<_> = (0..RECORDS as u64).map(Key::of).collect();
     let written: Vec<_> = keys.iter().map(|_| AtomicU64::new(0)).collect();
     keys.iter().for_each(|&key| beside.pin().insert(key, Value::of(0)));

@@ -9,12 +9,10 @@
 //! the draws until the end of the first window of them in which the hit ratio is 90 % of that: the ideal's own number, and
 //! each table's. What never gets there stands with all draws that were made.
 
-use lookaside::{
-    Admission, Buffer, Config, CounterPolicy, CreateError, Parameters as _, Pointer, Slb, Stlt, StltConfig,
-    Table, Ways,
-};
+use lookaside::{Admission, Buffer, Config, CounterPolicy, CreateError, Pointer, Slb};
 use rand::distr::Distribution;
 use serde::Deserialize;
+use stlt_sw::Table;
 use workload::popularity::{Permutation, Zipfian};
 
 use super::draws::Draws;
@@ -124,7 +122,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             let places = Permutation::new(point.range, 5).map_err(wrong)?;
             let seed = (run * parameters.points.len() + number) as u64;
             let ranks = || Ranks::new(&ranks, seed, parameters.draws);
-            let capacity = Config::with_size(point.bytes).create().map_err(machine)?.capacity();
+            let capacity = Slb::new(&Config::with_size(point.bytes)).map_err(machine)?.capacity();
             let steady = steady(point.range, capacity as u64);
             let goal = 0.9 * steady;
             let mut ideal = Ideal::new(point.range as usize, capacity);
@@ -134,11 +132,11 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             for choice in &parameters.tables {
                 session.begin(format!("{}, {}", choice.name, point.name));
                 let course = if choice.stlt {
-                    let config = StltConfig { ways: Ways::Four, ..StltConfig::with_size(point.bytes) };
-                    let buffer = Buffer::<Stlt>::new(&config).map_err(machine)?;
-                    follow(parameters, goal, ranks(), simulated(&buffer, &places))
+                    let table = Table::with_bytes(point.bytes, 4)
+                        .map_err(|refused| ExperimentError::Machine(refused.to_string()))?;
+                    follow(parameters, goal, ranks(), simulated_rows(&table, &places))
                 } else {
-                    let buffer = Buffer::<Slb>::new(&choice.config(point.bytes)).map_err(machine)?;
+                    let buffer = Buffer::new(&choice.config(point.bytes)).map_err(machine)?;
                     follow(parameters, goal, ranks(), simulated(&buffer, &places))
                 };
                 let draws = record(session, parameters, &choice.name, &point.name, course, steady);
@@ -223,15 +221,11 @@ fn record(
 }
 
 /// A table, which is told of every rank and says whether it had it: looked up in, and emitted to, as by a map's reader.
-fn simulated<'t, T: Table>(buffer: &'t Buffer<T>, places: &'t Permutation) -> impl FnMut(u64) -> bool + 't {
+fn simulated<'t>(buffer: &'t Buffer, places: &'t Permutation) -> impl FnMut(u64) -> bool + 't {
     buffer.monitor(false);
     let visit = buffer.visit();
     move |rank| {
-        let pointer = Pointer::new(rank + 1).expect("ranks are few");
-        // A bijection and a multiplication, twice: as even as a hash, and no two ranks alike.
-        let mixed = (places.record(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let hash = (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        let hash = hash ^ hash >> 32;
+        let (hash, pointer) = (hash(rank, places), Pointer::new(rank + 1).expect("ranks are few"));
         let asks = visit.uses_table(1);
         debug_assert!(asks, "nobody watches");
         if visit.find_on_account(hash, |found| found == pointer).is_some() {
@@ -240,6 +234,25 @@ fn simulated<'t, T: Table>(buffer: &'t Buffer<T>, places: &'t Permutation) -> im
         visit.emit(&visit.ticket(hash), hash, pointer);
         false
     }
+}
+
+/// The same of STLT-SW.
+fn simulated_rows<'t>(table: &'t Table, places: &'t Permutation) -> impl FnMut(u64) -> bool + 't {
+    move |rank| {
+        let hash = hash(rank, places);
+        let there = table.get(hash) == Some(rank + 1);
+        if !there {
+            table.insert(hash, rank + 1);
+        }
+        there
+    }
+}
+
+/// A bijection and a multiplication, twice: as even as a hash, and no two ranks alike.
+fn hash(rank: u64, places: &Permutation) -> u64 {
+    let mixed = (places.record(rank) + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let hash = (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    hash ^ hash >> 32
 }
 
 /// The ideal cache: of the ranks seen so far, it holds the `capacity` most popular.

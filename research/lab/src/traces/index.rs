@@ -14,7 +14,7 @@ use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use lookaside::index::{Find, SharedDiscard, SharedStore};
-use lookaside::{Config, Counts, CreateError, Map, RwLock, Slb};
+use lookaside::{Config, Counts, CreateError, Map, RwLock};
 use serde::Deserialize;
 
 use super::requests::{Operation, Request};
@@ -237,12 +237,12 @@ struct Fronted<T> {
 
 /// The chaining table, a table beside it.
 fn beside(records: usize, config: &Config, monitored: bool) -> Result<Box<dyn Player>, CreateError> {
-    let table = Beside::<24, Chained, Slb>::new(Chained::new(records), config)?;
+    let table = Beside::<24, Chained>::new(Chained::new(records), config)?;
     table.buffer().monitor(monitored);
     Ok(Box::new(Fronted { table, size: config.size }))
 }
 
-impl Player for Fronted<Beside<24, Chained, Slb>> {
+impl Player for Fronted<Beside<24, Chained>> {
     played_by_table!();
 }
 

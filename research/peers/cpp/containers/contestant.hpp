@@ -18,7 +18,11 @@
 #include <type_traits>
 #include <utility>
 
+#include <sys/mman.h>
+
 #include <lookaside_inline.h>
+
+#include "../../../sim-qemu/guests/stlt_software.h"
 
 namespace peers {
 
@@ -206,8 +210,14 @@ struct Inlined {
     static void counts(Raw *raw, lookaside_counts &counts) { lookaside_get_counts(raw, &counts, sizeof counts); }
     static void verdict(Raw *raw, lookaside_verdict &verdict) { lookaside_get_verdict(raw, &verdict, sizeof verdict); }
     /// Nobody writes the index meanwhile: no ticket is needed.
-    static void emit(Raw *raw, void *key, void *entry) { lookaside_emit_key(raw, key, entry, nullptr); }
-    static void update(Raw *raw, void *key, void *entry) { SLB_update(raw, key, entry); }
+    template <std::size_t N>
+    static void emit(Raw *raw, const Key<N> &key, void *entry) {
+        lookaside_emit_key(raw, address(key), entry, nullptr);
+    }
+    template <std::size_t N>
+    static void update(Raw *raw, const Key<N> &key, void *entry) {
+        SLB_update(raw, address(key), entry);
+    }
 
     /// A thread at the buffer, pinned before it asks for its session.
     class Visit : public Compiled<Raw> {
@@ -250,8 +260,14 @@ struct Owned {
     static bool resize(Raw *raw, std::size_t bytes) { return lookaside_owned_resize(raw, bytes); }
     static void counts(Raw *raw, lookaside_counts &counts) { lookaside_owned_get_counts(raw, &counts, sizeof counts); }
     static void verdict(Raw *raw, lookaside_verdict &verdict) { lookaside_owned_get_verdict(raw, &verdict, sizeof verdict); }
-    static void emit(Raw *raw, void *key, void *entry) { lookaside_owned_emit_key(raw, key, entry); }
-    static void update(Raw *raw, void *key, void *entry) { lookaside_owned_update(raw, key, entry); }
+    template <std::size_t N>
+    static void emit(Raw *raw, const Key<N> &key, void *entry) {
+        lookaside_owned_emit_key(raw, address(key), entry);
+    }
+    template <std::size_t N>
+    static void update(Raw *raw, const Key<N> &key, void *entry) {
+        lookaside_owned_update(raw, address(key), entry);
+    }
 
     class Visit : public Compiled<Raw> {
     public:
@@ -340,7 +356,7 @@ private:
     /// Not inlined: it is rare, and long.
     [[gnu::noinline]] void *search_and_emit(const Key<N> &key) {
         Record<N> *record = search(index_, key);
-        if (record) Front::emit(raw_.get(), address(key), record);
+        if (record) Front::emit(raw_.get(), key, record);
         return record;
     }
 
@@ -356,15 +372,124 @@ private:
     void set(const Key<N> &key, std::uint64_t number) {
         Record<N> *&place = index_[key];
         std::unique_ptr<Record<N>> old(std::exchange(place, new Record<N>(key, number)));
-        if (old) Front::update(raw_.get(), address(key), place);
+        if (old) Front::update(raw_.get(), key, place);
     }
 
     typename Container::template Index<N, Record<N>> index_;
     std::unique_ptr<typename Front::Raw, Destroy> raw_;
 };
 
+/// STLT-SW, compiled in, for one owner: the table that guests of the simulator have.
+struct Software {
+    struct Raw {
+        stlt_software table{};
+        std::size_t bytes = 0;
+        std::uint64_t hits = 0, misses = 0;
+
+        ~Raw() { std::free(table.rows); }
+
+        /// An empty table of four ways, in large pages where the system gives any, as the other one is.
+        bool open(std::size_t size) {
+            constexpr std::size_t WAYS = 4, LARGE = std::size_t(2) << 20;
+            std::size_t rows = 1;
+            while (rows <= size / sizeof(stlt_row) / 2) rows *= 2;
+            if (rows < WAYS || size < WAYS * sizeof(stlt_row)) return false;
+            std::size_t length = rows * sizeof(stlt_row);
+            void *memory;
+            if (posix_memalign(&memory, length < LARGE ? 64 : LARGE, length) != 0) return false;
+            if (length >= LARGE) madvise(memory, length, MADV_HUGEPAGE);
+            std::memset(memory, 0, length);
+            std::free(table.rows);
+            table = {static_cast<stlt_row *>(memory), rows / WAYS - 1, WAYS, UINT64_C(0x2545f4914f6cdd1d)};
+            bytes = length;
+            return true;
+        }
+    };
+
+    static Raw *create(const lookaside_options &options) {
+        std::unique_ptr<Raw> raw(new Raw);
+        return raw->open(options.size) ? raw.release() : nullptr;
+    }
+
+    static void destroy(Raw *raw) { delete raw; }
+    static bool resize(Raw *raw, std::size_t bytes) { return raw->open(bytes); }
+
+    static void counts(Raw *raw, lookaside_counts &counts) {
+        counts.hits = raw->hits;
+        counts.misses = raw->misses;
+        counts.capacity = raw->bytes / sizeof(stlt_row);
+        counts.bytes = raw->bytes;
+    }
+
+    static void verdict(Raw *, lookaside_verdict &) {}
+
+    /// The other table mixes what it is given, too.
+    template <std::size_t N>
+    static std::uint64_t integer(const Key<N> &key) {
+        std::uint64_t hash = peers::hash(key);
+        hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93u;
+        return hash ^ hash >> 32;
+    }
+
+    template <std::size_t N>
+    static void emit(Raw *raw, const Key<N> &key, void *entry) {
+        stlt_software_insert(&raw->table, integer(key), entry);
+    }
+
+    /// Puts the new entry in only where the old one was: what is written is not hot for that.
+    template <std::size_t N>
+    static void update(Raw *raw, const Key<N> &key, void *entry) {
+        std::uint64_t at = integer(key);
+        stlt_software_insert(&raw->table, at, stlt_software_load(&raw->table, at) ? entry : nullptr);
+    }
+
+    class Visit {
+    public:
+        explicit Visit(Raw *raw) : raw_(raw) {}
+        bool uses_table() const { return true; }
+
+        template <std::size_t N>
+        void *get(const Key<N> &key) {
+            return of(stlt_software_load(&raw_->table, integer(key)), key);
+        }
+
+        template <std::size_t N>
+        std::size_t get_many(void *const *keys, std::size_t count, void **entries) {
+            std::uint64_t integers[BATCH];
+            for (std::size_t i = 0; i < count; i++) {
+                integers[i] = integer(*static_cast<const Key<N> *>(keys[i]));
+                __builtin_prefetch(stlt_software_set_(&raw_->table, integers[i]));
+            }
+            for (std::size_t i = 0; i < count; i++) {
+                entries[i] = stlt_software_load(&raw_->table, integers[i]);
+                const char *entry = static_cast<const char *>(entries[i]);
+                __builtin_prefetch(entry);
+                __builtin_prefetch(entry + 64);
+                __builtin_prefetch(entry + sizeof(Record<N>) - 1);
+            }
+            std::size_t found = 0;
+            for (std::size_t i = 0; i < count; i++) {
+                entries[i] = of(entries[i], *static_cast<const Key<N> *>(keys[i]));
+                found += entries[i] != nullptr;
+            }
+            return found;
+        }
+
+    private:
+        /// The entry, if it is that of the key.
+        template <std::size_t N>
+        void *of(void *entry, const Key<N> &key) {
+            bool same = entry && static_cast<const Record<N> *>(entry)->key == key;
+            same ? raw_->hits++ : raw_->misses++;
+            return same ? entry : nullptr;
+        }
+
+        Raw *raw_;
+    };
+};
+
 /// How a container takes part: the same numbers as in containers.rs.
-enum class Form : std::uint32_t { Alone, Inlined, Called, Owned };
+enum class Form : std::uint32_t { Alone, Inlined, Called, Owned, Stlt };
 
 template <class Container, std::size_t N>
 Contestant *make(Form form, std::size_t records, const lookaside_options *options) {
@@ -373,6 +498,7 @@ Contestant *make(Form form, std::size_t records, const lookaside_options *option
         case Form::Inlined: return new Fronted<Container, N, Inlined>(records, *options);
         case Form::Called: return new Fronted<Container, N, Called>(records, *options);
         case Form::Owned: return new Fronted<Container, N, Owned>(records, *options);
+        case Form::Stlt: return new Fronted<Container, N, Software>(records, *options);
     }
     return nullptr;
 }

@@ -19,8 +19,8 @@
 use std::ffi::c_void;
 use std::ptr::{NonNull, null};
 
-use lab::lookaside::{Answer, Call, Contestant, Entrant, Front, Key, Made, Request, RwLock, Tally, in_turn};
-use lookaside::{Counts, CreateError, Verdict};
+use lab::lookaside::{Answer, Call, Contestant, Entrant, Key, Made, Request, RwLock, Tally, in_turn};
+use lookaside::{Config, Counts, CreateError, Verdict};
 use lookaside_capi::{lookaside_counts, lookaside_options, lookaside_verdict};
 
 /// Makes a container: its form, the bytes of a key, the records it has room for, and how the buffer is made. Null without
@@ -62,6 +62,15 @@ enum Form {
     Called,
     /// Behind a buffer of one owner, its hit path inlined.
     Owned,
+    /// Behind STLT-SW, compiled in, for one owner.
+    Stlt,
+}
+
+impl Form {
+    /// Whether one thread at a time may look up.
+    fn is_an_owners(self) -> bool {
+        matches!(self, Form::Owned | Form::Stlt)
+    }
 }
 
 /// A kind of container.
@@ -128,25 +137,23 @@ fn entrant<const N: usize, C: Container>(name: &'static str) -> Entrant<N> {
     Entrant {
         name,
         alone: |records| Foreign::make::<N, C>(Form::Alone, records, null()),
-        shared: Some(|records, front, monitor| fronted::<N, C>(Form::Inlined, records, front, monitor)),
-        sole: Some(|records, front, monitor| fronted::<N, C>(Form::Owned, records, front, monitor)),
-        called: Some(|records, front, monitor| fronted::<N, C>(Form::Called, records, front, monitor)),
+        shared: Some(|records, config, monitor| fronted::<N, C>(Form::Inlined, records, config, monitor)),
+        sole: Some(|records, config, monitor| fronted::<N, C>(Form::Owned, records, config, monitor)),
+        called: Some(|records, config, monitor| fronted::<N, C>(Form::Called, records, config, monitor)),
+        stlt: Some(|records, bytes, ways| match ways {
+            4 => fronted::<N, C>(Form::Stlt, records, &Config::with_size(bytes), false),
+            _ => Err("STLT-SW is compiled into C++ with four ways".into()),
+        }),
     }
 }
 
 fn fronted<const N: usize, C: Container>(
     form: Form,
     records: usize,
-    front: &Front,
+    config: &Config,
     monitor: bool,
 ) -> Made<N> {
-    let (form, options) = match (front, form) {
-        (Front::Slb(config), _) => (form, lookaside_options::from(config)),
-        // What is compiled in reads lines of the other table.
-        (Front::Stlt(_), Form::Owned) => return Err("STLT-SW is not compiled into C++".into()),
-        (Front::Stlt(config), _) => (Form::Called, lookaside_options::from(config)),
-    };
-    let options = lookaside_options { monitor, ..options };
+    let options = lookaside_options { monitor, ..lookaside_options::from(config) };
     Foreign::make::<N, C>(form, records, &raw const options)
 }
 
@@ -200,7 +207,7 @@ impl Foreign {
             }
             tally
         };
-        if self.form == Form::Owned { ask(&self.container.write()) } else { ask(&self.container.read()) }
+        if self.form.is_an_owners() { ask(&self.container.write()) } else { ask(&self.container.read()) }
     }
 
     /// What the buffer in front has counted.
@@ -251,7 +258,7 @@ impl<const N: usize> Contestant<N> for Foreign {
     }
 
     fn shares_reads(&self) -> bool {
-        self.form != Form::Owned
+        !self.form.is_an_owners()
     }
 
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
@@ -285,7 +292,7 @@ impl<const N: usize> Contestant<N> for Foreign {
     }
 
     fn verdict(&self) -> Option<Verdict> {
-        if self.form == Form::Alone {
+        if matches!(self.form, Form::Alone | Form::Stlt) {
             return None;
         }
         let (container, mut found) = (self.container.write(), lookaside_verdict::default());
@@ -307,22 +314,19 @@ impl<const N: usize> Contestant<N> for Foreign {
 mod tests {
     use super::*;
     use lab::lookaside::{Value, fill};
-    use lookaside::{Config, StltConfig};
 
     const RECORDS: u64 = 2_000;
 
     /// Every form of every container, behind a table that is far too small.
     fn each<const N: usize>(mut check: impl FnMut(&str, &mut dyn Contestant<N>)) {
-        let (slb, stlt) =
-            (Front::Slb(Config::with_size(64 * 16)), Front::Stlt(StltConfig::with_size(64 * 16)));
-        let records = RECORDS as usize;
+        const BYTES: usize = 64 * 16;
+        let (slb, records) = (Config::with_size(BYTES), RECORDS as usize);
         for entrant in entrants::<N>() {
-            let [shared, sole, called] = [entrant.shared, entrant.sole, entrant.called].map(Option::unwrap);
-            let fronts = [(shared, &slb), (sole, &slb), (called, &slb), (shared, &stlt)];
-            let fronted =
-                fronts.into_iter().flat_map(|(make, front)| [(make, front, false), (make, front, true)]);
-            let fronted = fronted.map(|(make, front, monitor)| make(records, front, monitor).unwrap());
-            for mut made in std::iter::once((entrant.alone)(records).unwrap()).chain(fronted) {
+            let makers = [entrant.shared, entrant.sole, entrant.called].map(Option::unwrap);
+            let fronted = makers.into_iter().flat_map(|make| [(make, false), (make, true)]);
+            let fronted = fronted.map(|(make, monitor)| make(records, &slb, monitor).unwrap());
+            let others = [(entrant.alone)(records), entrant.stlt.unwrap()(records, BYTES, 4)];
+            for mut made in others.map(Result::unwrap).into_iter().chain(fronted) {
                 check(entrant.name, &mut *made);
             }
         }
@@ -420,7 +424,7 @@ mod tests {
             [(Form::Inlined, true), (Form::Called, true), (Form::Inlined, false), (Form::Owned, true)]
         {
             // Half of the records are asked for: an eighth of the slots has room for three times as many.
-            let config = Config { fits, ..Config::with_size(1 << 18) };
+            let config = Config::with_size(1 << 18).fits(fits);
             let options = lookaside_options { monitor: false, ..lookaside_options::from(&config) };
             let made = Foreign::new::<24, StdMap>(form, RECORDS as usize, &raw const options).unwrap();
             let (whole, contestant): (_, &dyn Contestant<24>) = (made.told().capacity, &made);
@@ -446,9 +450,9 @@ mod tests {
     }
 
     #[test]
-    fn an_owners_stlt_is_refused() {
-        let stlt = Front::Stlt(StltConfig::with_size(4096));
-        let made = entrants::<24>().remove(0).sole.unwrap()(10, &stlt, false);
-        assert!(made.is_err_and(|why| why.contains("STLT-SW")));
+    fn stlt_has_four_ways_there_or_is_refused() {
+        let made = entrants::<24>().remove(0).stlt.unwrap()(10, 4096, 8);
+        assert!(made.is_err_and(|why| why.contains("four ways")));
+        assert!(entrants::<24>().remove(0).stlt.unwrap()(10, 63, 4).is_err(), "a table of less than a set");
     }
 }

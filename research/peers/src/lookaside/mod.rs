@@ -19,7 +19,9 @@ mod ordered;
 use lab::art::behind_table;
 use lab::experiment::{ExperimentError, Session};
 use lab::lookaside::lookups::{Missing, Parameters, run_with};
-use lab::lookaside::{Entrant, Key, RwLock, Value, alone, own_entrants, shared, sole};
+use lab::lookaside::{
+    Entrant, Key, RwLock, Value, alone, behind_stlt, own_entrants, shared, shared_behind_stlt, sole,
+};
 use lookaside::Handle;
 
 /// What is stored behind a map.
@@ -67,6 +69,7 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(shared::<N, ordered::Tree<N>>),
             sole: None,
             called: None,
+            stlt: Some(shared_behind_stlt::<N, ordered::Tree<N>>),
         },
         Entrant {
             name: "skip list",
@@ -74,6 +77,7 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(shared::<N, ordered::SkipList<N>>),
             sole: None,
             called: None,
+            stlt: Some(shared_behind_stlt::<N, ordered::SkipList<N>>),
         },
         Entrant {
             name: "hashbrown",
@@ -81,6 +85,7 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(shared::<N, RwLock<hashed::Hashbrown<N>>>),
             sole: Some(sole::<N, hashed::Hashbrown<N>>),
             called: None,
+            stlt: Some(behind_stlt::<N, hashed::Hashbrown<N>>),
         },
         Entrant {
             name: "papaya",
@@ -88,6 +93,7 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(shared::<N, hashed::Papaya<N>>),
             sole: None,
             called: None,
+            stlt: Some(shared_behind_stlt::<N, hashed::Papaya<N>>),
         },
         Entrant {
             name: "dashmap",
@@ -95,6 +101,7 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(shared::<N, hashed::Dashmap<N>>),
             sole: None,
             called: None,
+            stlt: Some(shared_behind_stlt::<N, hashed::Dashmap<N>>),
         },
         Entrant {
             name: "LMDB",
@@ -102,6 +109,7 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
             shared: Some(shared::<N, lmdb::Lmdb<N>>),
             sole: None,
             called: None,
+            stlt: Some(shared_behind_stlt::<N, lmdb::Lmdb<N>>),
         },
     ];
     entrants.extend(own_entrants());

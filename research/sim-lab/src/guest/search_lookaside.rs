@@ -273,7 +273,7 @@ impl SearchLookaside {
 
 #[cfg(test)]
 mod tests {
-    use lookaside::{Config, Parameters, Pointer, Random, Table};
+    use lookaside::{Config, Pointer, Random, Slb};
 
     use super::super::requests::{Request, Requests};
     use super::super::{Distribution, Form, Hash, Keys, Nobody};
@@ -286,7 +286,7 @@ mod tests {
             records.create();
         }
         let mut own = SearchLookaside::new(records.heap(), 5 * LINE * lines);
-        let library = Config::paper((LINE * lines) as usize).create().expect("a table");
+        let library = Slb::new(&Config::paper((LINE * lines) as usize)).expect("a table");
         assert_eq!((own.capacity(), own.log_lines), (library.capacity() as u64, 4 * lines));
         assert_eq!(library.bytes() as u64, 5 * LINE * lines);
         let (random, mut nobody) = (Random::new(1), Nobody);

@@ -65,7 +65,7 @@ int main(int count, char **arguments) {
     const int few = RECORDS / 100;
     for (unsigned ways = 1; ways <= 8; ways *= 2) {
         struct stlt table;
-        CHECK(stlt_anywhere_open(&table, ROWS, ways, STLT_FULL) && (table.software == NULL) == hardware);
+        CHECK(stlt_anywhere_open(&table, ROWS, ways, STLT_FULL) && table.simulated == hardware);
         CHECK(answered(&table, 0) == 0);
         int found = 0, replaced = 0;
         for (int i = 0; i < RECORDS; i++) {

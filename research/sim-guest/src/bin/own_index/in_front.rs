@@ -1,12 +1,13 @@
-//! What may stand before an index: nothing, the STLT's two instructions, or a table of `crates/lookaside`, its Search
-//! Lookaside Buffer or its STLT-SW. Each is asked for the record of a key, and told of the record that the index had.
+//! What may stand before an index: nothing, the STLT's two instructions, the Search Lookaside Buffer of `crates/lookaside`, or
+//! STLT-SW. Each is asked for the record of a key, and told of the record that the index had.
 //!
-//! The library's tables are asked by the form that threads share ([`Visit`]), whose hits take no lock. They know records by
-//! their numbers, plus one, for a pointer is never zero; the hardware's knows addresses. The library's monitor is not asked:
-//! what is compared is the table.
+//! The library's table is asked by the form that threads share ([`Visit`]), whose hits take no lock. It knows records by their
+//! numbers, plus one, for a pointer is never zero, and so does STLT-SW; the hardware's table knows addresses. The library's
+//! monitor is not asked: what is compared is the table.
 
-use lookaside::{Pointer, Table, Visit};
+use lookaside::{Pointer, Visit};
 use sim_guest::Hints;
+use stlt_sw::Table;
 
 use crate::record::{Key, Record, hash};
 
@@ -63,13 +64,40 @@ impl<'r> InFront<'r> for Hardware<'r> {
     }
 }
 
-/// A table of the library.
-pub(crate) struct Library<'b, 'r, T: Table> {
-    pub(crate) visit: Visit<'b, T>,
+/// The hardware's table, kept by software alone.
+pub(crate) struct Software<'r> {
+    pub(crate) table: Table,
     pub(crate) records: &'r [Record],
 }
 
-impl<'r, T: Table> InFront<'r> for Library<'_, 'r, T> {
+impl<'r> InFront<'r> for Software<'r> {
+    #[inline(always)]
+    fn lookup(
+        &mut self,
+        key: &Key,
+        tally: &mut Tally,
+        search: impl FnOnce() -> Option<u32>,
+    ) -> Option<&'r Record> {
+        let hash = hash(key);
+        let known = self.table.get(hash).map(|number| &self.records[number as usize - 1]);
+        if let Some(record) = known.filter(|record| record.key == *key) {
+            tally.hits += 1;
+            return Some(record);
+        }
+        tally.misses += 1;
+        let number = search()?;
+        self.table.insert(hash, u64::from(number) + 1);
+        Some(&self.records[number as usize])
+    }
+}
+
+/// The library's table.
+pub(crate) struct Library<'b, 'r> {
+    pub(crate) visit: Visit<'b>,
+    pub(crate) records: &'r [Record],
+}
+
+impl<'r> InFront<'r> for Library<'_, 'r> {
     #[inline(always)]
     fn lookup(
         &mut self,

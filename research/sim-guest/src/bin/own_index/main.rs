@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `alone` | nothing |
 //! | `slb` | the Search Lookaside Buffer of `crates/lookaside` |
-//! | `stlt-sw` | its STLT-SW, the table of the hardware kept by software alone |
+//! | `stlt-sw` | STLT-SW, the table of the hardware kept by software alone |
 //! | `stlt-va`, `stlt` | the hardware, without and with translations in its rows |
 //!
 //! Of the cache, whose items may move, there are `alone` and `slb`, the lookaside buffer before its own index. Requests and
@@ -38,12 +38,13 @@ mod record;
 use std::process::ExitCode;
 
 use art::Tree;
-use lookaside::{Buffer, Config, Slb, Stlt, StltConfig, Table, Ways};
+use lookaside::{Buffer, Config};
 use sim_guest::{Hints, Variant};
+use stlt_sw::Table;
 
 use driver::{Driver, SET};
 use engine::{Indexed, Items};
-use in_front::{Hardware, Library, Nothing};
+use in_front::{Hardware, Library, Nothing, Software};
 use index::{Cuckoo, Index, Radix};
 use options::Options;
 use record::Record;
@@ -76,10 +77,13 @@ fn with_table(index: impl Index, records: &[Record], options: &Options) -> Resul
             let paper = options.text("slb-options") == Some("paper");
             let config = if paper { Config::paper(bytes) } else { Config::with_size(bytes) };
             // The table has the bytes that it was given, as the paper's.
-            let config = Config { fits: false, ..config };
-            with_library::<Slb>(index, &config, records, options)
+            let buffer = Buffer::new(&config.fits(false)).map_err(|error| error.to_string())?;
+            Driver::run(Indexed::new(index, Library { visit: buffer.visit(), records }), options)
         }
-        Some("stlt-sw") => with_library::<Stlt>(index, &in_software(rows, ways)?, records, options),
+        Some("stlt-sw") => {
+            let table = Table::new(rows, ways as usize).map_err(|refused| refused.to_string())?;
+            Driver::run(Indexed::new(index, Software { table, records }), options)
+        }
         Some(name @ ("stlt" | "stlt-va")) => {
             let variant = if name == "stlt" { Variant::Full } else { Variant::VirtualOnly };
             let hints = Hints::new(rows, ways, variant).map_err(|refused| refused.to_string())?;
@@ -87,27 +91,6 @@ fn with_table(index: impl Index, records: &[Record], options: &Options) -> Resul
         }
         Some(other) => Err(format!("variant={other}: there are alone, slb, stlt-sw, stlt-va and stlt")),
     }
-}
-
-/// The table in software of so many rows.
-fn in_software(rows: u64, ways: u32) -> Result<StltConfig, String> {
-    let known = [Ways::One, Ways::Two, Ways::Four, Ways::Eight];
-    let ways = known.into_iter().find(|known| *known as u32 == ways).filter(|_| rows.is_power_of_two());
-    let bytes = usize::try_from(rows).ok().and_then(|rows| rows.checked_mul(16));
-    match (ways, bytes) {
-        (Some(ways), Some(bytes)) => Ok(StltConfig { ways, ..StltConfig::with_size(bytes) }),
-        _ => Err("rows are a power of two, sets 1, 2, 4 or 8 rows".into()),
-    }
-}
-
-fn with_library<T: Table>(
-    index: impl Index,
-    config: &T::Config,
-    records: &[Record],
-    options: &Options,
-) -> Result<(), String> {
-    let buffer = Buffer::<T>::new(config).map_err(|error| error.to_string())?;
-    Driver::run(Indexed::new(index, Library { visit: buffer.visit(), records }), options)
 }
 
 fn with_cache(records: &[Record], options: &Options) -> Result<(), String> {

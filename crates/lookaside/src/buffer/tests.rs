@@ -1,0 +1,252 @@
+use super::*;
+use crate::visit::Visit;
+
+fn pointer(key: u64) -> Pointer {
+    Pointer::new(0x10_0000 + key).unwrap()
+}
+
+#[test]
+fn there_are_as_many_marks_as_asked_for_or_up_to_the_next_power_of_two() {
+    for (asked, given) in [(1, 1), (2, 2), (3, 4), (128, 128), (129, 256), (256, 256)] {
+        let buffer = Buffer::for_indexes(&Config::with_size(64), asked).unwrap();
+        for _ in 0..given {
+            buffer.mark().unwrap();
+        }
+        for _ in 0..3 {
+            assert_eq!(buffer.mark(), Err(NoMarkLeft(given)));
+        }
+    }
+    for asked in [0, 257, usize::MAX] {
+        let outcome = Buffer::for_indexes(&Config::with_size(64), asked);
+        assert!(matches!(outcome, Err(CreateError::Parameter { parameter: "indexes", .. })));
+    }
+}
+
+/// A table of seven slots, six of them in use or all, by its own count and by ours.
+#[test]
+fn a_slot_that_is_kept_for_a_write_is_counted_once_and_in_the_end() {
+    let hash = |key: u64| (key + 1) << 52;
+    let config = Config::with_size(64).fits(true);
+    let after = |end: fn(&Visit<'_>, Write<'_>)| {
+        let buffer = Buffer::new(&config).unwrap();
+        let visit = buffer.visit();
+        for key in 0..7 {
+            visit.emit(&visit.ticket(hash(key)), hash(key), pointer(key));
+        }
+        end(&visit, visit.write(hash(3)));
+        let (counted, _) = visit.table().filled().unwrap();
+        assert_eq!(counted, visit.table().occupancy());
+        (counted, visit.find(hash(3), |_| true))
+    };
+    assert_eq!(after(|_, write| drop(write)), (6, None));
+    assert_eq!(after(|_, write| write.put(pointer(9))), (7, Some(pointer(9))));
+    // Another comes into the slot meanwhile, of another stripe.
+    let taken = after(|visit, write| {
+        let hash = 1 << 63;
+        assert_ne!(Buffer::stripe_of(hash), Buffer::stripe_of(write.hash));
+        visit.emit(&visit.ticket(hash), hash, pointer(8));
+        assert_eq!(visit.find(hash, |_| true), Some(pointer(8)));
+        write.put(pointer(9));
+    });
+    assert_eq!(taken, (7, Some(pointer(9))));
+}
+
+/// Where the table is being copied, that which is kept may be the copy's.
+#[test]
+#[allow(unsafe_code)]
+fn nothing_is_kept_in_a_table_that_is_only_a_copy() {
+    let config = Config::with_size(128).fits(true).pages(crate::PageKind::Base);
+    let buffer = Buffer::new(&config).unwrap();
+    let visit = buffer.visit();
+    let hash = 5 << Pointer::BITS;
+    visit.emit(&visit.ticket(hash), hash, pointer(1));
+    let none = buffer.table.begin(visit.table().folded(1).unwrap());
+    assert!(none.some().is_none());
+    // SAFETY: one thread.
+    let copy = unsafe { buffer.table.successor() }.unwrap();
+    visit.table().copy_lines(0..2, copy);
+    assert_eq!((copy.filled(), copy.occupancy()), (Some((1, 1)), 1));
+    let write = visit.write(hash);
+    write.put(pointer(2));
+    drop(write);
+    assert_eq!((copy.filled(), copy.occupancy()), (Some((0, 1)), 0));
+    assert_eq!((visit.table().filled(), visit.table().occupancy()), (Some((1, 2)), 1));
+    assert_eq!(visit.find(hash, |_| true), Some(pointer(2)));
+}
+
+/// What a thread does that has found another at it, and what it does while a stripe is held.
+#[test]
+#[allow(unsafe_code)]
+fn lookups_count_wherever_they_are_told_and_a_held_stripe_puts_off_that_the_table_is_replaced() {
+    let config = Config::with_size(64 << 10).pages(crate::PageKind::Base);
+    let buffer = Buffer::new(&config).unwrap();
+    let visit = buffer.visit();
+    for key in 0..100u64 {
+        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        visit.emit(&visit.ticket(hash), hash, pointer(key));
+    }
+    drop(visit);
+    let whole = buffer.capacity();
+    let is_at_work_after = |lookups| {
+        let (soon, replaced) =
+            // SAFETY: nobody else uses the buffer.
+            unsafe { buffer.fit_exclusively(Passed { lookups, evictions: 0 }, |_| false, |_| {}) };
+        // SAFETY: as above.
+        replaced.into_iter().for_each(|table| unsafe { table.free() });
+        soon
+    };
+    assert!(!is_at_work_after(whole as u64), "it sees what there is");
+    let other = buffer.fitting.lock();
+    assert!(!is_at_work_after(whole as u64), "another is at it");
+    drop(other);
+    assert!(is_at_work_after(0), "what was told meanwhile has been forgotten");
+    buffer.lock(7);
+    for _ in 0..200 {
+        assert!(is_at_work_after(0));
+        assert_eq!(buffer.capacity(), whole);
+    }
+    buffer.unlock(7);
+    assert!((0..200).any(|_| !is_at_work_after(0)), "never replaced");
+    assert!(buffer.capacity() <= whole / 4);
+    assert_eq!(buffer.occupancy(), 100);
+}
+
+/// The same key, and so the same hash but for the mark, in every index.
+fn equal_keys_never_meet(size: usize) {
+    let buffer = Buffer::for_indexes(&Config::with_size(size), 256).unwrap();
+    let visit = buffer.visit();
+    let marks: Vec<Mark> = (0..256).map(|_| buffer.mark().unwrap()).collect();
+    for hash in [0, u64::MAX, 0xfedc_ba98_7654_3210] {
+        for (number, mark) in marks.iter().enumerate() {
+            let hash = mark.on(hash);
+            let ticket = visit.ticket(hash);
+            visit.emit(&ticket, hash, pointer(number as u64));
+        }
+        let mut found = 0;
+        for (number, mark) in marks.iter().enumerate() {
+            let own = pointer(number as u64);
+            let mut asked = 0;
+            let answer = visit.find(mark.on(hash), |pointer| {
+                assert_eq!(pointer, own, "another index's entry");
+                asked += 1;
+                true
+            });
+            assert_eq!(visit.peek(mark.on(hash)).map(|(_, found)| found), answer);
+            assert_eq!(answer.is_some(), asked == 1);
+            found += asked;
+        }
+        assert!(found > 0);
+        // A write to one index leaves the others' entries alone.
+        let kept = |number: usize| visit.find(marks[number].on(hash), |_| true).is_some();
+        let before: Vec<bool> = (0..256).map(kept).collect();
+        drop(visit.write(marks[3].on(hash)));
+        let after: Vec<bool> = (0..256).map(kept).collect();
+        assert!((0..256).all(|number| after[number] == (before[number] && number != 3)));
+    }
+}
+
+#[test]
+fn equal_keys_of_indexes_that_share_a_buffer_never_meet() {
+    equal_keys_never_meet(64);
+    equal_keys_never_meet(1 << 16);
+}
+
+#[test]
+fn what_happens_is_counted() {
+    let buffer = Buffer::new(&Config::with_size(64)).unwrap();
+    let mut visit = buffer.visit();
+    let hash = |key: u64| (key + 1) << Pointer::BITS;
+    let look = |visit: &Visit<'_>, key| visit.find(hash(key), |_| true).is_some();
+    // Eight misses and emissions in a table of seven.
+    for key in 0..8 {
+        let ticket = visit.ticket(hash(key));
+        assert!(!look(&visit, key));
+        visit.emit(&ticket, hash(key), pointer(key));
+    }
+    assert_eq!(buffer.counts(), Counts::default(), "not told yet");
+    assert!(look(&visit, 7) && look(&visit, 7));
+    // Emitted again: there already. With a ticket from before a write: dropped.
+    let ticket = visit.ticket(hash(7));
+    visit.emit(&ticket, hash(7), pointer(7));
+    let write = visit.write(hash(7));
+    write.put(pointer(77));
+    drop(write);
+    visit.emit(&ticket, hash(7), pointer(7));
+    assert_eq!(visit.find(hash(7), |_| true), Some(pointer(77)));
+    let write = visit.write(hash(99));
+    write.put(pointer(99));
+    drop(write);
+    assert!(!look(&visit, 99), "was not hot, and so is not put in");
+    visit.refresh();
+    let expected = Counts {
+        hits: 3,
+        misses: 9,
+        bypassed: 0,
+        emissions: 10,
+        admissions: 8,
+        evictions: 1,
+        refused_tickets: 1,
+        invalidations: 2,
+        cleared: 1,
+        successions: 0,
+    };
+    assert_eq!(buffer.counts(), expected);
+    assert_eq!(buffer.counts().hit_ratio(), 0.25);
+    assert_eq!(Counts::default().hit_ratio(), 0.0);
+    assert!(look(&visit, 7));
+    drop(visit);
+    assert_eq!(buffer.counts(), Counts { hits: 4, ..expected }, "told by leaving");
+}
+
+#[test]
+fn tickets_are_void_from_the_moment_a_write_begins() {
+    let buffer = Buffer::new(&Config::with_size(64)).unwrap();
+    let visit = buffer.visit();
+    let hash = 5 << Pointer::BITS;
+    let emits = |ticket: &Ticket| {
+        visit.emit(ticket, hash, pointer(1));
+        let there = visit.find(hash, |_| true).is_some();
+        buffer.forget(hash, pointer(1));
+        there
+    };
+    let before = visit.ticket(hash);
+    assert!(emits(&before) && emits(&before), "as often as one likes");
+    let write = visit.write(hash);
+    let during = visit.ticket(hash);
+    assert!(!emits(&before) && !emits(&during));
+    drop(write);
+    assert!(!emits(&before) && !emits(&during) && emits(&visit.ticket(hash)));
+    let before = visit.ticket(hash);
+    buffer.lock(hash);
+    assert!(!emits(&before) && !emits(&visit.ticket(hash)));
+    buffer.unlock(hash);
+    buffer.unlock(hash);
+    assert!(!emits(&before) && emits(&visit.ticket(hash)));
+}
+
+#[test]
+fn a_resized_table_is_empty_and_a_refused_size_changes_nothing() {
+    let buffer = Buffer::new(&Config::with_size(64)).unwrap();
+    let visit = buffer.visit();
+    let hash = 5 << Pointer::BITS;
+    visit.emit(&visit.ticket(hash), hash, pointer(1));
+    let old = visit.table();
+    for size in [0, 63, usize::MAX] {
+        assert!(buffer.resize(size).is_err());
+        assert!(visit.find(hash, |_| true).is_some());
+    }
+    let ticket = visit.ticket(hash);
+    buffer.resize(6400).unwrap();
+    assert!(visit.find(hash, |_| true).is_none());
+    assert_eq!((visit.table().capacity(), old.capacity(), old.occupancy()), (700, 7, 1));
+    visit.emit(&ticket, hash, pointer(1));
+    assert!(visit.find(hash, |_| true).is_some(), "the ticket speaks of the index, not of the table");
+    // A write that began before the table was replaced.
+    let write = visit.write(hash);
+    buffer.resize(64).unwrap();
+    write.put(pointer(2));
+    drop(write);
+    assert!(visit.find(hash, |_| true).is_none(), "put into a table that is gone");
+    visit.emit(&visit.ticket(hash), hash, pointer(2));
+    assert_eq!(visit.find(hash, |_| true), Some(pointer(2)));
+}

@@ -1,0 +1,55 @@
+//! A seat by hand: for faces that keep guards and tables themselves, and count their lookups. The C interface is one, the front
+//! of the server's cache another.
+//!
+//! What needs the seat alone is in `seat`; here is what needs the buffer, too.
+
+use crate::buffer::Buffer;
+use crate::fitting::Passed;
+use crate::seat::Seat;
+use crate::slb::Slb;
+use crate::stats::count;
+use crate::stripes::Ticket;
+use crate::word::Pointer;
+
+impl Seat {
+    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The first call of
+    /// these is of so many lookups. Tells the counts. `fit` is [`Buffer::fit_exclusively`].
+    #[cold]
+    pub fn turn(
+        &self,
+        buffer: &Buffer,
+        lookups: u32,
+        capacity: impl Fn() -> usize,
+        fit: impl FnOnce(Passed) -> bool,
+    ) -> bool {
+        self.tell(buffer);
+        self.next_turn(lookups, &buffer.monitor, capacity, fit)
+    }
+
+    /// Tells the buffer what was counted, and takes note if its monitor watches no more.
+    #[inline]
+    pub fn tell(&self, buffer: &Buffer) {
+        self.tell_of(&self.countdown, &buffer.totals, &buffer.monitor);
+    }
+
+    /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
+    #[inline]
+    pub fn emit_ticketed(&self, buffer: &Buffer, table: &Slb, ticket: &Ticket, hash: u64, pointer: Pointer) {
+        self.emit(table, hash, |put| buffer.stripes.with_ticket(ticket, put), pointer);
+    }
+
+    /// Clears the slots of a hash; how many. The caller holds the stripe, or is alone.
+    ///
+    /// # Safety
+    /// As [`Buffer::table`].
+    #[allow(unsafe_code)]
+    #[inline]
+    pub unsafe fn clear_held(&self, buffer: &Buffer, hash: u64) -> usize {
+        let tally = &self.tally;
+        // SAFETY: the caller's promise.
+        let (_, cleared) = unsafe { buffer.clear(hash) };
+        count(&tally.invalidations);
+        tally.cleared.set(tally.cleared.get() + cleared as u64);
+        cleared
+    }
+}
