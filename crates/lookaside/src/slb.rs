@@ -301,6 +301,7 @@ impl Slb {
     }
 
     /// Pointers that it holds, as it has counted, and lines that they lie in; `None` of a table that is always of one size.
+    #[cfg_attr(loom, allow(dead_code))]
     pub(crate) fn filled(&self) -> Option<(usize, usize)> {
         self.config.fits.then(|| (self.in_use(), self.buckets.len()))
     }
