@@ -180,7 +180,7 @@ mod face {
     pub use crate::relocation::{Assessment, Reorganization, Reorganized};
     pub use crate::schedule::Schedule;
     pub use crate::tree::{Reader, Session, Tree};
-    pub use pages::PageKind;
+    pub use pages::{PageKind, Region};
 }
 #[cfg(not(loom))]
 pub use face::*;

@@ -95,6 +95,8 @@ mod version;
 pub use config::{Config, CreateError, Growth, Linear};
 pub use hash::Hashes;
 pub use outcome::{Insertion, TooFull, Upsertion, Work};
+#[cfg(not(loom))]
+pub use pages::{Budget, MapError, PageKind, Region};
 pub use slot::Location;
 pub use table::{Entries, Table};
 
