@@ -46,7 +46,7 @@ fn a_panic_keeps_what_was_not_refused_of_one_owner() {
                 *n % 3 == 0
             });
         });
-        let kept = |n: &usize| *n >= stop || (*n + 1000) % 3 == 0;
+        let kept = |n: &usize| *n >= stop || (*n + 1000).is_multiple_of(3);
         let left: Vec<usize> = (0..keys().len()).filter(kept).collect();
         assert!(tree.iter().map(|(_, (n, _))| *n % 1000).eq(left.iter().copied()), "stopped at {stop}");
         assert!(tree.iter().all(|(_, (n, _))| (*n >= 1000) == (*n % 1000 < stop)));

@@ -1,11 +1,12 @@
 //! What concurrent code synchronises with: the standard library's, or the model checker's.
 //!
 //! Under `--cfg loom` every access to these types is explored by loom in the orders and with the values that the memory
-//! model allows. The code above is the same in both cases; this crate is the seam.
+//! model allows. The code above is the same in both cases; this crate is the seam. (The mutex is `parking_lot`'s,
+//! which does not poison, or loom's behind the same interface.)
 //!
 //! | face | for |
 //! |---|---|
-//! | the atomics, [`Mutex`] (`parking_lot`'s, or loom's with its interface), [`Arc`], [`fence`] and the hints | whatever is to be explored |
+//! | the atomics, [`Mutex`], [`Arc`], [`fence`] and the hints | whatever is to be explored |
 //! | [`reclaim`] | memory that readers may still look at |
 //! | [`counters!`] | counters that threads do not share, added up when they are read |
 //! | [`Within`] | which locks a thread holds while it runs its caller's code |
