@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// When a tree is reorganised by itself: see [`Tree::keep_organized`].
+/// When a tree is reorganised by itself: see [`Tree::keep_organized`](crate::Tree::keep_organized).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Schedule {
@@ -11,7 +11,7 @@ pub struct Schedule {
     /// Keys are hot that have been sampled at least so often since the last look.
     pub samples: usize,
     /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`], and
-    /// [`Tree::worth_moving`] for how lookups of others count.
+    /// [`Tree::worth_moving`](crate::Tree::worth_moving) for how lookups of others count.
     pub gain: f64,
     /// Looks in a row that gain nothing, because nothing is to be gained, or was, or there is no room to move to, after
     /// which it ends; never, if zero. A look at a log without samples does not count: nobody asks for anything.

@@ -1,6 +1,7 @@
 //! What can be chosen when a table is made.
 
 use std::fmt;
+#[cfg(not(loom))]
 use std::sync::Arc;
 
 #[cfg(not(loom))]

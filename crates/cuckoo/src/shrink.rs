@@ -26,9 +26,8 @@
 
 #![allow(unsafe_code)]
 
-use crate::config::Growth;
 #[cfg(not(loom))]
-use crate::config::PIECE;
+use crate::config::{Growth, PIECE};
 use crate::growth::Splitter;
 use crate::insert::Step;
 use crate::layout::{Bucket, Layout, SlotCell};

@@ -90,7 +90,7 @@ pub fn tuple_array<const N: usize, T: FixedPart + ?Sized>(parts: &T) -> [u8; N] 
     key
 }
 
-/// The tuple that [`tuple`] or [`tuple_array`] made a key of; `None` if they did not.
+/// The tuple that [`tuple()`] or [`tuple_array`] made a key of; `None` if they did not.
 #[must_use]
 pub fn to_tuple<T: TakePart>(mut key: &[u8]) -> Option<T> {
     T::take(&mut key).filter(|_| key.is_empty())
