@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use art::{Config, OwnedTree, PageKind, Tree};
+use art::{Config, OwnedTree, Tree};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Arbitrary)]
@@ -19,19 +19,23 @@ enum Operation<'a> {
     /// All one-byte extensions in a range of bytes: fills nodes of every kind.
     Fill(&'a [u8], u8, u8),
     Reorganize(&'a [u8]),
-    Add(&'a [u8]),
+    TryInsert(&'a [u8]),
     Replace(&'a [u8]),
     /// The key, and all its beginnings, at once.
     GetMany(&'a [u8]),
     Ends,
+    Pop,
+    /// Keeps those whose keys have an even number of this byte.
+    Retain(u8),
+    Clear,
     /// From one key to another, from both ends in turns.
     Between(&'a [u8], &'a [u8]),
 }
 
 fuzz_target!(|operations: Vec<Operation>| {
-    let config = Config { pages: PageKind::Base, node_bytes: 1 << 24, leaf_bytes: 1 << 24 };
-    let shared = Tree::<[u8], usize>::with(&config).expect("room for a tree");
-    let mut owned = OwnedTree::<[u8], usize>::with(&config).expect("room for a tree");
+    let config = Config::new().with_node_bytes(1 << 24).with_leaf_bytes(1 << 24);
+    let shared = Tree::<[u8], usize>::with_config(&config).expect("room for a tree");
+    let mut owned = OwnedTree::<[u8], usize>::with_config(&config).expect("room for a tree");
     let mut model: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     let mut reader = shared.pin();
     for (number, operation) in operations.iter().enumerate() {
@@ -82,13 +86,13 @@ fuzz_target!(|operations: Vec<Operation>| {
                 assert!(reader.prefix(prefix).eq(expected.clone()));
                 assert!(owned.prefix(prefix).eq(expected));
             }
-            Operation::Add(key) => {
+            Operation::TryInsert(key) => {
                 let is_new = !model.contains_key(*key);
                 if is_new {
                     model.insert(key.to_vec(), number);
                 }
-                assert_eq!(reader.add(key, number).expect("room"), is_new);
-                assert_eq!(owned.add(key, number).expect("room"), is_new);
+                assert_eq!(reader.try_insert(key, number).is_ok(), is_new);
+                assert_eq!(owned.try_insert(key, number).is_ok(), is_new);
             }
             Operation::Replace(key) => {
                 let old = model.get_mut(*key).map(|value| std::mem::replace(value, number));
@@ -107,10 +111,29 @@ fuzz_target!(|operations: Vec<Operation>| {
                 let entry =
                     |entry: Option<(&Vec<u8>, &usize)>| entry.map(|(key, value)| (key.clone(), *value));
                 let found = |entry: Option<(&[u8], &usize)>| entry.map(|(key, value)| (key.to_vec(), *value));
-                assert_eq!(found(reader.first()), entry(model.first_key_value()));
-                assert_eq!(found(reader.last()), entry(model.last_key_value()));
-                assert_eq!(found(owned.first()), entry(model.first_key_value()));
-                assert_eq!(found(owned.last()), entry(model.last_key_value()));
+                assert_eq!(found(reader.first_key_value()), entry(model.first_key_value()));
+                assert_eq!(found(reader.last_key_value()), entry(model.last_key_value()));
+                assert_eq!(found(owned.first_key_value()), entry(model.first_key_value()));
+                assert_eq!(found(owned.last_key_value()), entry(model.last_key_value()));
+            }
+            Operation::Pop => {
+                let (first, last) = (model.pop_first(), model.pop_last());
+                let found = |entry: Option<(&[u8], &usize)>| entry.map(|(key, value)| (key.to_vec(), *value));
+                assert_eq!(found(reader.pop_first()), first);
+                assert_eq!(found(reader.pop_last()), last);
+                assert_eq!(owned.pop_first(), first);
+                assert_eq!(owned.pop_last(), last);
+            }
+            Operation::Retain(byte) => {
+                let keep = |key: &[u8]| key.iter().filter(|other| *other == byte).count() % 2 == 0;
+                model.retain(|key, _| keep(key));
+                reader.retain(|key, _| keep(key));
+                owned.retain(|key, _| keep(key));
+            }
+            Operation::Clear => {
+                model.clear();
+                reader.clear();
+                owned.clear();
             }
             Operation::Between(from, to) if from <= to => {
                 let mut expected =

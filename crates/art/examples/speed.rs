@@ -55,11 +55,11 @@ fn round() {
     let pages: PageKind =
         arguments.next().map_or(PageKind::Base, |kind| kind.parse().expect("a kind of page"));
     let lookups: u64 = arguments.next().map_or(4 << 20, |n| n.parse().expect("a number of lookups"));
-    let config = Config { pages, ..Config::default() };
+    let config = Config::new().with_pages(pages);
     let key = |n: u64| encode::u64(number(n));
     let drawn = |n: u64| key(number(n ^ 0xABCD_EF00) % keys);
 
-    let tree = Tree::<[u8; 8], u64>::with(&config).expect("memory for a tree");
+    let tree = Tree::<[u8; 8], u64>::with_config(&config).expect("memory for a tree");
     timed("insert", keys, || {
         let reader = tree.pin();
         (0..keys).filter(|&n| reader.insert(&key(n), n).expect("room").is_some()).count() as u64
@@ -150,7 +150,7 @@ fn round() {
         }
     }
 
-    let mut tree = OwnedTree::<[u8; 8], u64>::with(&config).expect("memory for a tree");
+    let mut tree = OwnedTree::<[u8; 8], u64>::with_config(&config).expect("memory for a tree");
     timed("owned insert", keys, || {
         (0..keys).filter(|&n| tree.insert(&key(n), n).expect("room").is_some()).count() as u64
     });

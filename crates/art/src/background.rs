@@ -9,41 +9,16 @@ use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::key::Key;
 use crate::relocation::Reorganized;
+use crate::schedule::Schedule;
 use crate::tree::Tree;
 
 /// Of the pages that hot keys lay in before a round, they lie in fewer than this after one that has helped.
 const HELPS: f64 = 0.9;
-
-/// When a tree is reorganised by itself: see [`Tree::keep_organized`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct Schedule {
-    /// From one look at the access log to the next.
-    pub every: Duration,
-    /// Keys are hot that have been sampled at least so often since the last look.
-    pub samples: usize,
-    /// Hot keys are moved if they lie in so many times the pages that they need: see [`crate::Assessment::gain`], and
-    /// [`Tree::worth_moving`] for how lookups of others count.
-    pub gain: f64,
-    /// Looks in a row that gain nothing, because nothing is to be gained, or was, or there is no room to move to, after
-    /// which it ends; never, if zero. A look at a log without samples does not count: nobody asks for anything.
-    pub patience: u32,
-    /// Nodes and leaves looked at in one step, after which the thread rests.
-    pub step: usize,
-    /// For how many times as long as the step took: see [`crate::Reorganization::step_and_rest`].
-    pub rest: f64,
-}
-
-impl Default for Schedule {
-    fn default() -> Self {
-        Schedule { every: Duration::from_secs(1), samples: 2, gain: 1.5, patience: 3, step: 256, rest: 1.0 }
-    }
-}
 
 /// A thread that keeps a tree organised. Dropped, it ends, and waits for its last step.
 #[derive(Debug)]

@@ -60,19 +60,20 @@ use std::ops::{Bound, ControlFlow};
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store, View};
 use lookaside::{Found, Handle, Pin};
 
-use crate::config::NotStored;
 use crate::core::Core;
-use crate::encode;
+use crate::encode::{self, FixedPart};
+use crate::error::NotStored;
 use crate::key::Key;
 use crate::owned::OwnedTree;
-use crate::tree::{Range, Tree};
+use crate::range::Range;
+use crate::tree::Tree;
 pub use crate::view::{Onlooker, TreeView};
 
 /// Keys that are looked up at once.
 const GROUP: usize = 16;
 
-/// A key that a tree of `T` finds by its bytes: anything with bytes in a tree of `[u8]`, arrays and numbers in a tree of
-/// arrays.
+/// A key that a tree of `T` finds by its bytes: anything with bytes in a tree of `[u8]`; arrays, numbers and tuples of
+/// numbers in a tree of arrays.
 ///
 /// Keys that are equal have the same bytes and others have others; what a key is borrowed as has the same bytes as the
 /// key. Whoever breaks this has a map with wrong answers, and no worse. Ranges are in the order of the bytes.
@@ -135,7 +136,25 @@ macro_rules! encode_numbers {
     )* };
 }
 
-encode_numbers!(u32: 4, u64: 8, i64: 8);
+encode_numbers!(u8: 1, u16: 2, u32: 4, u64: 8, u128: 16, i8: 1, i16: 2, i32: 4, i64: 8, i128: 16);
+
+macro_rules! encode_tuples {
+    ($(($($part:ident),*))*) => { $(
+        impl<const N: usize, $($part: FixedPart),*> Encode<[u8; N]> for ($($part,)*) {
+            type Bytes<'k>
+                = [u8; N]
+            where
+                Self: 'k;
+
+            #[inline(always)]
+            fn encode(&self) -> [u8; N] {
+                encode::tuple_array(self)
+            }
+        }
+    )* };
+}
+
+encode_tuples!((A, B)(A, B, C)(A, B, C, D));
 
 impl<T: Key + ?Sized, K: 'static, V: 'static> Core<T, Handle<K, V>> {
     /// The entries of many keys; `saw` is told each key. Pinned, or owned.

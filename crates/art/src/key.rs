@@ -14,7 +14,8 @@
 use std::hash::Hash;
 use std::slice;
 
-use crate::storage::LARGEST_LEAF;
+/// Bytes of the largest leaf; longer keys are on the heap.
+pub(crate) const LARGEST_LEAF: usize = 512;
 
 /// What can be a key: `[u8; N]` and `[u8]`. See [`crate::encode`] for making such of numbers, strings and pairs.
 pub trait Key: LeafLayout + ToOwned<Owned: Hash + Ord + Send> + 'static {}
@@ -27,7 +28,7 @@ impl Key for [u8] {}
 /// # Safety
 /// `write` makes a leaf within `size` bytes that the others read back.
 pub unsafe trait LeafLayout: AsRef<[u8]> + Eq + Send + Sync {
-    /// Bytes of a leaf with this key; known to be at most [`LARGEST_LEAF`].
+    /// Bytes of a leaf with this key; known to be at most `LARGEST_LEAF`.
     #[doc(hidden)]
     fn size<V>(&self) -> usize;
 

@@ -30,37 +30,72 @@
 //! # Ok::<(), lookaside_art::CreateError>(())
 //! ```
 //!
+//! One owner has a tree without locks, whose values may be changed in place:
+//!
+//! ```
+//! use lookaside_art::{OwnedTree, encode};
+//!
+//! let mut due = OwnedTree::<[u8; 12], &str>::new()?;
+//! due.insert(&encode::tuple_array(&(1700u32, 1i64)), "later").unwrap();
+//! due.insert(&encode::tuple_array(&(900u32, 2i64)), "sooner").unwrap();
+//! due.retain(|_, name| !name.is_empty());
+//! let (key, name) = due.pop_first().unwrap();
+//! assert_eq!((encode::to_tuple(&key), name), (Some((900u32, 2i64)), "sooner"));
+//! # Ok::<(), lookaside_art::CreateError>(())
+//! ```
+//!
 //! # Keys
 //!
-//! A key is `[u8; N]`, or `[u8]` of any length; [`encode`] makes such of numbers, strings and pairs. Keys may be prefixes of
-//! each other: every node has a slot for the key that ends there, which comes before all others. The empty key is a key.
+//! A key is `[u8; N]`, or `[u8]` of any length; [`encode`] makes such of numbers, strings and tuples. Keys may be
+//! prefixes of each other: every node has a slot for the key that ends there, which comes before all others. The empty
+//! key is a key.
 //!
 //! # Which face
 //!
 //! | face | for |
 //! |---|---|
-//! | [`Tree`] | any number of threads |
+//! | [`Tree`] | any number of threads, each with a [`Reader`], whose page says at which moment each call happens |
 //! | [`OwnedTree`] | one owner: no locks, no epochs; values are given back, not shown |
+//! | `index` | the index behind a lookaside table: with the feature `lookaside` |
 //!
 //! # How it is built
 //!
 //! | module | idea |
 //! |---|---|
 //! | `lock` | the lock word, and why readers are right: read this page first |
-//! | `reference` | 32 bits that say where and what |
-//! | `node`, `search` | four kinds of node, and finding a byte in one |
+//! | `kind`, `reference` | which nodes there are; 32 bits that say where and what |
+//! | `node`, `search` | what nodes have, and finding a byte in one |
 //! | `key`, `encode` | keys and leaves |
+//! | `config`, `error`, `schedule` | what is chosen, and what is refused |
 //! | `space`, `mixed`, `storage` | where nodes and leaves live |
 //! | `fixed` | where what is freed later finds the storage of its tree |
-//! | `census` | what tests ask, that what is freed is not followed |
+//! | `census`, `fault` | what tests ask, that what is freed is not followed; what they refuse |
 //! | `core` | the search |
-//! | `write` | the changes |
+//! | `write`, `store` | the changes; an entry becomes a leaf |
 //! | `batch` | many keys |
-//! | `order`, `scan` | children in order; keys in order |
+//! | `order`, `queue`, `scan`, `range` | children in order; keys in order; entries in order |
+//! | `memory` | what it occupies |
 //! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; doing so every so often |
-//! | `index`, `view` | the tree behind a lookaside table, and what it shows there; with the feature `lookaside` |
+//! | `index`, `view` | the tree behind a lookaside table, and what it shows there |
 //! | `probe` | the addresses that a lookup touches |
 //! | `tree`, `owned` | the faces |
+//!
+//! A module uses those of the floors below it:
+//!
+//! ```text
+//!                             index
+//!                       background   view
+//!                           relocation
+//!                          tree    owned
+//!                             range
+//!                      scan            store
+//!          batch   memory   queue      write
+//!                             core
+//!                            storage
+//!                         order   space
+//!                encode   node    mixed   log   reference
+//!   census config error fault fixed key kind lock probe schedule search
+//! ```
 
 #[cfg(not(loom))]
 mod background;
@@ -74,6 +109,8 @@ mod config;
 mod core;
 #[cfg(not(loom))]
 pub mod encode;
+#[cfg(not(loom))]
+mod error;
 #[cfg(all(feature = "fault-injection", not(loom)))]
 pub mod fault;
 #[cfg(not(loom))]
@@ -82,6 +119,8 @@ mod fixed;
 pub mod index;
 #[cfg(not(loom))]
 mod key;
+#[cfg(not(loom))]
+mod kind;
 mod lock;
 #[cfg(not(loom))]
 mod log;
@@ -102,17 +141,23 @@ mod probe;
 #[cfg(not(loom))]
 mod queue;
 #[cfg(not(loom))]
+mod range;
+#[cfg(not(loom))]
 mod reference;
 #[cfg(not(loom))]
 mod relocation;
 #[cfg(not(loom))]
 mod scan;
 #[cfg(not(loom))]
+mod schedule;
+#[cfg(not(loom))]
 mod search;
 #[cfg(not(loom))]
 mod space;
 #[cfg(not(loom))]
 mod storage;
+#[cfg(not(loom))]
+mod store;
 #[cfg(not(loom))]
 mod tree;
 #[cfg(all(feature = "lookaside", not(loom)))]
@@ -122,17 +167,20 @@ mod write;
 
 #[cfg(not(loom))]
 mod face {
-    pub use crate::background::{Background, Schedule};
-    pub use crate::config::{Config, CreateError, NotStored, Reason};
+    pub use crate::background::Background;
+    pub use crate::config::{Config, CreateError};
+    pub use crate::error::{NotStored, Reason, TryInsertError};
     pub use crate::key::{Key, LeafLayout};
+    pub use crate::kind::Kind;
     pub use crate::log::{AccessLog, DEFAULT_INTERVAL, LONGEST_SAMPLED, RING, share_of_lookups};
     pub use crate::memory::{Memory, NodeMemory};
-    pub use crate::node::Kind;
     pub use crate::owned::OwnedTree;
     pub use crate::probe::{Probe, Unwatched};
+    pub use crate::range::Range;
     pub use crate::relocation::{Assessment, Reorganization, Reorganized};
-    pub use crate::tree::{Range, Reader, Session, Tree};
-    pub use pages::PageKind;
+    pub use crate::schedule::Schedule;
+    pub use crate::tree::{Reader, Session, Tree};
+    pub use pages::{PageKind, Region};
 }
 #[cfg(not(loom))]
 pub use face::*;

@@ -1,9 +1,9 @@
 //! Which keys are looked up how often.
 //!
 //! Each session samples its own lookups, every so many, into its own ring; a pass in the background empties the rings and
-//! counts (Stoica and Ailamaki, DaMoN 2013; seed 003, section 5, who log "probabilistically ... to a dedicated circular
-//! buffer"). The distance to the next sample is drawn anew each time, so that no pattern in the lookups is missed or hit
-//! every time. A lookup that is not sampled pays for one counter of its own thread.
+//! counts (Stoica and Ailamaki, DaMoN 2013; Wong and others, DaMoN 2015, section 5, who log "probabilistically ... to a
+//! dedicated circular buffer"). The distance to the next sample is drawn anew each time, so that no pattern in the
+//! lookups is missed or hit every time. A lookup that is not sampled pays for one counter of its own thread.
 //!
 //! A ring that is full forgets its oldest sample. While its ring is being emptied, a session drops its sample rather than
 //! wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Reader::contains`], nor writes. What

@@ -3,10 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use crate::core::Core;
-use crate::key::Key;
-use crate::node::Kind;
+use crate::key::{Key, LARGEST_LEAF};
+use crate::kind::Kind;
 use crate::reference::Ref;
-use crate::storage::LARGEST_LEAF;
 
 /// What a tree occupies, exactly: counted as places are given out and taken back. What has left the tree while someone was
 /// pinned counts until it has been given back.

@@ -30,7 +30,7 @@ use crossbeam_utils::CachePadded;
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
-use crate::space::Exhausted;
+use crate::error::Exhausted;
 
 /// Parts of a page that are told apart when the roomiest is sought.
 const PARTS: usize = 8;

@@ -1,4 +1,4 @@
-//! The four kinds of node.
+//! Nodes: what each of the four [kinds](Kind) has, and what may be done to it.
 //!
 //! | kind | children | bytes | lines that a lookup touches |
 //! |---|---|---|---|
@@ -18,70 +18,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::kind::Kind;
 use crate::lock::{Lock, State};
 use crate::reference::Ref;
 use crate::search::{in_four, in_sixteen};
-
-/// A kind of node, by the children that it has room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Up to four children.
-    Node4,
-    /// Up to sixteen children.
-    Node16,
-    /// Up to forty-eight children.
-    Node48,
-    /// A child for every byte.
-    Node256,
-}
-
-impl Kind {
-    /// All kinds, smallest first.
-    pub const ALL: [Kind; 4] = [Kind::Node4, Kind::Node16, Kind::Node48, Kind::Node256];
-
-    /// Bytes of a node of this kind.
-    #[must_use]
-    pub const fn bytes(self) -> usize {
-        match self {
-            Kind::Node4 => size_of::<Node4>(),
-            Kind::Node16 => size_of::<Node16>(),
-            Kind::Node48 => size_of::<Node48>(),
-            Kind::Node256 => size_of::<Node256>(),
-        }
-    }
-
-    /// Bytes that can be assigned a slot in a node of this kind.
-    #[must_use]
-    pub const fn capacity(self) -> usize {
-        match self {
-            Kind::Node4 => 4,
-            Kind::Node16 => 16,
-            Kind::Node48 => 48,
-            Kind::Node256 => 256,
-        }
-    }
-
-    /// Children below which a node of this kind is replaced by a smaller one. The gap to the smaller kind's capacity
-    /// keeps a node whose last child comes and goes from changing its kind every time.
-    pub(crate) const fn fewest(self) -> usize {
-        match self {
-            Kind::Node4 => 2,
-            Kind::Node16 => 4,
-            Kind::Node48 => 13,
-            Kind::Node256 => 38,
-        }
-    }
-
-    /// The smallest kind with room for so many bytes.
-    pub(crate) fn for_bytes(bytes: usize) -> Kind {
-        match bytes {
-            0..=4 => Kind::Node4,
-            5..=16 => Kind::Node16,
-            17..=48 => Kind::Node48,
-            _ => Kind::Node256,
-        }
-    }
-}
 
 /// What a node tells its children apart by: a byte of the key, or that the key has ended. In the order of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -181,10 +121,10 @@ pub(crate) struct Node256 {
 }
 
 const _: () = {
-    assert!(size_of::<Node4>() == 32);
-    assert!(size_of::<Node16>() == 96);
-    assert!(size_of::<Node48>() == 480);
-    assert!(size_of::<Node256>() == 1056);
+    assert!(size_of::<Node4>() == Kind::Node4.bytes());
+    assert!(size_of::<Node16>() == Kind::Node16.bytes());
+    assert!(size_of::<Node48>() == Kind::Node48.bytes());
+    assert!(size_of::<Node256>() == Kind::Node256.bytes());
 };
 
 impl Node4 {

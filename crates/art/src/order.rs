@@ -17,7 +17,8 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use crate::node::{Kind, Node, Node4, Node16, Node48, Node256, Symbol};
+use crate::kind::Kind;
+use crate::node::{Node, Node4, Node16, Node48, Node256, Symbol};
 use crate::reference::Ref;
 use crate::search::{ranks, taken};
 

@@ -5,18 +5,24 @@
 
 #![allow(unsafe_code)]
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
-use crate::config::{Config, CreateError, NotStored};
+use crate::config::{Config, CreateError};
 use crate::core::Core;
+use crate::error::{NotStored, TryInsertError};
 use crate::key::Key;
 use crate::memory::Memory;
 use crate::probe::{Probe, Unwatched};
+use crate::range::Range;
 use crate::reference::Ref;
 use crate::scan::Scan;
-use crate::tree::Range;
-use crate::write::{Alone, Inserted, Rule};
+use crate::store::Stored;
+use crate::write::{Alone, Discipline, Rule};
+
+/// Entries that [`OwnedTree::retain`] takes out together: so many that it does not count that the scan begins anew.
+const TOGETHER: usize = 64;
 
 /// An adaptive radix tree from keys of type `K`, `[u8; N]` or `[u8]`, to values of type `V`, for one owner.
 ///
@@ -63,14 +69,14 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
     /// # Errors
     /// [`CreateError`] if not even addresses are to be had.
     pub fn new() -> Result<Self, CreateError> {
-        OwnedTree::with(&Config::default())
+        OwnedTree::with_config(&Config::default())
     }
 
     /// An empty tree.
     ///
     /// # Errors
     /// [`CreateError`] if there is no memory for it.
-    pub fn with(config: &Config) -> Result<Self, CreateError> {
+    pub fn with_config(config: &Config) -> Result<Self, CreateError> {
         Ok(OwnedTree { core: Core::new(config).map_err(CreateError)?, entries: 0 })
     }
 
@@ -111,7 +117,7 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
 
     /// Whether there is such a key.
     #[must_use]
-    pub fn contains(&self, key: &K) -> bool {
+    pub fn contains_key(&self, key: &K) -> bool {
         self.core.find(key, &mut Unwatched).is_some()
     }
 
@@ -125,20 +131,48 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
         self.core.find_many(keys, |i, leaf| values[i] = leaf.map(|leaf| storage.value(leaf)));
     }
 
+    /// The value of a key, to be changed.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let leaf = self.core.find(key, &mut Unwatched)?;
+        Some(self.value_mut(leaf))
+    }
+
+    fn value_mut(&mut self, leaf: Ref) -> &mut V {
+        // SAFETY: a leaf of the tree, which is borrowed as a whole: nobody else looks at its values.
+        unsafe { &mut *self.core.storage.value_address(leaf) }
+    }
+
     /// Puts an entry in, and gives back the value that it replaced.
     ///
     /// # Errors
     /// [`NotStored`] if there is no room: then nothing has changed.
     pub fn insert(&mut self, key: &K, value: V) -> Result<Option<V>, NotStored<V>> {
-        self.store(key, value, Rule::Any).map(|(_, old)| old)
+        let stored = self.store(key, value, Rule::Any)?;
+        Ok(self.take_replaced(stored))
     }
 
-    /// Puts an entry in if its key is new; says whether it was.
+    /// Puts an entry in if its key is new, and shows its value there.
+    ///
+    /// ```
+    /// use lookaside_art::OwnedTree;
+    ///
+    /// let mut tree = OwnedTree::<[u8], u32>::new()?;
+    /// *tree.try_insert(b"rome", 752).unwrap() += 1;
+    /// assert_eq!(tree.try_insert(b"rome", 509).unwrap_err().into_value(), 509);
+    /// assert_eq!(tree.get(b"rome"), Some(&753));
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`NotStored`] if there is no room: then nothing has changed.
-    pub fn add(&mut self, key: &K, value: V) -> Result<bool, NotStored<V>> {
-        self.store(key, value, Rule::Absent).map(|(stored, _)| stored == Inserted::New)
+    /// [`TryInsertError::Occupied`] if there is an entry of this key, [`TryInsertError::NotStored`] if there is no
+    /// room: then nothing has changed, and the value comes back.
+    pub fn try_insert(&mut self, key: &K, value: V) -> Result<&mut V, TryInsertError<'_, V>> {
+        match self.store(key, value, Rule::Absent)? {
+            Stored::New(leaf) | Stored::Replaced(leaf) => Ok(self.value_mut(leaf)),
+            Stored::Refused(present, value) => {
+                Err(TryInsertError::Occupied { current: self.core.storage.value(present), value })
+            }
+        }
     }
 
     /// Puts an entry in if there is one of its key already, and gives back the value that it replaced.
@@ -146,24 +180,26 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
     /// # Errors
     /// [`NotStored`] if there is no room: then nothing has changed.
     pub fn replace(&mut self, key: &K, value: V) -> Result<Option<V>, NotStored<V>> {
-        if !self.contains(key) {
+        if !self.contains_key(key) {
             return Ok(None);
         }
-        self.store(key, value, Rule::Present).map(|(_, old)| old)
+        let stored = self.store(key, value, Rule::Present)?;
+        Ok(self.take_replaced(stored))
     }
 
-    fn store(&mut self, key: &K, value: V, rule: Rule) -> Result<(Inserted, Option<V>), NotStored<V>> {
+    #[inline]
+    fn store(&mut self, key: &K, value: V, rule: Rule) -> Result<Stored<V>, NotStored<V>> {
         let stored = self.core.store(key, value, rule, &Alone)?;
-        let old = match stored {
-            // SAFETY: it has left the tree, and was left to us.
-            Inserted::Replaced(old) => Some(unsafe { self.core.storage.take_leaf(old) }),
-            Inserted::New => {
-                self.entries += 1;
-                None
-            }
-            Inserted::Refused(_) => None,
-        };
-        Ok((stored, old))
+        self.entries += usize::from(matches!(stored, Stored::New(_)));
+        Ok(stored)
+    }
+
+    /// The value that a new one has replaced.
+    #[inline]
+    fn take_replaced(&mut self, stored: Stored<V>) -> Option<V> {
+        let Stored::Replaced(old) = stored else { return None };
+        // SAFETY: it has left the tree, and was left to us.
+        Some(unsafe { self.core.storage.take_leaf(old) })
     }
 
     /// Takes an entry out, and gives its value.
@@ -172,6 +208,88 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
         self.entries -= 1;
         // SAFETY: it has left the tree, and was left to us.
         Some(unsafe { self.core.storage.take_leaf(leaf) })
+    }
+
+    /// Takes the entry with the least key out, and gives it.
+    ///
+    /// ```
+    /// use lookaside_art::{OwnedTree, encode};
+    ///
+    /// let mut due = OwnedTree::<[u8; 8], &str>::new()?;
+    /// due.insert(&encode::u64(1700), "later").unwrap();
+    /// due.insert(&encode::u64(900), "sooner").unwrap();
+    /// assert_eq!(due.pop_first(), Some((encode::u64(900), "sooner")));
+    /// assert_eq!(due.pop_last(), Some((encode::u64(1700), "later")));
+    /// assert_eq!(due.pop_first(), None);
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
+    pub fn pop_first(&mut self) -> Option<(K::Owned, V)> {
+        self.pop(Core::least)
+    }
+
+    /// Takes the entry with the greatest key out, and gives it.
+    pub fn pop_last(&mut self) -> Option<(K::Owned, V)> {
+        self.pop(Core::greatest)
+    }
+
+    fn pop(&mut self, end: impl Fn(&Core<K, V>) -> Option<Ref>) -> Option<(K::Owned, V)> {
+        let leaf = end(&self.core)?;
+        let key = self.core.storage.key(leaf).to_owned();
+        // Nobody else is there: it goes.
+        self.remove(Borrow::borrow(&key)).map(|value| (key, value))
+    }
+
+    /// Takes all entries out for which `keep` is false, which is asked in the order of the keys, and may change the
+    /// values of those that stay.
+    ///
+    /// If it panics, what it has refused before is gone, and all else is there.
+    ///
+    /// ```
+    /// use lookaside_art::{OwnedTree, encode};
+    ///
+    /// let mut tree = OwnedTree::<[u8; 4], u32>::new()?;
+    /// (0..6).for_each(|n| assert!(tree.insert(&encode::u32(n), n).unwrap().is_none()));
+    /// tree.retain(|_, number| {
+    ///     *number *= 10;
+    ///     *number % 20 == 0
+    /// });
+    /// assert_eq!(tree.iter().map(|(_, number)| *number).collect::<Vec<_>>(), [0, 20, 40]);
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        // The last entry that stays, from which the scan goes on when those that were refused behind it are gone.
+        let mut last: Option<Ref> = None;
+        loop {
+            let mut refused = Refused { tree: &mut *self, leaves: [Ref::NULL; TOGETHER], count: 0 };
+            let core = &refused.tree.core;
+            let from = last.map_or(Bound::Unbounded, |leaf| Bound::Excluded(core.storage.key(leaf).as_ref()));
+            let mut scan = Scan::between(core, from, Bound::Unbounded);
+            while refused.count < refused.leaves.len() {
+                let Some(leaf) = scan.next() else { return };
+                // SAFETY: a leaf of the tree, which is borrowed as a whole: nobody else looks at its values, this scan
+                // neither.
+                let value = unsafe { &mut *core.storage.value_address(leaf) };
+                if keep(core.storage.key(leaf), value) {
+                    last = Some(leaf);
+                } else {
+                    refused.leaves[refused.count] = leaf;
+                    refused.count += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes all entries out.
+    ///
+    /// ```
+    /// let mut tree = lookaside_art::OwnedTree::<[u8], u32>::new()?;
+    /// tree.insert(b"rome", 753).unwrap();
+    /// tree.clear();
+    /// assert!(tree.is_empty());
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.remove_prefix(&[]);
     }
 
     /// Takes all entries out whose keys begin with `prefix`, and says how many; in time proportional to that.
@@ -184,18 +302,17 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
 
     /// The entries whose keys lie in a range, in order; from both ends.
     pub fn range<'r>(&'r self, keys: impl RangeBounds<&'r K>) -> Range<'r, K, V> {
-        let bytes = |bound: Bound<&&'r K>| bound.map(|key| (*key).as_ref());
-        self.range_of_bytes(bytes(keys.start_bound()), bytes(keys.end_bound()))
+        Range::of_keys(&self.core, keys)
     }
 
     /// The entries whose keys lie between two bounds, in order, from both ends. Bounds may be of any length.
     pub fn range_of_bytes<'r>(&'r self, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Range<'r, K, V> {
-        Range { scan: Scan::between(&self.core, from, to), core: &self.core }
+        Range::between(&self.core, from, to)
     }
 
     /// The entries whose keys begin with `prefix`, in order; from both ends.
     pub fn prefix<'r>(&'r self, prefix: &'r [u8]) -> Range<'r, K, V> {
-        Range { scan: Scan::of_prefix(&self.core, prefix), core: &self.core }
+        Range::of_prefix(&self.core, prefix)
     }
 
     /// All entries, in order; from both ends.
@@ -205,14 +322,35 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
 
     /// The entry with the least key.
     #[must_use]
-    pub fn first(&self) -> Option<(&K, &V)> {
+    pub fn first_key_value(&self) -> Option<(&K, &V)> {
         self.core.least().map(|leaf| self.entry(leaf))
     }
 
     /// The entry with the greatest key.
     #[must_use]
-    pub fn last(&self) -> Option<(&K, &V)> {
+    pub fn last_key_value(&self) -> Option<(&K, &V)> {
         self.core.greatest().map(|leaf| self.entry(leaf))
+    }
+}
+
+/// Entries that are to go when the scan that has come by them is at rest, for it stands on nodes that go with them;
+/// also if the caller's code panics.
+struct Refused<'t, K: Key + ?Sized, V> {
+    tree: &'t mut OwnedTree<K, V>,
+    leaves: [Ref; TOGETHER],
+    count: usize,
+}
+
+impl<K: Key + ?Sized, V> Drop for Refused<'_, K, V> {
+    fn drop(&mut self) {
+        let OwnedTree { core, entries } = &mut *self.tree;
+        for &leaf in &self.leaves[..self.count] {
+            if core.remove_leaf(leaf, &Alone) {
+                *entries -= 1;
+                // SAFETY: it has left the tree, and was left to us.
+                unsafe { Alone.retire(&core.storage, leaf) };
+            }
+        }
     }
 }
 

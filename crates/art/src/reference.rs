@@ -18,7 +18,7 @@
 //!
 //! The first unit of each space is never given out, so zero is no node.
 
-use crate::node::Kind;
+use crate::kind::Kind;
 
 /// A reference to a node, to a leaf, or to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

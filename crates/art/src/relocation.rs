@@ -1,6 +1,6 @@
 //! Moving what is on the paths of hot keys together, page by page, while the tree is in use.
 //!
-//! After seed 003 (Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing issue of adaptive radix tree?", DaMoN 2015),
+//! After Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing issue of adaptive radix tree?", DaMoN 2015,
 //! section 5: take the keys by falling frequency, follow each down, and lay every node on its path that has not been moved
 //! yet into the page that is being filled; when it is full, begin another. Pages of leaves are filled beside those of nodes.
 //! The paper builds a second tree and stops updates meanwhile. Here each node moves by itself, as if it had grown into a
@@ -27,15 +27,15 @@ use std::time::{Duration, Instant};
 
 use atomics::reclaim::Guard;
 
-use crate::background::Schedule;
 use crate::core::{Core, Holder};
+use crate::error::Exhausted;
 use crate::key::Key;
 use crate::log::share_of_lookups;
 use crate::mixed::MixedPages;
 use crate::node::Symbol;
 use crate::probe::Unwatched;
 use crate::reference::Ref;
-use crate::space::Exhausted;
+use crate::schedule::Schedule;
 use crate::storage::Placement;
 use crate::tree::Tree;
 use crate::write::Discipline;
@@ -46,7 +46,7 @@ const FREED_TOGETHER: usize = 256;
 /// Keys that are followed under one epoch when nothing is moved.
 const KEYS_PINNED: usize = 1024;
 
-/// Pages that any first-level TLB holds: Sandy Bridge's, that of the paper, holds 64 of 4 KiB and 32 of 2 MiB (seed 003,
+/// Pages that any first-level TLB holds: Sandy Bridge's, that of the paper, holds 64 of 4 KiB and 32 of 2 MiB (its
 /// Table 1).
 const FEW_PAGES: usize = 32;
 
@@ -118,8 +118,7 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
     /// [1.5 times](crate::Schedule::gain) the pages that it needs, or in few, or if most lookups go elsewhere
     /// ([`Tree::worth_moving`]): if all keys are asked for alike, neighbours would be torn apart for nothing.
     pub fn reorganize(&self) -> Reorganized {
-        let hottest_first =
-            self.worth_moving(self.log.frequencies(), &Schedule { samples: 1, ..Schedule::default() });
+        let hottest_first = self.worth_moving(self.log.frequencies(), &Schedule::new().with_samples(1));
         let mut reorganization = self.reorganization(hottest_first);
         while reorganization.step(1 << 10).is_continue() {}
         reorganization.done()

@@ -39,7 +39,8 @@ use std::ops::Bound;
 
 use crate::core::Core;
 use crate::key::Key;
-use crate::node::{Kind, Node, Node256, Symbol};
+use crate::kind::Kind;
+use crate::node::{Node, Node256, Symbol};
 use crate::order::{Direction, FEW, SOME};
 use crate::queue::{Queue, Stack};
 use crate::reference::Ref;
@@ -442,6 +443,18 @@ impl<K: Key + ?Sized, V> Core<K, V> {
     fn fetch_large(&self, node: Ref) {
         let address = self.storage.nodes.base().cast_const().wrapping_add(node.node_offset());
         (0..512).step_by(64).for_each(|line| pages::prefetch(address.wrapping_add(line)));
+    }
+}
+
+impl<K: Key + ?Sized, V> Core<K, V> {
+    /// The leaf with the least key.
+    pub(crate) fn least(&self) -> Option<Ref> {
+        Scan::between(self, Bound::Unbounded, Bound::Unbounded).next()
+    }
+
+    /// The leaf with the greatest key.
+    pub(crate) fn greatest(&self) -> Option<Ref> {
+        Scan::between(self, Bound::Unbounded, Bound::Unbounded).next_back()
     }
 }
 

@@ -29,12 +29,10 @@ use pages::{MapError, PageKind, Region};
 use parking_lot::Mutex;
 
 use crate::census::{Census, FREED};
+use crate::error::Exhausted;
+use crate::kind::Kind;
 use crate::mixed::{MixedPages, MixedUse};
-use crate::node::{Kind, Plot};
-
-/// There is no room for another node or leaf.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Exhausted;
+use crate::node::Plot;
 
 /// One region and its classes.
 pub(crate) struct Space {

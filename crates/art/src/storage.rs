@@ -14,14 +14,13 @@ use crossbeam_utils::CachePadded;
 use pages::MapError;
 
 use crate::config::Config;
-use crate::key::Key;
+use crate::error::Exhausted;
+use crate::key::{Key, LARGEST_LEAF};
+use crate::kind::Kind;
 use crate::mixed::MixedPages;
-use crate::node::{Kind, Node, Symbol};
+use crate::node::{Node, Symbol};
 use crate::reference::Ref;
-use crate::space::{Exhausted, Space};
-
-/// Bytes of the largest leaf; longer keys are on the heap.
-pub(crate) const LARGEST_LEAF: usize = 512;
+use crate::space::Space;
 
 /// Bytes of a plot of leaves, by the kind of the node: a line, or several. Small nodes are many, and most never fill more. What
 /// the last plot of a node has left is nobody's: with a KiB for a Node256, a tree of sixteen million random keys of sixteen
@@ -175,6 +174,13 @@ impl<K: Key + ?Sized, V> Storage<K, V> {
     #[inline(always)]
     pub(crate) fn value(&self, leaf: Ref) -> &V {
         self.view().value(leaf)
+    }
+
+    /// Where the value of a leaf is: for who owns the tree, and changes it.
+    pub(crate) fn value_address(&self, leaf: Ref) -> *mut V {
+        self.leaves.check(leaf.place());
+        // SAFETY: see the module.
+        unsafe { K::value_in::<V>(self.leaf_address(leaf)) }
     }
 
     /// A node with these children.

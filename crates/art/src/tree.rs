@@ -7,24 +7,25 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use atomics::reclaim::{Collector, Guard};
 use crossbeam_utils::CachePadded;
 
-use crate::config::{Config, CreateError, NotStored, Reason};
+use crate::config::{Config, CreateError};
 use crate::core::Core;
+use crate::error::{NotStored, TryInsertError};
 use crate::key::Key;
 use crate::log::{AccessLog, Sampler};
 use crate::memory::Memory;
 use crate::probe::{Probe, Unwatched};
+use crate::range::Range;
 use crate::reference::Ref;
 use crate::scan::Scan;
-use crate::space::Exhausted;
-use crate::storage::{Placement, View};
-use crate::write::{Discipline, Inserted, Rule};
+use crate::storage::View;
+use crate::store::Stored;
+use crate::write::{Discipline, Rule};
 
 /// An adaptive radix tree from keys of type `K`, `[u8; N]` or `[u8]`, to values of type `V`, for any number of threads.
 ///
@@ -38,7 +39,7 @@ use crate::write::{Discipline, Inserted, Rule};
 /// assert_eq!(reader.get(b"rome"), Some(&753));
 /// assert_eq!(reader.prefix(b"rom").map(|(_, year)| *year).collect::<Vec<_>>(), [753, 771]);
 /// assert_eq!(reader.remove(b"rome"), Some(&753));
-/// assert_eq!(reader.first(), Some((&b"romulus"[..], &771)));
+/// assert_eq!(reader.first_key_value(), Some((&b"romulus"[..], &771)));
 /// # Ok::<(), lookaside_art::CreateError>(())
 /// ```
 pub struct Tree<K: Key + ?Sized, V> {
@@ -55,14 +56,14 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
     /// # Errors
     /// [`CreateError`] if not even addresses are to be had.
     pub fn new() -> Result<Self, CreateError> {
-        Tree::with(&Config::default())
+        Tree::with_config(&Config::default())
     }
 
     /// An empty tree.
     ///
     /// # Errors
     /// [`CreateError`] if there is no memory for it.
-    pub fn with(config: &Config) -> Result<Self, CreateError> {
+    pub fn with_config(config: &Config) -> Result<Self, CreateError> {
         let core = Core::new(config).map_err(CreateError)?;
         Ok(Tree {
             collector: Collector::new(),
@@ -143,6 +144,27 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
 /// A thread at a tree, with an epoch pinned: what it has been shown stays until it is dropped or refreshed.
 ///
 /// Long-lived ones hold back the memory of what is removed: refresh them now and then.
+///
+/// # With other threads at the tree
+///
+/// Each call but those of several entries is as if it had happened at one moment while it ran (it is linearizable):
+///
+/// - [`get`](Reader::get), [`contains_key`](Reader::contains_key) and each key of [`get_many`](Reader::get_many): a
+///   moment at which the key had this value, or none.
+/// - [`insert`](Reader::insert), [`try_insert`](Reader::try_insert), [`replace`](Reader::replace) and
+///   [`remove`](Reader::remove): the change of one word in the tree; or, where nothing was changed, a moment at which
+///   the key had the entry that was in the way, or none.
+/// - [`remove_prefix`](Reader::remove_prefix) and [`clear`](Reader::clear): the change of the one word that all of it
+///   hangs on. Others see all of the entries or none.
+/// - [`pop_first`](Reader::pop_first) and [`pop_last`](Reader::pop_last): that of the entry's removal. It was the
+///   first, or the last, at a moment before that, and others may have put one before it, or behind it, since.
+/// - [`retain`](Reader::retain): none for the whole. Each removal is a call of its own.
+/// - [`first_key_value`](Reader::first_key_value), [`last_key_value`](Reader::last_key_value),
+///   [`iter`](Reader::iter), [`range`](Reader::range) and [`prefix`](Reader::prefix): none for the whole. What is in
+///   the tree all the while is shown; what comes or goes meanwhile may be.
+///
+/// No call waits for a reader; those that change something wait for others that are changing the same node, for a
+/// handful of stores. Why this is so: the module `lock`.
 pub struct Reader<'t, K: Key + ?Sized, V> {
     pub(crate) tree: &'t Tree<K, V>,
     guard: Guard<'t>,
@@ -191,7 +213,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
 
     /// Whether there is such a key. The [access log](Tree::access_log) does not see it.
     #[must_use]
-    pub fn contains(&self, key: &K) -> bool {
+    pub fn contains_key(&self, key: &K) -> bool {
         self.core().find_in(self.view, key, &mut Unwatched).is_some()
     }
 
@@ -214,17 +236,35 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// [`NotStored`] if there is no room: then nothing has changed.
     pub fn insert(&self, key: &K, value: V) -> Result<Option<&V>, NotStored<V>> {
         Ok(match self.store(key, value, Rule::Any)? {
-            Inserted::Replaced(old) => Some(self.core().storage.value(old)),
-            Inserted::New | Inserted::Refused(_) => None,
+            Stored::Replaced(old) => Some(self.core().storage.value(old)),
+            Stored::New(_) | Stored::Refused(..) => None,
         })
     }
 
-    /// Puts an entry in if its key is new; says whether it was.
+    /// Puts an entry in if its key is new, and shows its value there.
+    ///
+    /// ```
+    /// use lookaside_art::{Tree, TryInsertError};
+    ///
+    /// let tree = Tree::<[u8], u32>::new()?;
+    /// let reader = tree.pin();
+    /// assert_eq!(reader.try_insert(b"rome", 753).unwrap(), &753);
+    /// let refused = reader.try_insert(b"rome", 509).unwrap_err();
+    /// assert!(matches!(refused, TryInsertError::Occupied { current: 753, value: 509, .. }));
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
     ///
     /// # Errors
-    /// [`NotStored`] if there is no room: then nothing has changed.
-    pub fn add(&self, key: &K, value: V) -> Result<bool, NotStored<V>> {
-        Ok(self.store(key, value, Rule::Absent)? == Inserted::New)
+    /// [`TryInsertError::Occupied`] if there is an entry of this key, [`TryInsertError::NotStored`] if there is no
+    /// room: then nothing has changed, and the value comes back.
+    pub fn try_insert(&self, key: &K, value: V) -> Result<&V, TryInsertError<'_, V>> {
+        let storage = &self.core().storage;
+        match self.store(key, value, Rule::Absent)? {
+            Stored::New(leaf) | Stored::Replaced(leaf) => Ok(storage.value(leaf)),
+            Stored::Refused(present, value) => {
+                Err(TryInsertError::Occupied { current: storage.value(present), value })
+            }
+        }
     }
 
     /// Puts an entry in if there is one of its key already, and shows the value that it replaced.
@@ -232,24 +272,25 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// # Errors
     /// [`NotStored`] if there is no room: then nothing has changed.
     pub fn replace(&self, key: &K, value: V) -> Result<Option<&V>, NotStored<V>> {
-        if !self.contains(key) {
+        if !self.contains_key(key) {
             return Ok(None);
         }
         Ok(match self.store(key, value, Rule::Present)? {
-            Inserted::Replaced(old) => Some(self.core().storage.value(old)),
-            Inserted::New | Inserted::Refused(_) => None,
+            Stored::Replaced(old) => Some(self.core().storage.value(old)),
+            Stored::New(_) | Stored::Refused(..) => None,
         })
     }
 
-    fn store(&self, key: &K, value: V, rule: Rule) -> Result<Inserted, NotStored<V>> {
+    #[inline]
+    fn store(&self, key: &K, value: V, rule: Rule) -> Result<Stored<V>, NotStored<V>> {
         let stored = self.core().store(key, value, rule, &self.guard)?;
         match stored {
-            Inserted::New => {
+            Stored::New(_) => {
                 self.tree.entries.fetch_add(1, Ordering::Relaxed);
             }
             // SAFETY: it has left the tree, and was left to us. `V` is `Send` and `Sync`.
-            Inserted::Replaced(old) => unsafe { Discipline::retire(&self.guard, &self.core().storage, old) },
-            Inserted::Refused(_) => {}
+            Stored::Replaced(old) => unsafe { Discipline::retire(&self.guard, &self.core().storage, old) },
+            Stored::Refused(..) => {}
         }
         Ok(stored)
     }
@@ -257,10 +298,97 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// Takes an entry out, and shows its value.
     pub fn remove(&self, key: &K) -> Option<&V> {
         let leaf = self.core().remove(key, &self.guard)?;
-        self.tree.entries.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { Discipline::retire(&self.guard, &self.core().storage, leaf) };
+        self.removed(leaf);
         Some(self.core().storage.value(leaf))
+    }
+
+    /// Counts and retires a leaf that this thread has just taken out.
+    fn removed(&self, leaf: Ref) {
+        self.tree.entries.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: it has left the tree, and was left to us. `V` is `Send` and `Sync`.
+        unsafe { Discipline::retire(&self.guard, &self.core().storage, leaf) };
+    }
+
+    /// Takes the entry with the least key out, and shows it.
+    ///
+    /// Of several threads that do so each gets an entry of its own. One that others put before it meanwhile may stay.
+    ///
+    /// ```
+    /// use lookaside_art::{Tree, encode};
+    ///
+    /// let due = Tree::<[u8; 8], &str>::new()?;
+    /// let reader = due.pin();
+    /// reader.insert(&encode::u64(1700), "later").unwrap();
+    /// reader.insert(&encode::u64(900), "sooner").unwrap();
+    /// assert_eq!(reader.pop_first(), Some((&encode::u64(900), &"sooner")));
+    /// assert_eq!(due.len(), 1);
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
+    pub fn pop_first(&self) -> Option<(&K, &V)> {
+        self.pop(Core::least)
+    }
+
+    /// Takes the entry with the greatest key out, and shows it; as [`Reader::pop_first`].
+    pub fn pop_last(&self) -> Option<(&K, &V)> {
+        self.pop(Core::greatest)
+    }
+
+    fn pop(&self, end: impl Fn(&Core<K, V>) -> Option<Ref>) -> Option<(&K, &V)> {
+        loop {
+            // With whatever value it has when it goes.
+            let key = self.core().storage.key(end(self.core())?);
+            if let Some(leaf) = self.core().remove(key, &self.guard) {
+                self.removed(leaf);
+                return Some(self.entry(leaf));
+            }
+        }
+    }
+
+    /// Takes all entries out for which `keep` is false.
+    ///
+    /// It is asked in the order of the keys, and what goes is what it was shown: an entry whose value is replaced, or
+    /// which is moved, while `keep` looks at it, is shown again as it is now. No lock is held meanwhile, so that it may
+    /// use the tree. If it panics, what it has refused before is gone, and all else is there.
+    ///
+    /// ```
+    /// use lookaside_art::{Tree, encode};
+    ///
+    /// let tree = Tree::<[u8; 4], u32>::new()?;
+    /// let reader = tree.pin();
+    /// (0..10).for_each(|n| assert!(reader.insert(&encode::u32(n), n * n).unwrap().is_none()));
+    /// reader.retain(|_, square| square % 2 == 0);
+    /// assert_eq!(reader.iter().map(|(_, square)| *square).collect::<Vec<_>>(), [0, 4, 16, 36, 64]);
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
+    pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) {
+        let mut scan = Scan::between(self.core(), Bound::Unbounded, Bound::Unbounded);
+        while let Some(mut leaf) = scan.next() {
+            loop {
+                let (key, value) = self.entry(leaf);
+                if keep(key, value) {
+                    break;
+                }
+                if self.core().remove_leaf(leaf, &self.guard) {
+                    self.removed(leaf);
+                    break;
+                }
+                let Some(now) = self.core().find(key, &mut Unwatched) else { break };
+                leaf = now;
+            }
+        }
+    }
+
+    /// Takes all entries out.
+    ///
+    /// ```
+    /// let tree = lookaside_art::Tree::<[u8], u32>::new()?;
+    /// tree.pin().insert(b"rome", 753).unwrap();
+    /// tree.pin().clear();
+    /// assert!(tree.is_empty());
+    /// # Ok::<(), lookaside_art::CreateError>(())
+    /// ```
+    pub fn clear(&self) {
+        self.remove_prefix(&[]);
     }
 
     /// Takes all entries out whose keys begin with `prefix`, and says how many; in time proportional to that.
@@ -273,18 +401,17 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
 
     /// The entries whose keys lie in a range, in order; from both ends.
     pub fn range<'r>(&'r self, keys: impl RangeBounds<&'r K>) -> Range<'r, K, V> {
-        let bytes = |bound: Bound<&&'r K>| bound.map(|key| (*key).as_ref());
-        self.range_of_bytes(bytes(keys.start_bound()), bytes(keys.end_bound()))
+        Range::of_keys(self.core(), keys)
     }
 
     /// The entries whose keys lie between two bounds, in order, from both ends. Bounds may be of any length.
     pub fn range_of_bytes<'r>(&'r self, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Range<'r, K, V> {
-        Range { scan: Scan::between(self.core(), from, to), core: self.core() }
+        Range::between(self.core(), from, to)
     }
 
     /// The entries whose keys begin with `prefix`, in order; from both ends.
     pub fn prefix<'r>(&'r self, prefix: &'r [u8]) -> Range<'r, K, V> {
-        Range { scan: Scan::of_prefix(self.core(), prefix), core: self.core() }
+        Range::of_prefix(self.core(), prefix)
     }
 
     /// All entries, in order; from both ends.
@@ -294,100 +421,16 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
 
     /// The entry with the least key.
     #[must_use]
-    pub fn first(&self) -> Option<(&K, &V)> {
+    pub fn first_key_value(&self) -> Option<(&K, &V)> {
         self.core().least().map(|leaf| self.entry(leaf))
     }
 
     /// The entry with the greatest key.
     #[must_use]
-    pub fn last(&self) -> Option<(&K, &V)> {
+    pub fn last_key_value(&self) -> Option<(&K, &V)> {
         self.core().greatest().map(|leaf| self.entry(leaf))
     }
 }
-
-impl<K: Key + ?Sized, V> Core<K, V> {
-    /// Makes a leaf and puts it in.
-    #[inline]
-    pub(crate) fn store<D: Discipline>(
-        &self,
-        key: &K,
-        value: V,
-        rule: Rule,
-        by: &D,
-    ) -> Result<Inserted, NotStored<V>> {
-        if key.as_ref().len() >= u32::MAX as usize {
-            return Err(NotStored { value, reason: Reason::KeyTooLong });
-        }
-        let (mut value, mut made) = (Some(value), None);
-        let make = |placement: Placement<'_>| {
-            if let Some(leaf) = made {
-                return Ok(leaf);
-            }
-            let leaf =
-                self.storage.new_leaf(key, value.take().expect("there is a leaf or a value"), placement);
-            let leaf = leaf.map_err(|refused| {
-                value = Some(refused);
-                Exhausted
-            })?;
-            made = Some(leaf);
-            Ok(leaf)
-        };
-        let stored = self.insert(key, make, rule, by);
-        if let Ok(stored @ (Inserted::New | Inserted::Replaced(_))) = stored {
-            return Ok(stored);
-        }
-        // SAFETY: the leaf was not published.
-        let unused = made.map(|leaf| unsafe { self.storage.take_leaf(leaf) }).or(value);
-        stored.map_err(|Exhausted| NotStored {
-            value: unused.expect("there is a leaf or a value"),
-            reason: Reason::Full,
-        })
-    }
-
-    pub(crate) fn least(&self) -> Option<Ref> {
-        Scan::between(self, Bound::Unbounded, Bound::Unbounded).next()
-    }
-
-    pub(crate) fn greatest(&self) -> Option<Ref> {
-        Scan::between(self, Bound::Unbounded, Bound::Unbounded).next_back()
-    }
-}
-
-/// Entries in order, from both ends.
-///
-/// What is in the tree all the while is shown; what comes or goes meanwhile may be.
-pub struct Range<'r, K: Key + ?Sized, V> {
-    pub(crate) scan: Scan<'r, K, V>,
-    pub(crate) core: &'r Core<K, V>,
-}
-
-impl<'r, K: Key + ?Sized, V> Range<'r, K, V> {
-    #[inline(always)]
-    fn entry(&self, leaf: Ref) -> (&'r K, &'r V) {
-        let core = self.core;
-        (core.storage.key(leaf), core.storage.value(leaf))
-    }
-}
-
-impl<'r, K: Key + ?Sized, V> Iterator for Range<'r, K, V> {
-    type Item = (&'r K, &'r V);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        let leaf = self.scan.next()?;
-        Some(self.entry(leaf))
-    }
-}
-
-impl<K: Key + ?Sized, V> DoubleEndedIterator for Range<'_, K, V> {
-    #[inline]
-    fn next_back(&mut self) -> Option<Self::Item> {
-        let leaf = self.scan.next_back()?;
-        Some(self.entry(leaf))
-    }
-}
-
-impl<K: Key + ?Sized, V> FusedIterator for Range<'_, K, V> {}
 
 impl<K: Key + ?Sized, V> fmt::Debug for Tree<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -404,12 +447,6 @@ impl<K: Key + ?Sized, V> fmt::Debug for Reader<'_, K, V> {
 impl<K: Key + ?Sized, V> fmt::Debug for Session<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("tree", &self.tree).finish_non_exhaustive()
-    }
-}
-
-impl<K: Key + ?Sized, V> fmt::Debug for Range<'_, K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Range").finish_non_exhaustive()
     }
 }
 

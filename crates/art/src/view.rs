@@ -10,8 +10,9 @@ use std::ops::{Bound, RangeBounds};
 use crate::key::Key;
 use crate::log::AccessLog;
 use crate::memory::Memory;
+use crate::range::Range;
 use crate::relocation::{Reorganization, Reorganized};
-use crate::tree::{Range, Reader, Tree};
+use crate::tree::{Reader, Tree};
 
 /// A tree that stands behind a map: see [`lookaside::Map::view`].
 pub struct TreeView<'t, K: Key + ?Sized, V>(&'t Tree<K, V>);
@@ -98,16 +99,16 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Onlooker<'_, K, V> {
         self.0.iter()
     }
 
-    /// As [`Reader::first`].
+    /// As [`Reader::first_key_value`].
     #[must_use]
-    pub fn first(&self) -> Option<(&K, &V)> {
-        self.0.first()
+    pub fn first_key_value(&self) -> Option<(&K, &V)> {
+        self.0.first_key_value()
     }
 
-    /// As [`Reader::last`].
+    /// As [`Reader::last_key_value`].
     #[must_use]
-    pub fn last(&self) -> Option<(&K, &V)> {
-        self.0.last()
+    pub fn last_key_value(&self) -> Option<(&K, &V)> {
+        self.0.last_key_value()
     }
 }
 

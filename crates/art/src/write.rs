@@ -26,13 +26,14 @@ use std::ptr;
 use atomics::reclaim::Guard;
 
 use crate::core::{Core, Descent, Holder, difference};
+use crate::error::Exhausted;
 use crate::fixed::Fixed;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::lock::{Lock, State};
 use crate::mixed::MixedPages;
-use crate::node::{Kind, Symbol};
+use crate::node::Symbol;
 use crate::reference::Ref;
-use crate::space::Exhausted;
 use crate::storage::{Placement, Storage};
 
 /// Who changes the tree: one of many, or its one owner.
@@ -96,7 +97,7 @@ pub(crate) enum Rule {
     Present,
 }
 
-/// What became of an insertion.
+/// What became of the insertion of a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inserted {
     /// The key is new.
@@ -352,6 +353,20 @@ impl<K: Key + ?Sized, V> Core<K, V> {
             }
             if self.detach(&found, by) {
                 return Some(found.child);
+            }
+        }
+    }
+
+    /// Takes this leaf out, which then is the caller's to retire; `false` if it is not in the tree any more, or its key
+    /// has another. As long as the caller is pinned, or owns the tree, no other leaf comes to lie where this one does.
+    pub(crate) fn remove_leaf<D: Discipline>(&self, leaf: Ref, by: &D) -> bool {
+        loop {
+            let found = self.descend(self.storage.key(leaf).as_ref(), usize::MAX);
+            if found.child != leaf {
+                return false;
+            }
+            if self.detach(&found, by) {
+                return true;
             }
         }
     }

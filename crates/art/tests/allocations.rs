@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::Bound;
 
-use lookaside_art::{Config, PageKind, Tree, encode};
+use lookaside_art::{Config, Tree, encode};
 
 thread_local! { static ASKED: Cell<usize> = const { Cell::new(0) } }
 
@@ -37,11 +37,11 @@ fn asked(work: impl FnOnce()) -> usize {
 
 #[test]
 fn scans_ask_for_memory_once() {
-    let config = Config { pages: PageKind::Base, node_bytes: 1 << 26, leaf_bytes: 1 << 26 };
-    let tree = Tree::<[u8; 8], u64>::with(&config).unwrap();
+    let config = Config::new().with_node_bytes(1 << 26).with_leaf_bytes(1 << 26);
+    let tree = Tree::<[u8; 8], u64>::with_config(&config).unwrap();
     let reader = tree.pin();
     let key = |n: u64| encode::u64(n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    (0..100_000).for_each(|n| assert!(reader.add(&key(n), n).unwrap()));
+    (0..100_000).for_each(|n| assert!(reader.try_insert(&key(n), n).is_ok()));
     assert_eq!(asked(|| drop(std::hint::black_box(Box::new(7)))), 1, "nothing is counted");
     assert_eq!(asked(|| assert_eq!(reader.get(&key(5)), Some(&5))), 0);
     for entries in [1, 10, 100, 50_000] {
@@ -56,12 +56,12 @@ fn scans_ask_for_memory_once() {
 /// Only paths of more nodes than a cursor has room for need another piece.
 #[test]
 fn scans_of_long_paths_ask_twice() {
-    let config = Config { pages: PageKind::Base, node_bytes: 1 << 26, leaf_bytes: 1 << 26 };
-    let tree = Tree::<[u8], usize>::with(&config).unwrap();
+    let config = Config::new().with_node_bytes(1 << 26).with_leaf_bytes(1 << 26);
+    let tree = Tree::<[u8], usize>::with_config(&config).unwrap();
     let reader = tree.pin();
     let path = [1u8; 200];
     for length in 0..path.len() {
-        assert!(reader.add(&path[..length], length).unwrap());
+        assert!(reader.try_insert(&path[..length], length).is_ok());
     }
     let range = |from: usize| reader.range_of_bytes(Bound::Included(&path[..from]), Bound::Unbounded);
     assert_eq!(asked(|| assert!(range(3).map(|(_, length)| *length).take(5).eq(3..8))), 1);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use lookaside_art::{Config, OwnedTree, PageKind, Reason, Tree, fault};
+use lookaside_art::{Config, OwnedTree, Reason, Tree, fault};
 
 fn small() -> Config {
-    Config { pages: PageKind::Base, node_bytes: 1 << 24, leaf_bytes: 1 << 24 }
+    Config::new().with_node_bytes(1 << 24).with_leaf_bytes(1 << 24)
 }
 
 /// Keys that need every kind of change: forks at leaves and above nodes, growth through all kinds, ends of keys.
@@ -19,7 +19,7 @@ fn keys() -> Vec<Vec<u8>> {
 
 #[test]
 fn insertions_fail_whole() {
-    let tree = Tree::<[u8], usize>::with(&small()).unwrap();
+    let tree = Tree::<[u8], usize>::with_config(&small()).unwrap();
     let reader = tree.pin();
     let mut model = BTreeMap::new();
     let mut refused = 0;
@@ -50,7 +50,7 @@ fn insertions_fail_whole() {
 /// A leaf, and the key behind it on the heap; the first entry of a tree needs no node.
 #[test]
 fn a_long_key_needs_two_places() {
-    let tree = Tree::<[u8], usize>::with(&small()).unwrap();
+    let tree = Tree::<[u8], usize>::with_config(&small()).unwrap();
     let reader = tree.pin();
     for nth in 0..2 {
         let (stored, reached) = fault::fail_nth(nth, || reader.insert(&[7; 600], 1).map(|old| old.copied()));
@@ -64,7 +64,7 @@ fn a_long_key_needs_two_places() {
 
 #[test]
 fn removals_never_need_memory() {
-    let mut tree = OwnedTree::<[u8], usize>::with(&small()).unwrap();
+    let mut tree = OwnedTree::<[u8], usize>::with_config(&small()).unwrap();
     let mut model = BTreeMap::new();
     for (number, key) in keys().into_iter().enumerate() {
         tree.insert(&key, number).unwrap();
@@ -83,7 +83,7 @@ fn removals_never_need_memory() {
 
 #[test]
 fn reorganisations_stop_where_there_is_no_room() {
-    let tree = Tree::<[u8], usize>::with(&small()).unwrap();
+    let tree = Tree::<[u8], usize>::with_config(&small()).unwrap();
     let reader = tree.pin();
     for (number, key) in keys().into_iter().enumerate() {
         reader.insert(&key, number).unwrap();
@@ -112,8 +112,8 @@ fn reorganisations_stop_where_there_is_no_room() {
 
 #[test]
 fn a_full_tree_says_so_and_goes_on() {
-    let config = Config { node_bytes: 1 << 20, leaf_bytes: 1 << 18, ..small() };
-    let mut tree = OwnedTree::<[u8; 8], u64>::with(&config).unwrap();
+    let config = small().with_node_bytes(1 << 20).with_leaf_bytes(1 << 18);
+    let mut tree = OwnedTree::<[u8; 8], u64>::with_config(&config).unwrap();
     let mut stored = 0u64;
     let error = loop {
         match tree.insert(&stored.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes(), stored) {
@@ -134,9 +134,9 @@ fn a_full_tree_says_so_and_goes_on() {
 #[test]
 fn no_memory_for_a_tree_is_an_error() {
     // What is as small is not made smaller, and base pages have no smaller kind to fall back to.
-    let config = Config { node_bytes: 1 << 20, leaf_bytes: 1 << 20, ..small() };
+    let config = small().with_node_bytes(1 << 20).with_leaf_bytes(1 << 20);
     for nth in 0..2 {
-        let (tree, reached) = pages::fault::fail_nth(nth, || Tree::<[u8], u8>::with(&config));
+        let (tree, reached) = pages::fault::fail_nth(nth, || Tree::<[u8], u8>::with_config(&config));
         assert!(reached);
         assert!(tree.unwrap_err().to_string().contains("memory"));
     }
@@ -146,10 +146,10 @@ fn no_memory_for_a_tree_is_an_error() {
 fn a_tree_that_is_refused_all_its_addresses_begins_with_fewer() {
     let mut nth = 0;
     loop {
-        let (tree, reached) = pages::fault::fail_nth(nth, || Tree::<[u8], usize>::with(&small()));
+        let (tree, reached) = pages::fault::fail_nth(nth, || Tree::<[u8], usize>::with_config(&small()));
         let tree = tree.unwrap();
         let reader = tree.pin();
-        (0..200_000).for_each(|n: usize| assert!(reader.add(&n.to_be_bytes(), n).unwrap()));
+        (0..200_000).for_each(|n: usize| assert!(reader.try_insert(&n.to_be_bytes(), n).is_ok()));
         assert!(reader.iter().map(|(_, n)| *n).eq(0..200_000));
         if !reached {
             break;

@@ -10,7 +10,7 @@ use crate::unused;
 use lookaside_art::{Config, Memory, OwnedTree, PageKind, Tree};
 
 fn small(pages: PageKind) -> Config {
-    Config { pages, node_bytes: 64 << 20, leaf_bytes: 64 << 20 }
+    Config::new().with_pages(pages).with_node_bytes(64 << 20).with_leaf_bytes(64 << 20)
 }
 
 /// Keys below nodes of all kinds, prefixes of each other, of many sizes, and some that lie on the heap.
@@ -30,7 +30,7 @@ fn has_every_kind(memory: &Memory) -> bool {
 
 #[test]
 fn an_owned_tree_gives_back_what_it_took() {
-    let mut tree = OwnedTree::<[u8], Arc<()>>::with(&small(PageKind::Base)).unwrap();
+    let mut tree = OwnedTree::<[u8], Arc<()>>::with_config(&small(PageKind::Base)).unwrap();
     let value = Arc::new(());
     let mut begun = Vec::new();
     for round in 0..6 {
@@ -63,7 +63,7 @@ fn so_does_one_in_huge_pages() {
 }
 
 fn gives_back_what_was_moved(pages: PageKind) {
-    let tree = Tree::<[u8], Arc<()>>::with(&small(pages)).unwrap();
+    let tree = Tree::<[u8], Arc<()>>::with_config(&small(pages)).unwrap();
     let value = Arc::new(());
     let mut begun = Vec::new();
     for round in 0..12 {
@@ -123,7 +123,7 @@ impl Drop for Spiteful {
 #[test]
 fn values_whose_destructors_panic_keep_no_place() {
     let dropped = Arc::new(AtomicUsize::new(0));
-    let mut tree = OwnedTree::<[u8], Spiteful>::with(&small(PageKind::Base)).unwrap();
+    let mut tree = OwnedTree::<[u8], Spiteful>::with_config(&small(PageKind::Base)).unwrap();
     let fill = |tree: &mut OwnedTree<[u8], Spiteful>| {
         keys().iter().for_each(|key| {
             assert!(tree.insert(key, Spiteful(Arc::clone(&dropped))).unwrap().is_none());

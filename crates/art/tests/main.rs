@@ -8,6 +8,7 @@ mod plots;
 mod ranges;
 mod regressions;
 mod reorganize;
+mod retain;
 mod stress;
 
 // What they share.

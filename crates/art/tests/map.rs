@@ -20,7 +20,7 @@ fn table() -> TableConfig {
 }
 
 fn small() -> Config {
-    Config { pages: PageKind::Base, node_bytes: 1 << 24, leaf_bytes: 1 << 24 }
+    Config::new().with_node_bytes(1 << 24).with_leaf_bytes(1 << 24)
 }
 
 #[derive(Debug, Clone)]
@@ -228,7 +228,7 @@ where
     T: lookaside_art::Key + ?Sized,
     K: Encode<T> + Ord + std::hash::Hash + Clone + std::fmt::Debug + Send + Sync + 'static,
 {
-    let map = Map::new(Shared::<T, K>::with(&small()).unwrap(), &table()).unwrap();
+    let map = Map::new(Shared::<T, K>::with_config(&small()).unwrap(), &table()).unwrap();
     map.buffer().monitor(false);
     map.view().access_log().sample_every(1);
     let reorganize = |map: &Map<K, u64, Shared<T, K>>| {
@@ -242,7 +242,7 @@ where
     T: lookaside_art::Key + ?Sized,
     K: Encode<T> + Ord + std::hash::Hash + Clone + std::fmt::Debug + Send + Sync + 'static,
 {
-    let mut map = OwnedMap::new(Owned::<T, K>::with(&small()).unwrap(), &table()).unwrap();
+    let mut map = OwnedMap::new(Owned::<T, K>::with_config(&small()).unwrap(), &table()).unwrap();
     map.monitor(false);
     compare(&mut map, operations);
 }
@@ -277,7 +277,7 @@ proptest! {
 /// Every kind of node, and batches that are longer than a group.
 #[test]
 fn large_maps_answer_batches_of_any_length() {
-    let map = Map::new(Shared::<[u8], String>::with(&small()).unwrap(), &table()).unwrap();
+    let map = Map::new(Shared::<[u8], String>::with_config(&small()).unwrap(), &table()).unwrap();
     map.buffer().monitor(false);
     let name = |number: u64| format!("{}/{number}", number % 7);
     (0..20_000).for_each(|number| assert!(map.insert(name(number), number).is_none()));
@@ -296,7 +296,7 @@ fn large_maps_answer_batches_of_any_length() {
 /// What the tree shows of itself is what the map has, in both directions, before and after everything has moved.
 #[test]
 fn a_view_shows_the_maps_entries() {
-    let map = Map::new(Shared::<[u8], String>::with(&small()).unwrap(), &table()).unwrap();
+    let map = Map::new(Shared::<[u8], String>::with_config(&small()).unwrap(), &table()).unwrap();
     for (number, name) in ["rome", "romulus", "remus"].into_iter().enumerate() {
         map.insert(name.to_string(), number as u64);
     }
@@ -310,8 +310,8 @@ fn a_view_shows_the_maps_entries() {
         assert_eq!(values(onlooker.prefix(b"rom")), [0, 1]);
         assert_eq!(values(onlooker.range(&b"rome"[..]..)), [0, 1]);
         assert_eq!(values(onlooker.range_of_bytes(Bound::Unbounded, Bound::Excluded(b"rome"))), [2]);
-        assert_eq!(onlooker.first().map(|(_, entry)| entry.key().as_str()), Some("remus"));
-        assert_eq!(onlooker.last().map(|(_, entry)| entry.key().as_str()), Some("romulus"));
+        assert_eq!(onlooker.first_key_value().map(|(_, entry)| entry.key().as_str()), Some("remus"));
+        assert_eq!(onlooker.last_key_value().map(|(_, entry)| entry.key().as_str()), Some("romulus"));
         let mut reorganization = view.reorganization(vec![b"rome".to_vec(), b"remus".to_vec()]);
         while reorganization.step(1).is_continue() {}
         assert!(reorganization.done().leaves > 0);
@@ -326,7 +326,7 @@ fn a_view_shows_the_maps_entries() {
 #[test]
 fn the_log_knows_what_the_table_misses() {
     let config = TableConfig::with_size(1 << 16).pages(PageKind::Base);
-    let map = Map::new(Shared::<[u8; 8], u64>::with(&small()).unwrap(), &config).unwrap();
+    let map = Map::new(Shared::<[u8; 8], u64>::with_config(&small()).unwrap(), &config).unwrap();
     map.buffer().monitor(false);
     (0..100u64).for_each(|number| drop(map.insert(number, number)));
     let log = map.view().access_log();
@@ -352,8 +352,8 @@ fn the_log_knows_what_the_table_misses() {
 /// A full tree is no place for another entry: the call panics, and nothing has changed.
 #[test]
 fn a_full_tree_panics_and_the_map_stays_as_it_was() {
-    let config = Config { pages: PageKind::Base, node_bytes: 1 << 26, leaf_bytes: 1 << 22 };
-    let map = Map::new(Shared::<[u8; 8], u64>::with(&config).unwrap(), &table()).unwrap();
+    let config = Config::new().with_node_bytes(1 << 26).with_leaf_bytes(1 << 22);
+    let map = Map::new(Shared::<[u8; 8], u64>::with_config(&config).unwrap(), &table()).unwrap();
     let mut filled = 0;
     let refused = loop {
         let insert = || drop(map.insert(filled, filled));

@@ -5,17 +5,17 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use lookaside_art::{Config, Key, Kind, OwnedTree, PageKind, Tree, encode};
+use lookaside_art::{Config, Key, Kind, OwnedTree, Tree, TryInsertError, encode};
 use proptest::prelude::*;
 
 fn small() -> Config {
-    Config { pages: PageKind::Base, node_bytes: 64 << 20, leaf_bytes: 64 << 20 }
+    Config::new().with_node_bytes(64 << 20).with_leaf_bytes(64 << 20)
 }
 
 #[derive(Debug, Clone)]
 enum Operation<K> {
     Insert(K),
-    Add(K),
+    TryInsert(K),
     Replace(K),
     Remove(K),
     RemovePrefix(K, usize),
@@ -24,6 +24,10 @@ enum Operation<K> {
     Range(Bound<K>, Bound<K>, Vec<bool>),
     Prefix(K, usize),
     Ends,
+    Pop(bool),
+    /// Keeps those whose values have another remainder by the first number than the second.
+    Retain(u64, u64),
+    Clear,
 }
 
 fn bound<K: std::fmt::Debug + Clone + 'static>(key: BoxedStrategy<K>) -> BoxedStrategy<Bound<K>> {
@@ -40,7 +44,7 @@ fn operations<K: std::fmt::Debug + Clone + 'static>(
 ) -> BoxedStrategy<Vec<Operation<K>>> {
     let operation = prop_oneof![
         20 => key.clone().prop_map(Operation::Insert),
-        4 => key.clone().prop_map(Operation::Add),
+        4 => key.clone().prop_map(Operation::TryInsert),
         4 => key.clone().prop_map(Operation::Replace),
         12 => key.clone().prop_map(Operation::Remove),
         1 => (key.clone(), 1usize..9).prop_map(|(key, length)| Operation::RemovePrefix(key, length)),
@@ -50,7 +54,11 @@ fn operations<K: std::fmt::Debug + Clone + 'static>(
             .prop_map(|(from, to, ends)| Operation::Range(from, to, ends)),
         2 => (key, 0usize..9).prop_map(|(key, length)| Operation::Prefix(key, length)),
         1 => Just(Operation::Ends),
+        4 => any::<bool>().prop_map(Operation::Pop),
+        1 => (2u64..9, 0u64..9).prop_map(|(by, rest)| Operation::Retain(by, rest)),
     ];
+    // Seldom, for what follows it begins with an empty tree.
+    let operation = prop_oneof![400 => operation, 1 => Just(Operation::Clear)];
     prop::collection::vec(operation, 1..400).boxed()
 }
 
@@ -77,7 +85,7 @@ macro_rules! agree {
     ($name:ident, $tree:ident, $change:ident, $own:expr, $collect:block) => {
         fn $name<K: Key + ?Sized>(operations: &[Operation<K::Owned>]) -> Result<(), TestCaseError> {
             #[allow(unused_mut)]
-            let mut tree = $tree::<K, u64>::with(&small()).unwrap();
+            let mut tree = $tree::<K, u64>::with_config(&small()).unwrap();
             let mut model = Model::new();
             for (number, operation) in operations.iter().enumerate() {
                 let value = number as u64;
@@ -91,13 +99,18 @@ macro_rules! agree {
                             let old = model.insert(key.as_ref().to_vec(), value);
                             prop_assert_eq!(at.insert(key, value).unwrap().map(|old| old.to_owned()), old);
                         }
-                        Operation::Add(key) => {
+                        Operation::TryInsert(key) => {
                             let key: &K = key.borrow();
-                            let new = !model.contains_key(key.as_ref());
-                            if new {
-                                model.insert(key.as_ref().to_vec(), value);
+                            prop_assert_eq!(at.contains_key(key), model.contains_key(key.as_ref()));
+                            let present = *model.entry(key.as_ref().to_vec()).or_insert(value);
+                            match at.try_insert(key, value) {
+                                Ok(stored) => prop_assert_eq!((*stored, present), (value, value)),
+                                Err(TryInsertError::Occupied { current, value: refused, .. }) => {
+                                    prop_assert_eq!((*current, refused), (present, value));
+                                    prop_assert_ne!(present, value);
+                                }
+                                Err(refused) => prop_assert!(false, "{}", refused),
                             }
-                            prop_assert_eq!(at.add(key, value).unwrap(), new);
                         }
                         Operation::Replace(key) => {
                             let key: &K = key.borrow();
@@ -166,13 +179,37 @@ macro_rules! agree {
                             prop_assert_eq!(found, expected);
                         }
                         Operation::Ends => {
-                            let ends = [at.first(), at.last()]
+                            let ends = [at.first_key_value(), at.last_key_value()]
                                 .map(|end| end.map(|(key, value)| (key.as_ref(), value)));
                             let expected = [model.first_key_value(), model.last_key_value()];
                             prop_assert_eq!(
                                 ends,
                                 expected.map(|end| end.map(|(key, value)| (&key[..], value)))
                             );
+                        }
+                        Operation::Pop(first) => {
+                            let popped = if *first { at.pop_first() } else { at.pop_last() };
+                            let popped = popped.map(|(key, value)| {
+                                let key: &K = key.borrow();
+                                (key.as_ref().to_vec(), value.to_owned())
+                            });
+                            prop_assert_eq!(
+                                popped,
+                                if *first { model.pop_first() } else { model.pop_last() }
+                            );
+                        }
+                        Operation::Retain(by, rest) => {
+                            let mut asked = Vec::new();
+                            at.retain(|key, value| {
+                                asked.push((key.as_ref().to_vec(), *value));
+                                *value % by != *rest
+                            });
+                            prop_assert!(asked.iter().map(|(key, value)| (key, value)).eq(&model));
+                            model.retain(|_, value| *value % by != *rest);
+                        }
+                        Operation::Clear => {
+                            at.clear();
+                            model.clear();
                         }
                     }
                     prop_assert_eq!(at.iter().count(), model.len());
@@ -299,7 +336,7 @@ fn kind_of(tree: &OwnedTree<[u8; 2], u64>) -> Option<Kind> {
 
 #[test]
 fn a_node_passes_through_all_kinds_and_back() {
-    let mut tree = OwnedTree::with(&small()).unwrap();
+    let mut tree = OwnedTree::with_config(&small()).unwrap();
     // Neither rising nor falling: every byte once.
     let byte = |n: usize| (n * 89 + 3) as u8;
     let mut kinds = Vec::new();
@@ -333,7 +370,7 @@ fn a_node_passes_through_all_kinds_and_back() {
 
 #[test]
 fn memory_is_what_was_put_in() {
-    let mut tree = OwnedTree::<[u8], u64>::with(&small()).unwrap();
+    let mut tree = OwnedTree::<[u8], u64>::with_config(&small()).unwrap();
     tree.insert(&[b'a'; 100], 1).unwrap();
     let one = tree.memory();
     assert_eq!((one.leaves, one.leaf_bytes, one.node_bytes(), one.heap_bytes), (1, 128, 0, 0));
@@ -367,13 +404,13 @@ fn evenly_spaced_keys_take_what_the_paper_takes_at_most() {
 fn values_are_dropped_once() {
     use std::sync::Arc;
     let value = Arc::new(());
-    let mut owned = OwnedTree::<[u8], Arc<()>>::with(&small()).unwrap();
+    let mut owned = OwnedTree::<[u8], Arc<()>>::with_config(&small()).unwrap();
     for n in 0..500u32 {
         owned.insert(&n.to_le_bytes(), value.clone()).unwrap();
         owned.insert(&n.to_le_bytes(), value.clone()).unwrap();
     }
     assert_eq!(Arc::strong_count(&value), 501);
-    owned.add(&0u32.to_le_bytes(), value.clone()).unwrap();
+    assert!(owned.try_insert(&0u32.to_le_bytes(), value.clone()).is_err());
     owned.replace(b"absent", value.clone()).unwrap();
     assert_eq!(Arc::strong_count(&value), 501);
     owned.remove_prefix(&[7]);

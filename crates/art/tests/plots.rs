@@ -29,7 +29,7 @@ fn neighbours_lie_together() {
 
 #[test]
 fn what_plots_have_left_is_used() {
-    let mut tree = OwnedTree::<[u8; 8], u64>::with(&Config::default()).unwrap();
+    let mut tree = OwnedTree::<[u8; 8], u64>::with_config(&Config::default()).unwrap();
     let mut begun = Vec::new();
     for round in 0..20 {
         strewn().for_each(|key| assert_eq!(tree.insert(&key, round).unwrap(), None));

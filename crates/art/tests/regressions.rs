@@ -65,7 +65,7 @@ impl Drop for Counted {
 fn counted(values: u64) -> (Tree<[u8; 8], Counted>, Arc<AtomicUsize>) {
     let there = Arc::default();
     let tree = Tree::new().unwrap();
-    (0..values).for_each(|n| assert!(tree.pin().add(&key(n), Counted::new(&there)).unwrap()));
+    (0..values).for_each(|n| assert!(tree.pin().try_insert(&key(n), Counted::new(&there)).is_ok()));
     (tree, there)
 }
 
@@ -251,7 +251,7 @@ fn memory_that_was_freed_is_used_again() {
     for _ in 0..50 {
         let mut reader = tree.pin();
         for n in 0..2000 {
-            assert!(reader.add(&key(n), Arc::clone(&value)).unwrap());
+            assert!(reader.try_insert(&key(n), Arc::clone(&value)).is_ok());
             if n % 20 == 0 {
                 reader.refresh();
             }

@@ -11,7 +11,7 @@ use lookaside_art::{
 use proptest::prelude::*;
 
 fn config() -> Config {
-    Config { pages: PageKind::Base, node_bytes: 1 << 28, leaf_bytes: 1 << 28 }
+    Config::new().with_node_bytes(1 << 28).with_leaf_bytes(1 << 28)
 }
 
 fn scattered(n: u64) -> [u8; 8] {
@@ -20,7 +20,7 @@ fn scattered(n: u64) -> [u8; 8] {
 
 /// A tree whose hot keys, one in 128, lie far from each other.
 fn tree() -> (Tree<[u8; 8], u64>, Vec<[u8; 8]>) {
-    let tree = Tree::with(&config()).unwrap();
+    let tree = Tree::with_config(&config()).unwrap();
     let reader = tree.pin();
     for n in 0..100_000 {
         reader.insert(&scattered(n), n).unwrap();
@@ -102,7 +102,7 @@ fn keys_that_were_sampled_by_chance_stay_where_they_are() {
         // fifth, of the other half nearly all. That is 0.41, give or take 0.01 for other draws of the sampler; and 0.06 of all keys.
         let expected = if worth { 0.35..0.47 } else { 0.03..0.1 };
         assert!(expected.contains(&share), "{share} of lookups go to what was sampled");
-        let schedule = Schedule { samples: 1, ..Schedule::default() };
+        let schedule = Schedule::new().with_samples(1);
         assert_eq!(tree.worth_moving(frequencies, &schedule), if worth { keys } else { Vec::new() });
     }
     look(100_000, 32);
@@ -116,7 +116,7 @@ fn keys_that_were_sampled_by_chance_stay_where_they_are() {
 fn a_hot_set_that_wanders_needs_no_more_room_with_every_round() {
     const KEYS: u64 = 20_000;
     const HOT: u64 = 1_000;
-    let tree = Tree::<[u8; 8], u64>::with(&config()).unwrap();
+    let tree = Tree::<[u8; 8], u64>::with_config(&config()).unwrap();
     let mut model = BTreeMap::new();
     for n in 0..KEYS {
         tree.pin().insert(&scattered(n), n).unwrap();
@@ -167,8 +167,8 @@ fn a_hot_set_that_wanders_needs_no_more_room_with_every_round() {
 /// A region that is full has places between those that are hot.
 #[test]
 fn holes_between_hot_places_are_used_when_nothing_else_is_left() {
-    let config = Config { node_bytes: 4 << 20, leaf_bytes: 1 << 20, ..config() };
-    let tree = Tree::<[u8; 8], u64>::with(&config).unwrap();
+    let config = config().with_node_bytes(4 << 20).with_leaf_bytes(1 << 20);
+    let tree = Tree::<[u8; 8], u64>::with_config(&config).unwrap();
     let mut model = BTreeMap::new();
     for n in 0..20_000 {
         tree.pin().insert(&scattered(n), n).unwrap();
@@ -250,7 +250,7 @@ fn the_background_moves_what_is_hot_and_ends_when_it_no_longer_helps() {
     let tree = Arc::new(tree);
     tree.access_log().sample_every(4);
     let before = tree.assess(&hot);
-    let schedule = Schedule { every: Duration::from_millis(5), patience: 4, ..Schedule::default() };
+    let schedule = Schedule::new().with_every(Duration::from_millis(5)).with_patience(4);
     let session = tree.session();
     let look = || {
         let reader = session.pin();
@@ -271,7 +271,7 @@ fn the_background_moves_what_is_hot_and_ends_when_it_no_longer_helps() {
 #[test]
 fn the_background_ends_when_what_it_moves_comes_to_lie_no_better() {
     const KEYS: u64 = 50_000;
-    let tree = Arc::new(Tree::<[u8], u32>::with(&config()).unwrap());
+    let tree = Arc::new(Tree::<[u8], u32>::with_config(&config()).unwrap());
     // In leaves of two sizes, of which the larger leaves a third of three small ones' room.
     let small = |n: u64| n.to_be_bytes()[2..].to_vec();
     let large = |n: u64| [&scattered(n)[..], &[9; 10]].concat();
@@ -303,7 +303,7 @@ fn the_background_ends_when_what_it_moves_comes_to_lie_no_better() {
     let lie = tree.assess(hot.iter().map(Vec::as_slice));
     assert!(lie.gain() > 1.5, "they do not lie badly: {lie:?}");
     tree.access_log().sample_every(1);
-    let schedule = Schedule { every: Duration::from_millis(2), rest: 0.0, ..Schedule::default() };
+    let schedule = Schedule::new().with_every(Duration::from_millis(2)).with_rest(0.0);
     let session = tree.session();
     let look = || {
         let reader = session.pin();
@@ -322,13 +322,13 @@ fn the_background_waits_for_lookups() {
     let (tree, hot) = tree();
     let tree = Arc::new(tree);
     tree.access_log().sample_every(1);
-    let schedule = Schedule { every: Duration::from_millis(1), patience: 1, ..Schedule::default() };
+    let schedule = Schedule::new().with_every(Duration::from_millis(1)).with_patience(1);
     let background = tree.keep_organized(schedule.clone()).unwrap();
     // Another one, which finds what is no use forty times, as often: meanwhile this one has looked many times as well.
     let (other, _) = self::tree();
     let other = Arc::new(other);
     other.access_log().sample_every(1);
-    let clock = other.keep_organized(Schedule { patience: 40, ..schedule }).unwrap();
+    let clock = other.keep_organized(schedule.with_patience(40)).unwrap();
     let others = other.session();
     look_until_it_ends(&clock, || {
         let reader = others.pin();
@@ -341,7 +341,7 @@ fn the_background_waits_for_lookups() {
 /// Whoever asks for keys of megabytes, which need not be there, does not fill the log with them.
 #[test]
 fn very_long_keys_are_not_sampled() {
-    let tree = Tree::<[u8], u32>::with(&config()).unwrap();
+    let tree = Tree::<[u8], u32>::with_config(&config()).unwrap();
     tree.access_log().sample_every(1);
     let session = tree.session();
     let reader = session.pin();
@@ -357,7 +357,7 @@ fn very_long_keys_are_not_sampled() {
 #[test]
 fn nothing_is_lost_before_a_huge_page() {
     let lost = |pages| {
-        let tree = Tree::<[u8; 8], u64>::with(&Config { pages, ..config() }).unwrap();
+        let tree = Tree::<[u8; 8], u64>::with_config(&config().with_pages(pages)).unwrap();
         let mut next = 0;
         for _ in 0..6 {
             let first = next;
@@ -388,7 +388,7 @@ fn nothing_is_lost_before_a_huge_page() {
 fn the_background_ends_when_it_is_dropped() {
     let (tree, _) = tree();
     let tree = Arc::new(tree);
-    let schedule = Schedule { every: Duration::from_secs(3600), patience: 0, ..Schedule::default() };
+    let schedule = Schedule::new().with_every(Duration::from_secs(3600)).with_patience(0);
     let background = tree.keep_organized(schedule).unwrap();
     assert!(!background.has_ended());
     drop(background);
@@ -415,7 +415,7 @@ proptest! {
         1 => (prop::collection::vec(key(), 0..40), 1usize..30).prop_map(|(keys, work)| Operation::Reorganize(keys, work)),
     ], 1..300), is_huge: bool) {
         let pages = if is_huge { PageKind::Transparent } else { PageKind::Base };
-        let tree = Tree::<[u8], String>::with(&Config { pages, ..config() }).unwrap();
+        let tree = Tree::<[u8], String>::with_config(&config().with_pages(pages)).unwrap();
         let mut model = BTreeMap::new();
         for (number, operation) in operations.into_iter().enumerate() {
             let reader = tree.pin();

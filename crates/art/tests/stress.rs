@@ -11,7 +11,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::unused;
-use lookaside_art::{Config, PageKind, Tree};
+use lookaside_art::{Config, Tree};
 
 const KEYS: usize = 1 << 12;
 const WRITERS: usize = 2;
@@ -60,13 +60,13 @@ struct World {
 
 impl World {
     fn new(threads: usize) -> World {
-        let config = Config { pages: PageKind::Base, node_bytes: 1 << 28, leaf_bytes: 1 << 28 };
+        let config = Config::new().with_node_bytes(1 << 28).with_leaf_bytes(1 << 28);
         let mut keys: Vec<_> = (0..KEYS).map(key).collect();
         keys.sort();
         keys.dedup();
         let histories = keys.iter().map(|_| History::default()).collect();
         World {
-            tree: Tree::with(&config).unwrap(),
+            tree: Tree::with_config(&config).unwrap(),
             keys,
             histories,
             writing: AtomicBool::new(true),
@@ -313,8 +313,8 @@ fn agrees_at_the_end(world: &World) {
 #[test]
 fn a_prefix_is_removed_under_the_hands_of_its_writers() {
     const KEYS: usize = 512;
-    let config = Config { pages: PageKind::Base, node_bytes: 1 << 28, leaf_bytes: 1 << 28 };
-    let tree = Tree::<[u8], u64>::with(&config).unwrap();
+    let config = Config::new().with_node_bytes(1 << 28).with_leaf_bytes(1 << 28);
+    let tree = Tree::<[u8], u64>::with_config(&config).unwrap();
     // All in one subtree below two bytes that are skipped: of Node256, Node48, and small ones, with keys that end within.
     let key = |n: usize| match n % 4 {
         0 => vec![7, 7, 7, (n / 2) as u8],
@@ -325,7 +325,7 @@ fn a_prefix_is_removed_under_the_hands_of_its_writers() {
     keys.sort();
     keys.dedup();
     let beside: Vec<Vec<u8>> = (0..300u16).map(|n| [&[7, 8][..], &n.to_be_bytes()].concat()).collect();
-    beside.iter().for_each(|key| assert!(tree.pin().add(key, 0).unwrap()));
+    beside.iter().for_each(|key| assert!(tree.pin().try_insert(key, 0).is_ok()));
     let histories: Vec<History> = keys.iter().map(|_| History::default()).collect();
     let (begin, writing) = (Barrier::new(WRITERS + 2), AtomicBool::new(true));
     let write = |writer: usize| {
@@ -417,9 +417,9 @@ fn a_prefix_is_removed_under_the_hands_of_its_writers() {
 
 #[test]
 fn threads_fighting_for_one_node_lose_nothing() {
-    let config = Config { pages: PageKind::Base, node_bytes: 1 << 26, leaf_bytes: 1 << 26 };
+    let config = Config::new().with_node_bytes(1 << 26).with_leaf_bytes(1 << 26);
     for round in 0..changes() / 100 {
-        let tree = Tree::<[u8; 2], usize>::with(&config).unwrap();
+        let tree = Tree::<[u8; 2], usize>::with_config(&config).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4usize {
                 let tree = &tree;

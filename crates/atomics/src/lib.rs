@@ -1,10 +1,45 @@
 //! What concurrent code synchronises with: the standard library's, or the model checker's.
 //!
 //! Under `--cfg loom` every access to these types is explored by loom in the orders and with the values that the memory
-//! model allows. The code above is the same in both cases; this crate is the seam.
+//! model allows. The code above is the same in both cases; this crate is the seam. (The mutex is `parking_lot`'s,
+//! which does not poison, or loom's behind the same interface.)
 //!
-//! Counters that threads do not share are here too: see [`counters!`]; which locks a thread holds: see [`Within`]; and memory
-//! that readers may still look at: see [`reclaim`].
+//! | face | for |
+//! |---|---|
+//! | the atomics, [`Mutex`], [`Arc`], [`fence`] and the hints | whatever is to be explored |
+//! | [`reclaim`] | memory that readers may still look at |
+//! | [`counters!`] | counters that threads do not share, added up when they are read |
+//! | [`Within`] | which locks a thread holds while it runs its caller's code |
+//!
+//! ```
+//! use lookaside_atomics::{AtomicU64, Hold, Ordering, Within, held, reclaim::Collector};
+//!
+//! // What all threads have done, and what one is doing.
+//! let done = AtomicU64::new(0);
+//! done.fetch_add(1, Ordering::Relaxed);
+//!
+//! // What is found while a guard is held stays.
+//! let collector: Collector = Collector::new();
+//! let guard = collector.pin();
+//! drop(guard);
+//! collector.collect();
+//!
+//! // A thread that would wait for itself is told.
+//! let lock = 7u8;
+//! let within = Within::enter(&lock, Hold::Exclusive);
+//! assert_eq!(held(&lock), Some(Hold::Exclusive));
+//! drop(within);
+//! assert_eq!(held(&lock), None);
+//! ```
+//!
+//! A module uses those of the floors below it:
+//!
+//! ```text
+//!               reclaim
+//!   its parts: waiting > record > shared > barrier; bag, thread, turn
+//!                seam
+//!         modelled  standard           counters  within
+//! ```
 //!
 //! # Loom's blind spot
 //!
@@ -16,28 +51,18 @@
 //! still sees whatever the memory model lets it see.
 
 #[cfg(not(loom))]
-mod standard {
-    pub use std::hint::spin_loop;
-    pub use std::sync::Arc;
-    pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-    pub use std::thread::yield_now;
-
-    pub use parking_lot::{Mutex, MutexGuard};
-}
-
-#[cfg(not(loom))]
 mod counters;
 #[cfg(loom)]
 mod modelled;
 pub mod reclaim;
+mod seam;
+#[cfg(not(loom))]
+mod standard;
 #[cfg(not(loom))]
 mod within;
 
 #[cfg(not(loom))]
 pub use counters::{CounterSet, Counting, Registry};
-#[cfg(loom)]
-pub use modelled::*;
-#[cfg(not(loom))]
-pub use standard::*;
+pub use seam::*;
 #[cfg(not(loom))]
 pub use within::{Hold, Within, held};

@@ -112,9 +112,11 @@
 mod bag;
 mod barrier;
 mod record;
+mod shared;
 #[cfg(not(loom))]
 mod thread;
 mod turn;
+mod waiting;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -128,17 +130,16 @@ use std::sync::OnceLock;
 
 use crossbeam_utils::CachePadded;
 
-use self::bag::{Batch, Retired, Waiting};
+use self::bag::{Batch, Retired};
 use self::barrier::Barrier;
-use self::record::{INACTIVE, Record};
+use self::record::{INACTIVE, MOST, Padded, Record};
+use self::shared::Shared;
 use self::turn::Turn;
-use crate::{AtomicBool, AtomicPtr, AtomicU64, Mutex, Ordering};
+use self::waiting::Waiting;
+use crate::seam::{AtomicBool, AtomicPtr, AtomicU64, Mutex, Ordering};
 
 pub use self::bag::quietly;
 pub use self::turn::free_in_turn;
-
-/// Objects that wait in a thread's bag, at most, when it has unpinned or refreshed.
-const MOST: u32 = 64;
 
 /// Threads whose records are found at once.
 #[cfg(not(loom))]
@@ -160,20 +161,9 @@ pub struct Collector<L = ()> {
     far: [OnceLock<Slots<L>>; 26],
 }
 
-/// No two records share a line.
-type Padded<L> = CachePadded<Record<L>>;
-
 /// Records by the numbers of their threads.
 #[cfg(not(loom))]
 type Slots<L> = Box<[AtomicPtr<Record<L>>]>;
-
-/// What pinning reads and only collecting writes.
-struct Shared {
-    epoch: AtomicU64,
-    barrier: Barrier,
-    /// Whether there is something with a stamp that could not be freed yet.
-    waits: AtomicBool,
-}
 
 // SAFETY: records are reached by shared references and are `Sync`; what was retired may be freed by any thread, by the
 // promise of who retired it; `make` is `Send`; what is kept for a thread moves from one to the next: `L: Send`.

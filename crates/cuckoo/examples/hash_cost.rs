@@ -8,9 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use lookaside_cuckoo::{Config, Entries, Hashes, Location, Table};
-
-struct Numbers;
+use lookaside_cuckoo::{Config, Growth, Hashes, Location, Table};
 
 /// As good a hash as there is.
 #[inline(always)]
@@ -21,32 +19,24 @@ fn hash(key: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-impl Entries for Numbers {
-    type Key = u64;
-
-    #[inline(always)]
-    fn holds(&self, location: Location, key: &u64) -> bool {
-        location.get() == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        hash(location.get())
-    }
+fn hasher(location: Location) -> u64 {
+    hash(location.get())
 }
 
 const BATCH: usize = 16;
 
 fn filled(keys: u64, hashes: Hashes) -> Table {
-    let config = Config { hashes, ..Config::default() };
+    let config = Config::new().with_growth(Growth::Fixed).with_hashes(hashes);
     let table: Table = Table::with_capacity(keys as usize, &config).expect("memory");
     for key in 0..keys {
-        table.insert(&Numbers, &key, hash(key), Location::new(key).expect("small")).expect("room");
+        let at = Location::new(key).expect("small");
+        table.insert_or_get(hash(key), at, |at| at.get() == key, hasher).expect("room");
     }
     table
 }
 
 fn lookups(table: &Table, keys: &[u64]) -> u64 {
-    keys.iter().map(|&key| u64::from(table.get(hash(key), |at| at.get() == key).is_some())).sum()
+    keys.iter().map(|&key| u64::from(table.find(hash(key), |at| at.get() == key).is_some())).sum()
 }
 
 fn batches(table: &Table, keys: &[u64]) -> u64 {
@@ -56,7 +46,7 @@ fn batches(table: &Table, keys: &[u64]) -> u64 {
         .iter()
         .map(|keys| {
             let hashes = keys.map(hash);
-            table.get_many(&Numbers, &keys.each_ref(), &hashes, &mut found);
+            table.find_many(hasher, &hashes, |i, at| at.get() == keys[i], &mut found);
             found.iter().flatten().count() as u64
         })
         .sum()

@@ -8,9 +8,9 @@
 //! there; a key whose first matching tag turns out to be another key's, about one in a thousand, is looked up again by
 //! itself.
 
-#[cfg(not(loom))]
-use crate::insert::{Insertion, TooFull};
 use crate::layout::Layout;
+#[cfg(not(loom))]
+use crate::outcome::{Insertion, TooFull};
 use crate::slot::{Location, Tag};
 use crate::table::{Entries, Probe, Table};
 
@@ -19,32 +19,50 @@ use crate::table::{Entries, Probe, Table};
 const GROUP: usize = if cfg!(loom) { 2 } else { 16 };
 
 impl<L: Layout> Table<L> {
-    /// Looks up every key: `found[i]` becomes the location of `keys[i]`, whose hash is `hashes[i]`.
+    /// Looks up many keys: `found[i]` becomes the location of the key whose hash is `hashes[i]`, and for whose entry
+    /// `eq` is true of `i` and the location. `entries` [prefetches](Entries::prefetch) what `eq` reads.
     ///
-    /// Each answer is what [`Table::get`] could have answered at some moment during the call; the batch as a whole is no
-    /// snapshot.
+    /// Each answer is what [`Table::find`] could have answered at some moment during the call; the batch as a whole is
+    /// no snapshot.
+    ///
+    /// ```
+    /// use lookaside_cuckoo::{Config, Location, Table};
+    ///
+    /// let table: Table = Table::with_capacity(100, &Config::default())?;
+    /// // Entries that are their own locations, and hashes.
+    /// let hasher = |at: Location| at.get();
+    /// for number in 0..10 {
+    ///     table.insert_unique(number, Location::new(number).unwrap(), hasher).unwrap();
+    /// }
+    /// let hashes = [3, 9, 27];
+    /// let mut found = [None; 3];
+    /// table.find_many(hasher, &hashes, |i, at| at.get() == hashes[i], &mut found);
+    /// assert_eq!(found, [Location::new(3), Location::new(9), None]);
+    /// # Ok::<(), lookaside_cuckoo::CreateError>(())
+    /// ```
     ///
     /// # Panics
-    /// If the three slices differ in length.
-    pub fn get_many<E: Entries + ?Sized>(
+    /// If the two slices differ in length.
+    #[inline]
+    pub fn find_many(
         &self,
-        entries: &E,
-        keys: &[&E::Key],
+        entries: impl Entries,
         hashes: &[u64],
+        mut eq: impl FnMut(usize, Location) -> bool,
         found: &mut [Option<Location>],
     ) {
-        assert!(keys.len() == hashes.len() && keys.len() == found.len(), "one hash and one answer a key");
-        let groups = keys.chunks(GROUP).zip(hashes.chunks(GROUP)).zip(found.chunks_mut(GROUP));
-        for ((keys, hashes), found) in groups {
-            self.get_group(entries, keys, hashes, found);
+        assert_eq!(hashes.len(), found.len(), "one answer a key");
+        for (group, (hashes, found)) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)).enumerate() {
+            self.find_group(&entries, hashes, |i, at| eq(group * GROUP + i, at), found);
         }
     }
 
-    fn get_group<E: Entries + ?Sized>(
+    #[inline]
+    fn find_group(
         &self,
-        entries: &E,
-        keys: &[&E::Key],
+        entries: &impl Entries,
         hashes: &[u64],
+        mut eq: impl FnMut(usize, Location) -> bool,
         found: &mut [Option<Location>],
     ) {
         let geometry = self.geometry();
@@ -69,10 +87,10 @@ impl<L: Layout> Table<L> {
                 }
             };
         }
-        for (((key, sought), found), settled) in keys.iter().zip(&sought).zip(found).zip(settled) {
-            let wrong = found.is_some_and(|location| !entries.holds(location, key));
+        for (i, ((sought, found), settled)) in sought.iter().zip(found).zip(settled).enumerate() {
+            let wrong = found.is_some_and(|location| !eq(i, location));
             if wrong || !settled {
-                *found = self.get_mixed(sought.hash, |location| entries.holds(location, key));
+                *found = self.get_mixed(sought.hash, |location| eq(i, location));
             }
         }
     }
@@ -86,26 +104,28 @@ impl<L: Layout> Table<L> {
         self.prefetch_bucket(second);
     }
 
-    /// Inserts every key as [`Table::insert`] would, in order, with the buckets of a group fetched together, and then the
-    /// first ones that those of its keys will look at which need a cuckoo path: `outcomes[i]` becomes what became of `keys[i]`.
+    /// Inserts many keys as [`Table::insert_or_get`] would, in order, with the buckets of a group fetched together, and
+    /// then the first ones that those of its keys will look at which need a cuckoo path: `outcomes[i]` becomes what
+    /// became of the key whose hash is `hashes[i]`, whose location is `locations[i]`, and for whose entry `eq` is true
+    /// of `i` and the location.
     ///
     /// # Panics
     /// If the slices differ in length.
     #[cfg(not(loom))]
-    pub fn insert_many<E: Entries + ?Sized>(
+    pub fn insert_many(
         &self,
-        entries: &E,
-        keys: &[&E::Key],
         hashes: &[u64],
         locations: &[Location],
+        mut eq: impl FnMut(usize, Location) -> bool,
+        hasher: impl Entries,
         outcomes: &mut [Result<Insertion, TooFull>],
     ) {
         assert!(
-            keys.len() == hashes.len() && keys.len() == locations.len() && keys.len() == outcomes.len(),
-            "one hash, one location and one outcome a key"
+            hashes.len() == locations.len() && hashes.len() == outcomes.len(),
+            "one location and one outcome a key"
         );
-        for start in (0..keys.len()).step_by(GROUP) {
-            let group = start..(start + GROUP).min(keys.len());
+        for start in (0..hashes.len()).step_by(GROUP) {
+            let group = start..(start + GROUP).min(hashes.len());
             for &hash in &hashes[group.clone()] {
                 self.prefetch(hash);
             }
@@ -113,7 +133,7 @@ impl<L: Layout> Table<L> {
                 self.prefetch_ways_out(hash);
             }
             for i in group {
-                outcomes[i] = self.insert(entries, keys[i], hashes[i], locations[i]);
+                outcomes[i] = self.insert_with(hashes[i], locations[i], &mut |at| eq(i, at), &hasher);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What can be chosen when a table is made.
 
 use std::fmt;
+#[cfg(not(loom))]
 use std::sync::Arc;
 
 #[cfg(not(loom))]
@@ -32,10 +33,20 @@ pub enum Growth {
     Linear(Linear),
 }
 
+impl Default for Growth {
+    /// As far as there are addresses.
+    fn default() -> Self {
+        Growth::Linear(Linear::default())
+    }
+}
+
 /// The terms of growth.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Linear {
-    /// Buckets that the table may have at most. Address space is claimed for all of them, memory for none.
+    /// Buckets that the table may have at most. Address space is claimed for all of them, memory for none; with
+    /// [`Linear::UNLIMITED`] for 2^28 of them, or, where the process may not have so many, for a part of what there is.
+    /// Pages of a hugetlb pool are claimed at once: say how many.
     pub limit: usize,
     /// Share of the slots in use above which inserts split buckets: 0.1 to 0.95. A higher load is denser and its
     /// inserts dearer.
@@ -45,7 +56,17 @@ pub struct Linear {
     pub budget: Option<Arc<Budget>>,
 }
 
+impl Default for Linear {
+    /// To as many buckets as there are addresses for, at the target load that measured best, without a budget.
+    fn default() -> Self {
+        Linear::up_to(Linear::UNLIMITED)
+    }
+}
+
 impl Linear {
+    /// No [`limit`](Linear::limit) but that of the process.
+    pub const UNLIMITED: usize = usize::MAX;
+
     /// Growth to `limit` buckets at the target load that measured best, without a budget.
     #[must_use]
     pub fn up_to(limit: usize) -> Linear {
@@ -56,12 +77,37 @@ impl Linear {
             budget: None,
         }
     }
+
+    /// With this [`target_load`](Linear::target_load).
+    #[must_use]
+    pub fn with_target_load(self, target_load: f64) -> Linear {
+        Linear { target_load, ..self }
+    }
+
+    /// With memory from this [`budget`](Linear::budget).
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn with_budget(self, budget: Arc<Budget>) -> Linear {
+        Linear { budget: Some(budget), ..self }
+    }
 }
 
 /// What can be chosen when a table is made.
+///
+/// ```
+/// use lookaside_cuckoo::{Config, Growth, Hashes, Linear, Table};
+///
+/// // Of at most a MiB, for keys whose hashes are good.
+/// let limit = (1 << 20) / <Table>::BUCKET_BYTES;
+/// let config = Config::new().with_growth(Growth::Linear(Linear::up_to(limit))).with_hashes(Hashes::Avalanching);
+/// let table: Table = Table::with_buckets(16, &config)?;
+/// # Ok::<(), lookaside_cuckoo::CreateError>(())
+/// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Config {
     /// How inserts search.
+    #[doc(hidden)]
     pub search: Search,
     /// Whether the table grows.
     pub growth: Growth,
@@ -73,15 +119,70 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Breadth-first search, fixed size, hashes of any shape, transparent huge pages.
+    /// Growth, hashes of any shape, transparent huge pages.
     fn default() -> Self {
         Config {
             search: Search::BreadthFirst,
-            growth: Growth::Fixed,
+            growth: Growth::default(),
             hashes: Hashes::Any,
             #[cfg(not(loom))]
             pages: PageKind::Transparent,
         }
+    }
+}
+
+impl Config {
+    /// The defaults: growth, hashes of any shape, transparent huge pages.
+    #[must_use]
+    pub fn new() -> Config {
+        Config::default()
+    }
+
+    /// With this [`growth`](Config::growth), or none.
+    #[must_use]
+    pub fn with_growth(self, growth: Growth) -> Config {
+        Config { growth, ..self }
+    }
+
+    /// For [`hashes`](Config::hashes) of this kind.
+    #[must_use]
+    pub fn with_hashes(self, hashes: Hashes) -> Config {
+        Config { hashes, ..self }
+    }
+
+    /// In [`pages`](Config::pages) of this kind.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub fn with_pages(self, pages: PageKind) -> Config {
+        Config { pages, ..self }
+    }
+
+    /// With this [`search`](Config::search).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_search(self, search: Search) -> Config {
+        Config { search, ..self }
+    }
+}
+
+/// Memory is taken from the budget in pieces of this many bytes.
+#[cfg(not(loom))]
+pub(crate) const PIECE: usize = 64 << 10;
+
+#[cfg(not(loom))]
+impl Config {
+    pub(crate) fn budget(&self) -> Option<&Budget> {
+        match &self.growth {
+            Growth::Linear(linear) => linear.budget.as_deref(),
+            Growth::Fixed => None,
+        }
+    }
+
+    /// Takes so many bytes from the budget, rounded up to whole pieces; how many that were.
+    pub(crate) fn take_from_budget(&self, bytes: usize) -> Result<usize, CreateError> {
+        let Some(budget) = self.budget() else { return Ok(0) };
+        let bytes = bytes.next_multiple_of(PIECE);
+        if budget.try_take(bytes) { Ok(bytes) } else { Err(CreateError::OverBudget { bytes }) }
     }
 }
 

@@ -19,10 +19,10 @@
 //! competes for cores with the writers that need the room, and must be waited for when it falls behind).
 
 #[cfg(not(loom))]
-use crate::config::CreateError;
+use crate::config::PIECE;
 use crate::config::{Growth, Linear};
-use crate::insert::Work;
 use crate::layout::{Bucket, Layout};
+use crate::outcome::Work;
 use crate::slot::Word;
 use crate::table::{COUNTERS, Entries, Table};
 use atomics::{AtomicBool, Ordering, yield_now};
@@ -37,9 +37,6 @@ pub const SPLITS_WHEN_FULL: usize = 8;
 const MOST_SLOTS: usize = 8;
 /// Where less than one slot in so many is used, no split makes room: hashes are equal, and stay together.
 const SPARSE: usize = 16;
-/// Memory is taken from the budget in pieces of this many bytes.
-#[cfg(not(loom))]
-pub(crate) const PIECE: usize = 64 << 10;
 
 /// How an attempt to split ended.
 enum Split {
@@ -95,7 +92,7 @@ impl Drop for Splitter<'_> {
 impl<L: Layout> Table<L> {
     /// Splits if the load is above the target, as told by the counter that this insert has just raised to `count`.
     #[inline]
-    pub(crate) fn grow_if_loaded<E: Entries + ?Sized>(&self, entries: &E, count: usize, work: &mut Work) {
+    pub(crate) fn grow_if_loaded(&self, entries: &impl Entries, count: usize, work: &mut Work) {
         let Growth::Linear(linear) = &self.config.growth else { return };
         for _ in 0..SPLITS_WHEN_LOADED {
             let slots = self.slots();
@@ -115,7 +112,7 @@ impl<L: Layout> Table<L> {
     }
 
     /// Splits buckets because an insert found no free slot; false if there is no hope in trying again.
-    pub(crate) fn make_room<E: Entries + ?Sized>(&self, entries: &E, work: &mut Work) -> bool {
+    pub(crate) fn make_room(&self, entries: &impl Entries, work: &mut Work) -> bool {
         let Growth::Linear(linear) = &self.config.growth else { return false };
         if self.len() < self.slots() / SPARSE {
             return false;
@@ -134,7 +131,7 @@ impl<L: Layout> Table<L> {
     }
 
     /// Splits the next bucket.
-    fn split_next<E: Entries + ?Sized>(&self, entries: &E, linear: &Linear, _right: &Splitter<'_>) -> Split {
+    fn split_next(&self, entries: &impl Entries, linear: &Linear, _right: &Splitter<'_>) -> Split {
         let geometry = self.geometry();
         let (from, to) = geometry.next_split();
         if to >= linear.limit || !self.take_memory_for(to) {
@@ -178,7 +175,7 @@ impl<L: Layout> Table<L> {
     }
 
     /// Asks for what the split after this one will wait for: its entries, and the bucket of the one after that.
-    fn prefetch_next_split<E: Entries + ?Sized>(&self, entries: &E) {
+    fn prefetch_next_split(&self, entries: &impl Entries) {
         let (next, _) = self.geometry().next_split();
         for cell in self.buckets[next].slots() {
             let word = cell.load();
@@ -192,27 +189,9 @@ impl<L: Layout> Table<L> {
 
 #[cfg(not(loom))]
 impl<L: Layout> Table<L> {
-    pub(crate) fn budget(&self) -> Option<&pages::Budget> {
-        match &self.config.growth {
-            Growth::Linear(Linear { budget, .. }) => budget.as_deref(),
-            Growth::Fixed => None,
-        }
-    }
-
-    /// Takes the memory of the first buckets from the budget.
-    pub(crate) fn take_initial_memory(&self, buckets: usize) -> Result<(), CreateError> {
-        let Some(budget) = self.budget() else { return Ok(()) };
-        let bytes = (buckets * L::BUCKET_BYTES).next_multiple_of(PIECE);
-        if !budget.try_take(bytes) {
-            return Err(CreateError::OverBudget { bytes });
-        }
-        self.taken.store(bytes, Ordering::Relaxed);
-        Ok(())
-    }
-
     /// Makes sure that the memory of `bucket`, the first that is not open, may be touched. For the splitter only.
     fn take_memory_for(&self, bucket: usize) -> bool {
-        let Some(budget) = self.budget() else { return true };
+        let Some(budget) = self.config.budget() else { return true };
         let taken = self.taken.load(Ordering::Relaxed);
         if (bucket + 1) * L::BUCKET_BYTES <= taken {
             return true;
@@ -227,21 +206,8 @@ impl<L: Layout> Table<L> {
 
 #[cfg(loom)]
 impl<L: Layout> Table<L> {
-    pub(crate) fn take_initial_memory(&self, _buckets: usize) -> Result<(), crate::CreateError> {
-        Ok(())
-    }
-
     fn take_memory_for(&self, _bucket: usize) -> bool {
         true
-    }
-}
-
-impl<L: Layout> Drop for Table<L> {
-    fn drop(&mut self) {
-        #[cfg(not(loom))]
-        if let Some(budget) = self.budget() {
-            budget.give_back(self.taken.load(Ordering::Relaxed));
-        }
     }
 }
 

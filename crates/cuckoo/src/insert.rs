@@ -1,7 +1,7 @@
 //! Inserting: a free slot if there is one, else a cuckoo path.
 //!
 //! ```text
-//! insert(key, location):
+//! insert_or_get(key, location):
 //!   lock both candidates
 //!     if the key is there: occupied
 //!     if one of them has a free slot: put it into the emptier one; done
@@ -26,11 +26,10 @@
 //! Rejected: locking the whole path (long paths would stop everyone, and it is not known in advance); moving
 //! forwards as the classical algorithm does (an entry in the air is missed by readers).
 
-use std::fmt;
-
 use crate::config::Search;
 use crate::geometry::Geometry;
 use crate::layout::{Bucket, Layout};
+use crate::outcome::{Insertion, TooFull, Upsertion, Work};
 use crate::slot::{Location, Tag, Word};
 use crate::table::{Entries, LockedKey, Table};
 use crate::tags;
@@ -47,59 +46,6 @@ const EMPTY: u64 = 0;
 const AHEAD: usize = 6;
 /// Buckets looked at in one breadth-first search.
 const MOST_BUCKETS: usize = 512;
-
-/// What an insert had to do: for experiments and tests. All counts are bounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Work {
-    /// Entries moved to their other bucket.
-    pub displaced: usize,
-    /// Buckets split to make room.
-    pub split: usize,
-}
-
-/// What became of an insert.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Insertion {
-    /// The key was not there and is now.
-    Inserted(Work),
-    /// The key is there, at this location: nothing was changed.
-    Occupied(Location),
-}
-
-/// What became of an upsert.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Upsertion {
-    /// The key was not there and is now.
-    Inserted(Work),
-    /// The key was at this location, which is in the table no more.
-    Replaced(Location),
-}
-
-/// No slot was found for a key: both of its buckets are full, and so were all that the search could reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TooFull {
-    /// The table is full as a whole. One that grows says this only at its limit, or where its budget refuses memory.
-    Table,
-    /// The hashes of the keys are at fault, at any size of the table: both buckets of this key are full of keys of the very same
-    /// hash, or less than half of the table's slots are in use, which even hashes always fill. See [`Hashes`](crate::Hashes).
-    Hashes,
-}
-
-impl fmt::Display for TooFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TooFull::Table => "the table is too full for this key: remove entries, or make a larger table",
-            TooFull::Hashes => {
-                "too many keys share this key's hash, or its bits: give every key a 64-bit hash of its own, or let the table \
-                 mix them (Hashes::Any)"
-            }
-        })
-    }
-}
-
-impl std::error::Error for TooFull {}
 
 /// What is to happen to a key that is already there.
 #[derive(Clone, Copy)]
@@ -140,57 +86,88 @@ enum Found {
 }
 
 impl<L: Layout> Table<L> {
-    /// Puts `location` into the table for `key`, unless the key is there.
+    /// Puts `location` into the table for a key of this hash, of which the caller knows that it is not there: `eq` need
+    /// not be asked, and no entry is read. Who is wrong has the key twice, and removes it once.
     ///
-    /// `hash` must be the key's hash. [`Entries::holds`] is called while the key's buckets are locked: it must not use
-    /// the table.
+    /// `hasher` tells the hashes of entries when the table grows: see [`Entries`]. Returns what it took.
+    ///
+    /// # Errors
+    /// As [`Table::insert_or_get`].
+    ///
+    /// # Panics
+    /// As [`Table::insert_or_get`].
+    pub fn insert_unique(
+        &self,
+        hash: u64,
+        location: Location,
+        hasher: impl Entries,
+    ) -> Result<Work, TooFull> {
+        let placed = self.place(hash, location, &mut |_| false, &hasher, Incumbent::Stays);
+        placed.map(|(_, work)| work)
+    }
+
+    /// Puts `location` into the table for a key of this hash, unless the key is there: an entry for which `eq` is true.
+    ///
+    /// `eq` and `hasher` are called while buckets are locked: they must not use the table. It is as if this had
+    /// happened at one moment: of several who insert the same key, one succeeds, and the others get its location.
     ///
     /// # Errors
     /// [`TooFull`]: the table is as it was, but for entries moved to their other bucket, and buckets split.
     ///
     /// # Panics
-    /// If `entries` does. The table is sound then, but it is unknown whether the location is in it: it grows, and calls
-    /// [`Entries::hash`], after the location was put in. Remove the key before its entry is freed.
-    pub fn insert<E: Entries + ?Sized>(
+    /// If `eq` or `hasher` does. The table is sound then, but it is unknown whether the location is in it: it grows,
+    /// and calls `hasher`, after the location was put in. Remove the key before its entry is freed.
+    pub fn insert_or_get(
         &self,
-        entries: &E,
-        key: &E::Key,
         hash: u64,
         location: Location,
+        mut eq: impl FnMut(Location) -> bool,
+        hasher: impl Entries,
     ) -> Result<Insertion, TooFull> {
-        self.place(entries, key, hash, location, Incumbent::Stays).map(|(old, work)| match old {
+        self.insert_with(hash, location, &mut eq, &hasher)
+    }
+
+    /// [`Table::insert_or_get`] for batches, too, which have the owner's closures for many keys.
+    pub(crate) fn insert_with(
+        &self,
+        hash: u64,
+        location: Location,
+        eq: &mut impl FnMut(Location) -> bool,
+        hasher: &impl Entries,
+    ) -> Result<Insertion, TooFull> {
+        self.place(hash, location, eq, hasher, Incumbent::Stays).map(|(old, work)| match old {
             Some(old) => Insertion::Occupied(old),
             None => Insertion::Inserted(work),
         })
     }
 
-    /// Puts `location` into the table for `key`, in the place of the one that is there, if any. A concurrent reader finds
-    /// the one or the other.
+    /// Puts `location` into the table for a key of this hash, in the place of the one that is there, for which `eq` is
+    /// true, if any. A concurrent reader finds the one or the other.
     ///
     /// # Errors
-    /// [`TooFull`], as [`Table::insert`]; never for a key that is there.
+    /// [`TooFull`], as [`Table::insert_or_get`]; never for a key that is there.
     ///
     /// # Panics
-    /// As [`Table::insert`].
-    pub fn upsert<E: Entries + ?Sized>(
+    /// As [`Table::insert_or_get`].
+    pub fn insert_or_replace(
         &self,
-        entries: &E,
-        key: &E::Key,
         hash: u64,
         location: Location,
+        mut eq: impl FnMut(Location) -> bool,
+        hasher: impl Entries,
     ) -> Result<Upsertion, TooFull> {
-        self.place(entries, key, hash, location, Incumbent::Goes).map(|(old, work)| match old {
+        self.place(hash, location, &mut eq, &hasher, Incumbent::Goes).map(|(old, work)| match old {
             Some(old) => Upsertion::Replaced(old),
             None => Upsertion::Inserted(work),
         })
     }
 
-    fn place<E: Entries + ?Sized>(
+    fn place(
         &self,
-        entries: &E,
-        key: &E::Key,
         hash: u64,
         location: Location,
+        eq: &mut impl FnMut(Location) -> bool,
+        entries: &impl Entries,
         incumbent: Incumbent,
     ) -> Result<(Option<Location>, Work), TooFull> {
         let hash = self.mixed(hash);
@@ -198,7 +175,7 @@ impl<L: Layout> Table<L> {
         let mut work = Work::default();
         for attempt in 0..ATTEMPTS {
             let locked = self.lock_candidates(hash, tag, None);
-            let mut placement = self.place_locked(&locked, entries, key, hash, tag, location, incumbent);
+            let mut placement = self.place_locked(&locked, hash, tag, location, eq, incumbent);
             let (geometry, candidates) = (locked.geometry, locked.candidates);
             drop(locked);
             if matches!(placement, Placement::NoSlot) {
@@ -209,8 +186,7 @@ impl<L: Layout> Table<L> {
                             // The path starts in a candidate as of its search: one that has split since is not locked.
                             if locked.candidates == candidates && self.displace(last.from, last.to) {
                                 work.displaced += 1;
-                                placement =
-                                    self.place_locked(&locked, entries, key, hash, tag, location, incumbent);
+                                placement = self.place_locked(&locked, hash, tag, location, eq, incumbent);
                             }
                         }
                     }
@@ -238,7 +214,7 @@ impl<L: Layout> Table<L> {
 
     /// Whether every slot of the key's two buckets has a key of this very hash.
     #[cold]
-    fn is_crowded_by_equals<E: Entries + ?Sized>(&self, entries: &E, hash: u64, tag: Tag) -> bool {
+    fn is_crowded_by_equals(&self, entries: &impl Entries, hash: u64, tag: Tag) -> bool {
         let of_one_tag = |(first, second): (usize, usize)| {
             let full = |bucket| tags::in_one(&self.buckets[bucket], tag.raw()).len() == L::SLOTS;
             first != second && full(first) && full(second)
@@ -263,19 +239,16 @@ impl<L: Layout> Table<L> {
     }
 
     /// Under the key's locks: the uniqueness check, and the insert if there is a free slot.
-    #[expect(clippy::too_many_arguments, reason = "one call of place, in the two situations it can be in")]
-    fn place_locked<E: Entries + ?Sized>(
+    fn place_locked(
         &self,
         locked: &LockedKey<'_, L>,
-        entries: &E,
-        key: &E::Key,
         hash: u64,
         tag: Tag,
         location: Location,
+        eq: &mut impl FnMut(Location) -> bool,
         incumbent: Incumbent,
     ) -> Placement {
-        if let Some((cell, word)) = self.find_locked(locked, tag, |word| entries.holds(word.location(), key))
-        {
+        if let Some((cell, word)) = self.find_locked(locked, tag, |word| eq(word.location())) {
             if let Incumbent::Goes = incumbent {
                 cell.store(Word::new(tag, word.next(), location));
             }

@@ -110,6 +110,8 @@ pub type FourWay = Striped<4, 8>;
 pub type SevenWay = Inline<7>;
 /// A line of eight slots, 8192 striped versions.
 pub type EightWay = Striped<8, 14>;
+/// The layout that measured best.
+pub type DefaultLayout = SevenWay;
 
 #[doc(hidden)]
 #[derive(Debug)]

@@ -7,24 +7,68 @@
 //!   any moment.
 //! - **Growth.** The paper's table has the size it was made with. Ours grows one bucket at a time, in place, while readers
 //!   and writers go on; its load stays level while it does, and no operation moves more than a handful of buckets.
-//! - **Batches.** [`Table::get_many`] fetches the buckets of all keys together, then their entries.
+//! - **Batches.** [`Table::find_many`] fetches the buckets of all keys together, then their entries.
 //!
-//! The table holds 48-bit [`Location`]s and short tags, never keys: the owner of the entries compares those ([`Entries`]).
-//! Readers take no lock, write nothing shared and never wait.
+//! The table holds 48-bit [`Location`]s and short tags, never keys: the owner of the entries compares those, and tells
+//! their hashes, by closures, as with hashbrown's `HashTable`. Readers take no lock, write nothing shared and never
+//! wait.
+//!
+//! ```
+//! use std::hash::BuildHasher;
+//!
+//! use lookaside_cuckoo::{Config, Insertion, Location, Table};
+//!
+//! let towns = [("rome", -753), ("paris", -52), ("berlin", 1237)];
+//! let hashing = std::hash::RandomState::new();
+//! let name = |at: Location| towns[at.get() as usize].0;
+//! let table: Table = Table::with_capacity(1000, &Config::default())?;
+//! std::thread::scope(|scope| {
+//!     for number in 0..towns.len() {
+//!         let (table, hashing) = (&table, &hashing);
+//!         scope.spawn(move || {
+//!             let (town, at) = (towns[number].0, Location::new(number as u64).unwrap());
+//!             let hasher = |at| hashing.hash_one(name(at));
+//!             let inserted = table.insert_or_get(hashing.hash_one(town), at, |at| name(at) == town, hasher);
+//!             assert!(matches!(inserted, Ok(Insertion::Inserted(_))));
+//!         });
+//!     }
+//! });
+//! let found = table.find(hashing.hash_one("paris"), |at| name(at) == "paris").unwrap();
+//! assert_eq!(towns[found.get() as usize].1, -52);
+//! # Ok::<(), lookaside_cuckoo::CreateError>(())
+//! ```
+//!
+//! What an entry is behind its location, and when its memory may be used again, is its owner's concern: a reader may
+//! have found the location just before it was removed.
+//!
+//! # How it is built
 //!
 //! | module | idea |
 //! |---|---|
+//! | `version` | the protocol between readers and writers, and why it is right: read this page first |
 //! | `hash` | what a hash must be, and the mixing of those that are not |
 //! | `slot` | the 64-bit word: tag, next bit, location |
 //! | `layout` | four, seven or eight slots a bucket; where the version is |
 //! | `geometry` | which two buckets a key may be in, at any number of buckets |
-//! | `version` | the protocol between readers and writers, and why it is right |
 //! | `tags` | comparing a bucket's tags all at once |
+//! | `config`, `outcome` | what is chosen, and what becomes of an insert |
 //! | `table` | lookup, removal, replacement |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
 //! | `shrink` | merging one, and giving memory back |
 //! | `batch` | many keys at once |
+//!
+//! A module uses those of the floors below it:
+//!
+//! ```text
+//!          batch   shrink
+//!               insert
+//!               growth
+//!               table
+//!                tags
+//!      config  geometry  layout
+//!   hash   outcome   slot   version
+//! ```
 //!
 //! # Which size
 //!
@@ -40,6 +84,7 @@ mod insert;
 mod layout;
 #[cfg(all(loom, test))]
 mod loom_tests;
+mod outcome;
 #[cfg(any(not(loom), test))]
 mod shrink;
 mod slot;
@@ -47,13 +92,19 @@ mod table;
 mod tags;
 mod version;
 
-pub use config::{Config, CreateError, Growth, Linear, Search};
-pub use growth::{SPLITS_WHEN_FULL, SPLITS_WHEN_LOADED};
+pub use config::{Config, CreateError, Growth, Linear};
 pub use hash::Hashes;
-pub use insert::{Insertion, TooFull, Upsertion, Work};
-pub use layout::{EightWay, FourWay, Inline, Layout, SevenWay, Striped};
+pub use outcome::{Insertion, TooFull, Upsertion, Work};
+#[cfg(not(loom))]
+pub use pages::{Budget, MapError, PageKind, Region};
 pub use slot::Location;
 pub use table::{Entries, Table};
 
-/// The layout that measured best: see `layout`.
-pub type DefaultLayout = SevenWay;
+/// What only experiments choose, and tests look at: other layouts than the one that measured best, other searches,
+/// bounds. Not a part of the interface that versions keep.
+#[doc(hidden)]
+pub mod experiments {
+    pub use crate::config::Search;
+    pub use crate::growth::{SPLITS_WHEN_FULL, SPLITS_WHEN_LOADED};
+    pub use crate::layout::{DefaultLayout, EightWay, FourWay, Inline, Layout, SevenWay, Striped};
+}

@@ -8,27 +8,18 @@ use std::time::Duration;
 use loom::sync::Arc;
 use loom::thread;
 
+use crate::config::Search;
 use crate::geometry::Geometry;
 use crate::growth::Splitter;
 use crate::layout::{Inline, Layout, Striped};
 use crate::slot::{Location, Tag};
-use crate::table::{Entries, Table};
-use crate::{Config, Growth, Hashes, Insertion, Linear, Search, Upsertion};
+use crate::table::Table;
+use crate::{Config, Growth, Hashes, Insertion, Linear, Upsertion};
 
-/// Entries whose location says their key, and whose hash is what the test chose for it.
-struct Chosen(Vec<u64>);
-
-impl Entries for Chosen {
-    type Key = usize;
-
-    fn holds(&self, location: Location, key: &usize) -> bool {
-        // Two locations a key, so that a key can be replaced.
-        location.get() as usize / 2 == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        self.0[location.get() as usize / 2]
-    }
+/// Whether the entry at a location is this key's: the location says so. There are two for a key, so that it can be
+/// replaced.
+fn holds(location: Location, key: usize) -> bool {
+    location.get() as usize / 2 == key
 }
 
 /// The first or second location of a key.
@@ -50,22 +41,31 @@ fn hash_for(open: usize, bits: u32, candidates: (usize, usize), next_bit: u64, n
 
 struct World<L: Layout> {
     table: Table<L>,
-    entries: Chosen,
+    /// What the test chose for each key.
+    hashes: Vec<u64>,
 }
 
 impl<L: Layout> World<L> {
     fn new(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
         // The models choose the bits.
         let config = Config { search: Search::BreadthFirst, growth, hashes: Hashes::Avalanching };
-        World { table: Table::with_buckets(buckets, &config).unwrap(), entries: Chosen(hashes) }
+        World { table: Table::with_buckets(buckets, &config).unwrap(), hashes }
     }
 
     fn insert(&self, key: usize) -> Result<Insertion, crate::TooFull> {
-        self.table.insert(&self.entries, &key, self.entries.0[key], location(key, 0))
+        self.insert_at(key, location(key, 0))
+    }
+
+    fn insert_at(&self, key: usize, at: Location) -> Result<Insertion, crate::TooFull> {
+        self.table.insert_or_get(self.hashes[key], at, |at| holds(at, key), self.hasher())
+    }
+
+    fn hasher(&self) -> impl Fn(Location) -> u64 {
+        |at| self.hashes[at.get() as usize / 2]
     }
 
     fn get(&self, key: usize) -> Option<Location> {
-        self.table.get(self.entries.0[key], |at| self.entries.holds(at, &key))
+        self.table.find(self.hashes[key], |at| holds(at, key))
     }
 
     /// Merges the last bucket.
@@ -75,7 +75,7 @@ impl<L: Layout> World<L> {
     }
 
     fn count(&self, key: usize) -> usize {
-        self.table.locations().filter(|&at| self.entries.holds(at, &key)).count()
+        self.table.iter().filter(|&at| holds(at, key)).count()
     }
 }
 
@@ -111,7 +111,7 @@ fn check_for_each(keys: [usize; 2], model: impl Fn(usize) + Clone + Sync + Send 
 }
 
 fn grows_to(limit: usize, target_load: f64) -> Growth {
-    Growth::Linear(Linear { target_load, ..Linear::up_to(limit) })
+    Growth::Linear(Linear::up_to(limit).with_target_load(target_load))
 }
 
 /// Key 0 sits in bucket 0 with key 1 in bucket 1; key 2, whose buckets are these two, displaces one of them. Whoever looks
@@ -164,7 +164,7 @@ fn displacement_behind_the_reader<L: Layout>() {
         // Key 1 keeps bucket 2 until key 0 has settled in bucket 0.
         world.insert(1).unwrap();
         world.insert(0).unwrap();
-        assert!(world.table.remove_exact(world.entries.0[1], location(1, 0)));
+        assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
         let writer = thread::spawn({
             let world = world.clone();
             move || assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
@@ -202,7 +202,7 @@ fn there_and_back_against_lookup() {
             move || {
                 // Key 1 can only be in bucket 0, so key 0 goes to bucket 1; key 2 can only be there, so it comes back.
                 world.insert(1).unwrap();
-                assert!(world.table.remove_exact(world.entries.0[1], location(1, 0)));
+                assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
                 world.insert(2).unwrap();
             }
         });
@@ -222,7 +222,7 @@ fn removal_against_lookup<L: Layout>() {
         }
         let writer = thread::spawn({
             let world = world.clone();
-            move || assert!(world.table.remove_exact(world.entries.0[0], location(0, 0)))
+            move || assert!(world.table.remove_exact(world.hashes[0], location(0, 0)))
         });
         if asked == 0 {
             let first_look = world.get(0);
@@ -256,9 +256,9 @@ fn removal_against_removal() {
         world.insert(0).unwrap();
         let other = thread::spawn({
             let world = world.clone();
-            move || world.table.remove_exact(world.entries.0[0], location(0, 0))
+            move || world.table.remove_exact(world.hashes[0], location(0, 0))
         });
-        let mine = world.table.remove_exact(world.entries.0[0], location(0, 0));
+        let mine = world.table.remove_exact(world.hashes[0], location(0, 0));
         assert!(mine ^ other.join().unwrap());
         assert!(world.table.is_empty());
     });
@@ -379,7 +379,7 @@ fn growth_against_removal() {
             // Splits unless the removal came first.
             move || world.insert(1).unwrap()
         });
-        assert!(world.table.remove_exact(world.entries.0[0], location(0, 0)));
+        assert!(world.table.remove_exact(world.hashes[0], location(0, 0)));
         assert_eq!(world.get(0), None);
         writer.join().unwrap();
         assert_eq!((world.get(0), world.count(0), world.table.len()), (None, 0, 1));
@@ -454,7 +454,7 @@ fn merge_against_insert_and_removal() {
             move || assert!(world.merge())
         });
         assert!(matches!(world.insert(2), Ok(Insertion::Inserted(_))));
-        assert!(world.table.remove_exact(world.entries.0[1], location(1, 0)));
+        assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
         merger.join().unwrap();
         assert_eq!((world.get(1), world.count(1), world.table.len()), (None, 0, 2));
         for key in [0, 2] {
@@ -471,9 +471,7 @@ fn insert_against_insert_of_the_same_key() {
     let hashes = vec![hash_for(2, L::TAG_BITS, (0, 1), 0, 0)];
     check(4, move || {
         let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
-        let insert = |world: &World<L>, which| {
-            world.table.insert(&world.entries, &0, world.entries.0[0], location(0, which)).unwrap()
-        };
+        let insert = |world: &World<L>, which| world.insert_at(0, location(0, which)).unwrap();
         let other = thread::spawn({
             let world = world.clone();
             move || insert(&world, 1)
@@ -532,16 +530,16 @@ fn replacement_against_displacement_and_lookup() {
         let replacer = thread::spawn({
             let world = world.clone();
             move || {
-                let outcome =
-                    world.table.upsert(&world.entries, &0, world.entries.0[0], location(0, 1)).unwrap();
-                assert_eq!(outcome, Upsertion::Replaced(location(0, 0)));
+                let (hash, new) = (world.hashes[0], location(0, 1));
+                let outcome = world.table.insert_or_replace(hash, new, |at| holds(at, 0), world.hasher());
+                assert_eq!(outcome.unwrap(), Upsertion::Replaced(location(0, 0)));
             }
         });
         assert!(world.get(0).is_some());
         displacer.join().unwrap();
         replacer.join().unwrap();
         assert_eq!((world.get(0), world.count(0)), (Some(location(0, 1)), 1));
-        assert!(!world.table.replace(world.entries.0[0], location(0, 0), location(0, 0)));
+        assert!(!world.table.replace(world.hashes[0], location(0, 0), location(0, 0)));
     });
 }
 
@@ -563,8 +561,8 @@ fn batch_against_displacement() {
             move || world.insert(1).unwrap()
         });
         let mut found = [Some(location(0, 0)); 2];
-        let hashes = [world.entries.0[0], world.entries.0[2]];
-        world.table.get_many(&world.entries, &[&0, &2], &hashes, &mut found);
+        let hashes = [world.hashes[0], world.hashes[2]];
+        world.table.find_many(world.hasher(), &hashes, |i, at| holds(at, 2 * i), &mut found);
         assert_eq!(found, [Some(location(0, 0)), None]);
         writer.join().unwrap();
     });

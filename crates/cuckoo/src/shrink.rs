@@ -26,9 +26,8 @@
 
 #![allow(unsafe_code)]
 
-use crate::config::Growth;
 #[cfg(not(loom))]
-use crate::growth::PIECE;
+use crate::config::{Growth, PIECE};
 use crate::growth::Splitter;
 use crate::insert::Step;
 use crate::layout::{Bucket, Layout, SlotCell};
@@ -118,7 +117,7 @@ impl<L: Layout> Table<L> {
     /// it.
     #[cfg(not(loom))]
     fn release(&self, from: usize, to: usize) -> bool {
-        let Some(budget) = self.budget() else { return false };
+        let Some(budget) = self.config.budget() else { return false };
         let closed = &self.buckets[from / L::BUCKET_BYTES..to / L::BUCKET_BYTES];
         // In ascending order, as all locks.
         closed.iter().filter_map(Bucket::version).for_each(crate::version::Version::lock);

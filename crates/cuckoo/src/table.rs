@@ -20,16 +20,27 @@ use std::fmt;
 
 use crossbeam_utils::CachePadded;
 
-use crate::config::{Config, CreateError, Growth};
+use crate::config::{Config, CreateError, Growth, Linear, Search};
 use crate::geometry::Geometry;
 use crate::hash::{Hashes, mix};
-use crate::layout::{Bucket, Buckets, Layout, SlotCell};
+use crate::layout::{Bucket, Buckets, DefaultLayout, Layout, SlotCell};
 use crate::slot::{Location, Tag, Word};
 use crate::tags::{self, SlotSet};
 use crate::version::Version;
 use atomics::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(not(loom))]
 use atomics::{Hold, Within};
+
+/// The limit of tables that were given none: 16 GiB of addresses, for two thousand million entries; where there are not
+/// so many, a part of those that there are. (The interpreter of the language has no addresses to claim, and touches all
+/// that it is given; a model makes each bucket.)
+const FARTHEST: usize = if cfg!(loom) {
+    8
+} else if cfg!(miri) {
+    1 << 12
+} else {
+    1 << 28
+};
 
 /// Misses that fail to validate before a reader takes the locks.
 const OPTIMISTIC_ATTEMPTS: usize = 16;
@@ -40,60 +51,63 @@ pub(crate) const COUNTERS: usize = if cfg!(loom) { 1 } else { 16 };
 /// No operation locks more words: the two candidates of a key and the bucket an entry is displaced to.
 const MOST_LOCKS: usize = 3;
 
-/// What the table needs to know of the entries that its locations stand for.
+/// What the table asks of the entries that its locations stand for: their hashes, when it grows. A closure will do.
 ///
-/// The table calls these with locations that were given to it and not yet removed, or, in [`Table::get`] and
-/// [`Table::get_many`], removed while the call was going on; the owner must keep such entries readable until lookups that
-/// began before the removal have ended. [`prefetch`](Entries::prefetch) alone may come for a location that was removed before:
-/// it must not read the entry. All of them may be called while buckets are locked: they must not use the table, and a
-/// call that would have to wait for buckets of it panics. An implementation that answers wrongly makes the table answer wrongly,
-/// and nothing worse.
+/// The table calls this, and the comparisons that it is given (`eq`), with locations that were given to it and not yet
+/// removed, or, in [`Table::find`] and [`Table::find_many`], removed while the call was going on; the owner must keep
+/// such entries readable until lookups that began before the removal have ended. [`prefetch`](Entries::prefetch) alone
+/// may come for a location that was removed before: it must not read the entry. All of them may be called while buckets
+/// are locked: they must not use the table, and a call that would have to wait for buckets of it panics. What answers
+/// wrongly makes the table answer wrongly, and nothing worse.
 pub trait Entries {
-    /// The key that entries are found by.
-    type Key: ?Sized;
-
-    /// Whether the entry at `location` is that of `key`: a comparison of full keys.
-    fn holds(&self, location: Location, key: &Self::Key) -> bool;
-
     /// The hash that the entry at `location` was inserted with, as it was given to the table. Called only when a bucket splits,
     /// or a key is refused.
     fn hash(&self, location: Location) -> u64;
 
-    /// Asks for the cache line that [`holds`](Entries::holds) and [`hash`](Entries::hash) will read. The entry may be gone.
+    /// Asks for the cache line that `eq` and [`hash`](Entries::hash) will read. The entry may be gone.
+    #[inline]
     fn prefetch(&self, location: Location) {
         let _ = location;
     }
 }
 
+impl<F: Fn(Location) -> u64> Entries for F {
+    #[inline]
+    fn hash(&self, location: Location) -> u64 {
+        self(location)
+    }
+}
+
 /// A concurrent cuckoo hash index from keys to locations.
 ///
-/// The keys themselves lie in the entries, outside the table. All operations take `&self`; lookups never wait.
+/// The keys themselves lie in the entries, outside the table: as with a `HashTable` of hashbrown's, each call is given
+/// the key's hash, `eq`, which tells whether the entry at a location is the key's, and, where the table may grow,
+/// `hasher`, which tells an entry's hash ([`Entries`]). All operations take `&self`; lookups never wait.
 ///
 /// ```
-/// use lookaside_cuckoo::{Config, Entries, Insertion, Location, Table};
+/// use std::hash::BuildHasher;
 ///
-/// struct Words(Vec<&'static str>);
-/// fn hash(word: &str) -> u64 {
-///     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-///     BuildHasherDefault::<DefaultHasher>::default().hash_one(word)
-/// }
-/// impl Entries for Words {
-///     type Key = str;
-///     fn holds(&self, at: Location, key: &str) -> bool { self.0[at.get() as usize] == key }
-///     fn hash(&self, at: Location) -> u64 { hash(self.0[at.get() as usize]) }
-/// }
+/// use lookaside_cuckoo::{Config, Insertion, Location, Table};
 ///
-/// let words = Words(vec!["bucket", "slot", "tag"]);
+/// let words = ["bucket", "slot", "tag", "slot"];
+/// let hashing = std::hash::RandomState::new();
+/// let hash = |word: &str| hashing.hash_one(word);
+/// let word_at = |at: Location| words[at.get() as usize];
+///
 /// let table: Table = Table::with_capacity(100, &Config::default())?;
-/// for (at, word) in words.0.iter().enumerate() {
-///     let location = Location::new(at as u64).unwrap();
-///     assert!(matches!(table.insert(&words, word, hash(word), location), Ok(Insertion::Inserted(_))));
+/// for (number, word) in words.iter().enumerate() {
+///     let at = Location::new(number as u64).unwrap();
+///     let inserted = table.insert_or_get(hash(word), at, |at| word_at(at) == *word, |at| hash(word_at(at)));
+///     // The last word is there already.
+///     let earlier = matches!(inserted, Ok(Insertion::Occupied(at)) if at.get() == 1);
+///     assert_eq!(earlier, number == 3);
 /// }
-/// let found = table.get(hash("slot"), |at| words.holds(at, "slot"));
-/// assert_eq!(found, Location::new(1));
+/// assert_eq!(table.find(hash("slot"), |at| word_at(at) == "slot"), Location::new(1));
+/// assert_eq!(table.remove(hash("tag"), |at| word_at(at) == "tag"), Location::new(2));
+/// assert_eq!(table.len(), 2);
 /// # Ok::<(), lookaside_cuckoo::CreateError>(())
 /// ```
-pub struct Table<L: Layout = crate::DefaultLayout> {
+pub struct Table<L: Layout = DefaultLayout> {
     pub(crate) buckets: Buckets<L::Bucket>,
     stripes: Box<[Version]>,
     /// The geometry, as one word.
@@ -104,6 +118,7 @@ pub struct Table<L: Layout = crate::DefaultLayout> {
     /// Whether hashes are mixed.
     mixes: bool,
     /// Bytes taken from the budget: changed only by who holds `splitting`.
+    #[cfg(not(loom))]
     pub(crate) taken: AtomicUsize,
 }
 
@@ -127,8 +142,13 @@ pub(crate) enum Probe {
 }
 
 impl<L: Layout> Table<L> {
-    /// A table with room for `keys` keys at the load that its layout reaches; the number of buckets is the next power of
-    /// two, of which a fixed table makes the best use.
+    /// Slots in a bucket.
+    pub const BUCKET_SLOTS: usize = L::SLOTS;
+    /// Bytes of a bucket.
+    pub const BUCKET_BYTES: usize = L::BUCKET_BYTES;
+
+    /// A table with room for `keys` keys before it grows; the number of buckets is the next power of two, of which a
+    /// table that does not grow makes the best use.
     ///
     /// # Errors
     /// As [`Table::with_buckets`].
@@ -142,16 +162,20 @@ impl<L: Layout> Table<L> {
     /// # Errors
     /// [`CreateError`]: no buckets, too many, terms out of range, or memory refused.
     pub fn with_buckets(buckets: usize, config: &Config) -> Result<Self, CreateError> {
-        let limit = match &config.growth {
+        let mut config = config.clone();
+        let limit = match &mut config.growth {
             Growth::Fixed => buckets,
             Growth::Linear(linear) => {
                 if !(0.1..=0.95).contains(&linear.target_load) {
                     return Err(CreateError::BadTargetLoad(linear.target_load));
                 }
+                if linear.limit == Linear::UNLIMITED {
+                    linear.limit = buckets.max(FARTHEST);
+                }
                 linear.limit
             }
         };
-        if let crate::Search::Walks(walks) = config.search
+        if let Search::Walks(walks) = config.search
             && !(1..=8).contains(&walks)
         {
             return Err(CreateError::BadWalks(walks));
@@ -162,41 +186,64 @@ impl<L: Layout> Table<L> {
         if limit > 1 << 40 {
             return Err(CreateError::TooMany { buckets: limit });
         }
-        let table = Table {
-            buckets: Self::allocate(limit, config)?,
+        let storage = Self::allocate(buckets, limit, &mut config)?;
+        Ok(Table {
+            #[cfg(not(loom))]
+            taken: AtomicUsize::new(config.take_from_budget(buckets * L::BUCKET_BYTES)?),
+            buckets: storage,
             stripes: (0..L::STRIPES).map(|_| Version::default()).collect(),
             open: CachePadded::new(AtomicUsize::new(buckets)),
             splitting: CachePadded::new(AtomicBool::new(false)),
             counters: std::array::from_fn(|_| CachePadded::new(AtomicUsize::new(0))),
-            config: config.clone(),
             mixes: config.hashes == Hashes::Any,
-            taken: AtomicUsize::new(0),
-        };
-        table.take_initial_memory(buckets)?;
-        Ok(table)
-    }
-
-    #[cfg(not(loom))]
-    fn allocate(limit: usize, config: &Config) -> Result<Buckets<L::Bucket>, CreateError> {
-        Ok(match config.growth {
-            Growth::Fixed => Buckets::map(limit, config.pages)?,
-            Growth::Linear(_) => Buckets::reserve(limit, config.pages)?,
+            config,
         })
     }
 
+    #[cfg(not(loom))]
+    fn allocate(
+        buckets: usize,
+        limit: usize,
+        config: &mut Config,
+    ) -> Result<Buckets<L::Bucket>, CreateError> {
+        let Growth::Linear(linear) = &mut config.growth else {
+            return Ok(Buckets::map(buckets, config.pages)?);
+        };
+        let mut was_refused = false;
+        loop {
+            match Buckets::reserve(linear.limit, config.pages) {
+                // A limit that nobody asked for: as many as there are.
+                Err(_) if limit == FARTHEST && linear.limit > buckets => {
+                    was_refused = true;
+                    linear.limit = (linear.limit / 2).max(buckets);
+                }
+                // Which are not this table's alone.
+                Ok(_) if was_refused => {
+                    was_refused = false;
+                    linear.limit = (linear.limit / 8).max(buckets);
+                }
+                reserved => return Ok(reserved?),
+            }
+        }
+    }
+
     #[cfg(loom)]
-    fn allocate(limit: usize, _config: &Config) -> Result<Buckets<L::Bucket>, CreateError> {
+    fn allocate(
+        _buckets: usize,
+        limit: usize,
+        _config: &mut Config,
+    ) -> Result<Buckets<L::Bucket>, CreateError> {
         Ok((0..limit).map(|_| L::Bucket::default()).collect())
     }
 
-    /// The entry of a key of this hash for which `holds` is true, if there is one.
+    /// The entry of a key of this hash for which `eq` is true, if there is one.
     ///
-    /// `holds` is called for each entry whose tag agrees (for few that are not the one sought) and must compare the full
-    /// key. The entry was in the table at some moment during the call.
+    /// `eq` is called for each entry whose tag agrees (for few that are not the one sought) and must compare the full
+    /// key. The entry was in the table at some moment during the call; if there is none, there was none at some moment.
     // Always: what a call saves and restores is a seventh of the instructions, and these are what limits it (see `tags`).
     #[inline(always)]
-    pub fn get(&self, hash: u64, holds: impl FnMut(Location) -> bool) -> Option<Location> {
-        self.get_mixed(self.mixed(hash), holds)
+    pub fn find(&self, hash: u64, eq: impl FnMut(Location) -> bool) -> Option<Location> {
+        self.get_mixed(self.mixed(hash), eq)
     }
 
     /// The hash by which the table goes, of one that it was given.
@@ -205,7 +252,7 @@ impl<L: Layout> Table<L> {
         if self.mixes { mix(hash) } else { hash }
     }
 
-    /// As [`Table::get`], of a hash that is mixed already.
+    /// As [`Table::find`], of a hash that is mixed already.
     #[inline(always)]
     pub(crate) fn get_mixed(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
         match self.look(hash, &mut holds) {
@@ -281,11 +328,11 @@ impl<L: Layout> Table<L> {
         self.find_locked(&locked, tag, |word| holds(word.location())).map(|(_, word)| word.location())
     }
 
-    /// Removes the entry for which `holds` is true, and says where it was.
+    /// Removes the entry of a key of this hash for which `eq` is true, and says where it was.
     ///
-    /// `holds` runs while the key's buckets are locked: it must not use the table.
-    pub fn remove(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
-        self.remove_word(hash, |word| holds(word.location()))
+    /// `eq` runs while the key's buckets are locked: it must not use the table.
+    pub fn remove(&self, hash: u64, mut eq: impl FnMut(Location) -> bool) -> Option<Location> {
+        self.remove_word(hash, |word| eq(word.location()))
     }
 
     /// Removes the entry at exactly this location, and says whether it was there. Of several who try, one succeeds.
@@ -344,7 +391,7 @@ impl<L: Layout> Table<L> {
     }
 
     /// Every location in the table, in no order; one that is displaced meanwhile may be told twice or not at all.
-    pub fn locations(&self) -> impl Iterator<Item = Location> + use<'_, L> {
+    pub fn iter(&self) -> impl Iterator<Item = Location> + use<'_, L> {
         let open = self.geometry().open();
         self.buckets[..open]
             .iter()
@@ -565,5 +612,14 @@ impl<L: Layout> fmt::Debug for Table<L> {
             .field("len", &self.len())
             .field("buckets", &self.buckets())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(not(loom))]
+impl<L: Layout> Drop for Table<L> {
+    fn drop(&mut self) {
+        if let Some(budget) = self.config.budget() {
+            budget.give_back(self.taken.load(Ordering::Relaxed));
+        }
     }
 }

@@ -21,6 +21,7 @@
 //! quarter of the instructions: batches gain a tenth, and single negative lookups lose a fifth.
 
 mod portable;
+mod set;
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
 mod sse2;
 
@@ -29,32 +30,7 @@ pub(crate) use portable::{in_both, in_one};
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri, lookaside_portable))))]
 pub(crate) use sse2::{in_both, in_one};
 
-/// Slots of one bucket, or of two: a bit for each, those of the second bucket from [`SlotSet::SECOND`] on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SlotSet(u32);
-
-impl SlotSet {
-    /// Where the second bucket begins. No bucket has more slots.
-    pub(crate) const SECOND: usize = 8;
-
-    /// How many.
-    #[inline(always)]
-    pub(crate) fn len(self) -> usize {
-        self.0.count_ones() as usize
-    }
-}
-
-/// The slots, lowest first.
-impl Iterator for SlotSet {
-    type Item = usize;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        let first = (self.0 != 0).then(|| self.0.trailing_zeros() as usize);
-        self.0 &= self.0.wrapping_sub(1);
-        first
-    }
-}
+pub(crate) use self::set::SlotSet;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

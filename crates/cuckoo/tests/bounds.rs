@@ -4,10 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use lookaside_cuckoo::{
-    Config, CreateError, EightWay, Entries, FourWay, Growth, Insertion, Layout, Linear, Location,
-    SPLITS_WHEN_FULL, SPLITS_WHEN_LOADED, Search, SevenWay, Table, TooFull, Work,
+use lookaside_cuckoo::experiments::{
+    EightWay, FourWay, Layout, SPLITS_WHEN_FULL, SPLITS_WHEN_LOADED, Search, SevenWay,
 };
+use lookaside_cuckoo::{Config, CreateError, Growth, Insertion, Linear, Location, Table, TooFull, Work};
+use outside::{Resource, limited};
 use pages::{Budget, MapError, fault};
 
 fn hash(key: u64) -> u64 {
@@ -17,41 +18,36 @@ fn hash(key: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Entry i is key i, and has this hash.
-struct Hashed(fn(u64) -> u64);
-
-/// With its own.
-const NUMBERS: Hashed = Hashed(hash);
-
-impl Entries for Hashed {
-    type Key = u64;
-
-    fn holds(&self, location: Location, key: &u64) -> bool {
-        location.get() == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        self.0(location.get())
-    }
+/// Entry i is key i, and has the hash of this function.
+fn insert_hashed<L: Layout>(
+    table: &Table<L>,
+    key: u64,
+    hash: u64,
+    hasher: fn(u64) -> u64,
+) -> Result<Insertion, TooFull> {
+    let at = Location::new(key).unwrap();
+    table.insert_or_get(hash, at, |at| at.get() == key, |at: Location| hasher(at.get()))
 }
 
 fn insert<L: Layout>(table: &Table<L>, key: u64) -> Result<Work, TooFull> {
-    match table.insert(&NUMBERS, &key, hash(key), Location::new(key).unwrap())? {
+    match insert_hashed(table, key, hash(key), hash)? {
         Insertion::Inserted(work) => Ok(work),
         Insertion::Occupied(_) => panic!("key {key} is new"),
     }
 }
 
 fn holds_all<L: Layout>(table: &Table<L>, keys: u64) -> bool {
-    (0..keys).all(|key| table.get(hash(key), |at| at.get() == key).is_some())
+    (0..keys).all(|key| table.find(hash(key), |at| at.get() == key).is_some())
 }
 
 fn growing(limit: usize) -> Config {
-    Config { growth: Growth::Linear(Linear::up_to(limit)), ..Config::default() }
+    Config::new().with_growth(Growth::Linear(Linear::up_to(limit)))
 }
 
 fn fill<L: Layout>(search: Search, buckets: usize) -> (Table<L>, u64) {
-    let table = Table::<L>::with_buckets(buckets, &Config { search, ..Config::default() }).unwrap();
+    let table =
+        Table::<L>::with_buckets(buckets, &Config::new().with_growth(Growth::Fixed).with_search(search))
+            .unwrap();
     let keys = (0..).find(|&key| insert(&table, key).is_err()).unwrap();
     assert!(holds_all(&table, keys));
     (table, keys)
@@ -117,8 +113,8 @@ fn a_growing_table_stops_at_its_limit_and_is_full_there() {
 fn growth_takes_memory_from_the_budget_and_stops_where_it_is_refused() {
     const PIECE: usize = 64 << 10;
     let budget = Arc::new(Budget::new(5 * PIECE / 2));
-    let growth = Growth::Linear(Linear { budget: Some(budget.clone()), ..Linear::up_to(1 << 20) });
-    let config = Config { growth, ..Config::default() };
+    let growth = Growth::Linear(Linear::up_to(1 << 20).with_budget(budget.clone()));
+    let config = Config::new().with_growth(growth);
     let table: Table = Table::with_buckets(1000, &config).unwrap();
     assert_eq!(budget.taken(), PIECE);
     let keys = (0..).find(|&key| insert(&table, key).is_err()).unwrap();
@@ -128,16 +124,15 @@ fn growth_takes_memory_from_the_budget_and_stops_where_it_is_refused() {
     drop(table);
     assert_eq!(budget.taken(), 0);
     // Not even the first piece.
-    let poor =
-        Growth::Linear(Linear { budget: Some(Arc::new(Budget::new(PIECE - 1))), ..Linear::up_to(1 << 20) });
-    let refused = Table::<SevenWay>::with_buckets(1, &Config { growth: poor, ..Config::default() });
+    let poor = Growth::Linear(Linear::up_to(1 << 20).with_budget(Arc::new(Budget::new(PIECE - 1))));
+    let refused = Table::<SevenWay>::with_buckets(1, &Config::new().with_growth(poor));
     assert_eq!(refused.unwrap_err(), CreateError::OverBudget { bytes: PIECE });
 }
 
 #[test]
 fn senseless_sizes_and_terms_are_errors() {
     let make = |buckets, config: &Config| Table::<SevenWay>::with_buckets(buckets, config).map(drop);
-    assert_eq!(make(0, &Config::default()), Err(CreateError::NoRoom));
+    assert_eq!(make(0, &Config::new()), Err(CreateError::NoRoom));
     assert_eq!(make(8, &growing(7)), Err(CreateError::NoRoom));
     assert_eq!(make(usize::MAX, &Config::default()), Err(CreateError::TooMany { buckets: usize::MAX }));
     assert!(matches!(
@@ -145,19 +140,19 @@ fn senseless_sizes_and_terms_are_errors() {
         Err(CreateError::TooMany { .. })
     ));
     for load in [0.0, 0.96, f64::NAN] {
-        let growth = Growth::Linear(Linear { target_load: load, ..Linear::up_to(8) });
-        let refused = make(8, &Config { growth, ..Config::default() });
+        let growth = Growth::Linear(Linear::up_to(8).with_target_load(load));
+        let refused = make(8, &Config::new().with_growth(growth));
         assert!(matches!(refused, Err(CreateError::BadTargetLoad(_))), "{load}");
     }
     for walks in [0, 9] {
-        let config = Config { search: Search::Walks(walks), ..Config::default() };
+        let config = Config::new().with_growth(Growth::Fixed).with_search(Search::Walks(walks));
         assert_eq!(make(8, &config), Err(CreateError::BadWalks(walks)));
     }
 }
 
 #[test]
 fn every_allocation_may_fail() {
-    for config in [Config::default(), growing(1 << 20)] {
+    for config in [Config::new(), Config::new().with_growth(Growth::Fixed), growing(1 << 20)] {
         for nth in 0.. {
             let (table, reached) = fault::fail_nth(nth, || Table::<SevenWay>::with_buckets(1 << 10, &config));
             match table {
@@ -185,12 +180,10 @@ impl Explosive {
     }
 }
 
-impl Entries for Explosive {
-    type Key = u64;
-
-    fn holds(&self, location: Location, key: &u64) -> bool {
+impl Explosive {
+    fn holds(&self, location: Location, key: u64) -> bool {
         self.tick();
-        location.get() == *key
+        location.get() == key
     }
 
     fn hash(&self, location: Location) -> u64 {
@@ -203,7 +196,10 @@ impl Entries for Explosive {
 fn a_panic_in_a_comparison_or_hash_leaves_the_table_as_it_was_and_usable() {
     let table: Table = Table::with_buckets(2, &growing(1 << 12)).unwrap();
     let entries = Explosive { armed: false.into() };
-    let put = |key: u64| table.insert(&entries, &key, hash(key), Location::new(key).unwrap());
+    let put = |key: u64| {
+        let at = Location::new(key).unwrap();
+        table.insert_or_get(hash(key), at, |at| entries.holds(at, key), |at| entries.hash(at))
+    };
     let (mut keys, mut panics) = (0, 0);
     while keys < 5_000 {
         entries.armed.set(true);
@@ -220,12 +216,12 @@ fn a_panic_in_a_comparison_or_hash_leaves_the_table_as_it_was_and_usable() {
     }
     assert!(panics > 500, "{panics} panics are too few to prove anything");
     assert!(holds_all(&table, keys));
-    assert_eq!((table.len() as u64, table.locations().count() as u64), (keys, keys));
+    assert_eq!((table.len() as u64, table.iter().count() as u64), (keys, keys));
     let remove = |key: u64| {
         entries.armed.set(true);
-        let _ = catch_unwind(AssertUnwindSafe(|| table.remove(hash(key), |at| entries.holds(at, &key))));
+        let _ = catch_unwind(AssertUnwindSafe(|| table.remove(hash(key), |at| entries.holds(at, key))));
         entries.armed.set(false);
-        table.remove(hash(key), |at| entries.holds(at, &key))
+        table.remove(hash(key), |at| entries.holds(at, key))
     };
     assert!((0..keys).all(|key| remove(key).is_some()));
     assert!(table.is_empty());
@@ -234,16 +230,15 @@ fn a_panic_in_a_comparison_or_hash_leaves_the_table_as_it_was_and_usable() {
 /// An owner whose hash lies loses entries; nothing else happens.
 #[test]
 fn a_lying_hash_gives_wrong_answers_and_nothing_worse() {
-    let liar = Hashed(|key| hash(key * 31 + 7));
     let table: Table = Table::with_buckets(1, &growing(1 << 12)).unwrap();
     let accepted: Vec<_> = (0..5_000u64)
         .filter(|&key| {
-            let inserted = table.insert(&liar, &key, hash(key), Location::new(key).unwrap());
+            let inserted = insert_hashed(&table, key, hash(key), |key| hash(key * 31 + 7));
             matches!(inserted, Ok(Insertion::Inserted(_)))
         })
         .collect();
     // It may not find them where they went; it has lost none, and none is there twice.
-    let mut there: Vec<_> = table.locations().map(Location::get).collect();
+    let mut there: Vec<_> = table.iter().map(Location::get).collect();
     there.sort_unstable();
     assert_eq!(there, accepted);
     assert_eq!(table.len(), accepted.len());
@@ -251,11 +246,9 @@ fn a_lying_hash_gives_wrong_answers_and_nothing_worse() {
 
 #[test]
 fn equal_hashes_do_not_grow_a_table_that_is_nearly_empty() {
-    let equal = Hashed(|_| hash(1));
     let table: Table = Table::with_buckets(1, &growing(1 << 20)).unwrap();
-    let taken = (0..20_000u64)
-        .filter(|&key| table.insert(&equal, &key, hash(1), Location::new(key).unwrap()).is_ok())
-        .count();
+    let taken =
+        (0..20_000u64).filter(|&key| insert_hashed(&table, key, hash(1), |_| hash(1)).is_ok()).count();
     assert!((7..=14).contains(&taken), "{taken} of two buckets");
     assert!(table.buckets() <= 64, "{} buckets for {taken} entries", table.buckets());
 }
@@ -269,7 +262,42 @@ fn a_weak_hash_grows_a_table_as_a_good_one_does() {
     const KEYS: u64 = 400_000;
     let table: Table = Table::with_buckets(1, &growing(1 << 20)).unwrap();
     for key in 0..KEYS {
-        table.insert(&Hashed(weak), &key, weak(key), Location::new(key).unwrap()).unwrap();
+        insert_hashed(&table, key, weak(key), weak).unwrap();
     }
     assert!(table.buckets() * 7 < 2 * KEYS as usize, "{} buckets", table.buckets());
+}
+
+/// A table that nobody told how far it may grow begins small and has room for whatever comes.
+#[test]
+fn a_table_grows_unless_told_otherwise() {
+    const KEYS: u64 = 50_000;
+    let table: Table = Table::with_capacity(1, &Config::default()).unwrap();
+    assert_eq!(table.buckets(), 1);
+    (0..KEYS).for_each(|key| assert!(insert(&table, key).is_ok()));
+    assert!(holds_all(&table, KEYS) && table.load_factor() > 0.8);
+}
+
+/// And where a process may not have as many addresses as it likes.
+#[test]
+fn a_table_grows_as_far_as_addresses_go() {
+    limited("bounds::a_table_grows_as_far_as_addresses_go", Resource::As, 256 << 20, || {
+        let table: Table = Table::with_buckets(4, &Config::default()).unwrap();
+        const KEYS: u64 = 50_000;
+        (0..KEYS).for_each(|key| assert!(insert(&table, key).is_ok()));
+        assert!(holds_all(&table, KEYS));
+    });
+}
+
+/// Keys that are known to be new go in without a look at any entry, and are found as others are.
+#[test]
+fn what_is_known_to_be_new_is_not_compared() {
+    const KEYS: u64 = 20_000;
+    let table: Table = Table::with_buckets(1, &Config::new()).unwrap();
+    for key in 0..KEYS {
+        let at = Location::new(key).unwrap();
+        table.insert_unique(hash(key), at, |at: Location| hash(at.get())).unwrap();
+    }
+    assert_eq!(table.len() as u64, KEYS);
+    assert!(holds_all(&table, KEYS));
+    assert!(matches!(insert_hashed(&table, 7, hash(7), hash), Ok(Insertion::Occupied(at)) if at.get() == 7));
 }

@@ -4,10 +4,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use lookaside_cuckoo::{
-    Config, EightWay, Entries, FourWay, Growth, Inline, Insertion, Layout, Linear, Location, Search,
-    SevenWay, Striped, Table, Upsertion,
-};
+use lookaside_cuckoo::experiments::{EightWay, FourWay, Inline, Layout, Search, SevenWay, Striped};
+use lookaside_cuckoo::{Config, Growth, Insertion, Linear, Location, Table, Upsertion};
 use proptest::prelude::*;
 
 /// Entries by location: the key each was made for. `spread` narrows the hash, so that keys collide.
@@ -40,11 +38,9 @@ impl Ledger {
     }
 }
 
-impl Entries for Ledger {
-    type Key = u32;
-
-    fn holds(&self, location: Location, key: &u32) -> bool {
-        self.keys.borrow()[location.get() as usize] == *key
+impl Ledger {
+    fn holds(&self, location: Location, key: u32) -> bool {
+        self.keys.borrow()[location.get() as usize] == key
     }
 
     fn hash(&self, location: Location) -> u64 {
@@ -81,12 +77,14 @@ fn check<L: Layout>(table: &Table<L>, spread: u32, operations: &[Operation]) -> 
     let ledger = Ledger::new(spread);
     let mut model: HashMap<u32, Location> = HashMap::new();
     let mut refusals = 0;
-    let get = |key: u32| table.get(ledger.hash_of(key), |location| ledger.holds(location, &key));
+    let get = |key: u32| table.find(ledger.hash_of(key), |location| ledger.holds(location, key));
+    let hasher = |location: Location| ledger.hash(location);
     for operation in operations {
         match *operation {
             Operation::Insert(key) => {
                 let location = ledger.add(key);
-                match (table.insert(&ledger, &key, ledger.hash_of(key), location), model.get(&key)) {
+                let eq = |location| ledger.holds(location, key);
+                match (table.insert_or_get(ledger.hash_of(key), location, eq, hasher), model.get(&key)) {
                     (Ok(Insertion::Occupied(found)), Some(&expected)) => prop_assert_eq!(found, expected),
                     (Ok(Insertion::Inserted(_)), None) => drop(model.insert(key, location)),
                     (Err(_), None) => refusals += 1,
@@ -97,7 +95,9 @@ fn check<L: Layout>(table: &Table<L>, spread: u32, operations: &[Operation]) -> 
             }
             Operation::Upsert(key) => {
                 let location = ledger.add(key);
-                match (table.upsert(&ledger, &key, ledger.hash_of(key), location), model.get(&key).copied()) {
+                let eq = |location| ledger.holds(location, key);
+                let upsertion = table.insert_or_replace(ledger.hash_of(key), location, eq, hasher);
+                match (upsertion, model.get(&key).copied()) {
                     (Ok(Upsertion::Replaced(found)), Some(expected)) => {
                         prop_assert_eq!(found, expected);
                         model.insert(key, location);
@@ -110,7 +110,7 @@ fn check<L: Layout>(table: &Table<L>, spread: u32, operations: &[Operation]) -> 
                 }
             }
             Operation::Remove(key) => {
-                let removed = table.remove(ledger.hash_of(key), |location| ledger.holds(location, &key));
+                let removed = table.remove(ledger.hash_of(key), |location| ledger.holds(location, key));
                 prop_assert_eq!(removed, model.remove(&key));
             }
             Operation::Replace(key) => {
@@ -131,7 +131,7 @@ fn check<L: Layout>(table: &Table<L>, spread: u32, operations: &[Operation]) -> 
             Operation::GetMany(ref keys) => {
                 let hashes: Vec<_> = keys.iter().map(|&key| ledger.hash_of(key)).collect();
                 let mut found = vec![Location::new(0); keys.len()];
-                table.get_many(&ledger, &keys.iter().collect::<Vec<_>>(), &hashes, &mut found);
+                table.find_many(hasher, &hashes, |i, location| ledger.holds(location, keys[i]), &mut found);
                 let expected: Vec<_> = keys.iter().map(|key| model.get(key).copied()).collect();
                 prop_assert_eq!(found, expected);
             }
@@ -142,7 +142,7 @@ fn check<L: Layout>(table: &Table<L>, spread: u32, operations: &[Operation]) -> 
         prop_assert_eq!(get(key), Some(location), "key {} at the end", key);
         prop_assert!(table.neighbours(ledger.hash_of(key)).any(|neighbour| neighbour == location));
     }
-    let mut all: Vec<_> = table.locations().collect();
+    let mut all: Vec<_> = table.iter().collect();
     let mut expected: Vec<_> = model.into_values().collect();
     all.sort();
     expected.sort();
@@ -168,7 +168,7 @@ macro_rules! model_tests {
                     buckets in 1usize..40,
                     operations in prop::collection::vec(operation(300), 1..600),
                 ) {
-                    let config = Config { search, ..Config::default() };
+                    let config = Config::new().with_growth(Growth::Fixed).with_search(search);
                     check(&Table::<$layout>::with_buckets(buckets, &config).unwrap(), 64, &operations)?;
                 }
 
@@ -179,8 +179,8 @@ macro_rules! model_tests {
                     target_load in $load,
                     operations in prop::collection::vec(operation(2000), 1..1500),
                 ) {
-                    let growth = Growth::Linear(Linear { target_load, ..Linear::up_to(1 << 12) });
-                    let config = Config { search, growth, ..Config::default() };
+                    let growth = Growth::Linear(Linear::up_to(1 << 12).with_target_load(target_load));
+                    let config = Config::new().with_search(search).with_growth(growth);
                     let table = Table::<$layout>::with_buckets(buckets, &config).unwrap();
                     let refusals = check(&table, 64, &operations)?;
                     prop_assert!($refusals.contains(&refusals), "{} refusals", refusals);
@@ -194,7 +194,7 @@ macro_rules! model_tests {
                     operations in prop::collection::vec(operation(60), 1..300),
                 ) {
                     let growth = if grows { Growth::Linear(Linear::up_to(64)) } else { Growth::Fixed };
-                    let config = Config { search, growth, ..Config::default() };
+                    let config = Config::new().with_search(search).with_growth(growth);
                     check(&Table::<$layout>::with_buckets(16, &config).unwrap(), spread, &operations)?;
                 }
             }

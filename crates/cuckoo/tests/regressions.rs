@@ -3,28 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use lookaside_cuckoo::{
-    Config, Entries, Growth, Hashes, Insertion, Layout, Linear, Location, SevenWay, Table, TooFull,
-};
+use lookaside_cuckoo::{Config, Growth, Hashes, Insertion, Linear, Location, Table, TooFull};
 
 /// Entry i is key i, and has this hash.
 struct Hashed(fn(u64) -> u64);
 
-impl Entries for Hashed {
-    type Key = u64;
-
-    fn holds(&self, location: Location, key: &u64) -> bool {
-        location.get() == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        self.0(location.get())
-    }
-}
-
 impl Hashed {
     fn insert(&self, table: &Table, key: u64) -> Result<Insertion, TooFull> {
-        table.insert(self, &key, self.0(key), Location::new(key).unwrap())
+        let hasher = |at: Location| self.0(at.get());
+        table.insert_or_get(self.0(key), Location::new(key).unwrap(), |at| at.get() == key, hasher)
     }
 
     /// Keys that a table takes before it refuses the first.
@@ -40,7 +27,7 @@ impl Hashed {
 
 fn growing(hashes: Hashes) -> Table {
     let growth = Growth::Linear(Linear::up_to(1 << 20));
-    Table::with_buckets(1, &Config { growth, hashes, ..Config::default() }).unwrap()
+    Table::with_buckets(1, &Config::new().with_growth(growth).with_hashes(hashes)).unwrap()
 }
 
 fn avalanching(key: u64) -> u64 {
@@ -78,10 +65,10 @@ fn a_growing_table_takes_keys_whose_hashes_differ_in_few_bits() {
         let mut found = vec![None; KEYS as usize];
         let keys: Vec<u64> = (0..KEYS).collect();
         let hashes: Vec<u64> = keys.iter().map(|&key| hash(key)).collect();
-        table.get_many(&hashed, &keys.iter().collect::<Vec<_>>(), &hashes, &mut found);
+        table.find_many(|at: Location| hash(at.get()), &hashes, |i, at| at.get() == keys[i], &mut found);
         for &key in &keys {
             assert_eq!(found[key as usize], Location::new(key), "{shape}");
-            assert_eq!(table.get(hash(key), |at| at.get() == key), Location::new(key), "{shape}");
+            assert_eq!(table.find(hash(key), |at| at.get() == key), Location::new(key), "{shape}");
             assert!(table.remove_exact(hash(key), Location::new(key).unwrap()), "{shape}");
         }
         assert!(table.is_empty());
@@ -92,7 +79,7 @@ fn a_growing_table_takes_keys_whose_hashes_differ_in_few_bits() {
 /// make a larger one; and where it was not nearly empty, each attempt made it split some hundred buckets more, in vain.
 #[test]
 fn more_equal_hashes_than_two_buckets_hold_are_called_that_and_do_not_grow_the_table() {
-    const MOST: u64 = 2 * SevenWay::SLOTS as u64;
+    const MOST: u64 = 2 * <Table>::BUCKET_SLOTS as u64;
     // Every hundredth key has the hash of all such.
     let hashed = Hashed(|key| if key % 100 == 0 { 7 } else { avalanching(key) });
     for hashes in [Hashes::Any, Hashes::Avalanching] {
@@ -121,7 +108,7 @@ fn a_table_that_trusts_weak_hashes_blames_them() {
         assert_eq!(refused, Err(TooFull::Hashes), "{taken} keys");
     }
     // A table that is full is not the hashes' fault.
-    let fixed = Table::with_buckets(64, &Config::default()).unwrap();
+    let fixed = Table::with_buckets(64, &Config::new().with_growth(Growth::Fixed)).unwrap();
     let (taken, refused) = Hashed(avalanching).fill(&fixed, KEYS);
     assert_eq!(refused, Err(TooFull::Table), "{taken} keys");
 }
@@ -133,21 +120,19 @@ fn a_comparison_or_hash_that_uses_the_table_panics_instead_of_waiting_for_itself
 
     impl Reentrant<'_> {
         fn use_the_table(&self) {
-            let _ = self.0.insert(&Hashed(avalanching), &999, avalanching(999), Location::new(999).unwrap());
-        }
-    }
-
-    impl Entries for Reentrant<'_> {
-        type Key = u64;
-
-        fn holds(&self, location: Location, key: &u64) -> bool {
-            self.use_the_table();
-            location.get() == *key
+            let _ = Hashed(avalanching).insert(self.0, 999);
         }
 
-        fn hash(&self, location: Location) -> u64 {
-            self.use_the_table();
-            avalanching(location.get())
+        fn insert(&self, key: u64) {
+            let eq = |at: Location| {
+                self.use_the_table();
+                at.get() == key
+            };
+            let hasher = |at: Location| {
+                self.use_the_table();
+                avalanching(at.get())
+            };
+            let _ = self.0.insert_or_get(avalanching(key), Location::new(key).unwrap(), eq, hasher);
         }
     }
 
@@ -163,9 +148,7 @@ fn a_comparison_or_hash_that_uses_the_table_panics_instead_of_waiting_for_itself
             // Nothing is locked any more, and nothing lost.
             assert_eq!(Hashed(avalanching).fill(&table, 1000).0, 1000, "{what}");
         };
-        panics("insert", &mut |table| {
-            let _ = table.insert(&Reentrant(table), &3, avalanching(3), Location::new(3).unwrap());
-        });
+        panics("insert", &mut |table| Reentrant(table).insert(3));
         panics("remove", &mut |table| {
             table.remove(avalanching(3), |_| {
                 Reentrant(table).use_the_table();
@@ -180,9 +163,7 @@ fn a_comparison_or_hash_that_uses_the_table_panics_instead_of_waiting_for_itself
             });
         });
         panics("a split", &mut |table| {
-            for key in 6..100 {
-                let _ = table.insert(&Reentrant(table), &key, avalanching(key), Location::new(key).unwrap());
-            }
+            (6..100).for_each(|key| Reentrant(table).insert(key));
         });
         tell.send(()).expect("somebody listens");
     });

@@ -7,10 +7,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lookaside_cuckoo::{
-    Config, EightWay, Entries, FourWay, Growth, Insertion, Layout, Linear, Location, Search, SevenWay, Table,
-    Upsertion,
-};
+use lookaside_cuckoo::experiments::{EightWay, FourWay, Layout, Search, SevenWay};
+use lookaside_cuckoo::{Config, Growth, Insertion, Linear, Location, Table, Upsertion};
 
 const KEYS: usize = 1 << 13;
 const WRITERS: usize = 2;
@@ -21,25 +19,18 @@ fn location(key: usize, version: u64) -> Location {
     Location::new(version * KEYS as u64 + key as u64).unwrap()
 }
 
-struct World;
-
-impl World {
-    fn hash(key: usize) -> u64 {
-        let mixed = (key as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ mixed.rotate_left(31)
-    }
+fn hash(key: usize) -> u64 {
+    let mixed = (key as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ mixed.rotate_left(31)
 }
 
-impl Entries for World {
-    type Key = usize;
+/// Whether the entry at a location is this key's.
+fn holds(location: Location, key: usize) -> bool {
+    location.get() as usize % KEYS == key
+}
 
-    fn holds(&self, location: Location, key: &usize) -> bool {
-        location.get() as usize % KEYS == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        World::hash(location.get() as usize % KEYS)
-    }
+fn hasher(location: Location) -> u64 {
+    hash(location.get() as usize % KEYS)
 }
 
 #[derive(Default)]
@@ -63,7 +54,7 @@ fn write<L: Layout>(table: &Table<L>, histories: &[History], writer: usize, chan
     let mut random = Random(0x1234_5678 + writer as u64);
     for _ in 0..changes {
         let key = random.below(KEYS / WRITERS) * WRITERS + writer;
-        let (history, hash) = (&histories[key], World::hash(key));
+        let (history, hash) = (&histories[key], hash(key));
         let version = history.made.load(Ordering::Relaxed);
         let present = version % 2 == 1;
         // Versions go up by two where presence stays, by one where it changes.
@@ -77,15 +68,19 @@ fn write<L: Layout>(table: &Table<L>, histories: &[History], writer: usize, chan
         history.announced.store(next, Ordering::SeqCst);
         match change {
             "remove" => {
-                assert_eq!(table.remove(hash, |at| World.holds(at, &key)), Some(location(key, version)));
+                assert_eq!(table.remove(hash, |at| holds(at, key)), Some(location(key, version)));
             }
             "replace" => assert!(table.replace(hash, location(key, version), location(key, next))),
-            "upsert" => match table.upsert(&World, &key, hash, location(key, next)).unwrap() {
-                Upsertion::Inserted(_) => assert!(!present),
-                Upsertion::Replaced(old) => assert_eq!((old, present), (location(key, version), true)),
-            },
+            "upsert" => {
+                let new = location(key, next);
+                match table.insert_or_replace(hash, new, |at| holds(at, key), hasher).unwrap() {
+                    Upsertion::Inserted(_) => assert!(!present),
+                    Upsertion::Replaced(old) => assert_eq!((old, present), (location(key, version), true)),
+                }
+            }
             _ => {
-                let outcome = table.insert(&World, &key, hash, location(key, next)).unwrap();
+                let new = location(key, next);
+                let outcome = table.insert_or_get(hash, new, |at| holds(at, key), hasher).unwrap();
                 assert!(matches!(outcome, Insertion::Inserted(_)), "{outcome:?}");
             }
         }
@@ -117,11 +112,11 @@ fn read<L: Layout>(table: &Table<L>, histories: &[History], reader: usize, looku
         let made: Vec<u64> = keys.iter().map(|&key| histories[key].made.load(Ordering::SeqCst)).collect();
         let mut found = vec![None; keys.len()];
         if random.below(2) == 0 {
-            let hashes: Vec<u64> = keys.iter().map(|&key| World::hash(key)).collect();
-            table.get_many(&World, &keys.iter().collect::<Vec<_>>(), &hashes, &mut found);
+            let hashes: Vec<u64> = keys.iter().map(|&key| hash(key)).collect();
+            table.find_many(hasher, &hashes, |i, at| holds(at, keys[i]), &mut found);
         } else {
             for (found, &key) in found.iter_mut().zip(&keys) {
-                *found = table.get(World::hash(key), |at| World.holds(at, &key));
+                *found = table.find(hash(key), |at| holds(at, key));
             }
         }
         for ((&key, found), made) in keys.iter().zip(found).zip(made) {
@@ -149,7 +144,7 @@ fn stress<L: Layout>(table: &Table<L>, changes: usize) {
     let present: Vec<usize> =
         (0..KEYS).filter(|&key| histories[key].made.load(Ordering::SeqCst) % 2 == 1).collect();
     assert_eq!(table.len(), present.len());
-    let mut keys: Vec<usize> = table.locations().map(|at| at.get() as usize % KEYS).collect();
+    let mut keys: Vec<usize> = table.iter().map(|at| at.get() as usize % KEYS).collect();
     keys.sort_unstable();
     let first_difference = keys.iter().zip(&present).position(|(has, should)| has != should);
     assert!(
@@ -174,7 +169,7 @@ macro_rules! stress_tests {
                 for search in [Search::BreadthFirst, Search::Walks(2)] {
                     // Of KEYS keys a good half is present at a time.
                     let buckets = (KEYS * 70 / 100 / <$layout>::SLOTS).next_power_of_two();
-                    let config = Config { search, ..Config::default() };
+                    let config = Config::new().with_growth(Growth::Fixed).with_search(search);
                     stress(&Table::<$layout>::with_buckets(buckets, &config).unwrap(), changes());
                 }
             }
@@ -183,8 +178,8 @@ macro_rules! stress_tests {
             #[test]
             fn a_table_that_grows_from_nothing() {
                 for target_load in [0.1, 0.5, 0.8] {
-                    let growth = Growth::Linear(Linear { target_load, ..Linear::up_to(KEYS * 4) });
-                    let config = Config { growth, ..Config::default() };
+                    let growth = Growth::Linear(Linear::up_to(KEYS * 4).with_target_load(target_load));
+                    let config = Config::new().with_growth(growth);
                     stress(&Table::<$layout>::with_buckets(2, &config).unwrap(), changes() / 4);
                 }
             }
@@ -197,7 +192,7 @@ stress_tests!(four_way: FourWay, seven_way: SevenWay, eight_way: EightWay);
 /// Threads that insert and remove the same few keys: of those who compete, one wins.
 #[test]
 fn competing_writers_agree_on_who_won() {
-    let table: Table = Table::with_buckets(4, &Config::default()).unwrap();
+    let table: Table = Table::with_buckets(4, &Config::new().with_growth(Growth::Fixed)).unwrap();
     let inserted = AtomicU64::new(0);
     let removed = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -209,10 +204,10 @@ fn competing_writers_agree_on_who_won() {
                 for round in 0..changes() as u64 / 2 {
                     let key = random.below(5);
                     let mine = location(key, 1 + 2 * (round * 4 + thread));
-                    match table.insert(&World, &key, World::hash(key), mine).unwrap() {
+                    match table.insert_or_get(hash(key), mine, |at| holds(at, key), hasher).unwrap() {
                         Insertion::Inserted(_) => inserted.fetch_add(1, Ordering::Relaxed),
                         Insertion::Occupied(other) => u64::from(
-                            table.remove_exact(World::hash(key), other) && {
+                            table.remove_exact(hash(key), other) && {
                                 removed.fetch_add(1, Ordering::Relaxed);
                                 true
                             },
@@ -225,5 +220,5 @@ fn competing_writers_agree_on_who_won() {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     assert_eq!(inserted.into_inner() - removed.into_inner(), table.len() as u64);
-    assert_eq!(table.locations().count(), table.len());
+    assert_eq!(table.iter().count(), table.len());
 }

@@ -106,8 +106,8 @@ impl Index for art::Tree<[u8; 4], Handle<u32, Value>> {
     const HELD_BACK: usize = 2 * 64 * WRITERS;
 
     fn empty() -> Self {
-        let config = art::Config { pages: PageKind::Base, node_bytes: 1 << 26, leaf_bytes: 1 << 26 };
-        art::Tree::with(&config).unwrap()
+        let config = art::Config::new().with_node_bytes(1 << 26).with_leaf_bytes(1 << 26);
+        art::Tree::with_config(&config).unwrap()
     }
 }
 

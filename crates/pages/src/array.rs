@@ -11,7 +11,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
-use crate::{MapError, PageKind, Region};
+use crate::kind::PageKind;
+use crate::region::{MapError, Region};
 
 /// Types for which memory full of zero bytes is a valid value, and which need no drop.
 ///

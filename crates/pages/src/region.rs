@@ -32,8 +32,10 @@ use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
 
+use crate::gap;
+use crate::kind::PageKind;
 use crate::smaps::{self, Census};
-use crate::{PageKind, gap, transparent};
+use crate::transparent;
 
 /// Half of the address space that a user has on x86-64; a larger request is a mistake, not a wish.
 const LARGEST: usize = 1 << 46;

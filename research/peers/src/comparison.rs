@@ -9,7 +9,8 @@
 //! 48 bits and compares keys where they lie, in an array of 16-byte records; the *memory per entry* of each counts all
 //! that it needs to answer, ours with the records, as the growth of the process's resident memory.
 
-use cuckoo::{Config, DefaultLayout, Hashes, Layout};
+use cuckoo::experiments::DefaultLayout;
+use cuckoo::{Config, Growth, Hashes, Table};
 use lab::experiment::{ExperimentError, Session};
 use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
 use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, release_freed_memory, turns};
@@ -56,8 +57,8 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
         let before = Resident::now();
         let records = Records::new(keys).map_err(|error| ExperimentError::Machine(error.to_string()))?;
         // As Table::with_capacity.
-        let buckets = (keys + keys / 16).div_ceil(DefaultLayout::SLOTS).next_power_of_two();
-        let config = Config { hashes: Hashes::Avalanching, ..Config::default() };
+        let buckets = (keys + keys / 16).div_ceil(<Table>::BUCKET_SLOTS).next_power_of_two();
+        let config = Config::new().with_growth(Growth::Fixed).with_hashes(Hashes::Avalanching);
         let ours = Optimistic::<DefaultLayout>::new(buckets, &config, &records)
             .map_err(|error| ExperimentError::Machine(error.to_string()))?;
         fill(session, OURS, &ours, keys, before)?;

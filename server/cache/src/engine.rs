@@ -39,7 +39,7 @@ use std::time::{Duration, Instant};
 
 use atomics::Registry;
 use crossbeam_utils::CachePadded;
-use cuckoo::{DefaultLayout, Entries, Growth, Layout, Linear, Location, Table, TooFull, Upsertion};
+use cuckoo::{Entries, Growth, Linear, Location, Table, TooFull, Upsertion};
 use parking_lot::MutexGuard;
 use twox_hash::XxHash3_64;
 
@@ -72,7 +72,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(50);
 /// How long it does nothing but yield.
 const LONGEST_YIELDING: Duration = Duration::from_micros(100);
 /// Buckets that the index starts with: one piece of its budget.
-const INITIAL_BUCKETS: usize = (64 << 10) / DefaultLayout::BUCKET_BYTES;
+const INITIAL_BUCKETS: usize = (64 << 10) / <Table>::BUCKET_BYTES;
 
 /// Why an item was not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,16 +138,15 @@ impl<P: Policy> Engine<P> {
         }
         let pages = PageNumber::try_from(config.limit / PAGE).unwrap_or(PageNumber::MAX);
         let arena = Arena::reserve(pages, config.pages)?;
-        let linear = Linear::up_to(config.limit / DefaultLayout::BUCKET_BYTES);
+        let linear = Linear::up_to(config.limit / <Table>::BUCKET_BYTES);
         let bytes_per_entry =
-            DefaultLayout::BUCKET_BYTES as f64 / DefaultLayout::SLOTS as f64 / linear.target_load;
+            <Table>::BUCKET_BYTES as f64 / <Table>::BUCKET_SLOTS as f64 / linear.target_load;
         // Two pieces: one to start with, one so that the index need not wait for the first pages to pay for the next.
-        let pool =
-            Pool::new(config.limit, 2 * INITIAL_BUCKETS * DefaultLayout::BUCKET_BYTES, bytes_per_entry);
-        let growth = Growth::Linear(Linear { budget: Some(pool.index_budget()), ..linear });
+        let pool = Pool::new(config.limit, 2 * INITIAL_BUCKETS * <Table>::BUCKET_BYTES, bytes_per_entry);
+        let growth = Growth::Linear(linear.with_budget(pool.index_budget()));
         // As XXH3's are.
         let hashes = cuckoo::Hashes::Avalanching;
-        let index = cuckoo::Config { growth, hashes, pages: config.pages, ..cuckoo::Config::default() };
+        let index = cuckoo::Config::new().with_growth(growth).with_hashes(hashes).with_pages(config.pages);
         let front = match config.lookaside {
             0 => None,
             bytes => Some(Front::new(bytes, config.pages)?),
@@ -592,7 +591,7 @@ impl<P: Policy> Engine<P> {
         at: Location,
     ) -> Result<Upsertion, TooFull> {
         let change = self.change(hash);
-        let upsertion = self.table.upsert(entries, key, hash, at)?;
+        let upsertion = self.table.insert_or_replace(hash, at, |at| entries.holds(at, key), *entries)?;
         if let Some(change) = change {
             change.put(at);
         }
@@ -684,6 +683,13 @@ impl<'a> Indexed<'a> {
         unsafe { Item::at(self.arena, location) }
     }
 
+    /// Whether the item there is of this key and generation.
+    #[inline]
+    pub(crate) fn holds(&self, location: Location, key: &[u8]) -> bool {
+        let item = self.item(location);
+        item.key() == key && item.generation() == self.generation
+    }
+
     /// Whether the item there has this key, whichever generation it is of.
     pub(crate) fn has_key(&self, location: Location, key: &[u8]) -> bool {
         self.item(location).key() == key
@@ -691,14 +697,6 @@ impl<'a> Indexed<'a> {
 }
 
 impl Entries for Indexed<'_> {
-    type Key = [u8];
-
-    #[inline]
-    fn holds(&self, location: Location, key: &[u8]) -> bool {
-        let item = self.item(location);
-        item.key() == key && item.generation() == self.generation
-    }
-
     #[inline]
     fn hash(&self, location: Location) -> u64 {
         XxHash3_64::oneshot_with_seed(self.hash_seed, self.item(location).key())

@@ -30,7 +30,7 @@
 //! Slots are changed by compare and swap with release and loaded with acquire, so the item is seen as it was published,
 //! through whoever emitted it.
 //!
-//! *It is validated as one from the index is*: whole key and generation by the same `Entries::holds`, the expiry by who
+//! *It is validated as one from the index is*: whole key and generation by the same `Indexed::holds`, the expiry by who
 //! settles the lookup. A touch changes the expiry in the item itself, which both ways read.
 //!
 //! *Nobody sees the old item after the new one*: the slot is cleared before the index is changed, so who has seen the
@@ -127,7 +127,7 @@ impl Front {
         }
         counters.lookaside_misses(1);
         let ticket = self.buffer.ticket(hash);
-        let found = index.get(hash, |at| entries.holds(at, key));
+        let found = index.find(hash, |at| entries.holds(at, key));
         self.emit(seat, &ticket, hash, found);
         found
     }
@@ -177,7 +177,7 @@ impl Front {
             *ticket = Some(self.buffer.ticket(hash));
         }
         let mut answers = [None; GROUP];
-        index.get_many(&entries, &keys[..len], &hashes[..len], &mut answers[..len]);
+        index.find_many(entries, &hashes[..len], |i, at| entries.holds(at, keys[i]), &mut answers[..len]);
         for (i, ticket) in tickets.iter().flatten().enumerate() {
             found[numbers[i]] = answers[i];
             self.emit(seat, ticket, hashes[i], answers[i]);

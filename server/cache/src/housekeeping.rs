@@ -209,9 +209,9 @@ mod tests {
         reuse(&mut session, &cache, b"aa", at, b"bb");
         let entries = engine.entries(engine.flushes.generation());
         assert!(engine.table.remove_exact(engine.hash(b"bb"), at));
-        engine.table.upsert(&entries, b"bb", hash, at).expect("room");
+        engine.table.insert_or_replace(hash, at, |at| entries.holds(at, b"bb"), entries).expect("room");
         assert!(!engine.remove_if_still(hash, at, Departure::Evicted, &session.counters));
-        assert_eq!(engine.table.get(hash, |found| found == at), Some(at));
+        assert_eq!(engine.table.find(hash, |found| found == at), Some(at));
     }
 
     /// A full cache, of items of 4 KiB.

@@ -112,7 +112,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         let hash = engine.hash(key);
         let entries = engine.entries(self.moment.generation);
         let found = match self.front() {
-            None => engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key)),
+            None => engine.table.find(hash, |at| entries.holds(at, key)),
             Some((front, lookup)) => front.get(lookup, key, hash),
         };
         self.settle(key, hash, found)
@@ -152,7 +152,9 @@ impl<'s, P: Policy> Pinned<'s, P> {
                 *hash = engine.hash(key);
             }
             match self.front() {
-                None => engine.table.get_many(&entries, keys, hashes, locations),
+                None => {
+                    engine.table.find_many(entries, hashes, |i, at| entries.holds(at, keys[i]), locations)
+                }
                 Some((front, lookup)) => front.get_many(lookup, keys, hashes, locations),
             }
             for (i, ((key, &hash), &at)) in keys.iter().zip(&*hashes).zip(&*locations).enumerate() {
@@ -188,7 +190,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
     pub(crate) fn find(&self, key: &[u8], hash: u64) -> Option<Hit<'_, P>> {
         let engine = &*self.session.engine;
         let entries = engine.entries(self.moment.generation);
-        let at = engine.table.get(hash, |at| cuckoo::Entries::holds(&entries, at, key))?;
+        let at = engine.table.find(hash, |at| entries.holds(at, key))?;
         // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
         Some(Hit { item: unsafe { Item::at(&engine.arena, at) }, hash, engine: &self.session.engine })
     }
@@ -244,7 +246,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
     fn bury_flushed(&self, key: &[u8], hash: u64) {
         let Session { engine, counters, .. } = self.session;
         let entries = engine.entries(self.moment.generation);
-        let Some(at) = engine.table.get(hash, |at| entries.has_key(at, key)) else { return };
+        let Some(at) = engine.table.find(hash, |at| entries.has_key(at, key)) else { return };
         // SAFETY: found in the index while pinned.
         let item = unsafe { Item::at(&engine.arena, at) };
         // The current generation, not that of the pin, and looked at now: see `Judge`. What was stored meanwhile stays.

@@ -465,10 +465,13 @@ impl<P: Policy> Pinned<'_, P> {
                     return Ok(Published::InPlaceOf(Some(hit.item.location())));
                 }
                 Some(_) => {}
-                None => match self.with_room(hash, || engine.table.insert(&entries, key, hash, at))? {
-                    Insertion::Inserted(_) => return Ok(Published::InPlaceOf(None)),
-                    Insertion::Occupied(_) => {}
-                },
+                None => {
+                    let holds = |at| entries.holds(at, key);
+                    match self.with_room(hash, || engine.table.insert_or_get(hash, at, holds, entries))? {
+                        Insertion::Inserted(_) => return Ok(Published::InPlaceOf(None)),
+                        Insertion::Occupied(_) => {}
+                    }
+                }
             }
             // Somebody else was faster: look again.
         }

@@ -1,6 +1,6 @@
 //! The two sides' barriers: see [`crate::reclaim`], step 2.
 
-use crate::{AtomicBool, Ordering, fence};
+use crate::seam::{AtomicBool, Ordering, fence};
 
 /// By what the store of an epoch and the look at it are kept apart. One for the whole process, decided before anyone pins: a
 /// light barrier of one kind is none against a heavy one of another.

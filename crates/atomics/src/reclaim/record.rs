@@ -1,17 +1,25 @@
 //! A thread at a collector: the epoch it has pinned, and what it has retired.
 
+use crossbeam_utils::CachePadded;
+
 use super::bag::Retired;
-use super::{MOST, Padded, Shared};
-use crate::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
+use super::shared::Shared;
+use crate::seam::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// The epoch of a record that is not pinned: later than all.
 pub(super) const INACTIVE: u64 = u64::MAX;
+
+/// Objects that wait in a thread's bag, at most, when it has unpinned or refreshed.
+pub(super) const MOST: u32 = 64;
 
 /// Times that a thread unpins, at most, until it collects what it has retired.
 const UNPINS: u32 = 64;
 
 /// Refreshes, the same.
 const REFRESHES: u32 = 2;
+
+/// No two records share a line.
+pub(super) type Padded<L> = CachePadded<Record<L>>;
 
 /// One thread's, or who has claimed it, if it is spare. On lines of its own.
 #[repr(C)]

@@ -1,7 +1,7 @@
 //! Slot by slot, where there are no instructions for all at once, or none that may be used: under the interpreter and the
 //! model checker.
 
-use super::SlotSet;
+use super::set::SlotSet;
 use crate::layout::Bucket;
 
 /// The slots whose word has the tag of this number; for zero, which is no tag, the empty ones.

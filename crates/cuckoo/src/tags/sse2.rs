@@ -24,7 +24,8 @@ use std::arch::x86_64::{
     _mm_packs_epi32, _mm_set1_epi32, _mm_shuffle_ps, _mm_srli_epi32,
 };
 
-use super::{SlotSet, portable};
+use super::portable;
+use super::set::SlotSet;
 use crate::layout::Bucket;
 
 /// Bits of a word's high half below the tag.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use art::{AccessLog, Config, PageKind, RING, Reorganized, Schedule, Tree};
+use art::{AccessLog, Config, PageKind, RING, Reorganized, Schedule, Tree, TryInsertError};
 use serde::Deserialize;
 use workload::popularity::Permutation;
 
@@ -50,13 +50,13 @@ pub(crate) struct Grown<const N: usize> {
 impl<const N: usize> Grown<N> {
     /// A tree with these keys in pages of this kind, or of the next smaller one that there is.
     pub(crate) fn new(keys: &[[u8; N]], Pages(pages): Pages) -> Result<Grown<N>, ExperimentError> {
-        let mut config = Config { pages, ..Config::default() };
+        let mut config = Config::new().with_pages(pages);
         if pages > PageKind::Transparent {
             // Pages of a pool are claimed at once: twice what the keys of any set need, for the reorganisation.
             config.node_bytes = (keys.len() * 64).max(64 << 20);
             config.leaf_bytes = (keys.len() * 32).max(64 << 20);
         }
-        let tree = Tree::with(&config).map_err(machine_error)?;
+        let tree = Tree::with_config(&config).map_err(machine_error)?;
         let mut reader = tree.pin();
         for record in order_of_insertion(keys.len())? {
             reader.insert(&keys[record], record as u32).map_err(machine_error)?;
@@ -149,7 +149,7 @@ impl<const N: usize> Grown<N> {
     /// sampled at least `samples` times, the most frequent first; unless they lie well as they are.
     pub(crate) fn learn_and_reorganize(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Reorganized {
         // As a tree does that keeps itself organised.
-        let schedule = Schedule { samples, ..Schedule::default() };
+        let schedule = Schedule::new().with_samples(samples);
         self.reorganize(self.tree.worth_moving(self.frequencies(keys, every), &schedule))
     }
 
@@ -185,7 +185,9 @@ impl<const N: usize> Grown<N> {
     pub(crate) fn restore(&self, asked: &Asked<N>) -> Result<(), ExperimentError> {
         let mut reader = self.tree.pin();
         for (at, (key, &record)) in asked.keys.iter().zip(&asked.records).enumerate() {
-            reader.add(key, record).map_err(machine_error)?;
+            if let Err(refused @ TryInsertError::NotStored(_)) = reader.try_insert(key, record) {
+                return Err(machine_error(refused));
+            }
             if at % 64 == 0 {
                 reader.refresh();
             }

@@ -230,8 +230,8 @@ pub(super) fn fill(keys: &[Text], bytes: usize) -> Result<Vec<Box<dyn Texts>>, E
     ];
     for (pages, learns) in [("4k", false), ("thp", false), ("4k", true)] {
         let pages = Pages::try_from(pages.to_owned()).map_err(machine_error)?.0;
-        let tree = Tree::<[u8], u64>::with(&art::Config { pages, ..art::Config::default() })
-            .map_err(machine_error)?;
+        let tree =
+            Tree::<[u8], u64>::with_config(&art::Config::new().with_pages(pages)).map_err(machine_error)?;
         let mut reader = tree.pin();
         for (at, (key, record)) in entries()?.enumerate() {
             reader.insert(key, record).map_err(machine_error)?;

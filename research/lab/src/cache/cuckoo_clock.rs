@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use cache::{Cache, Config, Entry, Policy, SMALLEST_LIMIT, Session, Verb};
-use cuckoo::{DefaultLayout, Layout, Linear};
+use cuckoo::{Linear, Table};
 
 use super::contestant::{Contestant, Holding, Request, Tally, Value, Verb as Asked, Visitor};
 use crate::experiment::ExperimentError;
@@ -44,7 +44,7 @@ pub(super) fn limit_for(space: usize, key: usize, value: usize) -> Result<usize,
             "an item of {key} + {value} bytes: choose smaller ones"
         )));
     };
-    let slot = DefaultLayout::BUCKET_BYTES as f64 / DefaultLayout::SLOTS as f64;
+    let slot = <Table>::BUCKET_BYTES as f64 / <Table>::BUCKET_SLOTS as f64;
     let entry = slot / Linear::up_to(1).target_load;
     Ok((space as f64 * (1.0 + entry / class.chunk_size as f64)) as usize)
 }

@@ -6,7 +6,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cuckoo::{Config, Entries, FourWay, Hashes, Location, Search, Table};
+use cuckoo::experiments::{FourWay, Search};
+use cuckoo::{Config, Growth, Hashes, Location, Table};
 use pages::PageKind;
 
 use super::contestant::{Contestant, Holding, Value, Visitor};
@@ -35,12 +36,11 @@ struct Recency {
 impl CuckooLru {
     /// A cache of `count` items in pages of `kind`, with the paper's index: four slots, two paths.
     pub(super) fn new(count: usize, kind: PageKind) -> Result<CuckooLru, ExperimentError> {
-        let config = Config {
-            search: Search::Walks(2),
-            hashes: Hashes::Avalanching,
-            pages: kind,
-            ..Config::default()
-        };
+        let config = Config::new()
+            .with_growth(Growth::Fixed)
+            .with_search(Search::Walks(2))
+            .with_hashes(Hashes::Avalanching)
+            .with_pages(kind);
         let table = Table::with_capacity(count, &config)
             .map_err(|error| ExperimentError::Machine(format!("no index for {count} items: {error}")))?;
         let items = Items::new(count, LAYOUT, LAYOUT.bytes(), kind)
@@ -59,7 +59,7 @@ impl CuckooLru {
 
     #[inline]
     fn find(&self, key: &Key, hash: u64) -> Option<Number> {
-        self.table.get(hash, |at| self.items.holds(at, key)).map(|at| at.get() as Number)
+        self.table.find(hash, |at| self.items.holds(at, key)).map(|at| at.get() as Number)
     }
 
     fn allocate(&self, recency: &mut Recency) -> Option<Number> {
@@ -104,7 +104,8 @@ impl Visitor for &CuckooLru {
         self.items.write_key(item, key);
         self.items.write_value(item, value);
         global.list.push(&self.items, item);
-        self.table.insert(&self.items, key, hash, CuckooLru::location(item)).is_ok()
+        let at = CuckooLru::location(item);
+        self.table.insert_or_get(hash, at, |at| self.items.holds(at, key), &self.items).is_ok()
     }
 }
 

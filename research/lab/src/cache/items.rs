@@ -142,15 +142,16 @@ impl Items {
     }
 }
 
-/// For the cuckoo index: an item's location is its number.
-impl Entries for Items {
-    type Key = Key;
-
+impl Items {
+    /// Whether the item at a location of a cuckoo table has this key.
     #[inline]
-    fn holds(&self, location: Location, key: &Key) -> bool {
+    pub(super) fn holds(&self, location: Location, key: &Key) -> bool {
         self.key(location.get() as Number).same(key)
     }
+}
 
+/// For the cuckoo index: an item's location is its number.
+impl Entries for &Items {
     #[inline]
     fn hash(&self, location: Location) -> u64 {
         self.key(location.get() as Number).hash()

@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cuckoo::{Config, EightWay, FourWay, Growth, Hashes, Layout, Linear, SevenWay};
+use cuckoo::experiments::{EightWay, FourWay, Layout, SevenWay};
+use cuckoo::{Config, Growth, Hashes, Linear};
 use hdrhistogram::Histogram;
 use rand::distr::{Distribution, Uniform};
 use serde::Deserialize;
@@ -132,7 +133,7 @@ fn run_with<L: Layout>(
                     Size::Fixed => (enough, Growth::Fixed),
                     Size::Growing => (parameters.first_buckets, Growth::Linear(Linear::up_to(2 * enough))),
                 };
-                let config = Config { growth, hashes: Hashes::Avalanching, ..Config::default() };
+                let config = Config::new().with_growth(growth).with_hashes(Hashes::Avalanching);
                 let index = Optimistic::<L>::new(buckets, &config, records)
                     .map_err(|error| ExperimentError::Machine(error.to_string()))?;
                 let (inserts, lookups) = load(&index, records, reader, size, &mut shortest.inserts)?;
@@ -355,7 +356,7 @@ mod tests {
         };
         run(&parameters, &mut Session::new(1, ProgressBar::hidden())).unwrap();
         let records = make_records(20_000).unwrap();
-        let config = Config { growth: Growth::Linear(Linear::up_to(1 << 13)), ..Config::default() };
+        let config = Config::new().with_growth(Growth::Linear(Linear::up_to(1 << 13)));
         let index = Optimistic::<SevenWay>::new(4, &config, &records).unwrap();
         let mut shortest = vec![u32::MAX; 20_000];
         load(&index, &records, Reader::None, Size::Growing, &mut shortest).unwrap();

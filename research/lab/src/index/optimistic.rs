@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use cuckoo::{Config, Entries, Layout, Location, Table};
+use cuckoo::experiments::Layout;
+use cuckoo::{Config, Location, Table};
 
 use super::engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Tally, describe_pages};
 use super::records::{Key, Records};
@@ -44,13 +45,14 @@ fn insertion(outcome: Result<cuckoo::Insertion, cuckoo::TooFull>) -> Insertion {
 impl<L: Layout> Index for Optimistic<'_, L> {
     #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
-        self.table.get(key.hash(), |at| self.records.holds(at, key)).map(Location::get)
+        self.table.find(key.hash(), |at| self.records.holds(at, key)).map(Location::get)
     }
 
     #[inline]
     fn insert(&self, record: u64) -> Insertion {
         let key = self.records.key(record);
-        insertion(self.table.insert(self.records, key, key.hash(), Self::location(record)))
+        let at = Self::location(record);
+        insertion(self.table.insert_or_get(key.hash(), at, |at| self.records.holds(at, key), self.records))
     }
 
     fn remove(&self, record: u64) -> bool {
@@ -61,14 +63,12 @@ impl<L: Layout> Index for Optimistic<'_, L> {
         let mut tally = Tally::default();
         let mut hashes = [0; BATCH];
         let mut found = [None; BATCH];
-        let mut references = [&Key([0; 16]); BATCH];
         for keys in keys.chunks(BATCH) {
-            for ((key, hash), reference) in keys.iter().zip(&mut hashes).zip(&mut references) {
+            for (key, hash) in keys.iter().zip(&mut hashes) {
                 *hash = key.hash();
-                *reference = key;
             }
-            let (references, hashes) = (&references[..keys.len()], &hashes[..keys.len()]);
-            self.table.get_many(self.records, references, hashes, &mut found[..keys.len()]);
+            let holds = |i: usize, at| self.records.holds(at, &keys[i]);
+            self.table.find_many(self.records, &hashes[..keys.len()], holds, &mut found[..keys.len()]);
             for answer in &found[..keys.len()] {
                 tally.count(answer.map(Location::get));
             }
@@ -94,7 +94,8 @@ impl<L: Layout> Index for Optimistic<'_, L> {
                 locations.push(Self::location(record));
             }
             let outcomes = &mut outcomes[..keys.len()];
-            self.table.insert_many(self.records, &keys, &hashes, &locations, outcomes);
+            let holds = |i: usize, at| self.records.holds(at, keys[i]);
+            self.table.insert_many(&hashes, &locations, holds, self.records, outcomes);
             for &outcome in &*outcomes {
                 match insertion(outcome) {
                     Insertion::Done { displaced } => {

@@ -125,14 +125,16 @@ impl Records {
     }
 }
 
-impl Entries for Records {
-    type Key = Key;
-
+impl Records {
+    /// Whether the record at a location of a cuckoo table, which is its number, has this key.
     #[inline]
-    fn holds(&self, location: Location, key: &Key) -> bool {
+    #[must_use]
+    pub fn holds(&self, location: Location, key: &Key) -> bool {
         self.key(location.get()).same(key)
     }
+}
 
+impl Entries for &Records {
     #[inline]
     fn hash(&self, location: Location) -> u64 {
         self.key(location.get()).hash()

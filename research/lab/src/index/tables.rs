@@ -5,7 +5,8 @@
 //! one link for each of its entries, of which there are 1.5 to a head when it is called full, the chaining table ends up
 //! larger than the cuckoo table, with fewer entries (Table 2).
 
-use cuckoo::{Config, EightWay, FourWay, Hashes, Search, SevenWay};
+use cuckoo::experiments::{EightWay, FourWay, Layout, Search, SevenWay};
+use cuckoo::{Config, Growth, Hashes};
 use pages::{MapError, PageKind};
 use serde::Deserialize;
 
@@ -107,7 +108,7 @@ impl SearchChoice {
             SearchChoice::BreadthFirst => Search::BreadthFirst,
         };
         // As XXH3's are.
-        Config { search, hashes: Hashes::Avalanching, ..Config::default() }
+        Config::new().with_growth(Growth::Fixed).with_search(search).with_hashes(Hashes::Avalanching)
     }
 }
 
@@ -184,7 +185,7 @@ impl Table {
     }
 }
 
-fn ours<'r, L: cuckoo::Layout>(
+fn ours<'r, L: Layout>(
     buckets: usize,
     search: SearchChoice,
     records: &'r Records,

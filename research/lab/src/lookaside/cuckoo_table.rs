@@ -1,13 +1,13 @@
 //! Our cuckoo table as an index: alone, or with a buffer beside it, over records on the heap; behind a map, over its handles.
 //!
-//! The table stores locations of 48 bits; here they are addresses. Batches go to [`cuckoo::Table::get_many`], which asks for
-//! the lines of all keys before it reads the first.
+//! The table stores locations of 48 bits; here they are addresses. Batches go to [`cuckoo::Table::find_many`], which
+//! asks for the lines of all keys before it reads the first.
 
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 
-use cuckoo::{Config, Entries, Hashes, Location, Table, Upsertion};
+use cuckoo::{Config, Entries, Growth, Hashes, Location, Table, Upsertion};
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Found, Handle, Pin};
 use twox_hash::XxHash3_64;
@@ -44,14 +44,14 @@ impl<E> Addresses<E> {
 /// Which key an item has.
 struct ByKey<const N: usize, E>(Addresses<E>);
 
-impl<const N: usize, E: Item<N>> Entries for ByKey<N, E> {
-    type Key = Key<N>;
-
+impl<const N: usize, E: Item<N>> ByKey<N, E> {
     #[inline(always)]
     fn holds(&self, location: Location, key: &Key<N>) -> bool {
         Addresses::<E>::at(location).key() == key
     }
+}
 
+impl<const N: usize, E: Item<N>> Entries for ByKey<N, E> {
     fn hash(&self, location: Location) -> u64 {
         hash(Addresses::<E>::at(location).key())
     }
@@ -74,7 +74,7 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
 
     #[inline(always)]
     fn get<'g, G>(&self, key: &Key<N>, pinned: &'g G) -> Option<Seen<'g, E>> {
-        let location = self.table.get(hash(key), |at| Self::ENTRIES.holds(at, key))?;
+        let location = self.table.find(hash(key), |at| Self::ENTRIES.holds(at, key))?;
         // SAFETY: an address of an item, found while it is pinned.
         Some(unsafe { Seen::at(location.get(), pinned) })
     }
@@ -85,7 +85,8 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
         for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
             let mut hashes = [0; BATCH];
             hashes.iter_mut().zip(keys).for_each(|(hash_of, key)| *hash_of = hash(key));
-            self.table.get_many(&Self::ENTRIES, keys, &hashes[..keys.len()], found);
+            let holds = |i: usize, at| Self::ENTRIES.holds(at, keys[i]);
+            self.table.find_many(Self::ENTRIES, &hashes[..keys.len()], holds, found);
         }
     }
 
@@ -93,7 +94,8 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
         let _guard = epochs::pin();
         let key = *item.key();
         let location = Location::new(item.into_address()).expect("the heap lies below 2^48");
-        match self.table.upsert(&Self::ENTRIES, &key, hash(&key), location) {
+        let holds = |at| Self::ENTRIES.holds(at, &key);
+        match self.table.insert_or_replace(hash(&key), location, holds, Self::ENTRIES) {
             // SAFETY: given up for this address once, and now out of the table.
             Ok(Upsertion::Replaced(old)) => Some(unsafe { E::from_address(old.get()) }),
             Ok(Upsertion::Inserted(_)) => None,
@@ -111,7 +113,7 @@ impl<const N: usize, E: Item<N>> Cuckoo<N, E> {
 
 impl<const N: usize, E: Item<N>> Drop for Cuckoo<N, E> {
     fn drop(&mut self) {
-        for location in self.table.locations() {
+        for location in self.table.iter() {
             // SAFETY: given up for this address once; the table is going.
             drop(unsafe { E::from_address(location.get()) });
         }
@@ -120,7 +122,7 @@ impl<const N: usize, E: Item<N>> Drop for Cuckoo<N, E> {
 
 impl<const N: usize, E: Item<N>> Make for Cuckoo<N, E> {
     fn make(records: usize) -> Result<Self, String> {
-        let config = Config { hashes: Hashes::Avalanching, ..Config::default() };
+        let config = Config::new().with_growth(Growth::Fixed).with_hashes(Hashes::Avalanching);
         let table = Table::with_capacity(records.max(1), &config).map_err(|error| error.to_string())?;
         Ok(Cuckoo { table, items: PhantomData })
     }

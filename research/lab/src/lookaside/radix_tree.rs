@@ -71,7 +71,7 @@ where
 {
     fn make(_records: usize) -> Result<Self, String> {
         let pages = if HUGE { PageKind::Transparent } else { PageKind::Base };
-        let tree = Tree::with(&Config { pages, ..Config::default() }).map_err(|error| error.to_string())?;
+        let tree = Tree::with_config(&Config::new().with_pages(pages)).map_err(|error| error.to_string())?;
         if REORGANISED {
             tree.access_log().sample_every(SAMPLE_EVERY);
         }

@@ -112,10 +112,14 @@ impl Kind {
     /// # Errors
     /// In words, why there is none.
     pub(super) fn make(self) -> Result<Box<dyn Ordered>, String> {
-        let config = Config { pages: PageKind::Base, ..Config::default() };
+        let config = Config::new().with_pages(PageKind::Base);
         Ok(match self {
-            Kind::Shared => Box::new(Shared(art::Tree::with(&config).map_err(|error| error.to_string())?)),
-            Kind::Owned => Box::new(Owned(OwnedTree::with(&config).map_err(|error| error.to_string())?)),
+            Kind::Shared => {
+                Box::new(Shared(art::Tree::with_config(&config).map_err(|error| error.to_string())?))
+            }
+            Kind::Owned => {
+                Box::new(Owned(OwnedTree::with_config(&config).map_err(|error| error.to_string())?))
+            }
             Kind::Congee => Box::new(Foreign(Congee::<usize, usize>::default())),
             Kind::Blart => Box::new(Foreign(blart::TreeMap::<[u8; 8], u64>::new())),
             Kind::BtreeMap => Box::new(Foreign(BTreeMap::<u64, u64>::new())),

@@ -1,7 +1,7 @@
 //! Indexes: keys to the numbers of records.
 
 use art::{Reader, Tree};
-use cuckoo::{Config, DefaultLayout, Entries, Hashes, Location, Table};
+use cuckoo::{Config, Growth, Hashes, Location, Table};
 
 use crate::record::{Key, Record, hash};
 
@@ -14,9 +14,7 @@ pub(crate) trait Index {
 
 struct Records<'r>(&'r [Record]);
 
-impl Entries for Records<'_> {
-    type Key = Key;
-
+impl Records<'_> {
     fn holds(&self, location: Location, key: &Key) -> bool {
         self.0[location.get() as usize].key == *key
     }
@@ -29,13 +27,13 @@ impl Entries for Records<'_> {
 /// The optimistic cuckoo table.
 pub(crate) struct Cuckoo<'r> {
     records: Records<'r>,
-    table: Table<DefaultLayout>,
+    table: Table,
 }
 
 impl Cuckoo<'_> {
     /// Empty, with room for all.
     pub(crate) fn new(records: &[Record]) -> Result<Cuckoo<'_>, String> {
-        let config = Config { hashes: Hashes::Avalanching, ..Config::default() };
+        let config = Config::new().with_growth(Growth::Fixed).with_hashes(Hashes::Avalanching);
         let table = Table::with_capacity(records.len(), &config);
         Ok(Cuckoo { records: Records(records), table: table.map_err(|error| error.to_string())? })
     }
@@ -45,13 +43,14 @@ impl Index for Cuckoo<'_> {
     fn insert(&mut self, number: u32) -> Result<(), String> {
         let key = &self.records.0[number as usize].key;
         let location = Location::new(number.into()).ok_or("a record's number has 48 bits")?;
-        self.table.insert(&self.records, key, hash(key), location).map_err(|full| full.to_string())?;
+        let (eq, hasher) = (|at| self.records.holds(at, key), |at| self.records.hash(at));
+        self.table.insert_or_get(hash(key), location, eq, hasher).map_err(|full| full.to_string())?;
         Ok(())
     }
 
     #[inline]
     fn find(&mut self, key: &Key) -> Option<u32> {
-        let found = self.table.get(hash(key), |location| self.records.holds(location, key));
+        let found = self.table.find(hash(key), |location| self.records.holds(location, key));
         found.map(|location| location.get() as u32)
     }
 }
