@@ -4,20 +4,15 @@ use std::fs;
 use std::io::{self, Cursor, Read};
 
 use liblzma::read::XzEncoder;
-use lookaside_workload::cachelib::Workload;
 use lookaside_workload::key::Key;
 use lookaside_workload::operation::CacheOperation;
 use lookaside_workload::trace::{
     CachelibKv, Choice, FbCdn, Format, Keys, Numbers, OracleGeneral, Record, Trace, TraceError, TwitterTrace,
 };
-use lookaside_workload::twitter::{Cluster, ClusterError};
 use proptest::prelude::*;
 
 const FB_CDN: &str = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate\n";
 const CACHELIB_KV: &str = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n";
-const CLUSTERS: &str = "cluster,production_miss_ratio,category(1=storage 2=computation 3=transient),key_size_mean,\
-    value_size_mean,kqps,mean_freq,one_hit_wonder_pct,compulsory_miss_pct,common_ttls,wss_mb_no_ttl,wss_mb,\
-    operations,zipf_alpha\n";
 
 fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut compressed = Vec::new();
@@ -238,38 +233,6 @@ fn a_file_is_recognised_by_its_beginning() {
     assert!(Trace::open(folder.path()).is_err(), "a folder is no trace");
 }
 
-#[test]
-fn a_bad_row_of_the_table_of_clusters_is_an_error_with_its_place() {
-    let good = "cluster4,0.3941,2,67,2439,5.26,26.5,29.33,3.77,\"60s:0.39, 1.8h:0.13, \",0,0,get:0.93 set:0.07,1.1\n";
-    let read = |row: &str| Cluster::read_all(format!("{CLUSTERS}{row}").as_bytes());
-    let clusters = read(good).unwrap();
-    assert_eq!(clusters[0].operations, [(CacheOperation::Get, 0.93), (CacheOperation::Set, 0.07)]);
-    assert_eq!(clusters[0].times_to_live[1].0.as_secs(), 6480);
-
-    for (from, to, column) in [
-        ("cluster4", "clusterX", "cluster"),
-        ("0.3941", "-1", "production_miss_ratio"),
-        (",2,67", ",4,67", "category"),
-        (",67,", ",inf,", "key_size_mean"),
-        ("60s", "60m", "common_ttls"),
-        ("60s:0.39", "60s", "common_ttls"),
-        ("60s", "1e300d", "common_ttls"),
-        ("set:0.07", "put:0.07", "operations"),
-        ("set:0.07", "set:NaN", "operations"),
-        (",1.1\n", ",\n", "zipf_alpha"),
-        (",1.1\n", "\n", "fourteen columns"),
-    ] {
-        let row = format!("{good}{}", good.replace(from, to));
-        let error = read(&row).unwrap_err();
-        let message = error.to_string();
-        assert!(matches!(error, ClusterError::Row(_)), "{message}");
-        assert!(message.contains("line 3") && message.contains(column), "{message:?} for {to:?}");
-    }
-    let error = Cluster::read_all(&b"cluster,miss\n"[..]).unwrap_err();
-    assert!(matches!(error, ClusterError::Header { wanted: "production_miss_ratio" }), "{error}");
-    assert!(Cluster::read_all(&b""[..]).is_err());
-}
-
 /// Text that comes close to rows of the formats, so that the readers get beyond their first check.
 fn nearly_rows() -> impl Strategy<Value = Vec<u8>> {
     let field = prop_oneof![
@@ -279,8 +242,6 @@ fn nearly_rows() -> impl Strategy<Value = Vec<u8>> {
         Just(b"0".to_vec()),
         Just(b"-1".to_vec()),
         Just(b"18446744073709551616".to_vec()),
-        Just(b"cluster1".to_vec()),
-        Just(b"60s:1.00,".to_vec()),
         Just(b"N/A".to_vec()),
         Just(b"\"".to_vec()),
         Just(b"\r".to_vec()),
@@ -298,13 +259,11 @@ fn read_as_everything(bytes: &[u8]) -> usize {
     seen += rows(Keys::lines(bytes)).len();
     seen += Keys::column(bytes, "1").map_or(1, |keys| rows(keys).len());
     seen += rows(TwitterTrace::new(bytes)).len();
-    for header in ["", FB_CDN, CACHELIB_KV, CLUSTERS] {
+    for header in ["", FB_CDN, CACHELIB_KV] {
         let text = [header.as_bytes(), bytes].concat();
         seen += rows(FbCdn::new(Cursor::new(&text))).len();
         seen += rows(CachelibKv::new(&text[..])).len();
-        seen += Cluster::read_all(&text[..]).map_or(1, |clusters| clusters.len());
     }
-    seen += usize::from(Workload::parse("folder".as_ref(), bytes, bytes, bytes).is_err());
     seen
 }
 
