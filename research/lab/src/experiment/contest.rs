@@ -185,7 +185,11 @@ mod tests {
         assert!(ask(6).unwrap() > 0.0);
         assert!(matches!(ask(7), Err(ExperimentError::WrongAnswer { .. })));
         let mut parts = Vec::new();
-        warmed(50, |part| Ok(parts.push(part))).unwrap();
+        let part = |requests| {
+            parts.push(requests);
+            Ok(())
+        };
+        warmed(50, part).unwrap();
         assert_eq!(parts, [5, 50]);
     }
 }

@@ -106,6 +106,13 @@ pub enum TraceError {
     },
 }
 
+impl TraceError {
+    /// Whether nothing comes after it.
+    pub(super) fn is_last(&self) -> bool {
+        !matches!(self, TraceError::Row(_) | TraceError::Line { .. } | TraceError::LineTooLong { .. })
+    }
+}
+
 /// The formats that are no text, with their names.
 fn binary_formats() -> String {
     let binary = Format::ALL.into_iter().filter(|format| format.is_binary());
