@@ -172,17 +172,10 @@ impl fmt::Display for Report<'_> {
         if !self.beside.is_empty() {
             let mut table = Table::new(["quantity", "paper", "ours", "unit", "where"]);
             for beside in &self.beside {
-                let ours: Vec<_> = match beside.ours.as_slice() {
-                    [] => vec!["not measured".into()],
-                    [(_, only)] => vec![number(*only)],
-                    several => {
-                        several.iter().map(|(point, value)| format!("{} ({point})", number(*value))).collect()
-                    }
-                };
                 table.add([
                     beside.quantity.clone(),
                     number(beside.paper),
-                    ours.join(", "),
+                    ours(beside),
                     beside.unit.clone(),
                     beside.exhibit.clone(),
                 ]);
@@ -215,6 +208,18 @@ impl fmt::Display for Report<'_> {
             write!(f, "\n{table}")?;
         }
         Ok(())
+    }
+}
+
+/// Our numbers beside one of a paper's, in words.
+pub(crate) fn ours(beside: &Beside) -> String {
+    match beside.ours.as_slice() {
+        [] => "not measured".into(),
+        [(_, only)] => number(*only),
+        several => {
+            let points = several.iter().map(|(point, value)| format!("{} ({point})", number(*value)));
+            points.collect::<Vec<_>>().join(", ")
+        }
     }
 }
 
@@ -273,17 +278,18 @@ impl fmt::Display for Table {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::results::row;
     use std::path::Path;
 
     const DEFINITION: &str = r#"
 name = "speed"
-title = "Speed"
+title = "Speed of <two> tables"
 reproduces = { paper = "A paper", exhibit = "Figure 1" }
 kind = "none"
 about = "Two tables are compared."
+differs = "Our machine is newer.\n\nAnd larger."
 runs = 3
 [rows]
 configurations = ["ours", "theirs"]
@@ -303,31 +309,40 @@ at_least = 1
 [[references]]
 file = "papers/paper.csv"
 filter = { configuration = "theirs" }
-ours = { configuration = "theirs", metric = "speed" }
-differs = "The machine is a newer one."
+ours = { configuration = "theirs", metric = "speed", point = "R = 1 M, 1 thread" }
+differs = "Memory & caches."
+[[references]]
+file = "papers/paper.csv"
+filter = { configuration = "gain" }
+ours = { configuration = "ours", metric = "speed", over = [{ configuration = "theirs" }] }
 "#;
 
-    fn with_report(scale: Scale, check: impl FnOnce(&Report<'_>)) {
+    /// An experiment with something of everything that a report tells.
+    pub(crate) fn with_report(scale: Scale, check: impl FnOnce(&Definition, &Report<'_>)) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("papers")).unwrap();
-        let csv = "configuration,value,unit,where\ntheirs,7.43,M/s,Table 2\n";
+        let csv = "configuration,value,unit,where\ntheirs,7.43,Mops,Table 2\ngain,2,x,Table 2\n";
         std::fs::write(folder.path().join("papers/paper.csv"), csv).unwrap();
         // A definition in a subfolder, as those of other programs are.
         let path = folder.path().join("peers").join("speed.toml");
         let definition = Definition::parse(DEFINITION, Path::new(&path)).unwrap();
+        let points = ["R = 1 M, 1 thread", "R = 1 M, 2 threads", "R = 10 M, 1 thread", "R = 10 M, 2 threads"];
+        let rows = points.iter().flat_map(|point| {
+            [row("ours", point, "speed", 25.0), Row { maximum: 20.0, ..row("theirs", point, "speed", 10.0) }]
+        });
         let results = Results {
             experiment: "speed".into(),
             scale,
             skipped: vec!["third: it is not installed".into()],
-            provenance: Provenance::default(),
-            rows: vec![row("ours", "1 thread", "speed", 25.0), row("theirs", "1 thread", "speed", 10.0)],
+            provenance: Provenance { allocator: "system".into(), ..Provenance::default() },
+            rows: rows.collect(),
         };
-        check(&Report::of(&definition, &results).unwrap());
+        check(&definition, &Report::of(&definition, &results).unwrap());
     }
 
     #[test]
     fn met_missed_and_unmeasured_are_all_told() {
-        with_report(Scale::Full, |report| {
+        with_report(Scale::Full, |_, report| {
             let outcomes: Vec<_> = report.verdicts.iter().map(|verdict| verdict.outcome).collect();
             assert_eq!(outcomes, [Outcome::Met, Outcome::Missed, Outcome::Unmeasured]);
             assert!(!report.all_met());
@@ -337,7 +352,7 @@ differs = "The machine is a newer one."
                 "MISSED",
                 "not measured",
                 "7.43",
-                "The machine is a newer one.",
+                "Memory & caches.",
                 "skipped: third",
                 "kept with 1 of 3 runs",
             ] {
@@ -353,7 +368,7 @@ differs = "The machine is a newer one."
 
     #[test]
     fn a_quick_run_is_called_one_and_judges_nothing() {
-        with_report(Scale::Quick, |report| {
+        with_report(Scale::Quick, |_, report| {
             assert!(report.verdicts.is_empty());
             assert!(report.to_string().contains("mean nothing"));
         });

@@ -9,11 +9,11 @@
 //! 48 bits and compares keys where they lie, in an array of 16-byte records; the *memory per entry* of each counts all
 //! that it needs to answer, ours with the records, as the growth of the process's resident memory.
 
-use cuckoo::experiments::DefaultLayout;
-use cuckoo::{Config, Growth, Hashes, Table};
-use lab::experiment::{ExperimentError, Session};
+use cuckoo::experiments::{DefaultLayout, Layout};
+use cuckoo::{Config, Growth, Hashes};
+use lab::experiment::{ExperimentError, Session, expect, rate, timed, warmed};
 use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
-use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, release_freed_memory, turns};
+use lab::measure::{Resident, name_threads, release_freed_memory, turns};
 use serde::Deserialize;
 use workload::generator;
 
@@ -35,8 +35,6 @@ pub struct Parameters {
 
 /// The names of our two calls.
 const OURS: [&str; 2] = ["lookaside, get", "lookaside, get_many"];
-/// Warm-ups are this part of what is timed.
-const WARM_UP: usize = 10;
 
 /// One by one, or in batches.
 type Ask = fn(&dyn Index, &[lab::index::Key]) -> Tally;
@@ -55,12 +53,11 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
     for &keys in &parameters.keys {
         session.begin(format!("filling ours with {keys} keys"));
         let before = Resident::now();
-        let records = Records::new(keys).map_err(|error| ExperimentError::Machine(error.to_string()))?;
+        let records = Records::new(keys)?;
         // As Table::with_capacity.
-        let buckets = (keys + keys / 16).div_ceil(<Table>::BUCKET_SLOTS).next_power_of_two();
+        let buckets = (keys + keys / 16).div_ceil(DefaultLayout::SLOTS).next_power_of_two();
         let config = Config::new().with_growth(Growth::Fixed).with_hashes(Hashes::Avalanching);
-        let ours = Optimistic::<DefaultLayout>::new(buckets, &config, &records)
-            .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+        let ours = Optimistic::<DefaultLayout>::new(buckets, &config, &records)?;
         fill(session, OURS, &ours, keys, before)?;
         session.end();
         for &engine in &parameters.engines {
@@ -102,13 +99,7 @@ fn fill(
     before: Resident,
 ) -> Result<(), ExperimentError> {
     let point = millions(keys);
-    let filled = in_parallel(1, |_| {
-        let watch = Stopwatch::start();
-        let filling = index.insert_each(0..keys as u64);
-        (filling, watch.elapsed().as_secs_f64())
-    });
-    let filled = filled.map_err(|error| ExperimentError::Machine(error.to_string()))?;
-    let (filling, seconds) = filled[0];
+    let (filling, seconds) = timed(1, |_| index.insert_each(0..keys as u64))?[0];
     if filling.refused {
         return Err(ExperimentError::Machine(format!("{name} refused key {} of {keys}", filling.inserted)));
     }
@@ -149,8 +140,8 @@ fn compare(
                 for turn in turns(contestants.len(), run) {
                     let (name, index, ask) = contestants[turn];
                     let seed = (run * 2 + usize::from(lookups == Lookups::Negative)) as u64;
-                    rates[turn] = rate(parameters, index, ask, lookups, keys, threads, seed)
-                        .map_err(|found| ExperimentError::WrongAnswer { what: name.into(), found })?;
+                    let whom = (name, index, ask);
+                    rates[turn] = rate_of(whom, lookups, keys, parameters.operations, threads, seed)?;
                     session.record(name, &point, metric, "M/s", rates[turn] / 1e6);
                 }
                 // A single call beside a single call; a batch beside whichever of theirs is faster.
@@ -167,37 +158,26 @@ fn compare(
     Ok(())
 }
 
-/// Lookups a second of all threads together, or what was wrong.
-fn rate(
-    parameters: &Parameters,
-    index: &dyn Index,
-    ask: Ask,
+/// Lookups a second of all threads together.
+fn rate_of(
+    (name, index, ask): (&str, &dyn Index, Ask),
     lookups: Lookups,
     keys: usize,
+    operations: usize,
     threads: usize,
     seed: u64,
-) -> Result<f64, String> {
+) -> Result<f64, ExperimentError> {
     let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
-    let mut part = |count| {
+    warmed(operations, |count| {
         let drawn: Vec<_> =
             randoms.iter_mut().map(|random| draw_lookups(lookups, keys as u64, count, random)).collect();
-        let answers = in_parallel(threads, |thread| {
-            let watch = Stopwatch::start();
-            let tally = ask(index, &drawn[thread].0);
-            (tally, watch.elapsed().as_secs_f64())
-        });
-        let answers = answers.map_err(|error| error.to_string())?;
-        let mut rate = 0.0;
-        for ((_, expected), (tally, seconds)) in drawn.iter().zip(answers) {
-            if tally != *expected {
-                return Err(format!("{tally:?} instead of {expected:?}"));
-            }
-            rate += count as f64 / seconds;
-        }
-        Ok(rate)
-    };
-    part((parameters.operations / WARM_UP).max(1))?;
-    part(parameters.operations)
+        rate(
+            &drawn,
+            count,
+            |(keys, _)| ask(index, keys),
+            |(_, expected), tally| expect(name, tally, *expected),
+        )
+    })
 }
 
 fn millions(keys: usize) -> String {
@@ -214,11 +194,11 @@ mod tests {
 
     #[test]
     fn a_wrong_answer_is_noticed() {
-        let parameters = Parameters { keys: vec![100], threads: vec![1], operations: 1000, engines: vec![] };
         let half = Engine::Standard.make(100).unwrap();
         half.insert_each(0..50);
-        let rate = |keys| rate(&parameters, &*half, ONE_BY_ONE, Lookups::Positive, keys, 1, 1);
+        let whom = ("half", &*half, ONE_BY_ONE);
+        let rate = |keys| rate_of(whom, Lookups::Positive, keys, 1000, 1, 1);
         assert!(rate(50).unwrap() > 0.0);
-        assert!(rate(100).unwrap_err().contains("instead of"));
+        assert!(rate(100).unwrap_err().to_string().contains("instead of"));
     }
 }

@@ -22,6 +22,11 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
 }
 
+/// The words of a command line, and further ones.
+fn words<'a>(line: &'a str, further: &[&'a str]) -> Vec<&'a str> {
+    line.split(' ').chain(further.iter().copied()).collect()
+}
+
 fn our_server() -> String {
     format!("{LOOKASIDE} serve -t 1 -m 64")
 }
@@ -29,26 +34,8 @@ fn our_server() -> String {
 #[test]
 fn load_fills_drives_and_checks() {
     let server = our_server();
-    let result = json(&[
-        "load",
-        "--spawn",
-        &server,
-        "--preload",
-        "--keys",
-        "1000",
-        "--operations",
-        "20000",
-        "--get-share",
-        "0.9",
-        "--depth",
-        "8",
-        "--threads",
-        "2",
-        "--verify",
-        "--warm-up",
-        "50ms",
-        "--json",
-    ]);
+    let load = "load --preload --keys 1000 --operations 20000 --get-share 0.9 --depth 8 --threads 2 --verify";
+    let result = json(&words(load, &["--warm-up", "50ms", "--json", "--spawn", &server]));
     assert_eq!(result["filled"]["stored"], 1000);
     let report = &result["report"];
     assert_eq!(report["operations"], 20_000);
@@ -87,27 +74,18 @@ fn load_refuses_what_makes_no_sense() {
 fn defaults_need_no_data_that_is_not_in_the_clone() {
     let nowhere = tempfile::tempdir().unwrap();
     let server = format!("{LOOKASIDE} serve -t 1 -m 64");
-    let commands: [&[&str]; 3] = [
-        &["replay", "--most", "2000", "--spawn", &server],
-        &[
-            "load",
-            "--keys",
-            "500",
-            "--value-sizes",
-            "kvcache_reg",
-            "--operations",
-            "1000",
-            "--warm-up",
-            "10ms",
-            "--spawn",
-            &server,
-        ],
-        &["advise", "generated/web07", "--most", "5000", "--index-cost", "100", "--sizes", "4K"],
+    let commands = [
+        words("replay --most 2000", &["--spawn", &server]),
+        words(
+            "load --keys 500 --value-sizes kvcache_reg --operations 1000 --warm-up 10ms",
+            &["--spawn", &server],
+        ),
+        words("advise generated/web07 --most 5000 --index-cost 100 --sizes 4K", &[]),
     ];
     for arguments in commands {
         let mut command = Command::new(LOOKASIDE);
         let output =
-            command.args(arguments).current_dir(nowhere.path()).env_remove("LOOKASIDE_DATA").output();
+            command.args(&arguments).current_dir(nowhere.path()).env_remove("LOOKASIDE_DATA").output();
         let output = output.unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -126,22 +104,8 @@ fn replay_plays_a_trace_in_little_memory() {
     let keys = (0..20_000i32).map(|at| at * 7919 % 3000);
     std::fs::write(&path, keys.flat_map(i32::to_be_bytes).collect::<Vec<u8>>()).unwrap();
     let server = format!("{LOOKASIDE} serve -t 1");
-    let arguments = [
-        "replay",
-        path.to_str().unwrap(),
-        "--format",
-        "be32",
-        "--value-sizes",
-        "10000",
-        "--value-scale",
-        "1",
-        "--spawn",
-        &server,
-        "--memory-share",
-        "1/2,2",
-        "--runs",
-        "2",
-    ];
+    let replay = "replay --format be32 --value-sizes 10000 --value-scale 1 --memory-share 1/2,2 --runs 2";
+    let arguments = words(replay, &["--spawn", &server, path.to_str().unwrap()]);
     let result = json(&[&arguments[..], &["--json"]].concat());
     let replays = result["replays"].as_array().unwrap();
     assert_eq!(replays.len(), 4);

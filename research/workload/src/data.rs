@@ -1,15 +1,14 @@
-//! Where recorded traces and published histograms are found.
+//! Where recorded traces are found.
 //!
 //! The data belongs to others and is not part of this repository. It is looked for in the folder that the variable
 //! `LOOKASIDE_DATA` names, and nowhere else. A relative name is tried first from the current directory and then from the
 //! root of the workspace, because cargo runs a test in its crate's own directory and a program in the caller's. Nobody needs
-//! it: the figures of published histograms are built into the program ([`Workload::published`](crate::cachelib::Workload::published),
-//! [`Cluster::published`](crate::twitter::Cluster::published)), and [`generated`](crate::generated) traces stand in for recorded ones.
+//! it: what is drawn from published figures has them built into the program, and [`generated`](crate::generated) traces stand in
+//! for recorded ones.
 //! `research/workload/README.md` says where the recorded ones are to be had.
 
 use std::env;
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The environment variable that names the folder.
@@ -19,43 +18,35 @@ pub const VARIABLE: &str = "LOOKASIDE_DATA";
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Why data was not found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// The variable does not name a folder.
+    #[error("no folder of data is named: {ADVICE}")]
     Unnamed,
     /// No place that was looked at holds the folder.
+    #[error("no workload data at {}: {ADVICE}", listed(looked_for))]
     FolderAbsent {
         /// The places, in the order in which they were looked at.
         looked_for: Vec<PathBuf>,
     },
     /// The folder is there, and the file is not in it.
+    #[error("no file {}: {ADVICE}", path.display())]
     FileAbsent {
         /// The file looked for.
         path: PathBuf,
     },
 }
 
-impl fmt::Display for DataError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DataError::Unnamed => f.write_str("no folder of data is named")?,
-            DataError::FolderAbsent { looked_for } => {
-                f.write_str("no workload data at ")?;
-                for (position, path) in looked_for.iter().enumerate() {
-                    let separator = if position == 0 { "" } else { " or " };
-                    write!(f, "{separator}{}", path.display())?;
-                }
-            }
-            DataError::FileAbsent { path } => write!(f, "no file {}", path.display())?,
-        }
-        write!(f, ": set {VARIABLE} to the folder that holds traces/ and dists/")
-    }
+fn listed(paths: &[PathBuf]) -> String {
+    let shown: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    shown.join(" or ")
 }
 
-impl std::error::Error for DataError {}
+/// What all of them end with.
+const ADVICE: &str = "set LOOKASIDE_DATA to the folder that holds traces/ and keys/";
 
-/// The folder that holds the data: `traces/`, `dists/` and `keys/`.
+/// The folder that holds the data: `traces/` and `keys/`.
 ///
 /// ```no_run
 /// use lookaside_workload::{data::DataFolder, trace::Trace};

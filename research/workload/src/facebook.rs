@@ -1,22 +1,15 @@
-//! The two of Facebook's memcached pools that were published as formulas: ETC and USR (Atikoglu, Xu, Frachtenberg,
-//! Jiang and Paleczny, "Workload analysis of a large-scale key-value store", SIGMETRICS 2012).
+//! The sizes of keys and values in the largest of Facebook's memcached pools, ETC, as they were published (Atikoglu, Xu,
+//! Frachtenberg, Jiang and Paleczny, "Workload analysis of a large-scale key-value store", SIGMETRICS 2012).
 //!
-//! **ETC** is the largest and most general pool. Its key sizes follow a generalised extreme value distribution
-//! (location 30.7984, scale 8.20449, shape 0.078688). Of its values, 44.155 % have 0 to 14 bytes with a frequency
-//! for each, the others follow a generalised Pareto distribution from 15 bytes on (scale 214.476, shape 0.348238).
-//! 30 GETs come on one UPDATE.
-//!
-//! **USR** keeps account status: keys of 16 or 21 bytes, values of 2, and more than 99.8 % GETs.
+//! Key sizes follow a generalised extreme value distribution (location 30.7984, scale 8.20449, shape 0.078688). Of the
+//! values, 44.155 % have 0 to 14 bytes with a frequency for each, the others follow a generalised Pareto distribution
+//! from 15 bytes on (scale 214.476, shape 0.348238).
 //!
 //! What is ours: sizes are cut to whole bytes, keys to what memcached carries, values to 1,000,000 bytes, below its
-//! default limit of 1 MiB for an item. USR's two key sizes get one half each, for no share was published, and its
-//! writes the 0.2 % that are left. How popular the keys are was published as plots alone; it is the caller's choice.
-//! The pools APP, VAR and SYS have no closed form, and none is invented here.
+//! default limit of 1 MiB for an item.
 
-use crate::discrete::Discrete;
-use crate::model::{CacheModel, LONGEST_KEY};
-use crate::operation::CacheOperation;
-use crate::sizes::{Fixed, GeneralisedExtremeValue, GeneralisedPareto, Histogram, Sizes};
+use crate::key::LONGEST_KEY;
+use crate::sizes::{GeneralisedExtremeValue, GeneralisedPareto, Sizes};
 
 /// The largest value that ETC draws, in bytes.
 pub const LARGEST_VALUE: u64 = 1_000_000;
@@ -67,27 +60,4 @@ impl Sizes for EtcValueSizes {
         // The shares add up to `SMALL` only as far as floating point does.
         within.unwrap_or(SMALL_VALUES.len() - 1) as u64
     }
-}
-
-/// The pool ETC.
-pub fn etc() -> CacheModel {
-    CacheModel {
-        key_sizes: Box::new(EtcKeySizes),
-        value_sizes: Box::new(EtcValueSizes),
-        operations: reads_and_writes(30.0, 1.0),
-    }
-}
-
-/// The pool USR.
-pub fn usr() -> CacheModel {
-    let key_sizes = Histogram::new(&[16, 21], &[0.5, 0.5]).expect("two sizes with positive weights");
-    CacheModel {
-        key_sizes: Box::new(key_sizes),
-        value_sizes: Box::new(Fixed(2)),
-        operations: reads_and_writes(0.998, 0.002),
-    }
-}
-
-fn reads_and_writes(reads: f64, writes: f64) -> Discrete<CacheOperation> {
-    Discrete::new([(CacheOperation::Get, reads), (CacheOperation::Set, writes)]).expect("positive weights")
 }

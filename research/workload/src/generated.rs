@@ -247,7 +247,7 @@ fn of_workload(mut workload: cachelib::Workload) -> impl Iterator<Item = Record>
             cachelib::Operation::Delete => CacheOperation::Delete,
         };
         let mut key = Vec::new();
-        spell(request.record, workload.config().key_sizes.for_record(request.record) as usize, &mut key);
+        spell(request.record, workload.key_sizes().for_record(request.record) as usize, &mut key);
         let value_size = Some(workload.value_sizes().for_key(&key));
         let key_size = Some(key.len() as u32);
         Record { key_size, value_size, ..record(Key::Text(key.into()), operation) }

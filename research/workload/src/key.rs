@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+/// The longest key that memcached's protocol carries, in bytes.
+pub const LONGEST_KEY: usize = 250;
+
 /// A key as a trace holds it. To a cache it goes as the bytes that [`write`](Key::write) appends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {

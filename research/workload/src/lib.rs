@@ -6,7 +6,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`data`] | where recorded traces and published histograms are found |
+//! | [`data`] | where recorded traces are found |
 //! | [`generated`] | traces of the shape of recorded ones, for who has none |
 //! | [`trace`] | recorded requests, read one at a time from four formats |
 //! | [`operation`] | what is asked of a cache and what is asked of an index |
@@ -14,33 +14,33 @@
 //! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest, a published histogram |
 //! | [`sizes`] | how large keys and values are; a key keeps its size |
 //! | [`discrete`] | a choice from a list of weighted alternatives |
-//! | [`model`] | a cache's sizes and operations together |
 //! | [`cachelib`] | the workloads that Meta published with CacheLib |
 //! | [`twitter`] | Twitter's 54 memcached clusters |
-//! | [`facebook`] | the ETC and USR models of Facebook's memcached |
-//! | [`ycsb`] | the six core workloads of YCSB |
-//! | [`mixgraph`] | RocksDB's model of a graph store |
+//! | [`facebook`] | sizes in the ETC pool of Facebook's memcached |
+//! | [`ycsb`] | the core workloads of YCSB but for scans |
 //! | [`generator`] | seeded random generators, one per thread |
-//! | [`advance`] | drawing before the clock starts |
 //!
 //! Ranks are counted from 0, the hottest. Draws take the caller's generator through [`rand`]'s
 //! [`Distribution`](rand::distr::Distribution), so that anything that draws from a `Distribution<u64>` takes any of
 //! them.
 //!
 //! ```
-//! use lookaside_workload::{advance::Drawn, generator, popularity::Zipfian};
+//! use lookaside_workload::{generator, popularity::Zipfian};
+//! use rand::distr::Distribution;
 //!
 //! // A million records; the hottest gets 6.5 % of the requests.
 //! let zipfian = Zipfian::new(1_000_000, 0.99)?;
 //! assert!((zipfian.share_of_hottest(1) - 0.065).abs() < 0.0005);
 //!
-//! // Warm up with other draws than those that are measured.
-//! let ranks: Drawn<u64> = Drawn::from_distribution(&zipfian, &mut generator::seeded(7), 10_000, 10_000);
-//! assert_ne!(ranks.warm_up(), ranks.measured());
+//! // Draw before the clock starts, and warm up with other draws than those that are measured: a cache that was warmed with
+//! // these shows a hit ratio that no later request will see.
+//! let mut ranks = zipfian.sample_iter(generator::seeded(7));
+//! let warm_up: Vec<u64> = ranks.by_ref().take(10_000).collect();
+//! let measured: Vec<u64> = ranks.take(10_000).collect();
+//! assert_ne!(warm_up, measured);
 //! # Ok::<(), lookaside_workload::DistributionError>(())
 //! ```
 
-pub mod advance;
 pub mod cachelib;
 pub mod data;
 pub mod discrete;
@@ -49,8 +49,6 @@ pub mod facebook;
 pub mod generated;
 pub mod generator;
 pub mod key;
-pub mod mixgraph;
-pub mod model;
 pub mod operation;
 pub mod popularity;
 mod row;

@@ -1,7 +1,7 @@
 //! What is asked of a cache, and what is asked of an index.
 //!
-//! Two vocabularies, because they are two interfaces: a cache is a memcached, with its commands; an index is an
-//! ordered or unordered map, with YCSB's five operations.
+//! Two vocabularies, because they are two interfaces: a cache is a memcached, with its commands; an index is a map, with
+//! YCSB's operations but for scans.
 
 /// One command to a cache. The names are memcached's, and those of Meta's leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,15 +88,6 @@ impl CacheOperation {
     }
 }
 
-/// One operation and the record that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CacheRequest {
-    /// What is asked.
-    pub operation: CacheOperation,
-    /// The record's number.
-    pub record: u64,
-}
-
 /// One operation on an index (Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010, section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexOperation {
@@ -106,11 +97,6 @@ pub enum IndexOperation {
     Update,
     /// Write a record that is not there yet.
     Insert,
-    /// Read records in the order of their keys, from one on.
-    Scan {
-        /// How many records to read, at least 1.
-        records: u32,
-    },
     /// Read a record, then write it.
     ReadModifyWrite,
 }
@@ -120,6 +106,6 @@ pub enum IndexOperation {
 pub struct IndexRequest {
     /// What is asked.
     pub operation: IndexOperation,
-    /// The record's number, from 0 in the order of insertion. A scan starts there.
+    /// The record's number, from 0 in the order of insertion.
     pub record: u64,
 }

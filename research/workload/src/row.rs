@@ -1,13 +1,13 @@
 //! What is wrong with one row of a text file: which line, which column, what stands there and what should.
 
-use std::fmt;
 use std::str::FromStr;
 
 /// A longer field is cut when an error shows it.
 const SHOWN: usize = 60;
 
 /// One field of one row that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: found {found:?}, wanted {wanted}")]
 pub struct RowError {
     /// The line, counted from 1.
     pub line: u64,
@@ -25,18 +25,6 @@ impl RowError {
         RowError { line, column, found: String::from_utf8_lossy(shown).into_owned(), wanted }
     }
 }
-
-impl fmt::Display for RowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "line {}, column {}: found {:?}, wanted {}",
-            self.line, self.column, self.found, self.wanted
-        )
-    }
-}
-
-impl std::error::Error for RowError {}
 
 /// Reads the text `field` as a `T`. Surrounding blanks are not forgiven: no format here has them.
 pub(crate) fn parse<T: FromStr>(

@@ -1,4 +1,4 @@
-//! The six core workloads of YCSB (Cooper, Silberstein, Tam, Ramakrishnan and Sears, "Benchmarking cloud serving
+//! The core workloads of YCSB (Cooper, Silberstein, Tam, Ramakrishnan and Sears, "Benchmarking cloud serving
 //! systems with YCSB", SoCC 2010, section 4, and the definitions that ship with the program).
 //!
 //! | workload | operations | records |
@@ -7,16 +7,12 @@
 //! | B | 95 % read, 5 % update | scrambled Zipfian |
 //! | C | read | scrambled Zipfian |
 //! | D | 95 % read, 5 % insert | latest |
-//! | E | 95 % scan of 1 to 100 records, uniform, 5 % insert | scrambled Zipfian |
 //! | F | 50 % read, 50 % read-modify-write | scrambled Zipfian |
 //!
-//! Inserting must not move the heat of a scrambled distribution. YCSB therefore draws over twice the records that
-//! the run is expected to insert, and draws again where a record is not there yet. So does workload E here, but not
-//! for ever: where the run inserts far more than there is, the last of 64 draws is folded onto the records
-//! that are there.
+//! E is left out: it scans, and what is driven here has no scans.
 
+use rand::Rng;
 use rand::distr::Distribution;
-use rand::{Rng, RngExt};
 
 use crate::DistributionError;
 use crate::discrete::Discrete;
@@ -25,12 +21,6 @@ use crate::popularity::{Latest, ScrambledZipfian};
 
 /// YCSB's exponent.
 pub const THETA: f64 = 0.99;
-
-/// The longest scan of workload E, in records.
-pub const LONGEST_SCAN: u32 = 100;
-
-/// How often workload E draws before it folds.
-const TRIES: usize = 64;
 
 /// A core workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -43,8 +33,6 @@ pub enum CoreWorkload {
     C,
     /// Read latest.
     D,
-    /// Short ranges.
-    E,
     /// Read-modify-write.
     F,
 }
@@ -54,20 +42,13 @@ enum Kind {
     Read,
     Update,
     Insert,
-    Scan,
     ReadModifyWrite,
 }
 
 impl CoreWorkload {
-    /// All six.
-    pub const ALL: [CoreWorkload; 6] = [
-        CoreWorkload::A,
-        CoreWorkload::B,
-        CoreWorkload::C,
-        CoreWorkload::D,
-        CoreWorkload::E,
-        CoreWorkload::F,
-    ];
+    /// All of them.
+    pub const ALL: [CoreWorkload; 5] =
+        [CoreWorkload::A, CoreWorkload::B, CoreWorkload::C, CoreWorkload::D, CoreWorkload::F];
 
     fn kinds(self) -> Discrete<Kind> {
         let kinds = match self {
@@ -75,7 +56,6 @@ impl CoreWorkload {
             CoreWorkload::B => [(Kind::Read, 0.95), (Kind::Update, 0.05)],
             CoreWorkload::C => [(Kind::Read, 1.0), (Kind::Update, 0.0)],
             CoreWorkload::D => [(Kind::Read, 0.95), (Kind::Insert, 0.05)],
-            CoreWorkload::E => [(Kind::Scan, 0.95), (Kind::Insert, 0.05)],
             CoreWorkload::F => [(Kind::Read, 0.5), (Kind::ReadModifyWrite, 0.5)],
         };
         Discrete::new(kinds).expect("one weight is positive")
@@ -90,7 +70,7 @@ impl CoreWorkload {
 /// use lookaside_workload::ycsb::{CoreWorkload, Ycsb};
 ///
 /// let mut rng = generator::seeded(1);
-/// let mut workload = Ycsb::new(CoreWorkload::C, 1_000_000, 10_000_000)?;
+/// let mut workload = Ycsb::new(CoreWorkload::C, 1_000_000)?;
 /// assert_eq!(workload.draw(&mut rng).operation, IndexOperation::Read);
 /// # Ok::<(), lookaside_workload::DistributionError>(())
 /// ```
@@ -108,35 +88,15 @@ enum Choice {
 }
 
 impl Ycsb {
-    /// The workload `core` over `records` records loaded before, for a run of about `operations` requests.
+    /// The workload `core` over `records` records loaded before.
     ///
     /// # Errors
     ///
-    /// [`DistributionError::Empty`] without records, [`DistributionError::TooManyRecords`] where those loaded and
-    /// those expected are more than 2^53.
-    pub fn new(core: CoreWorkload, records: u64, operations: u64) -> Result<Ycsb, DistributionError> {
-        Ycsb::with_theta(core, records, operations, THETA)
-    }
-
-    /// The same with another exponent.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Ycsb::new), and [`DistributionError::Theta`] where `theta` is not from 0 to 3.
-    pub fn with_theta(
-        core: CoreWorkload,
-        records: u64,
-        operations: u64,
-        theta: f64,
-    ) -> Result<Ycsb, DistributionError> {
+    /// [`DistributionError::Empty`] without records, [`DistributionError::TooManyRecords`] above 2^53.
+    pub fn new(core: CoreWorkload, records: u64) -> Result<Ycsb, DistributionError> {
         let choice = match core {
-            CoreWorkload::D => Choice::Latest(Latest::new(records, theta)?),
-            // Twice the twentieth of the requests that insert.
-            CoreWorkload::E if records > 0 => {
-                let expected = records.saturating_add(operations / 10);
-                Choice::Scrambled(ScrambledZipfian::with_theta(expected, theta)?)
-            }
-            _ => Choice::Scrambled(ScrambledZipfian::with_theta(records, theta)?),
+            CoreWorkload::D => Choice::Latest(Latest::new(records, THETA)?),
+            _ => Choice::Scrambled(ScrambledZipfian::new(records)?),
         };
         Ok(Ycsb { kinds: core.kinds(), choice, records })
     }
@@ -153,16 +113,10 @@ impl Ycsb {
             Kind::Read => IndexOperation::Read,
             Kind::Update => IndexOperation::Update,
             Kind::ReadModifyWrite => IndexOperation::ReadModifyWrite,
-            Kind::Scan => IndexOperation::Scan { records: rng.random_range(1..=LONGEST_SCAN) },
         };
         let record = match &self.choice {
             Choice::Latest(latest) => latest.sample(rng),
-            Choice::Scrambled(scrambled) => {
-                let there = |record: &u64| *record < self.records;
-                let mut last = 0;
-                let drawn = std::iter::repeat_with(|| scrambled.sample(rng)).take(TRIES);
-                drawn.inspect(|record| last = *record).find(there).unwrap_or(last % self.records)
-            }
+            Choice::Scrambled(scrambled) => scrambled.sample(rng),
         };
         IndexRequest { operation, record }
     }

@@ -4,20 +4,13 @@ use std::fs;
 use std::io::{self, Cursor, Read};
 
 use liblzma::read::XzEncoder;
-use lookaside_workload::cachelib::Workload;
 use lookaside_workload::key::Key;
 use lookaside_workload::operation::CacheOperation;
-use lookaside_workload::trace::{
-    CachelibKv, Choice, FbCdn, Format, Keys, Numbers, OracleGeneral, Record, Trace, TraceError, TwitterTrace,
-};
-use lookaside_workload::twitter::{Cluster, ClusterError};
+use lookaside_workload::trace::{Choice, Format, Record, Trace, TraceError};
 use proptest::prelude::*;
 
 const FB_CDN: &str = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate\n";
 const CACHELIB_KV: &str = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n";
-const CLUSTERS: &str = "cluster,production_miss_ratio,category(1=storage 2=computation 3=transient),key_size_mean,\
-    value_size_mean,kqps,mean_freq,one_hit_wonder_pct,compulsory_miss_pct,common_ttls,wss_mb_no_ttl,wss_mb,\
-    operations,zipf_alpha\n";
 
 fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut compressed = Vec::new();
@@ -57,7 +50,7 @@ fn a_bad_row_of_the_cdn_trace_is_an_error_and_the_next_one_is_read() {
          1,a,1,10,2,3,-1,-1,soon,0.001\n\
          2,with,comma,1,10,2,3,-1,-1,-1,0.001\r\n"
     );
-    let found = rows(FbCdn::new(text.as_bytes()));
+    let found = rows(Format::FbCdn.records(text.as_bytes()));
     assert_eq!(found.len(), 8);
     assert_eq!(found[0], Ok("a".into()));
     assert_error(&found[1], &["line 3", "1,a,1,10", "ten columns"]);
@@ -67,13 +60,13 @@ fn a_bad_row_of_the_cdn_trace_is_an_error_and_the_next_one_is_read() {
     assert_error(&found[5], &["line 7", "objectSize", "\"-10\""]);
     assert_error(&found[6], &["line 8", "TTL", "\"soon\""]);
     assert_eq!(found[7], Ok("with,comma".into()));
-    let last = FbCdn::new(text.as_bytes()).last().unwrap().unwrap();
+    let last = Format::FbCdn.records(text.as_bytes()).last().unwrap().unwrap();
     assert_eq!((last.ttl, last.timestamp, last.key_size), (None, Some(2), Some(10)));
 
-    let headless = rows(FbCdn::new(&b"1,a,1,10,2,3,-1,-1,60,0.001\n"[..]));
+    let headless = rows(Format::FbCdn.records(&b"1,a,1,10,2,3,-1,-1,60,0.001\n"[..]));
     assert_eq!(headless.len(), 1, "nothing comes after a wrong header");
     assert_error(&headless[0], &["line 1", "cacheKey"]);
-    assert_eq!(rows(FbCdn::new(&b""[..])), []);
+    assert_eq!(rows(Format::FbCdn.records(&b""[..])), []);
 }
 
 #[test]
@@ -88,7 +81,7 @@ fn a_bad_row_of_the_key_value_trace_is_an_error_and_the_next_one_is_read() {
          1,,48,GET,1,87,1,0,3,4\n\
          1,bb,48,SET_LEASE,5,0,1,90,3,4\n"
     );
-    let found = rows(CachelibKv::new(text.as_bytes()));
+    let found = rows(Format::CachelibKv.records(text.as_bytes()));
     assert_eq!(found.len(), 8);
     assert_eq!(found[0], Ok("aa".into()));
     assert_error(&found[1], &["line 3", "columns"]);
@@ -97,7 +90,7 @@ fn a_bad_row_of_the_key_value_trace_is_an_error_and_the_next_one_is_read() {
     assert_error(&found[4], &["line 6", "op", "\"FETCH\""]);
     assert_error(&found[5], &["line 7", "op_count"]);
     assert_error(&found[6], &["line 8", "key"]);
-    let last = CachelibKv::new(text.as_bytes()).last().unwrap().unwrap();
+    let last = Format::CachelibKv.records(text.as_bytes()).last().unwrap().unwrap();
     let expected = Record {
         key: Key::Text((*b"bb").into()),
         operation: CacheOperation::SetLease,
@@ -110,24 +103,27 @@ fn a_bad_row_of_the_key_value_trace_is_an_error_and_the_next_one_is_read() {
     assert_eq!(last, expected);
 
     // Another year: fewer columns in another order.
-    let record =
-        CachelibKv::new(&b"key,op,size,op_count,key_size\nk,GET,0,2,9\n"[..]).next().unwrap().unwrap();
+    let record = Format::CachelibKv
+        .records(&b"key,op,size,op_count,key_size\nk,GET,0,2,9\n"[..])
+        .next()
+        .unwrap()
+        .unwrap();
     assert_eq!(
         (record.count, record.key_size, record.value_size, record.timestamp),
         (2, Some(9), None, None)
     );
-    let wrong = rows(CachelibKv::new(&b"key,op,op_count\nk,GET,2\n"[..]));
+    let wrong = rows(Format::CachelibKv.records(&b"key,op,op_count\nk,GET,2\n"[..]));
     assert_eq!(wrong.len(), 1);
     assert_error(&wrong[0], &["line 1", "key_size"]);
     let wide = format!("key,key_size,op,size{}\n", ",x".repeat(13));
-    assert_error(&rows(CachelibKv::new(wide.as_bytes()))[0], &["16 columns"]);
+    assert_error(&rows(Format::CachelibKv.records(wide.as_bytes()))[0], &["16 columns"]);
 }
 
 #[test]
 fn a_bad_row_of_the_twitter_trace_is_an_error_and_the_next_one_is_read() {
     let text = "0,k,1,0,7,get,0\n0,k,1,0,7,get\n0,k,1,0,seven,get,0\n0,k,1,0,7,fetch,0\n\
                 0,k,99999999999,0,7,get,0\n\n0,a,b,3,5,7,set,60";
-    let found = rows(TwitterTrace::new(text.as_bytes()));
+    let found = rows(Format::Twitter.records(text.as_bytes()));
     assert_eq!(found.len(), 6);
     assert_eq!(found[0], Ok("k".into()));
     assert_error(&found[1], &["line 2", "seven columns"]);
@@ -139,11 +135,11 @@ fn a_bad_row_of_the_twitter_trace_is_an_error_and_the_next_one_is_read() {
 
 #[test]
 fn numbers_that_end_inside_a_number_are_told() {
-    let found = rows(Numbers::new(&[0, 0, 0, 9, 1, 2][..]));
+    let found = rows(Format::Numbers.records(&[0, 0, 0, 9, 1, 2][..]));
     assert_eq!(found[0], Ok("9".into()));
     assert_error(&found[1], &["2 bytes", "after 1 requests"]);
     assert_eq!(found.len(), 2);
-    assert_eq!(rows(Numbers::new(&[][..])), []);
+    assert_eq!(rows(Format::Numbers.records(&[][..])), []);
 }
 
 #[test]
@@ -190,14 +186,17 @@ impl Read for Hesitant<'_> {
 
 #[test]
 fn interruptions_are_survived_and_a_failing_disk_ends_the_trace() {
-    let found = rows(Numbers::new(Hesitant { bytes: &[0, 0, 0, 1, 0, 0, 0, 2], interrupted: false }));
+    let found = rows(
+        Format::Numbers
+            .records(io::BufReader::new(Hesitant { bytes: &[0, 0, 0, 1, 0, 0, 0, 2], interrupted: false })),
+    );
     assert_eq!(found[..2], [Ok("1".into()), Ok("2".into())]);
     assert_error(&found[2], &["the disk is gone"]);
     assert_eq!(found.len(), 3);
 
     let text = b"0,k,1,0,7,get,0\n0,l,1,0,7,get,0\n";
     let reader = io::BufReader::new(Hesitant { bytes: text, interrupted: false });
-    let found = rows(TwitterTrace::new(reader));
+    let found = rows(Format::Twitter.records(reader));
     assert_eq!(found[..2], [Ok("k".into()), Ok("l".into())]);
     assert_error(&found[2], &["the disk is gone"]);
     assert_eq!(found.len(), 3);
@@ -238,38 +237,6 @@ fn a_file_is_recognised_by_its_beginning() {
     assert!(Trace::open(folder.path()).is_err(), "a folder is no trace");
 }
 
-#[test]
-fn a_bad_row_of_the_table_of_clusters_is_an_error_with_its_place() {
-    let good = "cluster4,0.3941,2,67,2439,5.26,26.5,29.33,3.77,\"60s:0.39, 1.8h:0.13, \",0,0,get:0.93 set:0.07,1.1\n";
-    let read = |row: &str| Cluster::read_all(format!("{CLUSTERS}{row}").as_bytes());
-    let clusters = read(good).unwrap();
-    assert_eq!(clusters[0].operations, [(CacheOperation::Get, 0.93), (CacheOperation::Set, 0.07)]);
-    assert_eq!(clusters[0].times_to_live[1].0.as_secs(), 6480);
-
-    for (from, to, column) in [
-        ("cluster4", "clusterX", "cluster"),
-        ("0.3941", "-1", "production_miss_ratio"),
-        (",2,67", ",4,67", "category"),
-        (",67,", ",inf,", "key_size_mean"),
-        ("60s", "60m", "common_ttls"),
-        ("60s:0.39", "60s", "common_ttls"),
-        ("60s", "1e300d", "common_ttls"),
-        ("set:0.07", "put:0.07", "operations"),
-        ("set:0.07", "set:NaN", "operations"),
-        (",1.1\n", ",\n", "zipf_alpha"),
-        (",1.1\n", "\n", "fourteen columns"),
-    ] {
-        let row = format!("{good}{}", good.replace(from, to));
-        let error = read(&row).unwrap_err();
-        let message = error.to_string();
-        assert!(matches!(error, ClusterError::Row(_)), "{message}");
-        assert!(message.contains("line 3") && message.contains(column), "{message:?} for {to:?}");
-    }
-    let error = Cluster::read_all(&b"cluster,miss\n"[..]).unwrap_err();
-    assert!(matches!(error, ClusterError::Header { wanted: "production_miss_ratio" }), "{error}");
-    assert!(Cluster::read_all(&b""[..]).is_err());
-}
-
 /// Text that comes close to rows of the formats, so that the readers get beyond their first check.
 fn nearly_rows() -> impl Strategy<Value = Vec<u8>> {
     let field = prop_oneof![
@@ -279,8 +246,6 @@ fn nearly_rows() -> impl Strategy<Value = Vec<u8>> {
         Just(b"0".to_vec()),
         Just(b"-1".to_vec()),
         Just(b"18446744073709551616".to_vec()),
-        Just(b"cluster1".to_vec()),
-        Just(b"60s:1.00,".to_vec()),
         Just(b"N/A".to_vec()),
         Just(b"\"".to_vec()),
         Just(b"\r".to_vec()),
@@ -292,19 +257,19 @@ fn nearly_rows() -> impl Strategy<Value = Vec<u8>> {
 
 /// Reads `bytes` to the end as every format, and returns how many rows and errors there were.
 fn read_as_everything(bytes: &[u8]) -> usize {
-    let mut seen = rows(Numbers::new(bytes)).len();
+    let mut seen = rows(Format::Numbers.records(bytes)).len();
     seen += numbers(bytes).len();
-    seen += rows(OracleGeneral::new(bytes)).len();
-    seen += rows(Keys::lines(bytes)).len();
-    seen += Keys::column(bytes, "1").map_or(1, |keys| rows(keys).len());
-    seen += rows(TwitterTrace::new(bytes)).len();
-    for header in ["", FB_CDN, CACHELIB_KV, CLUSTERS] {
+    seen += rows(Format::OracleGeneral.records(bytes)).len();
+    seen += rows(Format::Keys.records(bytes)).len();
+    let column = Choice { column: Some("1".into()), ..Choice::default() };
+    seen +=
+        Trace::read(Cursor::new(bytes.to_vec()), "keys".as_ref(), &column).map_or(1, |keys| rows(keys).len());
+    seen += rows(Format::Twitter.records(bytes)).len();
+    for header in ["", FB_CDN, CACHELIB_KV] {
         let text = [header.as_bytes(), bytes].concat();
-        seen += rows(FbCdn::new(Cursor::new(&text))).len();
-        seen += rows(CachelibKv::new(&text[..])).len();
-        seen += Cluster::read_all(&text[..]).map_or(1, |clusters| clusters.len());
+        seen += rows(Format::FbCdn.records(Cursor::new(&text))).len();
+        seen += rows(Format::CachelibKv.records(&text[..])).len();
     }
-    seen += usize::from(Workload::parse("folder".as_ref(), bytes, bytes, bytes).is_err());
     seen
 }
 
@@ -332,7 +297,7 @@ proptest! {
         let errors = found.iter().filter(|row| row.is_err()).count();
         prop_assert!(errors <= 1);
         if errors == 0 {
-            let truth = rows(Numbers::new(&keys[..]));
+            let truth = rows(Format::Numbers.records(&keys[..]));
             prop_assert_eq!(found, truth);
         }
     }
@@ -349,7 +314,7 @@ proptest! {
         for key in &keys {
             text += &format!("{time},{key},{},{size},5,set,{ttl}\n", key.len());
         }
-        let records: Vec<Record> = TwitterTrace::new(text.as_bytes()).map(Result::unwrap).collect();
+        let records: Vec<Record> = Format::Twitter.records(text.as_bytes()).map(Result::unwrap).collect();
         prop_assert_eq!(records.len(), keys.len());
         for (record, key) in records.iter().zip(&keys) {
             prop_assert_eq!(&record.key, &Key::Text(key.as_bytes().into()));

@@ -4,19 +4,18 @@
 //! same is asked of that, and, where the files are, whether it is what they give.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::restate;
-use lookaside_workload::cachelib::{OnMiss, Workload};
+use lookaside_workload::cachelib::{Operation, Workload};
 use lookaside_workload::data::DataFolder;
 use lookaside_workload::generator;
 use lookaside_workload::key::Key;
 use lookaside_workload::operation::CacheOperation;
 use lookaside_workload::sizes::Sizes;
 use lookaside_workload::trace::{Format, Record, Trace};
-use lookaside_workload::twitter::{Category, Cluster};
+use lookaside_workload::twitter::Cluster;
 use rand::distr::Distribution;
 
 /// The path of a file or folder of the data, or a line that says what is absent.
@@ -114,12 +113,7 @@ fn the_twitter_sample_has_100_rows() {
 
 #[test]
 fn kvcache_reg_has_its_published_shape() {
-    let published = Workload::published("kvcache_reg").unwrap();
-    let read = data("dists/cachelib/kvcache_reg").map(|folder| Workload::open(folder).unwrap());
-    std::iter::once(published).chain(read).for_each(is_shaped_as_kvcache_reg);
-}
-
-fn is_shaped_as_kvcache_reg(mut workload: Workload) {
+    let mut workload = Workload::published("kvcache_reg").unwrap();
     let popularity = workload.popularity().clone();
     let keys = popularity.records();
     assert_eq!(keys, 10_483_642);
@@ -133,11 +127,13 @@ fn is_shaped_as_kvcache_reg(mut workload: Workload) {
     assert_eq!([0.5, 0.9, 0.99].map(|at| sizes.quantile(at)), [159, 191, 959]);
     assert_eq!(sizes.mean().round(), 335.0);
 
-    let config = workload.config();
-    assert_eq!(config.on_miss, OnMiss::Set);
-    assert_eq!((config.key_sizes.quantile(0.0), config.key_sizes.quantile(0.999_999)), (16, 254));
-    assert!((config.gets + workload.one_hits() - 1.0).abs() < 1e-12);
-    assert!(config.gets + config.lone_gets > 1.1, "weights, and not shares");
+    let key_sizes = workload.key_sizes();
+    assert_eq!((key_sizes.quantile(0.0), key_sizes.quantile(0.999_999)), (16, 254));
+    let shares: HashMap<_, _> =
+        workload.operations().iter().map(|(&operation, share)| (operation, share)).collect();
+    // As weights these were published, which add up to 1.12.
+    let lone = shares[&Operation::LoneGet] / shares[&Operation::Get];
+    assert!((lone - 0.134_716_88 / 0.984_528_31).abs() < 1e-6, "{lone}");
 
     // Drawn, the hottest key and the hottest tenth get the same: five standard deviations.
     const DRAWS: u32 = 500_000;
@@ -185,46 +181,17 @@ fn every_published_cachelib_workload_is_read() {
         // Each of the sizes that were put together is rounded.
         assert!((published.value_sizes().mean() - mean as f64).abs() < 2.0, "{name}");
         assert_eq!(published.popularity().records(), keys, "{name}");
-        let Some(folder) = data(&format!("dists/cachelib/{name}")) else { continue };
-        let mut workload = Workload::open(folder).unwrap();
-        assert_eq!(workload.config(), published.config(), "{name}");
-        for share in [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.5] {
-            let hottest = (share * keys as f64) as u64;
-            let [read, restated] =
-                [&workload, &published].map(|workload| workload.popularity().share_of_hottest(hottest));
-            assert!((read - restated).abs() < 0.003, "{name}, {hottest} hottest: {restated} of {read}");
-        }
-        for at in (1..1000).map(|thousandth| f64::from(thousandth) / 1000.0) {
-            let [read, restated] =
-                [&workload, &published].map(|workload| workload.value_sizes().quantile(at));
-            assert!(read.abs_diff(restated) * 10 <= read, "{name}, {at}: {restated} of {read}");
-        }
-        assert_eq!(workload.value_sizes().quantile(0.5), median, "{name}");
-        assert_eq!(workload.value_sizes().mean().round() as u64, mean, "{name}");
-        assert_eq!(workload.popularity().records(), keys, "{name}");
-        assert_eq!(workload.config().key_sizes.quantile(0.999_999), 63, "{name}");
-        assert!((workload.config().lone_gets - workload.one_hits()).abs() < 1e-12, "{name}");
-        let mut rng = generator::seeded(1);
-        assert!((0..1000).all(|_| workload.draw(&mut rng).record < keys + 1000), "{name}");
+        assert_eq!(published.key_sizes().quantile(0.999_999), 63, "{name}");
     }
 }
 
 #[test]
 fn the_table_has_54_clusters() {
     let clusters = Cluster::published();
-    if let Some(table) = data("dists/twitter_2020Mar_clusters.csv") {
-        let mut read = Cluster::read_all(File::open(table).unwrap()).unwrap();
-        // Some are written as fractions of days, which do not come to whole seconds: the table has those.
-        for (time, _) in read.iter_mut().flat_map(|cluster| &mut cluster.times_to_live) {
-            *time = Duration::from_secs_f64(time.as_secs_f64().round());
-        }
-        assert_eq!(read, clusters);
-    }
     assert!(clusters.iter().map(|cluster| cluster.number).eq(1..=54));
     let cluster = |number: usize| &clusters[number - 1];
 
     let c52 = cluster(52);
-    assert_eq!(c52.category, Category::Storage);
     assert_eq!((c52.key_size, c52.value_size, c52.zipf_alpha), (Some(20.0), Some(273.0), Some(1.2117)));
     let operations = [
         (CacheOperation::Get, 0.91),
@@ -243,9 +210,7 @@ fn the_table_has_54_clusters() {
     let without = |missing: fn(&Cluster) -> bool| -> Vec<u32> {
         clusters.iter().filter(|cluster| missing(cluster)).map(|cluster| cluster.number).collect()
     };
-    assert_eq!(without(|cluster| cluster.miss_ratio.is_none()), [21]);
     assert_eq!(without(|cluster| cluster.key_size.is_none()), [5]);
-    assert_eq!(without(|cluster| cluster.model().is_none()), [5]);
     assert_eq!(without(|cluster| cluster.operation_mix().is_err()), [5]);
     assert_eq!(without(|cluster| cluster.time_to_live_mix().is_err()), [5]);
     assert_eq!(without(|cluster| cluster.zipf_alpha.is_none()), [5, 43, 46]);
@@ -254,15 +219,6 @@ fn the_table_has_54_clusters() {
         let sum: f64 = cluster.operations.iter().map(|(_, share)| share).sum();
         assert!((0.969..1.011).contains(&sum), "cluster {}: {sum}", cluster.number);
     }
-
-    // Drawn, the operations of cluster 14 have their shares.
-    let model = cluster(14).model().unwrap();
-    assert_eq!((model.key_sizes.quantile(0.3), model.value_sizes.quantile(0.3)), (96, 414));
-    const DRAWS: usize = 200_000;
-    let mut rng = generator::seeded(2);
-    let deletes = (0..DRAWS).filter(|_| model.operations.sample(&mut rng) == CacheOperation::Delete).count();
-    let deviation = (DRAWS as f64 * 0.22 * 0.78).sqrt();
-    assert!((deletes as f64 - 0.22 * DRAWS as f64).abs() < 5.0 * deviation);
 }
 
 /// What was restated is what the published files give. With `LOOKASIDE_BLESS=1` it is written anew.

@@ -10,8 +10,7 @@
 
 use serde::Deserialize;
 
-use super::machine_error;
-use crate::experiment::{ExperimentError, Session};
+use crate::experiment::{ExperimentError, Session, expect};
 use crate::lookaside::draws::{Draws, Lookups};
 use crate::lookaside::form::{Form, configuration};
 use crate::lookaside::lookups::Missing;
@@ -109,7 +108,7 @@ fn make(
     let before = Resident::now();
     let entrant = entrants.iter().find(|entrant| entrant.name == chosen.index);
     let made = entrant.and_then(|entrant| chosen.form.make(entrant, records, bytes));
-    let made = made.ok_or_else(|| machine_error(format!("there is no '{name}'")))?;
+    let made = made.ok_or_else(|| ExperimentError::machine(format!("there is no '{name}'")))?;
     let contestant = made.map_err(ExperimentError::Machine)?;
     fill(&*contestant, 0, 0..records as u64);
     let grown = Resident::now().since(before);
@@ -158,11 +157,8 @@ fn measure(
         let timed = &timed[usize::from(call == Call::Batch)];
         let counted = contestant.counts();
         let ask = |thread| contestant.get(thread, call, &before.keys, &timed.keys);
-        let answer = in_parallel(1, ask).map_err(machine_error)?[0];
-        if answer.tally != timed.expected {
-            let found = format!("{:?} instead of {:?}", answer.tally, timed.expected);
-            return Err(ExperimentError::WrongAnswer { what: name.clone(), found });
-        }
+        let answer = in_parallel(1, ask)?[0];
+        expect(name, answer.tally, timed.expected)?;
         rates[turn] = timed.keys.len() as f64 / answer.time.as_secs_f64().max(1e-9);
         if let (Some(before), Some(after), Call::Single) = (counted, contestant.counts(), call) {
             let hits = (after.hits - before.hits) as f64;

@@ -11,12 +11,12 @@ use std::time::Duration;
 use art::{Reorganized, Schedule};
 use serde::Deserialize;
 
+use super::Size;
 use super::draws::{Asked, Draws, name_skew};
-use super::grown::{Grown, Pages};
+use super::grown::{Grown, Pages, sum};
 use super::keys::KeySet;
 use super::lookups::Learning;
-use super::{Size, machine_error};
-use crate::experiment::{ExperimentError, Session};
+use crate::experiment::{ExperimentError, Session, expect};
 use crate::measure::{Stopwatch, cores, in_parallel};
 
 /// What the definitions of this kind say.
@@ -74,19 +74,15 @@ impl Worker {
         begin();
         let watch = Stopwatch::start();
         if self == Worker::Reader {
-            let found =
-                asked.keys.iter().fold(0, |sum, key| sum + u64::from(*reader.get(key).unwrap_or(&u32::MAX)));
+            let found = sum(asked.keys.iter().map(|key| reader.get(key)));
             let time = watch.elapsed();
-            if found == asked.expected {
-                return Ok(time);
-            }
-            let found = format!("records that sum up to {found} instead of {}", asked.expected);
-            return Err(ExperimentError::WrongAnswer { what: "a tree".into(), found });
+            expect("a tree", found, asked.expected)?;
+            return Ok(time);
         }
         for (keys, records) in asked.keys.chunks(REFRESH).zip(asked.records.chunks(REFRESH)) {
             for (key, &record) in keys.iter().zip(records) {
                 if self == Worker::Replacer || reader.remove(key).is_none() {
-                    reader.insert(key, record).map_err(machine_error)?;
+                    reader.insert(key, record)?;
                 }
             }
             reader.refresh();
@@ -96,7 +92,7 @@ impl Worker {
 }
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let available = cores().map_err(machine_error)?.len();
+    let available = cores()?.len();
     if available < 2 {
         for worker in Worker::ALL {
             session.skip(worker.name(), format!("this program may use {available} core"));
@@ -151,7 +147,7 @@ fn measure(
             time
         } else {
             let work = |_| worker.work(grown, &asked, || ());
-            in_parallel(1, work).map_err(machine_error)?.remove(0)?
+            in_parallel(1, work)?.remove(0)?
         };
         grown.restore(&asked)?;
         rates[turn] = asked.keys.len() as f64 / time.as_secs_f64().max(1e-9);
@@ -215,13 +211,13 @@ pub(super) fn work_beside(
         moved
     };
     let both = |thread| if thread == 0 { Said::Worked(work()) } else { Said::Moved(reorganize()) };
-    let said = in_parallel(2, both).map_err(machine_error)?;
+    let said = in_parallel(2, both)?;
     let Ok([Said::Worked(time), Said::Moved(moved)]) = <[Said; 2]>::try_from(said) else {
         unreachable!("the first works, the second moves")
     };
     if moved.full || moved.nodes + moved.leaves == 0 {
         let found = format!("{moved:?} of {} hot keys", hot.len());
-        return Err(ExperimentError::WrongAnswer { what: "a reorganisation".into(), found });
+        return Err(ExperimentError::wrong("a reorganisation", found));
     }
     Ok((time?, moved))
 }

@@ -153,7 +153,7 @@ pub(super) fn ask<const N: usize>(
                 return Ok(time);
             }
             let found = format!("{samples} samples where {due:.0} were due");
-            Err(ExperimentError::WrongAnswer { what: "an access log".into(), found })
+            Err(ExperimentError::wrong("an access log", found))
         }
     }
 }

@@ -5,7 +5,6 @@ use rand::distr::Distribution;
 use workload::generator::{self, Xoshiro256PlusPlus};
 use workload::popularity::Popularity;
 
-use super::machine_error;
 use crate::experiment::ExperimentError;
 
 /// Which permutation: any, but not the order of insertion.
@@ -27,7 +26,7 @@ pub(crate) struct Asked<const N: usize> {
 
 impl<'k, const N: usize> Draws<'k, N> {
     pub(crate) fn new(keys: &'k [[u8; N]], skew: f64) -> Result<Self, ExperimentError> {
-        let records = Popularity::permuted(keys.len() as u64, skew, PLACES).map_err(machine_error)?;
+        let records = Popularity::permuted(keys.len() as u64, skew, PLACES)?;
         Ok(Draws { keys, records, random: generator::seeded(PLACES) })
     }
 

@@ -11,8 +11,7 @@ use serde::Deserialize;
 use workload::popularity::Permutation;
 
 use super::draws::Asked;
-use super::machine_error;
-use crate::experiment::ExperimentError;
+use crate::experiment::{ExperimentError, expect};
 use crate::measure::{Stopwatch, in_parallel};
 
 /// Which order of insertion: any.
@@ -56,10 +55,10 @@ impl<const N: usize> Grown<N> {
             config.node_bytes = (keys.len() * 64).max(64 << 20);
             config.leaf_bytes = (keys.len() * 32).max(64 << 20);
         }
-        let tree = Tree::with_config(&config).map_err(machine_error)?;
+        let tree = Tree::with_config(&config)?;
         let mut reader = tree.pin();
         for record in order_of_insertion(keys.len())? {
-            reader.insert(&keys[record], record as u32).map_err(machine_error)?;
+            reader.insert(&keys[record], record as u32)?;
             // What a growing node leaves behind is to be used again.
             if record % 16 == 0 {
                 reader.refresh();
@@ -69,8 +68,7 @@ impl<const N: usize> Grown<N> {
         if tree.len() == keys.len() {
             return Ok(Grown { tree });
         }
-        let found = format!("{} entries of {} keys", tree.len(), keys.len());
-        Err(ExperimentError::WrongAnswer { what: "a tree".into(), found })
+        Err(ExperimentError::wrong("a tree", format!("{} entries of {} keys", tree.len(), keys.len())))
     }
 
     pub(crate) fn tree(&self) -> &Tree<[u8; N], u32> {
@@ -185,9 +183,7 @@ impl<const N: usize> Grown<N> {
     pub(crate) fn restore(&self, asked: &Asked<N>) -> Result<(), ExperimentError> {
         let mut reader = self.tree.pin();
         for (at, (key, &record)) in asked.keys.iter().zip(&asked.records).enumerate() {
-            if let Err(refused @ TryInsertError::NotStored(_)) = reader.try_insert(key, record) {
-                return Err(machine_error(refused));
-            }
+            reader.add(key, record)?;
             if at % 64 == 0 {
                 reader.refresh();
             }
@@ -205,23 +201,20 @@ impl<const N: usize> Grown<N> {
 
 /// Looks up on a thread of its own: how long it took. What was found must sum up to `expected`.
 fn timed(expected: u64, look_up: impl Fn() -> (u64, Duration) + Sync) -> Result<Duration, ExperimentError> {
-    let (found, time) = in_parallel(1, |_| look_up()).map_err(machine_error)?[0];
-    if found == expected {
-        return Ok(time);
-    }
-    let found = format!("records that sum up to {found} instead of {expected}");
-    Err(ExperimentError::WrongAnswer { what: "a tree".into(), found })
+    let (found, time) = in_parallel(1, |_| look_up())?[0];
+    expect("a tree", found, expected)?;
+    Ok(time)
 }
 
 /// What the records that were found sum up to; something else, if one was not.
 #[inline(always)]
-fn sum<'r>(found: impl Iterator<Item = Option<&'r u32>>) -> u64 {
+pub(super) fn sum<'r>(found: impl Iterator<Item = Option<&'r u32>>) -> u64 {
     found.fold(0, |sum, record| sum + u64::from(*record.unwrap_or(&u32::MAX)))
 }
 
 /// The records in the order in which they are inserted.
 pub(crate) fn order_of_insertion(records: usize) -> Result<impl Iterator<Item = usize>, ExperimentError> {
-    let order = Permutation::new(records as u64, ORDER).map_err(machine_error)?;
+    let order = Permutation::new(records as u64, ORDER)?;
     Ok((0..records as u64).map(move |turn| order.record(turn) as usize))
 }
 

@@ -8,7 +8,6 @@
 use serde::Deserialize;
 use workload::popularity::Permutation;
 
-use super::machine_error;
 use crate::experiment::ExperimentError;
 
 /// Which keys.
@@ -41,10 +40,9 @@ impl KeySet {
         const { assert!(N == 4 || N == 8) };
         // Values are numbers of records, and the last one is for those that are not found.
         if count >= u64::from(u32::MAX) {
-            return Err(machine_error(format!("{count} keys: there are fewer than {}", u32::MAX)));
+            return Err(ExperimentError::machine(format!("{count} keys: there are fewer than {}", u32::MAX)));
         }
-        let permuted = |seed| Permutation::new(1 << 32, seed).map_err(machine_error);
-        let (high, low) = (permuted(HIGH)?, permuted(LOW)?);
+        let (high, low) = (Permutation::new(1 << 32, HIGH)?, Permutation::new(1 << 32, LOW)?);
         let number = |record: u64| match self {
             KeySet::Dense => record,
             KeySet::Sparse => ((u128::from(record) << (8 * N)) / u128::from(count)) as u64,

@@ -8,9 +8,9 @@
 use art::{Memory, OwnedTree};
 use serde::Deserialize;
 
+use super::Size;
 use super::grown::order_of_insertion;
 use super::keys::KeySet;
-use super::{Size, machine_error};
 use crate::experiment::{ExperimentError, Session};
 
 /// What the definitions of this kind say.
@@ -47,14 +47,14 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
 
 /// What a tree with these keys occupies.
 pub(super) fn occupied(keys: &[[u8; 4]]) -> Result<Memory, ExperimentError> {
-    let mut tree = OwnedTree::<[u8; 4], u32>::new().map_err(machine_error)?;
+    let mut tree = OwnedTree::<[u8; 4], u32>::new()?;
     for record in order_of_insertion(keys.len())? {
-        tree.insert(&keys[record], record as u32).map_err(machine_error)?;
+        tree.insert(&keys[record], record as u32)?;
     }
     let memory = tree.memory();
     if (tree.len(), memory.leaves) == (keys.len(), keys.len()) {
         return Ok(memory);
     }
     let found = format!("{} entries and {} leaves of {} keys", tree.len(), memory.leaves, keys.len());
-    Err(ExperimentError::WrongAnswer { what: "a tree".into(), found })
+    Err(ExperimentError::wrong("a tree", found))
 }

@@ -39,7 +39,7 @@ mod texts;
 
 use serde::Deserialize;
 
-use crate::experiment::{ExperimentError, Laboratory};
+use crate::experiment::Laboratory;
 
 /// Adds the kinds of experiment on the tree.
 pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
@@ -89,8 +89,4 @@ impl TryFrom<u32> for Width {
             other => Err(format!("keys of {other} bits: there are keys of 32 and of 64")),
         }
     }
-}
-
-fn machine_error(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Machine(error.to_string())
 }

@@ -8,11 +8,11 @@
 use serde::Deserialize;
 use workload::popularity::Permutation;
 
+use super::Size;
 use super::grown::{Grown, Pages};
 use super::keys::KeySet;
-use super::{Size, machine_error};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::{Stopwatch, in_parallel, turns};
+use crate::measure::{Stopwatch, in_parallel};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -37,12 +37,10 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         .collect();
     session.announce(session.runs() * parameters.sizes.len() * forms.len());
     for size in &parameters.sizes {
-        for run in 0..session.runs() {
-            for turn in turns(forms.len(), run) {
-                let (set, pages) = forms[turn];
-                measure(size, set, pages, session)?;
-            }
-        }
+        session.take_turns(forms.len(), &[()], |session, form, (), _| {
+            let (set, pages) = forms[form];
+            measure(size, set, pages, session)
+        })?;
     }
     Ok(())
 }
@@ -52,7 +50,7 @@ fn measure(size: &Size, set: KeySet, pages: Pages, session: &mut Session) -> Res
     session.begin(format!("{name}, {point}"));
     let keys = set.keys::<4>(size.keys)?;
     let grown = Grown::new(&keys, pages)?;
-    let order = Permutation::new(size.keys, HOTTEST).map_err(machine_error)?;
+    let order = Permutation::new(size.keys, HOTTEST)?;
     let hottest: Vec<_> = (0..size.keys).map(|rank| keys[order.record(rank) as usize]).collect();
     let reorganize = |_| {
         let hottest = hottest.clone();
@@ -60,10 +58,10 @@ fn measure(size: &Size, set: KeySet, pages: Pages, session: &mut Session) -> Res
         let done = grown.reorganize(hottest);
         (done, watch.elapsed().as_secs_f64())
     };
-    let (done, seconds) = in_parallel(1, reorganize).map_err(machine_error)?[0];
+    let (done, seconds) = in_parallel(1, reorganize)?[0];
     if done.full || done.keys != keys.len() || done.leaves != keys.len() {
         let found = format!("{done:?} of {} keys", keys.len());
-        return Err(ExperimentError::WrongAnswer { what: "a reorganisation".into(), found });
+        return Err(ExperimentError::wrong("a reorganisation", found));
     }
     // All that was there is there.
     grown.look_up(&keys, (0..size.keys).sum())?;
@@ -73,6 +71,5 @@ fn measure(size: &Size, set: KeySet, pages: Pages, session: &mut Session) -> Res
     let mib = grown.tree().memory().node_bytes() as f64 / f64::from(1 << 20);
     session.record(&name, point, "nodes", "MiB", mib);
     session.record_pages(&name, grown.pages());
-    session.end();
     Ok(())
 }

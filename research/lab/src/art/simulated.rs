@@ -11,9 +11,8 @@ use serde::Deserialize;
 use sim::{AccessKind, Machine, PageSize, Profile, Since, Statistics};
 
 use super::draws::{Asked, Draws};
-use super::grown::{Grown, Pages};
-use super::machine_error;
-use crate::experiment::{ExperimentError, Session};
+use super::grown::{Grown, Pages, sum};
+use crate::experiment::{ExperimentError, Session, expect};
 
 /// What is simulated.
 #[derive(Debug, Clone, Deserialize)]
@@ -45,8 +44,8 @@ pub(crate) struct Observed {
 impl<const N: usize> Observers<N> {
     pub(crate) fn new(simulation: &Simulation, draws: &mut Draws<'_, N>) -> Result<Self, ExperimentError> {
         let profile = |name: &String| {
-            let profile =
-                Profile::named(name).ok_or_else(|| machine_error(format!("no machine '{name}'")))?;
+            let profile = Profile::named(name)
+                .ok_or_else(|| ExperimentError::machine(format!("no machine '{name}'")))?;
             Ok((words(name), profile))
         };
         Ok(Observers {
@@ -59,7 +58,7 @@ impl<const N: usize> Observers<N> {
     /// Shows the lookups to each machine, the tree's memory in pages of this kind, whichever the kernel gave.
     pub(crate) fn observe(&self, grown: &Grown<N>, pages: Pages) -> Result<Vec<Observed>, ExperimentError> {
         let observe = |(machine, profile): &(String, Profile)| {
-            let mut simulated = Machine::new(profile).map_err(machine_error)?;
+            let mut simulated = Machine::new(profile)?;
             for region in grown.tree().regions() {
                 let begin = region.as_ptr().addr() as u64;
                 simulated.use_pages(begin..begin + region.len() as u64, page_size(pages));
@@ -111,15 +110,8 @@ fn show<const N: usize>(
 ) -> Result<(), ExperimentError> {
     let reader = grown.tree().pin();
     let mut feed = Feed(machine);
-    let found = asked
-        .keys
-        .iter()
-        .fold(0, |sum, key| sum + u64::from(*reader.get_watched(key, &mut feed).unwrap_or(&u32::MAX)));
-    if found == asked.expected {
-        return Ok(());
-    }
-    let found = format!("records that sum up to {found} instead of {}", asked.expected);
-    Err(ExperimentError::WrongAnswer { what: "a tree that is watched".into(), found })
+    let found = sum(asked.keys.iter().map(|key| reader.get_watched(key, &mut feed)));
+    expect("a tree that is watched", found, asked.expected)
 }
 
 fn page_size(Pages(kind): Pages) -> PageSize {

@@ -8,9 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::{Bound, ControlFlow};
-use std::time::Duration;
 
-use art::{Memory, Tree};
+use art::{Memory, PageKind, Tree};
 use lookaside::index::{Find, Scan, SharedStore};
 use lookaside::{Config as TableConfig, Handle, Map, RwLock};
 use rand::distr::Distribution;
@@ -19,11 +18,10 @@ use workload::generator;
 use workload::popularity::Popularity;
 
 use super::draws::name_skew;
-use super::grown::{Pages, order_of_insertion};
-use super::machine_error;
+use super::grown::order_of_insertion;
 use super::texts::{Source, Text};
-use crate::experiment::{ExperimentError, Session};
-use crate::measure::{Stopwatch, in_parallel, turns};
+use crate::experiment::{ExperimentError, Session, expect, timed};
+use crate::measure::turns;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -228,13 +226,11 @@ pub(super) fn fill(keys: &[Text], bytes: usize) -> Result<Vec<Box<dyn Texts>>, E
         Box::new(entries()?.map(|(key, record)| (key.clone(), record)).collect::<BTreeMap<_, _>>()),
         Box::new(entries()?.map(|(key, record)| (key.clone(), record)).collect::<HashMap<_, _>>()),
     ];
-    for (pages, learns) in [("4k", false), ("thp", false), ("4k", true)] {
-        let pages = Pages::try_from(pages.to_owned()).map_err(machine_error)?.0;
-        let tree =
-            Tree::<[u8], u64>::with_config(&art::Config::new().with_pages(pages)).map_err(machine_error)?;
+    for (pages, learns) in [(PageKind::Base, false), (PageKind::Transparent, false), (PageKind::Base, true)] {
+        let tree = Tree::<[u8], u64>::with_config(&art::Config::new().with_pages(pages))?;
         let mut reader = tree.pin();
         for (at, (key, record)) in entries()?.enumerate() {
-            reader.insert(key, record).map_err(machine_error)?;
+            reader.insert(key, record)?;
             if at % 16 == 0 {
                 reader.refresh();
             }
@@ -244,9 +240,8 @@ pub(super) fn fill(keys: &[Text], bytes: usize) -> Result<Vec<Box<dyn Texts>>, E
     }
     let config = TableConfig::with_size(bytes);
     let set = RwLock::new(BTreeSet::<Handle<Text, u64>>::new());
-    let tree = Tree::<[u8], Handle<Text, u64>>::new().map_err(machine_error)?;
-    let (set, tree) = (Map::new(set, &config), Map::new(tree, &config));
-    let (set, tree) = (set.map_err(machine_error)?, tree.map_err(machine_error)?);
+    let tree = Tree::<[u8], Handle<Text, u64>>::new()?;
+    let (set, tree) = (Map::new(set, &config)?, Map::new(tree, &config)?);
     for (key, record) in entries()? {
         set.insert(key.clone(), record);
         tree.insert(key.clone(), record);
@@ -276,7 +271,7 @@ fn measure_source(
 ) -> Result<(), ExperimentError> {
     let distinct: HashSet<&Text> = keys.iter().collect();
     if distinct.len() != keys.len() {
-        return Err(machine_error(format!("{source}: a key is there twice")));
+        return Err(ExperimentError::machine(format!("{source}: a key is there twice")));
     }
     let count = keys.len() as u64;
     for &skew in &parameters.skews {
@@ -292,7 +287,7 @@ fn measure_source(
             }
         }
         session.begin(format!("{point}: warming up"));
-        let records = Popularity::permuted(count, skew, DRAWN).map_err(machine_error)?;
+        let records = Popularity::permuted(count, skew, DRAWN)?;
         let mut random = generator::seeded(DRAWN);
         let mut draw = |requests| Requests::of(keys, (0..requests).map(|_| records.sample(&mut random)));
         let seen = draw(parameters.warm_up);
@@ -328,8 +323,8 @@ fn measure_run(
         let expected = if call == Call::Range { shown } else { requests.expected };
         let mut rates = vec![None; all.len()];
         for turn in turns(all.len(), run) {
-            if let Some(time) = ask(NAMES[turn], &*all[turn], call, requests, expected)? {
-                rates[turn] = Some(requests.ends.len() as f64 / time.as_secs_f64().max(1e-9));
+            if let Some(seconds) = ask(NAMES[turn], &*all[turn], call, requests, expected)? {
+                rates[turn] = Some(requests.ends.len() as f64 / seconds);
             }
         }
         let (metric, times) = call.metrics();
@@ -351,24 +346,16 @@ fn measure_run(
     Ok(())
 }
 
-/// Makes requests on a thread of its own: how long that took.
+/// Makes requests on a thread of its own: the seconds that it took, if there is such a call.
 pub(super) fn ask(
     name: &str,
     texts: &dyn Texts,
     call: Call,
     requests: &Requests,
     expected: u64,
-) -> Result<Option<Duration>, ExperimentError> {
-    let ask = |_| {
-        let watch = Stopwatch::start();
-        (texts.ask(call, requests), watch.elapsed())
-    };
-    match in_parallel(1, ask).map_err(machine_error)?[0] {
-        (None, _) => Ok(None),
-        (Some(found), time) if found == expected => Ok(Some(time)),
-        (Some(found), _) => {
-            let found = format!("records that sum up to {found} instead of {expected}");
-            Err(ExperimentError::WrongAnswer { what: name.to_owned(), found })
-        }
-    }
+) -> Result<Option<f64>, ExperimentError> {
+    let (found, seconds) = timed(1, |_| texts.ask(call, requests))?[0];
+    let Some(found) = found else { return Ok(None) };
+    expect(name, found, expected)?;
+    Ok(Some(seconds))
 }

@@ -13,7 +13,6 @@ use workload::generated::{recorded_or_generated, words};
 use workload::generator;
 use workload::key::Key;
 
-use super::machine_error;
 use crate::experiment::{ExperimentError, Session};
 
 /// Digits in a row that are replaced where paths are varied: numbers that name an object have more, those of formats
@@ -63,7 +62,7 @@ impl Source {
                 }
             }
         } else {
-            let (records, instead) = match recorded_or_generated(&self.file).map_err(machine_error)? {
+            let (records, instead) = match recorded_or_generated(&self.file)? {
                 Ok(found) => found,
                 Err(absent) => return Ok(Err(absent)),
             };
@@ -72,13 +71,13 @@ impl Source {
             }
             let records = records.map(|record| Ok(record?.key));
             let keys = records.collect::<Result<Vec<Key>, workload::trace::TraceError>>();
-            distinct(keys.map_err(machine_error)?.into_iter().filter_map(|key| match key {
+            distinct(keys?.into_iter().filter_map(|key| match key {
                 Key::Text(text) => Some(text),
                 Key::Number(_) => None,
             }))
         };
         if keys.is_empty() {
-            return Err(machine_error(format!("no texts in {}", self.file)));
+            return Err(ExperimentError::machine(format!("no texts in {}", self.file)));
         }
         if let Some(varied) = self.varied {
             keys = vary(&keys, varied)?;
@@ -114,5 +113,5 @@ pub(super) fn vary(texts: &[Text], count: usize) -> Result<Vec<Text>, Experiment
             return Ok(varied);
         }
     }
-    Err(machine_error(format!("{} varied texts of {} that were wanted", varied.len(), count)))
+    Err(ExperimentError::machine(format!("{} varied texts of {} that were wanted", varied.len(), count)))
 }

@@ -7,16 +7,16 @@
 //! on nobody can read the victim, because all reading is done under that lock. A newcomer's bit is set: CLOCK, as textbooks
 //! have it, counts the load of a page as a use of it.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pages::{MapError, PageKind};
 
-use super::chains::Chains;
 use super::contestant::{Contestant, Holding, Value, Visitor};
-use super::items::{Items, Layout, Number};
+use super::items::{Items, Layout, Number, buckets_for};
+use crate::index::chains::Chains;
 use crate::index::comparison::Integers;
-use crate::index::locking::{Locking, Striped};
+use crate::index::locking::{Locking, Striped, acquire};
 use crate::index::{Key, describe_pages};
 
 /// The layout of its items.
@@ -44,17 +44,12 @@ impl ChainingClock {
     /// A cache of `count` items in pages of `kind`.
     pub(super) fn new(count: usize, kind: PageKind) -> Result<ChainingClock, MapError> {
         Ok(ChainingClock {
-            chains: Chains::new(count, kind)?,
+            chains: Chains::new(buckets_for(count), kind)?,
             items: Items::new(count, LAYOUT, LAYOUT.bytes(), kind)?,
             buckets: Striped::default(),
             bits: (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             hand: Mutex::default(),
         })
-    }
-
-    fn hand(&self) -> MutexGuard<'_, Hand> {
-        // As in `chaining_lru`.
-        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn bit(&self, item: Number) -> (&AtomicU64, u64) {
@@ -72,7 +67,7 @@ impl ChainingClock {
 
     /// An item that is in no chain and nobody else's.
     fn allocate(&self) -> Number {
-        let mut hand = self.hand();
+        let mut hand = acquire(&self.hand);
         if let Some(spare) = hand.spare.pop() {
             return spare;
         }
@@ -91,7 +86,7 @@ impl ChainingClock {
             // If the item belongs to a set that has not linked it yet, it is in no chain, whatever its key looks like.
             let bucket = self.chains.bucket(&self.items.key(item));
             let _locked = self.buckets.lock(bucket);
-            if self.chains.unlink(&self.items, bucket, item) {
+            if self.chains.unlink(&self.items, bucket, item.into()) {
                 hand.evicted = true;
                 return item;
             }
@@ -102,6 +97,7 @@ impl ChainingClock {
     fn overwrite(&self, bucket: usize, key: &Key, value: &Value) -> bool {
         let found = self.chains.find(&self.items, bucket, key);
         if let Some(item) = found {
+            let item = item as Number;
             self.items.write_value(item, value);
             self.touch(item);
         }
@@ -114,7 +110,7 @@ impl Visitor for &ChainingClock {
     fn get(&mut self, key: &Key) -> Option<Value> {
         let bucket = self.chains.bucket(key);
         let _locked = self.buckets.lock(bucket);
-        let item = self.chains.find(&self.items, bucket, key)?;
+        let item = self.chains.find(&self.items, bucket, key)? as Number;
         self.touch(item);
         Some(self.items.value(item))
     }
@@ -132,13 +128,13 @@ impl Visitor for &ChainingClock {
         let locked = self.buckets.lock(bucket);
         let outpaced = self.overwrite(bucket, key, value);
         if !outpaced {
-            self.chains.link(&self.items, bucket, item);
+            self.chains.link(&self.items, bucket, item.into());
             self.touch(item);
         }
         // The hand's lock is never waited for under that of a bucket.
         drop(locked);
         if outpaced {
-            self.hand().spare.push(item);
+            acquire(&self.hand).spare.push(item);
         }
         true
     }
@@ -150,7 +146,7 @@ impl Contestant for ChainingClock {
     }
 
     fn holding(&self) -> Holding {
-        let hand = self.hand();
+        let hand = acquire(&self.hand);
         Holding {
             items: hand.used - hand.spare.len(),
             index: self.chains.bytes(),
@@ -159,6 +155,6 @@ impl Contestant for ChainingClock {
     }
 
     fn has_evicted(&self) -> bool {
-        self.hand().evicted
+        acquire(&self.hand).evicted
     }
 }

@@ -5,17 +5,17 @@
 //! A set does all its work under both. The item that goes is the oldest that nobody is reading, of the
 //! [`MOST_TAILS`] oldest.
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pages::{MapError, PageKind};
 
-use super::chains::Chains;
 use super::contestant::{Contestant, Holding, Value, Visitor};
-use super::items::{Items, Layout, Number};
-use super::recency_list::RecencyList;
+use super::items::{Items, Layout, Number, buckets_for};
+use super::recency_list::Recency;
+use crate::index::chains::Chains;
 use crate::index::comparison::Bytes;
-use crate::index::locking::{Locking, Striped};
+use crate::index::locking::{Locking, Striped, acquire};
 use crate::index::{Key, describe_pages};
 
 /// How far from the list's end an eviction looks: memcached's number.
@@ -33,39 +33,26 @@ pub(super) struct ChainingLru {
     global: Mutex<Recency>,
 }
 
-#[derive(Default)]
-struct Recency {
-    list: RecencyList,
-    used: usize,
-    evicted: bool,
-}
-
 impl ChainingLru {
     /// A cache of `count` items, each padded to `bytes`, in pages of `kind`.
     pub(super) fn new(count: usize, bytes: usize, kind: PageKind) -> Result<ChainingLru, MapError> {
         Ok(ChainingLru {
-            chains: Chains::new(count, kind)?,
+            chains: Chains::new(buckets_for(count), kind)?,
             items: Items::new(count, LAYOUT, bytes, kind)?,
             keys: Striped::default(),
             global: Mutex::default(),
         })
     }
 
-    fn global(&self) -> MutexGuard<'_, Recency> {
-        // A panic elsewhere leaves nothing half done that later requests would not notice as a wrong value.
-        self.global.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// An item to write to: a new one, or that of a victim. None if all candidates are being read.
     fn allocate(&self, recency: &mut Recency) -> Option<Number> {
-        if recency.used < self.items.count() {
-            recency.used += 1;
-            return Some((recency.used - 1) as Number);
+        if let Some(unused) = recency.unused(&self.items) {
+            return Some(unused);
         }
         let mut oldest = recency.list.oldest_first(&self.items).take(MOST_TAILS);
         let victim = oldest.find(|&item| self.items.references(item).load(Relaxed) == 0)?;
         let bucket = self.chains.bucket(&self.items.key(victim));
-        let unlinked = self.chains.unlink(&self.items, bucket, victim);
+        let unlinked = self.chains.unlink(&self.items, bucket, victim.into());
         debug_assert!(unlinked, "what is in the list is in its chain");
         recency.list.remove(&self.items, victim);
         recency.evicted = true;
@@ -78,13 +65,13 @@ impl Visitor for &ChainingLru {
     fn get(&mut self, key: &Key) -> Option<Value> {
         let bucket = self.chains.bucket(key);
         let _key = self.keys.lock(bucket);
-        let global = self.global();
-        let item = self.chains.find(&self.items, bucket, key)?;
+        let global = acquire(&self.global);
+        let item = self.chains.find(&self.items, bucket, key)? as Number;
         let references = self.items.references(item);
         references.store(references.load(Relaxed) + 1, Relaxed);
         drop(global);
         let value = self.items.value(item);
-        let mut global = self.global();
+        let mut global = acquire(&self.global);
         global.list.touch(&self.items, item);
         references.store(references.load(Relaxed) - 1, Relaxed);
         Some(value)
@@ -93,8 +80,9 @@ impl Visitor for &ChainingLru {
     fn set(&mut self, key: &Key, value: &Value) -> bool {
         let bucket = self.chains.bucket(key);
         let _key = self.keys.lock(bucket);
-        let mut global = self.global();
+        let mut global = acquire(&self.global);
         if let Some(item) = self.chains.find(&self.items, bucket, key) {
+            let item = item as Number;
             self.items.write_value(item, value);
             global.list.touch(&self.items, item);
             return true;
@@ -102,7 +90,7 @@ impl Visitor for &ChainingLru {
         let Some(item) = self.allocate(&mut global) else { return false };
         self.items.write_key(item, key);
         self.items.write_value(item, value);
-        self.chains.link(&self.items, bucket, item);
+        self.chains.link(&self.items, bucket, item.into());
         global.list.push(&self.items, item);
         true
     }
@@ -115,13 +103,13 @@ impl Contestant for ChainingLru {
 
     fn holding(&self) -> Holding {
         Holding {
-            items: self.global().used,
+            items: acquire(&self.global).used,
             index: self.chains.bytes(),
             pages: describe_pages(self.items.region()),
         }
     }
 
     fn has_evicted(&self) -> bool {
-        self.global().evicted
+        acquire(&self.global).evicted
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A cache's size is that of the space for items, as in the paper: the index is not counted (footnote 5).
 
-use pages::{MapError, PageKind};
+use pages::PageKind;
 use serde::Deserialize;
 
 use super::chaining_clock::{self, ChainingClock};
@@ -51,18 +51,16 @@ pub(super) enum Design {
 impl Design {
     /// An empty cache with `space` bytes for items of 16 + 32 bytes.
     pub(super) fn make(&self, space: usize) -> Result<Box<dyn Contestant>, ExperimentError> {
-        let refused = |error: MapError| ExperimentError::Machine(format!("no memory for a cache: {error}"));
         // What can be placed in huge pages is, where that is worth it: as the cache under test chooses for itself.
         let huge = if space >= 64 << 20 { PageKind::Transparent } else { PageKind::Base };
         Ok(match *self {
             Design::ChainingLru { chunk, pages } => {
                 let bytes = chunk.max(chaining_lru::LAYOUT.bytes());
-                Box::new(ChainingLru::new(space / bytes, bytes, pages).map_err(refused)?)
+                Box::new(ChainingLru::new(space / bytes, bytes, pages)?)
             }
             Design::CuckooLru => Box::new(CuckooLru::new(space / cuckoo_lru::LAYOUT.bytes(), huge)?),
             Design::ChainingClock => {
-                let count = space / chaining_clock::LAYOUT.bytes();
-                Box::new(ChainingClock::new(count, huge).map_err(refused)?)
+                Box::new(ChainingClock::new(space / chaining_clock::LAYOUT.bytes(), huge)?)
             }
             Design::CuckooClock => {
                 Box::new(CuckooClock::<cache::Clock>::new(space, size_of::<Key>(), size_of::<Value>())?)

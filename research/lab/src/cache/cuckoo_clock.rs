@@ -24,19 +24,15 @@ impl<P: Policy> CuckooClock<P> {
     /// A cache with room for `space` bytes of items of `key` + `value` bytes, and their index.
     pub(super) fn new(space: usize, key: usize, value: usize) -> Result<Self, ExperimentError> {
         let limit = limit_for(space, key, value)?;
-        Ok(CuckooClock { cache: Cache::new(Config::with_limit(limit)).map_err(refused)? })
+        Ok(CuckooClock { cache: Cache::new(Config::with_limit(limit))? })
     }
-}
-
-pub(super) fn refused(error: cache::CreateError) -> ExperimentError {
-    ExperimentError::Machine(format!("no cache: {error}"))
 }
 
 /// The limit of a cache whose items, of `key` + `value` bytes, may take `space` bytes: so much more as their entries in
 /// the index need.
 pub(super) fn limit_for(space: usize, key: usize, value: usize) -> Result<usize, ExperimentError> {
     // What chunk an item of this size gets is asked, not assumed.
-    let probe: Cache = Cache::new(Config::with_limit(SMALLEST_LIMIT)).map_err(refused)?;
+    let probe: Cache = Cache::new(Config::with_limit(SMALLEST_LIMIT))?;
     let stored = probe.session().store(Verb::Set, Entry::new(&vec![0; key]), &vec![0; value]);
     let classes = probe.classes();
     let (Ok(_), [(_, class)]) = (stored, classes.as_slice()) else {

@@ -4,7 +4,7 @@
 //! the two the item may have made way for another; so under the lock its key is compared once more, and its value is read
 //! there. Sets are serialised by the same lock, as the paper's are.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use cuckoo::experiments::{FourWay, Search};
 use cuckoo::{Config, Growth, Hashes, Location, Table};
@@ -12,8 +12,9 @@ use pages::PageKind;
 
 use super::contestant::{Contestant, Holding, Value, Visitor};
 use super::items::{Items, Layout, Number};
-use super::recency_list::RecencyList;
+use super::recency_list::Recency;
 use crate::experiment::ExperimentError;
+use crate::index::locking::acquire;
 use crate::index::{Key, describe_pages};
 
 /// The layout of its items.
@@ -26,13 +27,6 @@ pub(super) struct CuckooLru {
     global: Mutex<Recency>,
 }
 
-#[derive(Default)]
-struct Recency {
-    list: RecencyList,
-    used: usize,
-    evicted: bool,
-}
-
 impl CuckooLru {
     /// A cache of `count` items in pages of `kind`, with the paper's index: four slots, two paths.
     pub(super) fn new(count: usize, kind: PageKind) -> Result<CuckooLru, ExperimentError> {
@@ -41,16 +35,9 @@ impl CuckooLru {
             .with_search(Search::Walks(2))
             .with_hashes(Hashes::Avalanching)
             .with_pages(kind);
-        let table = Table::with_capacity(count, &config)
-            .map_err(|error| ExperimentError::Machine(format!("no index for {count} items: {error}")))?;
-        let items = Items::new(count, LAYOUT, LAYOUT.bytes(), kind)
-            .map_err(|error| ExperimentError::Machine(format!("no memory for {count} items: {error}")))?;
+        let table = Table::with_capacity(count, &config)?;
+        let items = Items::new(count, LAYOUT, LAYOUT.bytes(), kind)?;
         Ok(CuckooLru { table, items, global: Mutex::default() })
-    }
-
-    fn global(&self) -> MutexGuard<'_, Recency> {
-        // As in `chaining_lru`.
-        self.global.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn location(item: Number) -> Location {
@@ -63,9 +50,8 @@ impl CuckooLru {
     }
 
     fn allocate(&self, recency: &mut Recency) -> Option<Number> {
-        if recency.used < self.items.count() {
-            recency.used += 1;
-            return Some((recency.used - 1) as Number);
+        if let Some(unused) = recency.unused(&self.items) {
+            return Some(unused);
         }
         let victim = recency.list.oldest_first(&self.items).next()?;
         let removed = self.table.remove_exact(self.items.key(victim).hash(), Self::location(victim));
@@ -82,7 +68,7 @@ impl Visitor for &CuckooLru {
         let hash = key.hash();
         loop {
             let item = self.find(key, hash)?;
-            let mut global = self.global();
+            let mut global = acquire(&self.global);
             // What is written is written under the lock, and what has the key is in the list: nothing is freed but to be
             // written anew at once.
             if self.items.key(item).same(key) {
@@ -94,7 +80,7 @@ impl Visitor for &CuckooLru {
 
     fn set(&mut self, key: &Key, value: &Value) -> bool {
         let hash = key.hash();
-        let mut global = self.global();
+        let mut global = acquire(&self.global);
         if let Some(item) = self.find(key, hash) {
             self.items.write_value(item, value);
             global.list.touch(&self.items, item);
@@ -123,6 +109,6 @@ impl Contestant for CuckooLru {
     }
 
     fn has_evicted(&self) -> bool {
-        self.global().evicted
+        acquire(&self.global).evicted
     }
 }

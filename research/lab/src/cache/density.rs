@@ -10,7 +10,6 @@ use workload::facebook::{EtcKeySizes, EtcValueSizes};
 use workload::key::spell;
 use workload::sizes::Sizes;
 
-use super::cuckoo_clock::refused;
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::{Resident, in_parallel};
 
@@ -86,11 +85,9 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
                     "this system does not tell what is resident: it has no /proc/self/smaps_rollup".into(),
                 ));
             }
-            let cache: Cache = Cache::new(Config::with_limit(filling.limit)).map_err(refused)?;
+            let cache: Cache = Cache::new(Config::with_limit(filling.limit))?;
             // A thread of its own, so that it does not move between cores.
-            let filled = in_parallel(1, |_| fill(filling, &cache))
-                .map_err(|error| ExperimentError::Machine(error.to_string()))?;
-            filled.into_iter().collect::<Result<(), _>>()?;
+            in_parallel(1, |_| fill(filling, &cache))?.into_iter().collect::<Result<(), _>>()?;
             let resident = Resident::now().since(before);
             let (name, items, memory) = (&filling.name, cache.len() as f64, cache.memory());
             let mut record = |metric, unit, sample| session.record(name, "", metric, unit, sample);
@@ -107,7 +104,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
 
 /// Stores what the filling says.
 fn fill(filling: &Filling, cache: &Cache) -> Result<(), ExperimentError> {
-    let wrong = |found: String| ExperimentError::WrongAnswer { what: filling.name.clone(), found };
+    let wrong = |found: String| ExperimentError::wrong(&filling.name, found);
     let mut session = cache.session();
     let mut housekeeper = cache.housekeeper();
     let (mut key, mut value) = (Vec::new(), Vec::new());

@@ -22,6 +22,8 @@ use pages::{Array, MapError, PageKind};
 
 use super::contestant::Value;
 use crate::index::Key;
+use crate::index::chains::Linked;
+use crate::index::comparison::Comparison;
 
 /// Words that every item has besides its key, its value and what its design needs.
 const OTHER_HEADER: usize = 4;
@@ -110,12 +112,6 @@ impl Items {
         self.word(item, 2)
     }
 
-    /// The next item of the bucket; of a layout with chains.
-    #[inline]
-    pub(super) fn link(&self, item: Number) -> &AtomicU64 {
-        self.word(item, self.link)
-    }
-
     #[inline]
     pub(super) fn key(&self, item: Number) -> Key {
         Key::from_words(std::array::from_fn(|at| self.word(item, self.key + at).load(Ordering::Relaxed)))
@@ -139,6 +135,24 @@ impl Items {
         for (at, word) in value.0.into_iter().enumerate() {
             self.word(item, self.key + KEY + at).store(word, Ordering::Relaxed);
         }
+    }
+}
+
+/// Chains through so many items: there are at most 1.5 of them to a bucket, as in memcached.
+pub(super) fn buckets_for(items: usize) -> usize {
+    (items / 3 * 2).max(1).next_power_of_two()
+}
+
+/// For the chains: an entry's number is the item's.
+impl Linked for Items {
+    #[inline]
+    fn has_key(&self, entry: u64, key: &Key, comparison: &impl Comparison) -> bool {
+        comparison.same(&self.key(entry as Number), key)
+    }
+
+    #[inline]
+    fn link(&self, entry: u64) -> &AtomicU64 {
+        self.word(entry as Number, self.link)
     }
 }
 
@@ -186,14 +200,18 @@ mod tests {
         for item in 0..3 {
             items.write_key(item, &Key::of(u64::from(item)));
             items.write_value(item, &Value::of(&Key::of(u64::from(item))));
-            for word in [items.older(item), items.newer(item), items.references(item), items.link(item)] {
+            for word in
+                [items.older(item), items.newer(item), items.references(item), items.link(item.into())]
+            {
                 word.store(u64::from(item) + 10, Ordering::Relaxed);
             }
         }
         for item in 0..3 {
             let key = Key::of(u64::from(item));
             assert!(items.key(item).same(&key) && items.value(item) == Value::of(&key));
-            for word in [items.older(item), items.newer(item), items.references(item), items.link(item)] {
+            for word in
+                [items.older(item), items.newer(item), items.references(item), items.link(item.into())]
+            {
                 assert_eq!(word.load(Ordering::Relaxed), u64::from(item) + 10);
             }
         }

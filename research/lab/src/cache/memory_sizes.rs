@@ -10,14 +10,10 @@
 //! No housekeeper runs: what is asked of the cache it does while it stores. Where nothing may be evicted, and old items are
 //! overwritten that outnumber the new ones, only as many are stored before as fit beside these.
 
-use std::sync::Mutex;
-
 use cache::{Cache, Config, Entry, Eviction, Expiry, StoreError, Verb};
 use serde::Deserialize;
 
-use super::cuckoo_clock::refused;
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::in_parallel;
 
 /// Share of the limit that a new live set takes.
 const LIVE: f64 = 0.7;
@@ -83,7 +79,7 @@ struct Subject {
 
 impl Subject {
     fn new(limit: usize, eviction: Eviction) -> Result<Subject, ExperimentError> {
-        let cache: Cache = Cache::new(Config { eviction, ..Config::with_limit(limit) }).map_err(refused)?;
+        let cache: Cache = Cache::new(Config { eviction, ..Config::with_limit(limit) })?;
         cache.set_time(100);
         Ok(Subject { session: cache.session(), cache })
     }
@@ -113,7 +109,7 @@ fn footprint(len: usize) -> Result<usize, ExperimentError> {
 }
 
 fn failed(error: StoreError) -> ExperimentError {
-    ExperimentError::WrongAnswer { what: "a store".into(), found: error.to_string() }
+    ExperimentError::wrong("a store", error.to_string())
 }
 
 /// Percent of the new live set that can be read.
@@ -204,29 +200,16 @@ fn cases(parameters: &Parameters) -> Vec<Case> {
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let cases = cases(parameters);
-    session.announce(session.runs());
+    session.announce(session.runs() * cases.len());
     for _ in 0..session.runs() {
         session.begin("the matrix");
-        let next = Mutex::new(0..cases.len());
-        let measured = in_parallel(parameters.threads, |_| {
-            let mut mine = Vec::new();
-            loop {
-                let number = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-                let Some(number) = number else { return Ok::<_, ExperimentError>(mine) };
-                mine.push((number, measure(cases[number])?));
-            }
-        })
-        .map_err(|error| ExperimentError::Machine(error.to_string()))?;
-        let mut all = measured.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
-        all.sort_unstable_by_key(|&(number, _)| number);
-        for (number, percent) in all {
-            let case = cases[number];
+        let measured = session.on_all_cores(parameters.threads, &cases, |&case| measure(case))?;
+        for (case, percent) in cases.iter().zip(measured) {
             let point = format!("-m {}, {} to {} B", case.limit >> 20, case.from, case.to);
             let metric =
                 if case.way == Way::Change { "held of a fresh cache's" } else { "new items readable" };
             session.record(case.configuration(), &point, metric, "%", percent);
         }
-        session.end();
     }
     Ok(())
 }

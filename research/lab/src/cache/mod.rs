@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `contestant` | what an experiment asks of a cache |
 //! | `items` | the baselines' items |
-//! | `chains`, `recency_list` | what baselines are made of: memcached's index, memcached's strict LRU |
+//! | `recency_list` | what baselines are made of beside `index::chains`: memcached's strict LRU |
 //! | `chaining_lru` | baseline: memcached |
 //! | `cuckoo_lru`, `chaining_clock` | baselines: half way, either way |
 //! | `cuckoo_clock` | the cache under test |
@@ -21,7 +21,6 @@
 
 mod chaining_clock;
 mod chaining_lru;
-mod chains;
 mod choice;
 mod contestant;
 mod cuckoo_clock;

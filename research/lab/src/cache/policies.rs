@@ -11,11 +11,11 @@ use cache::{Cache, Chunks, Clock, Config, CountingClock, Entry, Look, Policy, Po
 use pages::PageKind;
 use serde::Deserialize;
 use workload::generated::recorded_or_generated;
-use workload::trace::{Trace, TraceError};
+use workload::trace::Trace;
 
 use super::chaining_lru::{self, ChainingLru};
 use super::contestant::{Contestant, Value};
-use super::cuckoo_clock::{limit_for, refused};
+use super::cuckoo_clock::limit_for;
 use crate::experiment::{ExperimentError, Session};
 use crate::index::Key;
 
@@ -88,7 +88,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let names = [Clock::NAME, CountingClock::NAME, ClockThatSparesNewcomers::NAME, STRICT_LRU];
     for traced in &parameters.traces {
         session.announce(traced.one_in.len() * names.len());
-        let records = match recorded_or_generated(&traced.file).map_err(unreadable)? {
+        let records = match recorded_or_generated(&traced.file)? {
             Ok((records, instead)) => {
                 if let Some(stand_in) = instead {
                     session.skip(&traced.name, stand_in.to_string());
@@ -106,19 +106,17 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             let point = format!("{}, 1/{one_in}", traced.name);
             let space = keys / one_in * (KEY + parameters.value);
             let limit = limit_for(space, KEY, parameters.value)?;
-            let mut measured = Vec::new();
-            session.begin(format!("{}, {point}", names[0]));
-            measured.push(replay::<Clock>(&trace, limit, parameters.value)?);
-            session.end();
-            session.begin(format!("{}, {point}", names[1]));
-            measured.push(replay::<CountingClock>(&trace, limit, parameters.value)?);
-            session.end();
-            session.begin(format!("{}, {point}", names[2]));
-            measured.push(replay::<ClockThatSparesNewcomers>(&trace, limit, parameters.value)?);
-            session.end();
-            session.begin(format!("{STRICT_LRU}, {point}"));
-            measured.push(replay_strictly(&trace, measured[0].items)?);
-            session.end();
+            let mut measured: Vec<Replayed> = Vec::new();
+            for (at, name) in names.into_iter().enumerate() {
+                session.begin(format!("{name}, {point}"));
+                measured.push(match at {
+                    0 => replay::<Clock>(&trace, limit, parameters.value)?,
+                    1 => replay::<CountingClock>(&trace, limit, parameters.value)?,
+                    2 => replay::<ClockThatSparesNewcomers>(&trace, limit, parameters.value)?,
+                    _ => replay_strictly(&trace, measured[0].items)?,
+                });
+                session.end();
+            }
             for (name, Replayed { hits, items }) in names.into_iter().zip(measured) {
                 let ratio = 100.0 * hits as f64 / trace.len() as f64;
                 session.record(name, &point, "hit ratio", "%", ratio);
@@ -129,17 +127,13 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     Ok(())
 }
 
-fn unreadable(error: TraceError) -> ExperimentError {
-    ExperimentError::Machine(error.to_string())
-}
-
 /// The keys of a trace's requests, numbered as they first occur.
 fn read(records: Trace, most: usize) -> Result<Vec<u64>, ExperimentError> {
     let mut numbers = HashMap::new();
     let mut requests = Vec::new();
     for record in records {
         let next = numbers.len() as u64;
-        requests.push(*numbers.entry(record.map_err(unreadable)?.key).or_insert(next));
+        requests.push(*numbers.entry(record?.key).or_insert(next));
         if requests.len() == most {
             break;
         }
@@ -148,7 +142,7 @@ fn read(records: Trace, most: usize) -> Result<Vec<u64>, ExperimentError> {
 }
 
 fn replay<P: Policy>(trace: &[u64], limit: usize, value: usize) -> Result<Replayed, ExperimentError> {
-    let cache = Cache::<P>::new(Config::with_limit(limit)).map_err(refused)?;
+    let cache = Cache::<P>::new(Config::with_limit(limit))?;
     let mut session = cache.session();
     let mut hits = 0;
     let value = vec![1; value];
@@ -157,15 +151,14 @@ fn replay<P: Policy>(trace: &[u64], limit: usize, value: usize) -> Result<Replay
         if session.pin().get(&key).is_some() {
             hits += 1;
         } else if let Err(error) = session.store(Verb::Set, Entry::new(&key), &value) {
-            return Err(ExperimentError::WrongAnswer { what: P::NAME.into(), found: error.to_string() });
+            return Err(ExperimentError::wrong(P::NAME, error.to_string()));
         }
     }
     Ok(Replayed { hits, items: cache.len() })
 }
 
 fn replay_strictly(trace: &[u64], items: usize) -> Result<Replayed, ExperimentError> {
-    let cache = ChainingLru::new(items, chaining_lru::LAYOUT.bytes(), PageKind::Base)
-        .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+    let cache = ChainingLru::new(items, chaining_lru::LAYOUT.bytes(), PageKind::Base)?;
     let mut visitor = cache.enter();
     let mut hits = 0;
     for &record in trace {

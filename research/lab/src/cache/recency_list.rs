@@ -14,6 +14,25 @@ pub(super) struct RecencyList {
     oldest: u64,
 }
 
+/// What the lock of a cache with strict LRU guards.
+#[derive(Debug, Default)]
+pub(super) struct Recency {
+    pub(super) list: RecencyList,
+    /// Items that have been used at all.
+    pub(super) used: usize,
+    pub(super) evicted: bool,
+}
+
+impl Recency {
+    /// An item that nobody has used yet, if there is one.
+    pub(super) fn unused(&mut self, items: &Items) -> Option<Number> {
+        (self.used < items.count()).then(|| {
+            self.used += 1;
+            (self.used - 1) as Number
+        })
+    }
+}
+
 fn number(link: u64) -> Option<Number> {
     link.checked_sub(1).map(|number| number as Number)
 }

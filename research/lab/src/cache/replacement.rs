@@ -6,8 +6,6 @@
 //! in: what it holds are the keys asked for last.) Nothing here is timed, so different caches are measured at the same
 //! time, one on each core.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde::Deserialize;
 use workload::generator;
 use workload::popularity::Zipfian;
@@ -16,7 +14,7 @@ use super::choice::CacheChoice;
 use super::contestant::{Holding, Tally};
 use super::requests::{Stream, popularity};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::{cores, in_parallel};
+use crate::measure::cores;
 
 /// Requests drawn at once.
 const BLOCK: usize = 1 << 14;
@@ -73,32 +71,18 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     // The largest first, so that nobody is left alone with one at the end.
     cells.sort_by_key(|cell| std::cmp::Reverse(cell.size.bytes));
     session.announce(cells.len());
-    let next = AtomicUsize::new(0);
-    let shared = &*session;
-    let work = |_| -> Result<Vec<(usize, Measured)>, ExperimentError> {
-        let mut done = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(cell) = cells.get(number) else { return Ok(done) };
-            shared.begin(format!("{}, {}", cell.choice.name, cell.size.name));
-            done.push((number, measure(parameters, &popularity, cell)?));
-            shared.end();
-        }
-    };
-    let machine = |error: crate::measure::CoreError| ExperimentError::Machine(error.to_string());
-    let threads = cores().map_err(machine)?.len().min(cells.len());
-    let mut all = Vec::new();
-    for done in in_parallel(threads.max(1), work).map_err(machine)? {
-        all.extend(done?);
-    }
+    let measured = session.on_all_cores(cores()?.len(), &cells, |cell| {
+        session.begin(format!("{}, {}", cell.choice.name, cell.size.name));
+        measure(parameters, &popularity, cell)
+    })?;
+    let mut all: Vec<_> = cells.iter().zip(measured).collect();
     // As the definition names them.
     let place = |cell: &Cell<'_>| {
         let size = parameters.sizes.iter().position(|size| size.name == cell.size.name);
         (parameters.caches.iter().position(|choice| choice.name == cell.choice.name), size, cell.run)
     };
-    all.sort_by_key(|(number, _)| place(&cells[*number]));
-    for (number, Measured { holding, tally }) in all {
-        let Cell { choice, size, .. } = cells[number];
+    all.sort_by_key(|(cell, _)| place(cell));
+    for (Cell { choice, size, .. }, Measured { holding, tally }) in all {
         let items = holding.items as f64;
         session.record(&choice.name, &size.name, "items stored", "M", items / 1e6);
         session.record(&choice.name, &size.name, "miss ratio", "%", tally.miss_ratio());
@@ -126,10 +110,8 @@ fn measure(
             sum += visitor.perform(&requests);
         }
         if sum.wrong + sum.refused > 0 {
-            return Err(ExperimentError::WrongAnswer {
-                what: cell.choice.name.clone(),
-                found: format!("{sum:?}: nothing may be wrong or refused"),
-            });
+            let found = format!("{sum:?}: nothing may be wrong or refused");
+            return Err(ExperimentError::wrong(&cell.choice.name, found));
         }
         Ok(sum)
     };

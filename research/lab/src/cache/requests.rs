@@ -24,8 +24,7 @@ pub(super) struct Stream<'z> {
 
 /// YCSB's popularity over `records` records.
 pub(super) fn popularity(records: u64) -> Result<Zipfian, ExperimentError> {
-    Zipfian::new(records, THETA)
-        .map_err(|error| ExperimentError::Machine(format!("{records} records: {error}")))
+    Ok(Zipfian::new(records, THETA)?)
 }
 
 impl<'z> Stream<'z> {

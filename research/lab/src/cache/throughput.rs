@@ -11,13 +11,11 @@ use workload::popularity::{Permutation, Zipfian};
 use super::choice::CacheChoice;
 use super::contestant::{Contestant, Request, Tally, Value};
 use super::requests::{popularity, streams};
-use crate::experiment::{ExperimentError, Session};
+use crate::experiment::{ExperimentError, Session, rate, warmed};
 use crate::index::Key;
 use crate::index::tables::Call;
-use crate::measure::{CoreError, Stopwatch, cores, in_parallel, name_threads, turns};
+use crate::measure::name_threads;
 
-/// Warm-ups are this part of what is timed.
-const WARM_UP: usize = 10;
 /// Requests drawn at once where time is not taken.
 const BLOCK: usize = 1 << 14;
 
@@ -68,12 +66,7 @@ struct Entrant<'p> {
 }
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let available = cores().map_err(core_error)?.len();
-    let (threads, beyond): (Vec<usize>, Vec<usize>) =
-        parameters.threads.iter().partition(|&&threads| threads <= available);
-    for threads in beyond {
-        session.skip(&name_threads(threads), format!("this program may use {available} cores"));
-    }
+    let threads = session.threads(&parameters.threads)?;
     let parts = session.runs() * parameters.mixes.len() * threads.len();
     session.announce(parameters.caches.len() * (1 + parts));
     let popularity = popularity(parameters.records)?;
@@ -97,29 +90,19 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         entrants.push(entrant);
         session.end();
     }
-    for run in 0..session.runs() {
-        for (mix_number, mix) in parameters.mixes.iter().enumerate() {
-            for &threads in &threads {
-                for turn in turns(entrants.len(), run) {
-                    let entrant = &entrants[turn];
-                    let (name, point) = (&entrant.choice.name, name_threads(threads));
-                    session.begin(format!("{name}: {}, {point}", mix.name));
-                    // The same requests for all caches, other ones in each run.
-                    let seed = 1 + (run * parameters.mixes.len() + mix_number) as u64;
-                    let (rate, tally) = measure(parameters, entrant, &popularity, mix, threads, seed)?;
-                    session.record(name, &point, mix.name.clone(), "M requests/s", rate / 1e6);
-                    let misses = format!("{}: gets that miss", mix.name);
-                    session.record(name, &point, misses, "%", tally.miss_ratio());
-                    session.end();
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn core_error(error: CoreError) -> ExperimentError {
-    ExperimentError::Machine(error.to_string())
+    let mixes = parameters.mixes.iter().enumerate();
+    let points: Vec<_> = mixes.flat_map(|mix| threads.iter().map(move |&threads| (mix, threads))).collect();
+    session.take_turns(entrants.len(), &points, |session, entrant, &((number, mix), threads), run| {
+        let entrant = &entrants[entrant];
+        let (name, point) = (&entrant.choice.name, name_threads(threads));
+        session.begin(format!("{name}: {}, {point}", mix.name));
+        // The same requests for all caches, other ones in each run.
+        let seed = 1 + (run * parameters.mixes.len() + number) as u64;
+        let (rate, tally) = measure(parameters, entrant, &popularity, mix, threads, seed)?;
+        session.record(name, &point, mix.name.clone(), "M requests/s", rate / 1e6);
+        session.record(name, &point, format!("{}: gets that miss", mix.name), "%", tally.miss_ratio());
+        Ok(())
+    })
 }
 
 /// Puts every record in.
@@ -171,8 +154,7 @@ enum Until {
 
 /// Puts the `hottest` records in, in an order that has nothing to do with how often they are asked for.
 fn set_all(entrant: &Entrant<'_>, hottest: u64, until: Until) -> Result<(), ExperimentError> {
-    let order = Permutation::new(hottest, 1)
-        .map_err(|error| ExperimentError::Machine(format!("{hottest} records: {error}")))?;
+    let order = Permutation::new(hottest, 1)?;
     let mut visitor = entrant.cache.enter();
     for at in 0..hottest {
         let key = Key::of(order.record(at));
@@ -188,7 +170,7 @@ fn set_all(entrant: &Entrant<'_>, hottest: u64, until: Until) -> Result<(), Expe
 
 impl Entrant<'_> {
     fn wrong(&self, found: String) -> ExperimentError {
-        ExperimentError::WrongAnswer { what: self.choice.name.clone(), found }
+        ExperimentError::wrong(&self.choice.name, found)
     }
 
     /// Nothing may be wrong. A set may be refused while another thread has lost its core in the middle of a request: what is
@@ -213,30 +195,26 @@ fn measure(
 ) -> Result<(f64, Tally), ExperimentError> {
     let mut streams: Vec<_> = streams(popularity, mix.sets, seed).take(threads).collect();
     let mut requests: Vec<Vec<Request>> = vec![Vec::new(); threads];
-    let mut part = |count: usize| -> Result<(f64, Tally), ExperimentError> {
+    warmed(parameters.requests, |count| {
         for (stream, requests) in streams.iter_mut().zip(&mut requests) {
             stream.draw(count, requests);
         }
-        let answers = in_parallel(threads, |thread| {
+        let ask = |requests: &Vec<Request>| {
             let mut visitor = entrant.cache.enter();
-            let watch = Stopwatch::start();
-            let tally = match entrant.choice.call {
-                Call::Single => visitor.perform(&requests[thread]),
-                Call::Batch => visitor.perform_batched(&requests[thread]),
-            };
-            (tally, watch.elapsed().as_secs_f64())
-        });
-        let (mut rate, mut sum) = (0.0, Tally::default());
-        for (tally, seconds) in answers.map_err(core_error)? {
-            rate += count as f64 / seconds;
+            match entrant.choice.call {
+                Call::Single => visitor.perform(requests),
+                Call::Batch => visitor.perform_batched(requests),
+            }
+        };
+        let mut sum = Tally::default();
+        let rate = rate(&requests, count, ask, |_, tally| {
             sum += tally;
-        }
+            Ok(())
+        })?;
         entrant.check(sum)?;
         if parameters.fill == Fill::AllRecords && sum.misses > 0 {
             return Err(entrant.wrong(format!("every record is in it, and {} gets missed", sum.misses)));
         }
         Ok((rate, sum))
-    };
-    part((parameters.requests / WARM_UP).max(1))?;
-    part(parameters.requests)
+    })
 }

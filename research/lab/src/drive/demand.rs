@@ -60,8 +60,7 @@ impl Demand {
             Demand::Mixed { popularity, gets } => {
                 Source::Mixed { popularity: popularity.clone(), gets: *gets }
             }
-            // The number of operations matters to scans alone.
-            Demand::Ycsb(core) => Source::Ycsb(Ycsb::new(*core, records, 0)?),
+            Demand::Ycsb(core) => Source::Ycsb(Ycsb::new(*core, records)?),
         };
         // Threads never write the same version; 0 is what a server was filled with.
         Ok(Draws { random, source, version: ((thread as u64) << 48) + 1 })
@@ -81,7 +80,7 @@ impl Draws {
                 match request.operation {
                     IndexOperation::Update | IndexOperation::Insert => Drawn::Set(request.record),
                     IndexOperation::ReadModifyWrite => Drawn::GetThenSet(request.record),
-                    _ => Drawn::Get(request.record),
+                    IndexOperation::Read => Drawn::Get(request.record),
                 }
             }
         }

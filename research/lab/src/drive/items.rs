@@ -3,11 +3,9 @@
 use std::fmt;
 
 use workload::cachelib::Workload;
-use workload::data::DataFolder;
 use workload::facebook::{EtcKeySizes, EtcValueSizes};
-use workload::key::spell;
-use workload::model::{AnySizes, LONGEST_KEY};
-use workload::sizes::{Fixed, Histogram, Sizes};
+use workload::key::{LONGEST_KEY, spell};
+use workload::sizes::{AnySizes, Fixed, Histogram, Sizes};
 
 use super::DriveError;
 use super::contents::Contents;
@@ -107,8 +105,7 @@ impl Items {
 /// | any other | the values of CacheLib's workload of that name, such as `kvcache_reg` |
 ///
 /// # Errors
-/// [`DriveError::Settings`] where it means nothing, or the data is not there, and where sizes are larger than keys or values
-/// may be.
+/// [`DriveError::Settings`] where it means nothing, and where sizes are larger than keys or values may be.
 pub fn sizes(name: &str, of: SizesOf, scale: f64) -> Result<AnySizes, DriveError> {
     let wrong = |reason: String| DriveError::Settings(format!("the sizes '{name}': {reason}"));
     let number = |text: &str| text.parse::<u64>().ok();
@@ -128,11 +125,8 @@ pub fn sizes(name: &str, of: SizesOf, scale: f64) -> Result<AnySizes, DriveError
             SizesOf::Values => Box::new(EtcValueSizes),
         }
     } else if of == SizesOf::Values {
-        // As published, where that is; else what of it is built in, to within a few per cent the same.
-        let workload = match DataFolder::find().and_then(|data| data.file(format!("dists/cachelib/{name}"))) {
-            Ok(folder) => Workload::open(folder).map_err(|error| wrong(error.to_string()))?,
-            Err(absent) => Workload::published(name).ok_or_else(|| wrong(absent.to_string()))?,
-        };
+        let known = "values have a number of bytes, a range like 10-100, 'etc', or one of CacheLib's workloads like kvcache_reg";
+        let workload = Workload::published(name).ok_or_else(|| wrong(known.into()))?;
         Box::new(workload.value_sizes().clone())
     } else {
         return Err(wrong("keys have a number of bytes, a range like 10-100, or 'etc'".into()));

@@ -15,7 +15,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
-use workload::model::LONGEST_KEY;
+use workload::key::LONGEST_KEY;
 use workload::trace::{Choice, Trace};
 
 use super::DriveError;

@@ -89,3 +89,46 @@ pub enum ExperimentError {
     #[error(transparent)]
     Results(#[from] ResultsError),
 }
+
+impl ExperimentError {
+    /// What was measured answered wrongly.
+    #[must_use]
+    pub fn wrong(what: impl Into<String>, found: impl Into<String>) -> ExperimentError {
+        ExperimentError::WrongAnswer { what: what.into(), found: found.into() }
+    }
+
+    /// The machine, or something on it, cannot do what the experiment needs.
+    #[must_use]
+    pub fn machine(error: impl std::fmt::Display) -> ExperimentError {
+        ExperimentError::Machine(error.to_string())
+    }
+}
+
+/// What refuses an experiment by itself: its words are enough.
+macro_rules! refusals {
+    ($($error:ty),* $(,)?) => {
+        $(impl From<$error> for ExperimentError {
+            fn from(error: $error) -> ExperimentError {
+                ExperimentError::machine(error)
+            }
+        })*
+    };
+}
+
+refusals!(
+    crate::measure::CoreError,
+    art::CreateError,
+    cache::CreateError,
+    cuckoo::CreateError,
+    lookaside::CreateError,
+    pages::MapError,
+    sim::ProfileError,
+    workload::DistributionError,
+    workload::trace::TraceError,
+);
+
+impl<V> From<art::NotStored<V>> for ExperimentError {
+    fn from(error: art::NotStored<V>) -> ExperimentError {
+        ExperimentError::machine(error)
+    }
+}

@@ -15,10 +15,12 @@
 //! | `files` | their files, on the disk or built in |
 //! | `label` | what the points of a quick run are called |
 //! | `session` | what a kind sees while it runs |
+//! | `contest` | what every comparison does: turns, rates, warm-ups, checks |
 //! | `laboratory` | kinds by name; running a definition |
 //! | `shortfall` | what kept results have less of than their definition asks for |
 
 mod catalogue;
+mod contest;
 mod definition;
 mod error;
 mod files;
@@ -30,6 +32,7 @@ mod session;
 mod shortfall;
 
 pub use catalogue::Catalogue;
+pub use contest::{expect, rate, timed, warmed};
 pub use definition::{Definition, Exhibit, Promise, Scale};
 pub use error::ExperimentError;
 pub(crate) use files::is_file;

@@ -10,6 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::ChartError;
+use super::bars::{self, Bar};
 use crate::results::Row;
 
 /// Colours of the series: on a light page, and on a dark one. They can be told apart by those who see no red or green, too.
@@ -38,7 +39,7 @@ const NARROW: u32 = 480;
 const WIDE: u32 = 980;
 /// Characters of a label that are shown.
 const SHOWN: usize = 56;
-/// The room that bars have at least.
+/// The room that bars have.
 const BARS: u32 = 300;
 /// Between the largest and the smallest number, more than this is drawn on a logarithmic axis.
 const LOGARITHMIC_FROM: f64 = 300.0;
@@ -127,83 +128,39 @@ impl Panel<'_> {
 
     /// The picture.
     pub(super) fn draw(&self) -> Result<String, ChartError> {
+        if !self.has_axis() {
+            return bars::draw(&self.bars(), self.axis(), BARS);
+        }
         let mut svg = String::new();
-        let drawn = if self.has_axis() { self.draw_lines(&mut svg) } else { self.draw_bars(&mut svg) };
-        drawn.map_err(|error| ChartError(error.to_string()))?;
+        self.draw_lines(&mut svg).map_err(|error| ChartError(error.to_string()))?;
         Ok(svg)
     }
 
-    /// A bar for each number, named at its left, with the number at its right.
-    fn draw_bars(&self, svg: &mut String) -> Drawn {
-        let name = |row: &Row| {
+    /// A bar for each number.
+    fn bars(&self) -> Vec<Bar> {
+        let bar = |row: &&Row| {
             let point = self.label(&row.point);
-            let text = if point.is_empty() || self.common_point().is_some() {
+            let name = if point.is_empty() || self.common_point().is_some() {
                 row.configuration.clone()
             } else {
                 format!("{}, {point}", row.configuration)
             };
-            shortened(&text)
+            Bar {
+                name,
+                parts: vec![(row.median, self.color(&row.configuration))],
+                spread: (row.minimum < row.maximum).then_some((row.minimum, row.maximum)),
+                marks: self.marks_at(&row.configuration, &row.point).map(|mark| mark.value).collect(),
+            }
         };
         // What is at one point stands together.
         let points = self.points();
         let mut rows = self.rows.clone();
         rows.sort_by_key(|row| points.iter().position(|point| *point == row.point));
-        let longest = rows.iter().map(|row| name(row).chars().count()).max().unwrap_or(0);
-        let left = longest as f64 * CHARACTER + 12.0;
-        let size = (NARROW.max(left as u32 + BARS), self.rows.len() as u32 * 22 + 34);
-        let axis = self.axis();
-        {
-            let area = SVGBackend::with_string(svg, size).into_drawing_area();
-            let mut chart = ChartBuilder::on(&area)
-                .margin(4)
-                // Room for the number behind the longest bar.
-                .margin_right(58)
-                .set_label_area_size(LabelAreaPosition::Left, left as u32)
-                .set_label_area_size(LabelAreaPosition::Bottom, 22)
-                .build_cartesian_2d(axis.scaled(), self.rows.len() as f64..0.0)?;
-            chart
-                .configure_mesh()
-                .disable_y_mesh()
-                .y_labels(0)
-                .x_labels(5)
-                .x_label_formatter(&|at| short(axis.unscale(*at)))
-                .label_style(("sans-serif", TEXT).with_color(INK.0))
-                .axis_style(GRID.0)
-                .bold_line_style(GRID.0)
-                .light_line_style(TRANSPARENT)
-                .draw()?;
-            let names = text(HPos::Right, VPos::Center);
-            let values = text(HPos::Left, VPos::Center);
-            for (at, row) in rows.into_iter().enumerate() {
-                let (middle, color) = (at as f64 + 0.5, self.color(&row.configuration));
-                let x = |value| axis.scale(value);
-                let bar = [(x(axis.base()), middle - 0.32), (x(row.median), middle + 0.32)];
-                chart.draw_series([Rectangle::new(bar, color.filled())])?;
-                if row.minimum < row.maximum {
-                    chart.draw_series([PathElement::new(
-                        [(x(row.minimum), middle), (x(row.maximum), middle)],
-                        INK.0,
-                    )])?;
-                }
-                // Behind the bar, and of one that goes to the left, behind where it began.
-                let mut end = row.maximum.max(row.median).max(axis.base());
-                for mark in self.marks_at(&row.configuration, &row.point) {
-                    let place = EmptyElement::at((x(mark.value), middle));
-                    chart.draw_series([place + diamond()])?;
-                    end = end.max(mark.value);
-                }
-                let start = EmptyElement::at((axis.start(), middle));
-                chart.draw_series([start + Text::new(name(row), (-6, 0), names.clone())])?;
-                let end = EmptyElement::at((x(end), middle));
-                chart.draw_series([end + Text::new(short(row.median), (8, 0), values.clone())])?;
-            }
-            area.present()?;
-        }
-        Ok(())
+        rows.iter().map(bar).collect()
     }
 
     /// A line for each configuration over the points, which stand side by side in the order of the results.
-    fn draw_lines(&self, svg: &mut String) -> Drawn {
+    fn draw_lines(&self, svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
         let points = self.points();
         let labels: Vec<_> = points.iter().map(|point| shortened(self.label(point))).collect();
         let longest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64 * CHARACTER;
@@ -267,32 +224,29 @@ impl Panel<'_> {
     }
 }
 
-/// What drawing comes to.
-type Drawn = Result<(), Box<dyn std::error::Error>>;
-
 /// The axis of the numbers. A logarithmic one is drawn as a linear one of logarithms, so that both are of one type.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Axis {
+pub(super) enum Axis {
     Linear { from: f64, to: f64 },
     Logarithmic { from: f64, to: f64 },
 }
 
 impl Axis {
-    fn scaled(self) -> std::ops::Range<f64> {
+    pub(super) fn scaled(self) -> std::ops::Range<f64> {
         match self {
             Axis::Linear { from, to } => from..to,
             Axis::Logarithmic { from, to } => from.log10()..to.log10(),
         }
     }
 
-    fn scale(self, value: f64) -> f64 {
+    pub(super) fn scale(self, value: f64) -> f64 {
         match self {
             Axis::Linear { .. } => value,
             Axis::Logarithmic { .. } => value.log10(),
         }
     }
 
-    fn unscale(self, at: f64) -> f64 {
+    pub(super) fn unscale(self, at: f64) -> f64 {
         match self {
             Axis::Linear { .. } => at,
             Axis::Logarithmic { .. } => 10f64.powf(at),
@@ -300,12 +254,12 @@ impl Axis {
     }
 
     /// Where the axis begins, as it is drawn.
-    fn start(self) -> f64 {
+    pub(super) fn start(self) -> f64 {
         self.scaled().start
     }
 
     /// Where bars begin.
-    fn base(self) -> f64 {
+    pub(super) fn base(self) -> f64 {
         match self {
             Axis::Linear { .. } => 0.0,
             Axis::Logarithmic { from, .. } => from,
@@ -318,7 +272,7 @@ pub(super) fn text(horizontal: HPos, vertical: VPos) -> TextStyle<'static> {
 }
 
 /// The mark of the paper's number.
-fn diamond() -> Polygon<(i32, i32)> {
+pub(super) fn diamond() -> Polygon<(i32, i32)> {
     Polygon::new([(0, -6), (5, 0), (0, 6), (-5, 0)], PAPER.0)
 }
 

@@ -6,16 +6,18 @@
 //! it is dark: the pictures' colours are replaced by the style. Nothing is left out: what was skipped, missed or lost stands there
 //! as in the text.
 
+mod bars;
 mod chart;
 mod stack;
 mod style;
 
-use std::fmt::Write;
 use std::path::Path;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::experiment::{Bound, Definition, ExperimentError, Outcome};
 use crate::machine::Provenance;
-use crate::report::{QUICK, Report, number};
+use crate::report::{QUICK, Report, number, ours};
 use crate::results::Row;
 use chart::{Mark, PALETTE, Panel};
 use stack::{SUMS, Stack};
@@ -34,7 +36,7 @@ pub fn write(path: &Path, reports: &[(&Definition, Report<'_>)]) -> Result<(), E
         std::fs::write(path, text).map_err(|error| ExperimentError::Io { path: path.to_owned(), error })
     };
     let page = |definition: &Definition, report: &Report<'_>| {
-        page(definition, report).map_err(|error| ExperimentError::Machine(error.to_string()))
+        page(definition, report).map_err(ExperimentError::machine)
     };
     if let [(definition, report)] = reports {
         return file(path, page(definition, report)?);
@@ -49,27 +51,44 @@ pub fn write(path: &Path, reports: &[(&Definition, Report<'_>)]) -> Result<(), E
     file(path, overview(reports, &name))
 }
 
-/// What pages begin with.
-fn head(title: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-        escaped(title),
-        style::sheet()
-    )
+/// A page.
+fn document(title: &str, content: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(style::sheet())) }
+            }
+            body { main { (content) } }
+        }
+    };
+    page.into_string()
 }
 
-const END: &str = "</main>\n</body>\n</html>\n";
+/// A table. A head that begins with `#` is that of numbers, which stand at the right.
+fn table(caption: &str, heads: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                @if !caption.is_empty() { caption { (caption) } }
+                thead {
+                    tr {
+                        @for head in heads { th.n[head.starts_with('#')] { (head.trim_start_matches('#')) } }
+                    }
+                }
+                tbody { (rows) }
+            }
+        }
+    }
+}
 
 /// The experiments in this order, what came of each, and the way to its page in `folder`.
 fn overview(reports: &[(&Definition, Report<'_>)], folder: &str) -> String {
-    let mut page = head("Lookaside: results");
-    page.push_str("<h1>Results</h1>\n<div class=\"scroll\"><table>\n<thead><tr><th>experiment<th>after");
-    page.push_str("<th class=\"n\">numbers<th>expectations<th>measured</tr></thead>\n<tbody>\n");
-    for (definition, report) in reports {
-        let source = report.reproduces.as_deref().unwrap_or("a question of our own");
+    let row = |definition: &Definition, report: &Report<'_>| {
         let count =
             |outcome: Outcome| report.verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
         let outcomes =
@@ -77,22 +96,21 @@ fn overview(reports: &[(&Definition, Report<'_>)], folder: &str) -> String {
         let told = outcomes.map(|(outcome, word)| (count(outcome), word));
         let told = told.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
         let told = if report.quick { "quick: none".to_owned() } else { told.collect::<Vec<_>>().join(", ") };
-        let class = if count(Outcome::Missed) > 0 || report.quick { " class=\"missed\"" } else { "" };
-        add(
-            &mut page,
-            format_args!(
-                "<tr><td><a href=\"{}/{}.html\">{}</a><td>{}<td class=\"n\">{}<td{class}>{told}<td>{}</tr>\n",
-                address(folder),
-                address(&definition.name),
-                escaped(&report.title),
-                escaped(source),
-                report.rows.len(),
-                escaped(report.provenance.date.get(..10).unwrap_or_default())
-            ),
-        );
-    }
-    page.push_str("</tbody></table></div>\n");
-    page + END
+        html! {
+            tr {
+                td {
+                    a href={ (address(folder)) "/" (address(&definition.name)) ".html" } { (report.title) }
+                }
+                td { (report.reproduces.as_deref().unwrap_or("a question of our own")) }
+                td.n { (report.rows.len()) }
+                td.missed[count(Outcome::Missed) > 0 || report.quick] { (told) }
+                td { (report.provenance.date.get(..10).unwrap_or_default()) }
+            }
+        }
+    };
+    let heads = ["experiment", "after", "#numbers", "expectations", "measured"];
+    let rows = html! { @for (definition, report) in reports { (row(definition, report)) } };
+    document("Lookaside: results", &html! { h1 { "Results" } (table("", &heads, &rows)) })
 }
 
 /// A name as a part of an address.
@@ -109,107 +127,66 @@ fn address(name: &str) -> String {
 /// # Errors
 /// [`ChartError`]
 pub fn page(definition: &Definition, report: &Report<'_>) -> Result<String, ChartError> {
-    let mut page = head(&format!("Lookaside: {}", report.title));
-    section(&mut page, definition, report)?;
-    Ok(page + END)
+    Ok(document(&format!("Lookaside: {}", report.title), &section(definition, report)?))
 }
 
-fn add(page: &mut String, text: std::fmt::Arguments<'_>) {
-    page.write_fmt(text).expect("memory takes all");
-}
-
-fn section(page: &mut String, definition: &Definition, report: &Report<'_>) -> Result<(), ChartError> {
-    add(
-        page,
-        format_args!("<section id=\"{}\">\n<h2>{}</h2>\n", escaped(&definition.name), escaped(&report.title)),
-    );
-    if let Some(source) = &report.reproduces {
-        add(page, format_args!("<p class=\"source\">After {}</p>\n", escaped(source)));
-    }
-    if report.quick {
-        add(page, format_args!("<p class=\"warning\">{QUICK} The text below is of the full one.</p>\n"));
-    }
-    for shortfall in &report.shortfalls {
-        add(page, format_args!("<p class=\"warning\">{}</p>\n", escaped(shortfall)));
-    }
-    paragraphs(page, report.about);
-    if let Some(differs) = report.differs {
-        page.push_str("<h3>Where ours differ from the paper's</h3>\n");
-        paragraphs(page, differs);
-    }
-    beside(page, report);
-    page.push_str(
-        "<p>Medians over all runs; thin lines are the extremes. <span class=\"paper\">◆</span> is the paper's own number, where \
-         it is of the same kind. Numbers of one picture come from one run on one machine; compare ratios, not pictures.</p>\n",
-    );
-    pictures(page, definition, report)?;
-    verdicts(page, report);
-    if !report.skipped.is_empty() {
-        page.push_str("<h3>Not measured</h3>\n<ul>\n");
-        for skipped in report.skipped {
-            add(page, format_args!("<li>{}</li>\n", escaped(skipped)));
+fn section(definition: &Definition, report: &Report<'_>) -> Result<Markup, ChartError> {
+    Ok(html! {
+        section id=(definition.name) {
+            h2 { (report.title) }
+            @if let Some(source) = &report.reproduces { p.source { "After " (source) } }
+            @if report.quick { p.warning { (QUICK) " The text below is of the full one." } }
+            @for shortfall in &report.shortfalls { p.warning { (shortfall) } }
+            (paragraphs(report.about))
+            @if let Some(differs) = report.differs {
+                h3 { "Where ours differ from the paper's" }
+                (paragraphs(differs))
+            }
+            (beside(report))
+            p {
+                "Medians over all runs; thin lines are the extremes. " span.paper { "◆" } " is the paper's own number, where it \
+                 is of the same kind. Numbers of one picture come from one run on one machine; compare ratios, not pictures."
+            }
+            (pictures(definition, report)?)
+            (verdicts(report))
+            @if !report.skipped.is_empty() {
+                h3 { "Not measured" }
+                ul { @for skipped in report.skipped { li { (skipped) } } }
+            }
+            (numbers(&report.rows))
+            details open[report.quick] { summary { "What was run" } pre { (report.parameters) } }
+            (provenance(report.provenance))
         }
-        page.push_str("</ul>\n");
-    }
-    numbers(page, &report.rows);
-    add(
-        page,
-        format_args!(
-            "<details{}><summary>What was run</summary>\n<pre>{}</pre></details>\n",
-            if report.quick { " open" } else { "" },
-            escaped(&report.parameters)
-        ),
-    );
-    provenance(page, report.provenance);
-    page.push_str("</section>\n");
-    Ok(())
+    })
 }
 
 /// Text whose paragraphs are parted by empty lines.
-fn paragraphs(page: &mut String, text: &str) {
-    for paragraph in text.trim().split("\n\n") {
-        add(page, format_args!("<p>{}</p>\n", escaped(paragraph)));
-    }
+fn paragraphs(text: &str) -> Markup {
+    html! { @for paragraph in text.trim().split("\n\n") { p { (paragraph) } } }
 }
 
 /// The paper's numbers beside ours.
-fn beside(page: &mut String, report: &Report<'_>) {
+fn beside(report: &Report<'_>) -> Markup {
     if report.beside.is_empty() {
-        return;
+        return Markup::default();
     }
-    page.push_str(
-        "<div class=\"scroll\"><table>\n<caption>The paper's numbers and ours</caption>\n\
-         <thead><tr><th>quantity<th class=\"n\">paper<th>ours<th>unit<th>where</tr></thead>\n<tbody>\n",
-    );
-    for beside in &report.beside {
-        let ours: Vec<_> = match beside.ours.as_slice() {
-            [] => vec!["not measured".into()],
-            [(_, only)] => vec![number(*only)],
-            several => several.iter().map(|(point, ours)| format!("{} ({point})", number(*ours))).collect(),
-        };
-        add(
-            page,
-            format_args!(
-                "<tr><td>{}<td class=\"n\">{}<td>{}<td>{}<td>{}</tr>\n",
-                escaped(&beside.quantity),
-                number(beside.paper),
-                escaped(&ours.join(", ")),
-                escaped(&beside.unit),
-                escaped(&beside.exhibit)
-            ),
-        );
-        if let Some(differs) = &beside.differs {
-            add(
-                page,
-                format_args!("<tr class=\"differs\"><td colspan=\"5\">{}</tr>\n", escaped(differs.trim())),
-            );
+    let rows = html! {
+        @for beside in &report.beside {
+            tr {
+                td { (beside.quantity) }
+                td.n { (number(beside.paper)) }
+                td { (ours(beside)) }
+                td { (beside.unit) }
+                td { (beside.exhibit) }
+            }
+            @if let Some(differs) = &beside.differs { tr.differs { td colspan="5" { (differs.trim()) } } }
         }
-    }
-    page.push_str("</tbody></table></div>\n");
+    };
+    table("The paper's numbers and ours", &["quantity", "#paper", "ours", "unit", "where"], &rows)
 }
 
 /// A picture for each metric, and for each group of points that share the words before their last comma.
-fn pictures(page: &mut String, definition: &Definition, report: &Report<'_>) -> Result<(), ChartError> {
+fn pictures(definition: &Definition, report: &Report<'_>) -> Result<Markup, ChartError> {
     let finite: Vec<_> = report.rows.iter().filter(|row| row.is_finite()).collect();
     let configurations = distinct(finite.iter().map(|row| row.configuration.as_str()));
     let mut metrics = distinct(finite.iter().map(|row| row.metric.as_str()));
@@ -237,42 +214,43 @@ fn pictures(page: &mut String, definition: &Definition, report: &Report<'_>) -> 
             }
         }
     }
-    if panels.iter().any(|(_, panel)| panel.has_axis()) && configurations.len() > 1 {
-        legend(page, &configurations);
-    }
-    page.push_str("<div class=\"pictures\">\n");
-    for (metric, panel) in &panels {
-        let unit = panel.rows.first().map_or("", |row| row.unit.as_str());
-        let unit = if unit.is_empty() { String::new() } else { format!(" <small>{}</small>", escaped(unit)) };
-        // A point that all share tells the group as well.
-        let place = panel.common_point().unwrap_or(panel.group);
-        let place = if place.is_empty() { String::new() } else { format!(", {}", escaped(place)) };
-        let caption = format!("{}{place}{unit}", escaped(metric));
-        add(page, format_args!("<figure>\n<figcaption>{caption}</figcaption>\n{}</figure>\n", panel.draw()?));
-    }
-    for (sum, unit, stack) in &stacks {
-        add(
-            page,
-            format_args!(
-                "<figure>\n<figcaption>{}, by what they went into <small>{}</small></figcaption>\n",
-                escaped(sum),
-                escaped(unit)
-            ),
-        );
-        legend(page, &stack.parts);
-        add(page, format_args!("{}</figure>\n", stack.draw()?));
-    }
-    page.push_str("</div>\n");
-    Ok(())
+    let has_legend = panels.iter().any(|(_, panel)| panel.has_axis()) && configurations.len() > 1;
+    Ok(html! {
+        @if has_legend { (legend(&configurations)) }
+        div.pictures {
+            @for (metric, panel) in &panels {
+                // A point that all share tells the group as well.
+                @let place = panel.common_point().unwrap_or(panel.group);
+                @let unit = panel.rows.first().map_or("", |row| row.unit.as_str());
+                figure {
+                    figcaption {
+                        (metric)
+                        @if !place.is_empty() { ", " (place) }
+                        @if !unit.is_empty() { " " small { (unit) } }
+                    }
+                    (PreEscaped(panel.draw()?))
+                }
+            }
+            @for (sum, unit, stack) in &stacks {
+                figure {
+                    figcaption { (sum) ", by what they went into " small { (unit) } }
+                    (legend(&stack.parts))
+                    (PreEscaped(stack.draw()?))
+                }
+            }
+        }
+    })
 }
 
 /// Which colour stands for what.
-fn legend(page: &mut String, names: &[&str]) {
-    page.push_str("<p class=\"legend\">");
-    for (at, name) in names.iter().enumerate() {
-        add(page, format_args!("<span class=\"c{}\">{}</span> ", at % PALETTE.len(), escaped(name)));
+fn legend(names: &[&str]) -> Markup {
+    html! {
+        p.legend {
+            @for (at, name) in names.iter().enumerate() {
+                span class={ "c" (at % PALETTE.len()) } { (name) } " "
+            }
+        }
     }
-    page.push_str("</p>\n");
 }
 
 /// The words before the last comma.
@@ -322,153 +300,74 @@ fn same_unit(ours: &str, papers: &str) -> bool {
 }
 
 /// What was expected and what came of it.
-fn verdicts(page: &mut String, report: &Report<'_>) {
+fn verdicts(report: &Report<'_>) -> Markup {
     if report.verdicts.is_empty() {
-        return;
+        return Markup::default();
     }
-    page.push_str(
-        "<div class=\"scroll\"><table>\n<caption>What was expected</caption>\n\
-         <thead><tr><th>statement<th class=\"n\">bound<th class=\"n\">measured<th>at<th></tr></thead>\n<tbody>\n",
-    );
-    for verdict in &report.verdicts {
-        let bound = match verdict.bound {
-            Bound::AtLeast(bound) => format!("≥ {bound}"),
-            Bound::AtMost(bound) => format!("≤ {bound}"),
-        };
-        let outcome = match verdict.outcome {
-            Outcome::Met => "met",
-            Outcome::Missed => "<strong class=\"missed\">missed</strong>",
-            Outcome::Unmeasured => "not measured",
-        };
-        add(
-            page,
-            format_args!(
-                "<tr><td>{}<td class=\"n\">{bound}<td class=\"n\">{}<td>{}<td>{outcome}</tr>\n",
-                escaped(&verdict.statement),
-                verdict.measured.map_or_else(String::new, number),
-                escaped(verdict.point.as_deref().unwrap_or_default())
-            ),
-        );
-    }
-    page.push_str("</tbody></table></div>\n");
+    let rows = html! {
+        @for verdict in &report.verdicts {
+            tr {
+                td { (verdict.statement) }
+                td.n {
+                    @match verdict.bound {
+                        Bound::AtLeast(bound) => { "≥ " (bound) }
+                        Bound::AtMost(bound) => { "≤ " (bound) }
+                    }
+                }
+                td.n { @if let Some(measured) = verdict.measured { (number(measured)) } }
+                td { (verdict.point.as_deref().unwrap_or_default()) }
+                td {
+                    @match verdict.outcome {
+                        Outcome::Met => { "met" }
+                        Outcome::Missed => { strong.missed { "missed" } }
+                        Outcome::Unmeasured => { "not measured" }
+                    }
+                }
+            }
+        }
+    };
+    table("What was expected", &["statement", "#bound", "#measured", "at", ""], &rows)
 }
 
-fn numbers(page: &mut String, rows: &[Row]) {
-    add(
-        page,
-        format_args!(
-            "<details><summary>All {} numbers</summary>\n<div class=\"scroll\"><table>\n<thead><tr><th>configuration\
-             <th>at<th>metric<th class=\"n\">median<th class=\"n\">from<th class=\"n\">to<th>unit<th class=\"n\">runs\
-             <th>pages</tr></thead>\n<tbody>\n",
-            rows.len()
-        ),
-    );
-    for row in rows {
-        add(
-            page,
-            format_args!(
-                "<tr><td>{}<td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}<td>{}<td class=\"n\">{}<td>{}</tr>\n",
-                escaped(&row.configuration),
-                escaped(&row.point),
-                escaped(&row.metric),
-                number(row.median),
-                number(row.minimum),
-                number(row.maximum),
-                escaped(&row.unit),
-                row.runs,
-                escaped(&row.pages)
-            ),
-        );
-    }
-    page.push_str("</tbody></table></div></details>\n");
+fn numbers(rows: &[Row]) -> Markup {
+    let heads = ["configuration", "at", "metric", "#median", "#from", "#to", "unit", "#runs", "pages"];
+    let lines = html! {
+        @for row in rows {
+            tr {
+                td { (row.configuration) }
+                td { (row.point) }
+                td { (row.metric) }
+                @for value in [row.median, row.minimum, row.maximum] { td.n { (number(value)) } }
+                td { (row.unit) }
+                td.n { (row.runs) }
+                td { (row.pages) }
+            }
+        }
+    };
+    html! { details { summary { "All " (rows.len()) " numbers" } (table("", &heads, &lines)) } }
 }
 
-fn provenance(page: &mut String, provenance: &Provenance) {
+fn provenance(provenance: &Provenance) -> Markup {
     let Provenance { date, revision, compiler, build, allocator, machine } = provenance;
-    add(
-        page,
-        format_args!(
-            "<p class=\"provenance\">{}, {} cores, {} GiB; Linux {}, transparent huge pages: {}; {} allocator; {}, {} \
-             build of <code>{}</code>; {}</p>\n",
-            escaped(&machine.processor),
-            machine.cores,
-            machine.memory_gib,
-            escaped(&machine.kernel),
-            escaped(&machine.transparent_huge_pages),
-            escaped(allocator),
-            escaped(compiler),
-            escaped(build),
-            escaped(revision),
-            escaped(date)
-        ),
-    );
-}
-
-/// Text as it stands in HTML, in and outside of attributes.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            other => escaped.push(other),
+    html! {
+        p.provenance {
+            (machine.processor) ", " (machine.cores) " cores, " (machine.memory_gib) " GiB; Linux " (machine.kernel)
+            ", transparent huge pages: " (machine.transparent_huge_pages) "; " (allocator) " allocator; "
+            (compiler) ", " (build) " build of " code { (revision) } "; " (date)
         }
     }
-    escaped
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::experiment::Scale;
-    use crate::results::{Results, row};
-
-    const DEFINITION: &str = r#"
-name = "speed"
-title = "Speed of <two> tables"
-reproduces = { paper = "A paper", exhibit = "Figure 1" }
-kind = "none"
-about = "Two tables are compared."
-differs = "Our machine is newer.\n\nAnd larger."
-runs = 3
-[rows]
-configurations = ["ours", "theirs"]
-metrics = ["speed"]
-[[expectations]]
-statement = "ours is faster"
-quantity = { configuration = "ours", metric = "speed", over = [{ configuration = "theirs" }] }
-at_least = 20
-[[references]]
-file = "paper.csv"
-filter = { configuration = "theirs" }
-ours = { configuration = "theirs", metric = "speed", point = "R = 1 M, 1 thread" }
-differs = "Memory & caches."
-[[references]]
-file = "paper.csv"
-filter = { configuration = "gain" }
-ours = { configuration = "ours", metric = "speed", over = [{ configuration = "theirs" }] }
-"#;
+    use crate::report::tests::with_report;
 
     fn example() -> String {
-        let folder = tempfile::tempdir().unwrap();
-        let csv = "configuration,value,unit,where\ntheirs,7.43,Mops,Table 2\ngain,2,x,Table 2\n";
-        std::fs::write(folder.path().join("paper.csv"), csv).unwrap();
-        let definition = Definition::parse(DEFINITION, Path::new(&folder.path().join("speed.toml"))).unwrap();
-        let points = ["R = 1 M, 1 thread", "R = 1 M, 2 threads", "R = 10 M, 1 thread", "R = 10 M, 2 threads"];
-        let rows = points.iter().flat_map(|point| {
-            [row("ours", point, "speed", 25.0), Row { maximum: 20.0, ..row("theirs", point, "speed", 10.0) }]
-        });
-        let results = Results {
-            experiment: "speed".into(),
-            scale: Scale::Full,
-            skipped: vec!["third: it is not installed".into()],
-            provenance: Provenance { allocator: "system".into(), ..Provenance::default() },
-            rows: rows.collect(),
-        };
-        let report = Report::of(&definition, &results).unwrap();
-        page(&definition, &report).unwrap()
+        let mut example = String::new();
+        with_report(Scale::Full, |definition, report| example = page(definition, report).unwrap());
+        example
     }
 
     #[test]
@@ -477,7 +376,7 @@ ours = { configuration = "ours", metric = "speed", over = [{ configuration = "th
         for part in [
             "Speed of &lt;two&gt; tables",
             "After A paper, Figure 1",
-            "<p>Our machine is newer.</p>\n<p>And larger.</p>",
+            "<p>Our machine is newer.</p><p>And larger.</p>",
             "7.43",
             "Memory &amp; caches.",
             "missed",

@@ -9,8 +9,8 @@
 //! and then followed backwards, each move under the locks of its two buckets, so that a lookup under both locks of its
 //! key never misses it. As in the other baseline, an insert does not look for another entry with its key.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use pages::{Array, MapError, PageKind};
 use rand::Rng;
@@ -18,7 +18,7 @@ use workload::generator::{Xoshiro256PlusPlus, seeded};
 
 use super::comparison::{Comparison, Integers};
 use super::engine::{Anatomy, Index, Insertion, Inspected, describe_pages};
-use super::locking::Locking;
+use super::locking::{Locking, acquire};
 use super::records::{Key, Records};
 
 /// Slots in a bucket.
@@ -187,7 +187,7 @@ impl<T: Summary, L: Locking> Index for BasicCuckoo<'_, T, L> {
         let hash = self.records.key(record).hash();
         let word = T::of(hash) | (record + 1);
         let (first, second) = self.candidates(hash, word);
-        let mut random = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut random = acquire(&self.writer);
         let free = [first, second].into_iter().find_map(|bucket| Some((bucket, self.free_slot(bucket)?, 0)));
         let found = free.or_else(|| {
             let start = if random.next_u64().is_multiple_of(2) { first } else { second };
@@ -204,7 +204,7 @@ impl<T: Summary, L: Locking> Index for BasicCuckoo<'_, T, L> {
         let hash = self.records.key(record).hash();
         let word = T::of(hash) | (record + 1);
         let (first, second) = self.candidates(hash, word);
-        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writer = acquire(&self.writer);
         let _locked = self.locking.lock_both(first, second);
         let mut slots = [first, second].into_iter().flat_map(|bucket| &self.buckets[bucket]);
         match slots.find(|slot| slot.load(Ordering::Relaxed) == word) {

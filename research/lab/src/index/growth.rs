@@ -20,8 +20,8 @@
 //! Lookups of a thread beside the writer are not the same in every run. Of them there is, in the place of the third, the
 //! longest on a core in the run where that was shortest: noise only ever adds.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuckoo::experiments::{EightWay, FourWay, Layout, SevenWay};
@@ -32,9 +32,9 @@ use serde::Deserialize;
 use workload::generator::seeded;
 
 use super::engine::{Index, Insertion, Inspected};
+use super::locking::acquire;
 use super::optimistic::Optimistic;
 use super::records::{Key, Records};
-use super::tables::make_records;
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::{in_parallel, processor_time, turns};
 
@@ -103,7 +103,7 @@ impl Size {
 }
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let records = make_records(parameters.keys)?;
+    let records = Records::new(parameters.keys)?;
     session.announce(session.runs() * parameters.readers.len() * Size::BOTH.len());
     match parameters.layout {
         LayoutChoice::FourWay => run_with::<FourWay>(parameters, &records, session),
@@ -134,8 +134,7 @@ fn run_with<L: Layout>(
                     Size::Growing => (parameters.first_buckets, Growth::Linear(Linear::up_to(2 * enough))),
                 };
                 let config = Config::new().with_growth(growth).with_hashes(Hashes::Avalanching);
-                let index = Optimistic::<L>::new(buckets, &config, records)
-                    .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+                let index = Optimistic::<L>::new(buckets, &config, records)?;
                 let (inserts, lookups) = load(&index, records, reader, size, &mut shortest.inserts)?;
                 let (name, point) = (size.name(), reader.point());
                 inserts.record(
@@ -207,7 +206,7 @@ fn load<L: Layout>(
     // One thread writes; the lock only tells the compiler so.
     let shortest = Mutex::new(shortest);
     let write = || {
-        let mut shortest = shortest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shortest = acquire(&shortest);
         let mut latencies = Latencies::new();
         for record in 0..all {
             let (inserted, nanoseconds) = latencies.time(|| index.insert(record));
@@ -246,9 +245,8 @@ fn load<L: Layout>(
         }
     };
     let threads = if reader == Reader::One { 2 } else { 1 };
-    let outcomes = in_parallel(threads, |thread| if thread == 0 { write() } else { read() })
-        .map_err(|error| ExperimentError::Machine(error.to_string()))?;
-    let wrong = |found| ExperimentError::WrongAnswer { what: size.name().to_owned(), found };
+    let outcomes = in_parallel(threads, |thread| if thread == 0 { write() } else { read() })?;
+    let wrong = |found: String| ExperimentError::wrong(size.name(), found);
     let mut latencies = outcomes.into_iter().collect::<Result<Vec<_>, _>>().map_err(wrong)?.into_iter();
     let inserts = latencies.next().expect("there is a writer");
     Ok((inserts, latencies.next()))
@@ -355,7 +353,7 @@ mod tests {
             readers: vec![Reader::None],
         };
         run(&parameters, &mut Session::new(1, ProgressBar::hidden())).unwrap();
-        let records = make_records(20_000).unwrap();
+        let records = Records::new(20_000).unwrap();
         let config = Config::new().with_growth(Growth::Linear(Linear::up_to(1 << 13)));
         let index = Optimistic::<SevenWay>::new(4, &config, &records).unwrap();
         let mut shortest = vec![u32::MAX; 20_000];

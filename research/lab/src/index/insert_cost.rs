@@ -7,9 +7,10 @@
 use serde::Deserialize;
 
 use super::engine::{Filling, Index};
-use super::tables::{Call, TableChoice, make_records};
-use crate::experiment::{ExperimentError, Session};
-use crate::measure::{Stopwatch, in_parallel, turns};
+use super::records::Records;
+use super::tables::{Call, TableChoice};
+use crate::experiment::{ExperimentError, Session, timed};
+use crate::measure::Stopwatch;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -40,37 +41,29 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         ));
     }
     let most = tables.iter().map(|choice| choice.table.capacity(*bytes)).max().unwrap_or(0);
-    let records = make_records(most.max(1))?;
+    let records = Records::new(most.max(1))?;
     session.announce(session.runs() * tables.len());
-    for run in 0..session.runs() {
-        for turn in turns(tables.len(), run) {
-            let choice = &tables[turn];
-            session.begin(choice.name.clone());
-            let index = choice.table.make(*bytes, &records)?;
-            let slots = choice.table.capacity(*bytes) as f64;
-            let fill = |_| fill(&*index, choice.call, loads, *window, slots);
-            let filled = in_parallel(1, fill).map_err(|error| ExperimentError::Machine(error.to_string()))?;
-            for Window { load, filling, seconds } in &filled[0] {
-                let (name, point) = (&choice.name, format!("{load} %"));
-                let inserts = filling.inserted as f64;
-                session.record(name, &point, "time per insert", "ns", seconds * 1e9 / inserts);
-                session.record(
-                    name,
-                    &point,
-                    "displacements per insert",
-                    "",
-                    filling.displaced as f64 / inserts,
-                );
-            }
-            let anatomy = index.anatomy();
-            if let Some(load) = anatomy.load {
-                session.record(&choice.name, "", "load at the end", "%", 100.0 * load);
-            }
-            session.record_pages(&choice.name, anatomy.pages);
-            session.end();
+    session.take_turns(tables.len(), &[()], |session, table, (), _| {
+        let choice = &tables[table];
+        let name = &choice.name;
+        session.begin(name.clone());
+        let index = choice.table.make(*bytes, &records)?;
+        let slots = choice.table.capacity(*bytes) as f64;
+        let filled = timed(1, |_| fill(&*index, choice.call, loads, *window, slots))?;
+        for Window { load, filling, seconds } in &filled[0].0 {
+            let point = format!("{load} %");
+            let inserts = filling.inserted as f64;
+            session.record(name, &point, "time per insert", "ns", seconds * 1e9 / inserts);
+            let displaced = filling.displaced as f64 / inserts;
+            session.record(name, &point, "displacements per insert", "", displaced);
         }
-    }
-    Ok(())
+        let anatomy = index.anatomy();
+        if let Some(load) = anatomy.load {
+            session.record(name, "", "load at the end", "%", 100.0 * load);
+        }
+        session.record_pages(name, anatomy.pages);
+        Ok(())
+    })
 }
 
 fn fill(index: &dyn Index, call: Call, loads: &[f64], window: f64, slots: f64) -> Vec<Window> {

@@ -39,8 +39,9 @@ pub(crate) struct Global(Mutex<()>);
 #[derive(Debug)]
 pub(crate) struct Striped(Box<[CachePadded<Mutex<()>>]>);
 
-fn acquire(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
-    // It guards no invariant that a panic could have broken half-way.
+/// Locks, whatever has become of who held it before.
+pub(crate) fn acquire<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic leaves nothing half done here that later requests would not notice as a wrong answer.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,7 +9,7 @@
 //! | `frozen` | an array in pages of a chosen kind |
 //! | `engine` | what an experiment asks of a table |
 //! | `optimistic` | the table under test |
-//! | `chaining` | baseline: memcached's table |
+//! | `chains`, `chaining` | baseline: memcached's table |
 //! | `basic_cuckoo` | baseline: cuckoo hashing without tags, or with tags alone |
 //! | `locking`, `comparison` | the steps between the baselines |
 //! | `tables` | naming a table in a definition |
@@ -21,6 +21,7 @@
 
 mod basic_cuckoo;
 mod chaining;
+pub(crate) mod chains;
 pub(crate) mod comparison;
 mod engine;
 mod frozen;

@@ -19,7 +19,7 @@ use workload::generator::Xoshiro256PlusPlus;
 use super::engine::{Index, Insertion, Operation, Tally};
 use super::records::Key;
 use super::tables::Call;
-use crate::experiment::ExperimentError;
+use crate::experiment::{ExperimentError, expect};
 
 /// Records with numbers from here on exist nowhere.
 const NEVER_THERE: u64 = 1 << 60;
@@ -217,14 +217,6 @@ impl Requests {
         }
     }
 
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        match &self.kind {
-            Kind::Lookups(keys) => keys.len(),
-            Kind::Mixed(operations) => operations.len(),
-        }
-    }
-
     /// Asks them: this is what is timed.
     pub(crate) fn ask(&self, index: &dyn Index, call: Call) -> Tally {
         match (&self.kind, call) {
@@ -237,10 +229,8 @@ impl Requests {
 
     /// Checks what came of them, and undoes the writes.
     pub(crate) fn settle(&self, index: &dyn Index, name: &str, tally: Tally) -> Result<(), ExperimentError> {
-        let wrong = |found: String| ExperimentError::WrongAnswer { what: name.to_owned(), found };
-        if tally != self.expected {
-            return Err(wrong(format!("{tally:?} instead of {:?}", self.expected)));
-        }
+        expect(name, tally, self.expected)?;
+        let wrong = |found: String| ExperimentError::wrong(name, found);
         if let Some(record) = self.inserted.clone().find(|&record| !index.remove(record)) {
             return Err(wrong(format!("record {record} was put in and is not there")));
         }
@@ -254,7 +244,8 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tables::{SearchChoice, Table, make_records};
+    use super::super::records::Records;
+    use super::super::tables::{SearchChoice, Table};
     use super::*;
     use workload::generator::seeded;
 
@@ -267,7 +258,7 @@ mod tests {
         let mixes =
             [mix(Lookups::Positive, 0, 0), mix(Lookups::Negative, 10, 10), mix(Lookups::Positive, 100, 0)];
         let division = Division::new(9000, &mixes, 1000, 2).unwrap();
-        let records = make_records(division.records()).unwrap();
+        let records = Records::new(division.records()).unwrap();
         let table = Table::SevenWay { search: SearchChoice::BreadthFirst }.make(1 << 17, &records).unwrap();
         for range in division.filled() {
             assert!(!table.insert_each(range).refused);
@@ -277,7 +268,6 @@ mod tests {
             for thread in 0..2 {
                 for call in [Call::Single, Call::Batch] {
                     let requests = Requests::draw(mix, 1000, &division, thread, &mut seeded(5));
-                    assert_eq!(requests.len(), 1000);
                     let tally = requests.ask(&*table, call);
                     let written = table.anatomy().entries as i64 - 9000;
                     let (inserts, removals) = (i64::from(mix.inserts) * 10, i64::from(mix.removals) * 10);
@@ -304,7 +294,7 @@ mod tests {
     fn a_wrong_answer_is_noticed() {
         let mixes = [mix(Lookups::Positive, 0, 0)];
         let division = Division::new(100, &mixes, 50, 1).unwrap();
-        let records = make_records(100).unwrap();
+        let records = Records::new(100).unwrap();
         let table = Table::SevenWay { search: SearchChoice::BreadthFirst }.make(1 << 12, &records).unwrap();
         table.insert_each(0..50); // half of what should be there
         let requests = Requests::draw(&mixes[0], 50, &division, 0, &mut seeded(5));

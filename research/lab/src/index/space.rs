@@ -6,9 +6,9 @@
 
 use serde::Deserialize;
 
-use super::tables::{Call, TableChoice, make_records};
-use crate::experiment::{ExperimentError, Session};
-use crate::measure::{Stopwatch, in_parallel, turns};
+use super::records::Records;
+use super::tables::{Call, TableChoice};
+use crate::experiment::{ExperimentError, Session, timed};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -26,46 +26,35 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let most = tables.iter().map(capacity).max().unwrap_or(0);
     session.announce(session.runs() * tables.len());
     // One more than any table has room for.
-    let records = make_records(most + 1)?;
-    for run in 0..session.runs() {
-        for turn in turns(tables.len(), run) {
-            let choice = &tables[turn];
-            session.begin(choice.name.clone());
-            let index = choice.table.make(*bytes, &records)?;
-            let refuses = index.anatomy().load.is_some();
-            let end = if refuses { records.len() } else { capacity(choice) } as u64;
-            let fill = |_| {
-                let watch = Stopwatch::start();
-                let filling = match choice.call {
-                    Call::Single => index.insert_each(0..end),
-                    Call::Batch => index.insert_batched(0..end),
-                };
-                (filling, watch.elapsed().as_secs_f64())
-            };
-            let filled = in_parallel(1, fill).map_err(|error| ExperimentError::Machine(error.to_string()))?;
-            let (filling, seconds) = filled[0];
-            let anatomy = index.anatomy();
-            if filling.refused != refuses || filling.inserted != anatomy.entries as u64 {
-                return Err(ExperimentError::WrongAnswer {
-                    what: choice.name.clone(),
-                    found: format!("{filling:?}, but {anatomy:?}"),
-                });
-            }
-            let keys = anatomy.entries as f64;
-            let name = &choice.name;
-            session.record(name, "", "keys", "M", keys / 1e6);
-            session.record(name, "", "size", "MiB", anatomy.bytes as f64 / f64::from(1 << 20));
-            session.record(name, "", "bytes per key", "B", anatomy.bytes as f64 / keys);
-            session.record(name, "", "construction", "M keys/s", keys / seconds / 1e6);
-            if let Some(load) = anatomy.load {
-                session.record(name, "", "load factor", "%", 100.0 * load);
-            }
-            if let Some(fullest) = anatomy.fullest {
-                session.record(name, "", "fullest bucket", "entries", fullest as f64);
-            }
-            session.record_pages(name, anatomy.pages);
-            session.end();
+    let records = Records::new(most + 1)?;
+    session.take_turns(tables.len(), &[()], |session, table, (), _| {
+        let choice = &tables[table];
+        session.begin(choice.name.clone());
+        let index = choice.table.make(*bytes, &records)?;
+        let refuses = index.anatomy().load.is_some();
+        let end = if refuses { records.len() } else { capacity(choice) } as u64;
+        let fill = |_| match choice.call {
+            Call::Single => index.insert_each(0..end),
+            Call::Batch => index.insert_batched(0..end),
+        };
+        let (filling, seconds) = timed(1, fill)?[0];
+        let anatomy = index.anatomy();
+        if filling.refused != refuses || filling.inserted != anatomy.entries as u64 {
+            return Err(ExperimentError::wrong(&choice.name, format!("{filling:?}, but {anatomy:?}")));
         }
-    }
-    Ok(())
+        let keys = anatomy.entries as f64;
+        let name = &choice.name;
+        session.record(name, "", "keys", "M", keys / 1e6);
+        session.record(name, "", "size", "MiB", anatomy.bytes as f64 / f64::from(1 << 20));
+        session.record(name, "", "bytes per key", "B", anatomy.bytes as f64 / keys);
+        session.record(name, "", "construction", "M keys/s", keys / seconds / 1e6);
+        if let Some(load) = anatomy.load {
+            session.record(name, "", "load factor", "%", 100.0 * load);
+        }
+        if let Some(fullest) = anatomy.fullest {
+            session.record(name, "", "fullest bucket", "entries", fullest as f64);
+        }
+        session.record_pages(name, anatomy.pages);
+        Ok(())
+    })
 }

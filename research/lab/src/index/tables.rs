@@ -5,9 +5,9 @@
 //! one link for each of its entries, of which there are 1.5 to a head when it is called full, the chaining table ends up
 //! larger than the cuckoo table, with fewer entries (Table 2).
 
-use cuckoo::experiments::{EightWay, FourWay, Layout, Search, SevenWay};
+use cuckoo::experiments::{EightWay, FourWay, Search, SevenWay};
 use cuckoo::{Config, Growth, Hashes};
-use pages::{MapError, PageKind};
+use pages::PageKind;
 use serde::Deserialize;
 
 use super::basic_cuckoo::{BasicCuckoo, NoTag, Tag};
@@ -124,46 +124,42 @@ impl Table {
                 "a table of {bytes} bytes: choose a power of two, at least 64"
             )));
         }
-        let refused = |error: MapError| ExperimentError::Machine(format!("no memory for a table: {error}"));
         let (lines, heads, halves) = (bytes / 64, bytes / 16, bytes / 32);
         let most = records.len();
-        macro_rules! boxed {
-            ($table:expr) => {
-                Ok(Box::new($table.map_err(refused)?))
+        macro_rules! with_lock {
+            ($lock:expr, $table:ident<$of:ty>($($argument:expr),*)) => {
+                match $lock {
+                    Lock::None => Box::new($table::<$of, Unlocked>::new($($argument),*)?),
+                    Lock::Global => Box::new($table::<$of, Global>::new($($argument),*)?),
+                    Lock::Bucket => Box::new($table::<$of, Striped>::new($($argument),*)?),
+                }
             };
         }
-        match *self {
-            Table::Chaining { keys: Keys::Memcmp, lock, pages } => match lock {
-                Lock::None => boxed!(Chaining::<Bytes, Unlocked>::new(heads, most, pages)),
-                Lock::Global => boxed!(Chaining::<Bytes, Global>::new(heads, most, pages)),
-                Lock::Bucket => boxed!(Chaining::<Bytes, Striped>::new(heads, most, pages)),
-            },
-            Table::Chaining { keys: Keys::Integers, lock, pages } => match lock {
-                Lock::None => boxed!(Chaining::<Integers, Unlocked>::new(heads, most, pages)),
-                Lock::Global => boxed!(Chaining::<Integers, Global>::new(heads, most, pages)),
-                Lock::Bucket => boxed!(Chaining::<Integers, Striped>::new(heads, most, pages)),
-            },
-            Table::BasicCuckoo { tags, lock } => {
-                let pages = PageKind::Transparent;
-                match (tags, lock) {
-                    (false, Lock::None) => {
-                        boxed!(BasicCuckoo::<NoTag, Unlocked>::new(halves, records, pages))
-                    }
-                    (false, Lock::Global) => {
-                        boxed!(BasicCuckoo::<NoTag, Global>::new(halves, records, pages))
-                    }
-                    (false, Lock::Bucket) => {
-                        boxed!(BasicCuckoo::<NoTag, Striped>::new(halves, records, pages))
-                    }
-                    (true, Lock::None) => boxed!(BasicCuckoo::<Tag, Unlocked>::new(halves, records, pages)),
-                    (true, Lock::Global) => boxed!(BasicCuckoo::<Tag, Global>::new(halves, records, pages)),
-                    (true, Lock::Bucket) => boxed!(BasicCuckoo::<Tag, Striped>::new(halves, records, pages)),
-                }
+        let huge = PageKind::Transparent;
+        let made: Box<dyn Inspected + 'r> = match *self {
+            Table::Chaining { keys: Keys::Memcmp, lock, pages } => {
+                with_lock!(lock, Chaining<Bytes>(heads, most, pages))
             }
-            Table::FourWay { search } => ours::<FourWay>(halves, search, records),
-            Table::SevenWay { search } => ours::<SevenWay>(lines, search, records),
-            Table::EightWay { search } => ours::<EightWay>(lines, search, records),
-        }
+            Table::Chaining { keys: Keys::Integers, lock, pages } => {
+                with_lock!(lock, Chaining<Integers>(heads, most, pages))
+            }
+            Table::BasicCuckoo { tags: false, lock } => {
+                with_lock!(lock, BasicCuckoo<NoTag>(halves, records, huge))
+            }
+            Table::BasicCuckoo { tags: true, lock } => {
+                with_lock!(lock, BasicCuckoo<Tag>(halves, records, huge))
+            }
+            Table::FourWay { search } => {
+                Box::new(Optimistic::<FourWay>::new(halves, &search.config(), records)?)
+            }
+            Table::SevenWay { search } => {
+                Box::new(Optimistic::<SevenWay>::new(lines, &search.config(), records)?)
+            }
+            Table::EightWay { search } => {
+                Box::new(Optimistic::<EightWay>::new(lines, &search.config(), records)?)
+            }
+        };
+        Ok(made)
     }
 
     /// Records that a table of `bytes` bytes can hold at most; for chaining, what the paper calls full (section 5.2).
@@ -183,23 +179,6 @@ impl Table {
             Table::Chaining { lock: Lock::None, .. } | Table::BasicCuckoo { lock: Lock::None, .. }
         )
     }
-}
-
-fn ours<'r, L: Layout>(
-    buckets: usize,
-    search: SearchChoice,
-    records: &'r Records,
-) -> Result<Box<dyn Inspected + 'r>, ExperimentError> {
-    match Optimistic::<L>::new(buckets, &search.config(), records) {
-        Ok(table) => Ok(Box::new(table)),
-        Err(error) => Err(ExperimentError::Machine(format!("no table: {error}"))),
-    }
-}
-
-/// Records 0 to `len`, or why there are none.
-pub(crate) fn make_records(len: usize) -> Result<Records, ExperimentError> {
-    Records::new(len)
-        .map_err(|error| ExperimentError::Machine(format!("no memory for {len} records: {error}")))
 }
 
 #[cfg(test)]

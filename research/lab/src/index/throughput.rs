@@ -7,11 +7,12 @@
 use serde::Deserialize;
 use workload::generator;
 
-use super::engine::{Index, Inspected, Tally};
+use super::engine::Inspected;
+use super::records::Records;
 use super::requests::{Division, Mix, Requests};
-use super::tables::{Call, TableChoice, make_records};
-use crate::experiment::{ExperimentError, Session};
-use crate::measure::{CoreError, Stopwatch, cores, in_parallel, name_threads, turns};
+use super::tables::TableChoice;
+use crate::experiment::{ExperimentError, Session, rate, warmed};
+use crate::measure::{Stopwatch, name_threads};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -48,16 +49,8 @@ struct Contestant<'r> {
     division: Division,
 }
 
-/// The share of the requests that warm-ups make.
-const WARM_UP: usize = 10;
-
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let available = cores().map_err(core_error)?.len();
-    let (threads, beyond): (Vec<usize>, Vec<usize>) =
-        parameters.threads.iter().partition(|&&threads| threads <= available);
-    for threads in beyond {
-        session.skip(&name_threads(threads), format!("this program may use {available} cores"));
-    }
+    let threads = session.threads(&parameters.threads)?;
     let most_threads = threads.iter().copied().max().unwrap_or(1);
     let division_of = |choice: &TableChoice| {
         let filled = match parameters.fill {
@@ -68,7 +61,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     };
     let divisions = parameters.tables.iter().map(division_of).collect::<Result<Vec<_>, _>>()?;
     let most_records = divisions.iter().map(Division::records).max().unwrap_or(1);
-    let records = make_records(most_records)?;
+    let records = Records::new(most_records)?;
 
     session.announce(parameters.tables.len() * (1 + session.runs() * parameters.mixes.len() * threads.len()));
     let mut contestants = Vec::new();
@@ -96,39 +89,20 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         session.end();
     }
 
-    for run in 0..session.runs() {
-        for (mix_number, mix) in parameters.mixes.iter().enumerate() {
-            for &threads in &threads {
-                for turn in turns(contestants.len(), run) {
-                    let contestant = &contestants[turn];
-                    session.begin(format!(
-                        "{}: {}, {}",
-                        contestant.choice.name,
-                        mix.name,
-                        name_threads(threads)
-                    ));
-                    if threads == 1 || !mix.writes() || contestant.choice.table.is_shareable() {
-                        // The same requests for tables with the same records, other ones in each run.
-                        let seed = (run * parameters.mixes.len() + mix_number) as u64;
-                        let rate = measure(contestant, mix, parameters.operations, threads, seed)?;
-                        session.record(
-                            &contestant.choice.name,
-                            &name_threads(threads),
-                            mix.name.clone(),
-                            "M operations/s",
-                            rate / 1e6,
-                        );
-                    }
-                    session.end();
-                }
-            }
+    let mixes = parameters.mixes.iter().enumerate();
+    let points: Vec<_> = mixes.flat_map(|mix| threads.iter().map(move |&threads| (mix, threads))).collect();
+    session.take_turns(contestants.len(), &points, |session, contestant, &((number, mix), threads), run| {
+        let contestant = &contestants[contestant];
+        let (TableChoice { name, table, .. }, point) = (contestant.choice, name_threads(threads));
+        session.begin(format!("{name}: {}, {point}", mix.name));
+        if threads == 1 || !mix.writes() || table.is_shareable() {
+            // The same requests for tables with the same records, other ones in each run.
+            let seed = (run * parameters.mixes.len() + number) as u64;
+            let rate = measure(contestant, mix, parameters.operations, threads, seed)?;
+            session.record(name, &point, mix.name.clone(), "M operations/s", rate / 1e6);
         }
-    }
-    Ok(())
-}
-
-fn core_error(error: CoreError) -> ExperimentError {
-    ExperimentError::Machine(error.to_string())
+        Ok(())
+    })
 }
 
 /// Operations a second of all threads together.
@@ -141,28 +115,12 @@ fn measure(
 ) -> Result<f64, ExperimentError> {
     let Contestant { choice, index, division } = contestant;
     let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
-    let mut part = |operations| -> Result<f64, ExperimentError> {
+    warmed(operations, |operations| {
         let randoms = randoms.iter_mut().enumerate();
         let requests: Vec<_> = randoms
             .map(|(thread, random)| Requests::draw(mix, operations, division, thread, random))
             .collect();
-        let answers = ask(&**index, choice.call, &requests).map_err(core_error)?;
-        let mut rate = 0.0;
-        for (requests, (tally, seconds)) in requests.iter().zip(answers) {
-            requests.settle(&**index, &choice.name, tally)?;
-            rate += requests.len() as f64 / seconds;
-        }
-        Ok(rate)
-    };
-    part((operations / WARM_UP).max(1))?;
-    part(operations)
-}
-
-/// Asks all requests, each thread its own: what they came to, and the seconds it took.
-fn ask(index: &dyn Index, call: Call, requests: &[Requests]) -> Result<Vec<(Tally, f64)>, CoreError> {
-    in_parallel(requests.len(), |thread| {
-        let watch = Stopwatch::start();
-        let tally = requests[thread].ask(index, call);
-        (tally, watch.elapsed().as_secs_f64())
+        let ask = |requests: &Requests| requests.ask(&**index, choice.call);
+        rate(&requests, operations, ask, |requests, tally| requests.settle(&**index, &choice.name, tally))
     })
 }

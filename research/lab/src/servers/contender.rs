@@ -9,10 +9,11 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use indicatif::ProgressBar;
 use serde::Deserialize;
 
 use super::failed;
-use crate::drive::{DriveError, ServerCommand, ServerProcess};
+use crate::drive::{DriveError, Endpoint, Load, LoadReport, ServerCommand, ServerProcess};
 use crate::experiment::{ExperimentError, Session};
 
 /// A server in a definition.
@@ -27,6 +28,25 @@ pub(super) struct Contender {
     /// One process with one thread for each thread asked for, and the client spreads the keys; instead of one process.
     #[serde(default)]
     sharded: bool,
+}
+
+/// A server that was started.
+pub(super) struct Running {
+    /// The configuration's name.
+    pub(super) name: String,
+    pub(super) processes: Vec<ServerProcess>,
+}
+
+impl Running {
+    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
+        self.processes.iter().map(|process| process.endpoint().clone()).collect()
+    }
+
+    /// Drives it, with an eye on its processor time.
+    pub(super) fn run(&self, load: &Load) -> Result<LoadReport, DriveError> {
+        let clocks: Vec<_> = self.processes.iter().map(ServerProcess::clock).collect::<Result<_, _>>()?;
+        load.run(&clocks, &ProgressBar::hidden())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -78,7 +98,7 @@ impl Contender {
         arguments: &[String],
         core: Option<usize>,
         session: &mut Session,
-    ) -> Result<Option<Vec<ServerProcess>>, ExperimentError> {
+    ) -> Result<Option<Running>, ExperimentError> {
         let command = match self.program.command() {
             Ok(command) => command,
             Err(reason) if env::var_os("LOOKASIDE_REQUIRE_PEERS").is_some_and(|value| value == "1") => {
@@ -95,6 +115,7 @@ impl Contender {
             .with(self.arguments.iter().cloned())
             .with(arguments.iter().cloned());
         let started = (0..processes).map(|_| command.start(core)).collect::<Result<Vec<_>, DriveError>>();
-        started.map(Some).map_err(|error| failed(&self.name, error))
+        let processes = started.map_err(|error| failed(&self.name, error))?;
+        Ok(Some(Running { name: self.name.clone(), processes }))
     }
 }

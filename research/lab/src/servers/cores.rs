@@ -20,7 +20,7 @@ impl Cores {
         session: &mut Session,
         names: impl Iterator<Item = &'n str>,
     ) -> Result<Option<Cores>, ExperimentError> {
-        let cores = measure::cores().map_err(|error| ExperimentError::Machine(error.to_string()))?;
+        let cores = measure::cores()?;
         match cores[..] {
             [server, client, ..] => Ok(Some(Cores { server, client })),
             _ => {

@@ -5,15 +5,14 @@
 //! up; they take turns, pattern by pattern. Before anything is measured each of them answers a round of checked requests:
 //! a fast wrong answer counts for nothing. The client's own time stands beside the server's.
 
-use indicatif::ProgressBar;
 use serde::Deserialize;
 use workload::popularity::Popularity;
 
-use super::contender::Contender;
+use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
 use super::filling::{expect_all, fill};
-use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, ServerProcess};
+use crate::drive::{Amount, Demand, Items, Load, LoadReport, PATIENCE};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
 
@@ -49,11 +48,6 @@ struct Pattern {
     warm_up: u64,
 }
 
-struct Running<'p> {
-    name: &'p str,
-    processes: Vec<ServerProcess>,
-}
-
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let names = parameters.servers.iter().map(|server| server.name.as_str());
     let Some(cores) = Cores::find(session, names)? else { return Ok(()) };
@@ -61,13 +55,10 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let mut running = Vec::new();
     for server in &parameters.servers {
         session.begin(format!("filling {}", server.name));
-        let started = server.start(parameters.threads, &[], Some(cores.server), session)?;
-        if let Some(processes) = started {
-            let server = Running { name: &server.name, processes };
+        if let Some(server) = server.start(parameters.threads, &[], Some(cores.server), session)? {
             if let Some(pattern) = parameters.patterns.first() {
-                let load = server.load(parameters, pattern, cores, u64::MAX);
-                let load = load.map_err(|error| failed(server.name, error))?;
-                fill(server.name, load, parameters.checked)?;
+                let load = load(&server, parameters, pattern, cores, u64::MAX)?;
+                fill(&server.name, load, parameters.checked)?;
             }
             running.push(server);
         }
@@ -77,8 +68,11 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         for pattern in &parameters.patterns {
             session.begin(format!("{}, run {}", pattern.name, run + 1));
             for turn in turns(running.len(), run) {
-                let report = running[turn].measure(parameters, pattern, cores, run as u64)?;
-                record(session, running[turn].name, &pattern.name, &report);
+                let server = &running[turn];
+                let load = load(server, parameters, pattern, cores, run as u64)?;
+                let report = server.run(&load).map_err(|error| failed(&server.name, error))?;
+                expect_all(&server.name, &report)?;
+                record(session, &server.name, &pattern.name, &report);
             }
             session.end();
         }
@@ -99,46 +93,28 @@ fn record(session: &mut Session, server: &str, point: &str, report: &LoadReport)
     record("request latency, p99", "us", report.latency.p99);
 }
 
-impl Running<'_> {
-    fn load(
-        &self,
-        parameters: &Parameters,
-        pattern: &Pattern,
-        cores: Cores,
-        seed: u64,
-    ) -> Result<Load, DriveError> {
-        Ok(Load {
-            servers: self.processes.iter().map(|process| process.endpoint().clone()).collect(),
-            records: parameters.keys,
-            items: Items::fixed(parameters.key_size, parameters.value_size),
-            demand: Demand::Mixed { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 },
-            connections: pattern.connections,
-            depth: pattern.depth,
-            keys_per_get: pattern.keys_per_get,
-            threads: 1,
-            cores: vec![cores.client],
-            seed,
-            warm_up: Amount::Operations(pattern.warm_up),
-            measured: Amount::Operations(pattern.operations),
-            rate: None,
-            check: false,
-            patience: PATIENCE,
-        })
-    }
-
-    fn measure(
-        &self,
-        parameters: &Parameters,
-        pattern: &Pattern,
-        cores: Cores,
-        run: u64,
-    ) -> Result<LoadReport, ExperimentError> {
-        let measure = || {
-            let clocks: Vec<_> = self.processes.iter().map(ServerProcess::clock).collect::<Result<_, _>>()?;
-            self.load(parameters, pattern, cores, run)?.run(&clocks, &ProgressBar::hidden())
-        };
-        let report = measure().map_err(|error| failed(self.name, error))?;
-        expect_all(self.name, &report)?;
-        Ok(report)
-    }
+fn load(
+    server: &Running,
+    parameters: &Parameters,
+    pattern: &Pattern,
+    cores: Cores,
+    seed: u64,
+) -> Result<Load, ExperimentError> {
+    Ok(Load {
+        servers: server.endpoints(),
+        records: parameters.keys,
+        items: Items::fixed(parameters.key_size, parameters.value_size),
+        demand: Demand::Mixed { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 },
+        connections: pattern.connections,
+        depth: pattern.depth,
+        keys_per_get: pattern.keys_per_get,
+        threads: 1,
+        cores: vec![cores.client],
+        seed,
+        warm_up: Amount::Operations(pattern.warm_up),
+        measured: Amount::Operations(pattern.operations),
+        rate: None,
+        check: false,
+        patience: PATIENCE,
+    })
 }

@@ -34,5 +34,5 @@ pub(super) fn expect_all(server: &str, report: &LoadReport) -> Result<(), Experi
 }
 
 fn wrong(server: &str, found: String) -> ExperimentError {
-    ExperimentError::WrongAnswer { what: server.to_owned(), found }
+    ExperimentError::wrong(server, found)
 }

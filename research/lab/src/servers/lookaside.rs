@@ -12,13 +12,11 @@ use indicatif::ProgressBar;
 use serde::Deserialize;
 use workload::popularity::{Permutation, Permuted, Popularity, Zipfian};
 
-use super::contender::Contender;
+use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
 use super::filling::{expect_all, fill};
-use crate::drive::{
-    Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, ServerProcess, Statistics,
-};
+use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, Statistics};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
 
@@ -77,12 +75,6 @@ struct Point {
     range: u64,
 }
 
-struct Running {
-    /// The configuration's name.
-    name: String,
-    process: ServerProcess,
-}
-
 /// What a turn came to.
 struct Turn {
     report: LoadReport,
@@ -114,7 +106,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
                 let mut measured: Vec<Option<Turn>> = running.iter().map(|_| None).collect();
                 for turn in turns(running.len(), run) {
                     let server = &running[turn];
-                    measured[turn] = Some(server.measure(parameters, requests, point, cores, run)?);
+                    measured[turn] = Some(measure(server, parameters, requests, point, cores, run)?);
                 }
                 let measured: Vec<Turn> = measured.into_iter().flatten().collect();
                 for (server, turn) in running.iter().zip(&measured) {
@@ -144,75 +136,66 @@ fn start(
         session.begin(format!("filling {name}"));
         let memory = ["-m".to_owned(), requests.memory.to_string()];
         let started = server.start(parameters.threads, &memory, Some(cores.server), session)?;
-        let Some(process) = started.and_then(|mut processes| processes.pop()) else { return Ok(None) };
-        let server = Running { name, process };
+        let Some(server) = started.map(|server| Running { name, ..server }) else { return Ok(None) };
         let all = Point { name: String::new(), range: parameters.records };
-        let load = server
-            .load(parameters, requests, &all, cores, u64::MAX)
-            .map_err(|error| failed(&server.name, error))?;
-        fill(&server.name, load, parameters.checked)?;
+        fill(&server.name, load(&server, parameters, requests, &all, cores, u64::MAX)?, parameters.checked)?;
         running.push(server);
         session.end();
     }
     Ok(Some(running))
 }
 
-impl Running {
-    fn load(
-        &self,
-        parameters: &Parameters,
-        requests: &Requests,
-        point: &Point,
-        cores: Cores,
-        seed: u64,
-    ) -> Result<Load, DriveError> {
-        let ranks = Zipfian::new(point.range, parameters.theta)?;
-        let places = Permutation::new(parameters.records, PLACES)?;
-        let popularity = Popularity::Permuted(Permuted::new(ranks, places));
-        Ok(Load {
-            servers: vec![self.process.endpoint().clone()],
-            records: parameters.records,
-            items: Items::fixed(parameters.key_size, requests.value_size),
-            demand: Demand::Mixed { popularity, gets: 1.0 },
-            connections: parameters.connections,
-            depth: parameters.depth,
-            keys_per_get: parameters.keys_per_get,
-            threads: 1,
-            cores: vec![cores.client],
-            seed,
-            warm_up: Amount::Operations(0),
-            measured: Amount::Operations(parameters.operations),
-            rate: None,
-            check: false,
-            patience: PATIENCE,
-        })
-    }
+fn load(
+    server: &Running,
+    parameters: &Parameters,
+    requests: &Requests,
+    point: &Point,
+    cores: Cores,
+    seed: u64,
+) -> Result<Load, ExperimentError> {
+    let ranks = Zipfian::new(point.range, parameters.theta)?;
+    let places = Permutation::new(parameters.records, PLACES)?;
+    let popularity = Popularity::Permuted(Permuted::new(ranks, places));
+    Ok(Load {
+        servers: server.endpoints(),
+        records: parameters.records,
+        items: Items::fixed(parameters.key_size, requests.value_size),
+        demand: Demand::Mixed { popularity, gets: 1.0 },
+        connections: parameters.connections,
+        depth: parameters.depth,
+        keys_per_get: parameters.keys_per_get,
+        threads: 1,
+        cores: vec![cores.client],
+        seed,
+        warm_up: Amount::Operations(0),
+        measured: Amount::Operations(parameters.operations),
+        rate: None,
+        check: false,
+        patience: PATIENCE,
+    })
+}
 
-    fn measure(
-        &self,
-        parameters: &Parameters,
-        requests: &Requests,
-        point: &Point,
-        cores: Cores,
-        run: usize,
-    ) -> Result<Turn, ExperimentError> {
-        let measure = || {
-            if run == 0 {
-                let measured = Amount::Operations(parameters.warm_up);
-                let load = self.load(parameters, requests, point, cores, WARM_UP)?;
-                Load { measured, ..load }.run(&[], &ProgressBar::hidden())?;
-            }
-            let warm_up = Amount::Operations(parameters.again);
-            let load = Load { warm_up, ..self.load(parameters, requests, point, cores, run as u64)? };
-            let before = Known::ask(&self.process)?;
-            let report = load.run(&[self.process.clock()?], &ProgressBar::hidden())?;
-            let after = Known::ask(&self.process)?;
-            Ok((report, Known::share(before, after)))
-        };
-        let (report, known) = measure().map_err(|error| failed(&self.name, error))?;
-        expect_all(&self.name, &report)?;
-        Ok(Turn { report, known })
+fn measure(
+    server: &Running,
+    parameters: &Parameters,
+    requests: &Requests,
+    point: &Point,
+    cores: Cores,
+    run: usize,
+) -> Result<Turn, ExperimentError> {
+    let failed = |error| failed(&server.name, error);
+    if run == 0 {
+        let measured = Amount::Operations(parameters.warm_up);
+        let load = load(server, parameters, requests, point, cores, WARM_UP)?;
+        Load { measured, ..load }.run(&[], &ProgressBar::hidden()).map_err(failed)?;
     }
+    let warm_up = Amount::Operations(parameters.again);
+    let load = Load { warm_up, ..load(server, parameters, requests, point, cores, run as u64)? };
+    let before = Known::ask(server).map_err(failed)?;
+    let report = server.run(&load).map_err(failed)?;
+    let after = Known::ask(server).map_err(failed)?;
+    expect_all(&server.name, &report)?;
+    Ok(Turn { report, known: Known::share(before, after) })
 }
 
 /// What a buffer has been asked so far.
@@ -224,8 +207,8 @@ struct Known {
 
 impl Known {
     /// None where there is no buffer.
-    fn ask(process: &ServerProcess) -> Result<Option<Known>, DriveError> {
-        let statistics = Statistics::of(process.endpoint())?;
+    fn ask(server: &Running) -> Result<Option<Known>, DriveError> {
+        let statistics = Statistics::of(&server.endpoints()[0])?;
         let number = |name| statistics.number(name);
         Ok(number("lookaside_hits")
             .zip(number("lookaside_misses"))

@@ -33,9 +33,7 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
 /// What went wrong while `server` was driven, as an experiment tells it.
 fn failed(server: &str, error: DriveError) -> ExperimentError {
     match error {
-        DriveError::Reply(reply) => {
-            ExperimentError::WrongAnswer { what: server.to_owned(), found: reply.to_string() }
-        }
+        DriveError::Reply(reply) => ExperimentError::wrong(server, reply.to_string()),
         other => ExperimentError::Machine(format!("{server}: {other}")),
     }
 }

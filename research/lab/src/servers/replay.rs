@@ -63,7 +63,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
                 session.begin(format!("{} with -m {mebibytes}, run {}", server.name, run + 1));
                 let memory = ["-m".to_owned(), mebibytes.to_string()];
                 let started = server.start(parameters.threads, &memory, Some(cores.server), session)?;
-                if let Some([process]) = started.as_deref() {
+                if let Some([process]) = started.as_ref().map(|server| &server.processes[..]) {
                     let play = || {
                         let clock = process.clock()?;
                         replay.play(&server.name, process.endpoint(), Some(clock), &ProgressBar::hidden())

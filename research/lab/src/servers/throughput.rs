@@ -12,12 +12,12 @@ use indicatif::ProgressBar;
 use serde::Deserialize;
 use workload::popularity::Popularity;
 
-use super::contender::Contender;
+use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
-use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, ServerProcess};
+use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::turns;
+use crate::measure::name_threads;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -46,19 +46,13 @@ pub(crate) struct Parameters {
     warm_up: u64,
 }
 
-struct Running<'p> {
-    name: &'p str,
-    processes: Vec<ServerProcess>,
-    load: Load,
-}
-
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let names = parameters.servers.iter().map(|server| server.name.as_str());
     let Some(cores) = Cores::find(session, names)? else { return Ok(()) };
     let steps = parameters.servers.len() * (1 + session.runs());
     session.announce(parameters.threads.len() * steps);
     for &threads in &parameters.threads {
-        let point = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        let point = name_threads(threads);
         let (server_core, client_cores) =
             if threads == 1 { (Some(cores.server), vec![cores.client]) } else { (None, Vec::new()) };
         let mut running = Vec::new();
@@ -66,35 +60,29 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             session.begin(format!("filling {}, {point}", server.name));
             let memory = parameters.memory / server.processes(threads) as u64;
             let memory = ["-m".to_owned(), memory.to_string()];
-            if let Some(processes) = server.start(threads, &memory, server_core, session)? {
-                let fill = || {
-                    let load = load(parameters, &processes, &client_cores)?;
-                    load.fill(&ProgressBar::hidden())?;
-                    Ok(load)
-                };
-                let load = fill().map_err(|error| failed(&server.name, error))?;
-                running.push(Running { name: &server.name, processes, load });
+            if let Some(server) = server.start(threads, &memory, server_core, session)? {
+                let load = load(parameters, &server, &client_cores)?;
+                load.fill(&ProgressBar::hidden()).map_err(|error| failed(&server.name, error))?;
+                running.push((server, load));
             }
             session.end();
         }
-        for run in 0..session.runs() {
-            for turn in turns(running.len(), run) {
-                let server = &mut running[turn];
-                session.begin(format!("{}, {point}, run {}", server.name, run + 1));
-                server.load.seed = run as u64;
-                let (report, busiest) = server.measure().map_err(|error| failed(server.name, error))?;
-                record(session, server.name, &point, &report, busiest);
-                session.end();
-            }
-        }
+        session.take_turns(running.len(), &[()], |session, turn, (), run| {
+            let (server, load) = &mut running[turn];
+            session.begin(format!("{}, {point}, run {}", server.name, run + 1));
+            load.seed = run as u64;
+            let (report, busiest) = measure(server, load).map_err(|error| failed(&server.name, error))?;
+            record(session, &server.name, &point, &report, busiest);
+            Ok(())
+        })?;
     }
     Ok(())
 }
 
-fn load(parameters: &Parameters, processes: &[ServerProcess], cores: &[usize]) -> Result<Load, DriveError> {
+fn load(parameters: &Parameters, server: &Running, cores: &[usize]) -> Result<Load, ExperimentError> {
     let popularity = Popularity::scrambled(parameters.keys, parameters.theta)?;
     Ok(Load {
-        servers: processes.iter().map(|process| process.endpoint().clone()).collect(),
+        servers: server.endpoints(),
         records: parameters.keys,
         items: Items::fixed(parameters.key_size, parameters.value_size),
         demand: Demand::Mixed { popularity, gets: parameters.gets },
@@ -112,18 +100,16 @@ fn load(parameters: &Parameters, processes: &[ServerProcess], cores: &[usize]) -
     })
 }
 
-impl Running<'_> {
-    /// The report, and the share of the busiest process in the time of all.
-    fn measure(&self) -> Result<(LoadReport, f64), DriveError> {
-        let clocks: Vec<_> = self.processes.iter().map(ServerProcess::clock).collect::<Result<_, _>>()?;
-        let times = || clocks.iter().map(|clock| clock.now()).collect::<Result<Vec<_>, _>>();
-        let before = times()?;
-        let report = self.load.run(&clocks, &ProgressBar::hidden())?;
-        let spent: Vec<_> =
-            times()?.iter().zip(before).map(|(after, before)| (*after - before).as_secs_f64()).collect();
-        let busiest = spent.iter().copied().fold(0.0, f64::max) / spent.iter().sum::<f64>();
-        Ok((report, busiest))
-    }
+/// The report, and the share of the busiest process in the time of all.
+fn measure(server: &Running, load: &Load) -> Result<(LoadReport, f64), DriveError> {
+    let times =
+        || server.processes.iter().map(|process| process.clock()?.now()).collect::<Result<Vec<_>, _>>();
+    let before = times()?;
+    let report = server.run(load)?;
+    let spent: Vec<_> =
+        times()?.iter().zip(before).map(|(after, before)| (*after - before).as_secs_f64()).collect();
+    let busiest = spent.iter().copied().fold(0.0, f64::max) / spent.iter().sum::<f64>();
+    Ok((report, busiest))
 }
 
 fn record(session: &mut Session, server: &str, point: &str, report: &LoadReport, busiest: f64) {

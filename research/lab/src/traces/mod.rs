@@ -18,7 +18,7 @@ mod requests;
 use serde::Deserialize;
 
 use crate::experiment::{ExperimentError, Laboratory, Session};
-use crate::measure::{cores, in_parallel, name_threads, release_freed_memory, turns};
+use crate::measure::{in_parallel, name_threads, release_freed_memory, turns};
 use index::{IndexName, Player, players};
 use requests::{Recorded, Request, StandIn, Trace};
 
@@ -51,14 +51,7 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
 }
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let available = cores().map_err(|error| ExperimentError::Machine(error.to_string()))?.len();
-    let mut threads = parameters.threads.clone();
-    threads.retain(|&threads| {
-        if threads > available {
-            session.skip(&name_threads(threads), format!("this machine has {available} core"));
-        }
-        threads <= available
-    });
+    let threads = session.threads(&parameters.threads)?;
     let traces = parameters.stand_ins.len() + parameters.recorded.len();
     session.announce(traces * session.runs() * players(parameters.index, 1, 64)?.len());
     for stand_in in &parameters.stand_ins {
@@ -98,11 +91,11 @@ fn measure(
             let (name, player) = made.swap_remove(at);
             drop(made);
             release_freed_memory();
-            let player = player().map_err(|error| ExperimentError::Machine(error.to_string()))?;
+            let player = player()?;
             fill(&*player, trace);
             for &threads in threads {
                 let place = format!("{}, {}", trace.name, name_threads(threads));
-                player.empty_table().map_err(|error| ExperimentError::Machine(error.to_string()))?;
+                player.empty_table()?;
                 let played = play(&*player, trace, threads)?;
                 for (segment, &speed) in played.speeds.iter().enumerate() {
                     let point = format!("{place}, segment {}", segment + 1);
@@ -163,12 +156,10 @@ fn deal(
     requests: &[Request],
     threads: usize,
 ) -> Result<f64, ExperimentError> {
-    let outcomes = in_parallel(threads, |thread| player.play(requests, thread, threads))
-        .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+    let outcomes = in_parallel(threads, |thread| player.play(requests, thread, threads))?;
     let wrong: u64 = outcomes.iter().map(|outcome| outcome.wrong).sum();
     if wrong > 0 {
-        let found = format!("{wrong} values that belong to other keys");
-        return Err(ExperimentError::WrongAnswer { what: trace.name.clone(), found });
+        return Err(ExperimentError::wrong(&trace.name, format!("{wrong} values that belong to other keys")));
     }
     let longest = outcomes.iter().map(|outcome| outcome.time).max().unwrap_or_default();
     Ok(requests.len() as f64 / longest.as_secs_f64().max(1e-9) / 1e6)

@@ -157,14 +157,13 @@ impl Recorded {
         &self,
         most: usize,
     ) -> Result<Result<(Trace, Option<StandInOf>), DataError>, ExperimentError> {
-        let unreadable = |error: workload::trace::TraceError| ExperimentError::Machine(error.to_string());
-        let (records, instead) = match recorded_or_generated(&self.file).map_err(unreadable)? {
+        let (records, instead) = match recorded_or_generated(&self.file)? {
             Ok(found) => found,
             Err(absent) => return Ok(Err(absent)),
         };
         let (mut numbers, mut values, mut asked) = (HashMap::new(), Vec::new(), Vec::new());
         'reading: for record in records {
-            let record = record.map_err(unreadable)?;
+            let record = record?;
             let number = *numbers.entry(record.key).or_insert_with(|| {
                 values.push(None);
                 values.len() as u32 - 1

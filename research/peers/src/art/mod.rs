@@ -14,8 +14,8 @@
 
 mod trees;
 
-use lab::experiment::{ExperimentError, Session};
-use lab::measure::{Resident, Stopwatch, in_parallel, name_threads, release_freed_memory, turns};
+use lab::experiment::{ExperimentError, Session, expect, rate, timed};
+use lab::measure::{Resident, name_threads, release_freed_memory, turns};
 use rand::distr::Distribution;
 use serde::Deserialize;
 use workload::generator;
@@ -125,10 +125,6 @@ fn available_memory() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-fn machine_error(error: impl std::fmt::Display) -> ExperimentError {
-    ExperimentError::Machine(error.to_string())
-}
-
 /// Makes the trees, and fills them from one thread, part by part in turn.
 fn fill(
     size: &Size,
@@ -148,21 +144,15 @@ fn fill(
         for turn in turns(kinds.len(), run + part as usize) {
             let before = Resident::now();
             let contestant = std::sync::Mutex::new(&mut contestants[turn]);
-            let filled = in_parallel(1, |_| {
+            let (new, taken) = timed(1, |_| {
                 let mut contestant = contestant.lock().expect("nobody else has it");
-                let watch = Stopwatch::start();
-                let new = contestant.tree.insert_each(records.clone());
-                (new, watch.elapsed().as_secs_f64())
-            });
-            let (new, taken) = filled.map_err(machine_error)?[0];
+                contestant.tree.insert_each(records.clone())
+            })?[0];
             seconds[turn] += taken;
             let grown = Resident::now().since(before);
             memory[turn].bytes += grown.bytes;
             memory[turn].huge += grown.huge;
-            if new != records.end - records.start {
-                let found = format!("{new} new keys of {}", records.end - records.start);
-                return Err(ExperimentError::WrongAnswer { what: kinds[turn].name().into(), found });
-            }
+            expect(kinds[turn].name(), new, records.end - records.start)?;
         }
     }
     let rates: Vec<f64> = seconds.iter().map(|seconds| size.keys as f64 / seconds.max(1e-9)).collect();
@@ -199,7 +189,7 @@ fn look_up(
     point: &str,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
-    let records = Popularity::permuted(size.keys, skew, PLACES).map_err(machine_error)?;
+    let records = Popularity::permuted(size.keys, skew, PLACES)?;
     let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
     let mut draw = |count: usize| -> Vec<Asked> {
         randoms.iter_mut().map(|random| Asked::new(&records, random, count)).collect()
@@ -244,20 +234,8 @@ impl Asked {
 
 /// Lookups a second, of all threads together; each has its own keys.
 fn ask(name: &str, call: impl Fn(&[u64]) -> u64 + Sync, asked: &[Asked]) -> Result<f64, ExperimentError> {
-    let answers = in_parallel(asked.len(), |thread| {
-        let watch = Stopwatch::start();
-        let found = call(&asked[thread].keys);
-        (found, watch.elapsed().as_secs_f64())
-    });
-    let mut rate = 0.0;
-    for (asked, (found, seconds)) in asked.iter().zip(answers.map_err(machine_error)?) {
-        if found != asked.expected {
-            let found = format!("values that sum up to {found} instead of {}", asked.expected);
-            return Err(ExperimentError::WrongAnswer { what: name.into(), found });
-        }
-        rate += asked.keys.len() as f64 / seconds.max(1e-9);
-    }
-    Ok(rate)
+    let count = asked.first().map_or(0, |asked| asked.keys.len());
+    rate(asked, count, |asked| call(&asked.keys), |asked, found| expect(name, found, asked.expected))
 }
 
 /// Lets the trees take turns at the same range scans, from keys drawn uniformly. All must show the same.
@@ -268,31 +246,21 @@ fn scan(
     run: usize,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
-    let records = Popularity::uniform(size.keys).map_err(machine_error)?;
+    let records = Popularity::uniform(size.keys)?;
     let mut random = generator::seeded(run as u64);
     let warm_up = Asked::new(&records, &mut random, (parameters.scans / WARM_UP).max(1)).keys;
-    let timed = Asked::new(&records, &mut random, parameters.scans).keys;
+    let keys = Asked::new(&records, &mut random, parameters.scans).keys;
     let mut rates = vec![0.0; contestants.len()];
     let mut shown = vec![0; contestants.len()];
     for turn in turns(contestants.len(), run) {
-        let scanned = in_parallel(1, |_| {
-            contestants[turn].tree.scan_each(&warm_up);
-            let watch = Stopwatch::start();
-            let sum = contestants[turn].tree.scan_each(&timed);
-            (sum, watch.elapsed().as_secs_f64())
-        });
-        let (sum, seconds) = scanned.map_err(machine_error)?[0];
+        let tree = &contestants[turn].tree;
+        timed(1, |_| tree.scan_each(&warm_up))?;
+        let (sum, seconds) = timed(1, |_| tree.scan_each(&keys))?[0];
         shown[turn] = sum;
-        rates[turn] = timed.len() as f64 / seconds.max(1e-9);
+        rates[turn] = keys.len() as f64 / seconds;
     }
-    if let Some(differs) = shown.iter().position(|&sum| sum != shown[0]) {
-        let found = format!(
-            "ranges that sum up to {}, and {} ones to {}",
-            shown[differs],
-            contestants[0].kind.name(),
-            shown[0]
-        );
-        return Err(ExperimentError::WrongAnswer { what: contestants[differs].kind.name().into(), found });
+    for (contestant, &sum) in contestants.iter().zip(&shown) {
+        expect(contestant.kind.name(), sum, shown[0])?;
     }
     record(session, contestants, &size.name, "scans of 100", &rates);
     Ok(())

@@ -82,8 +82,6 @@ pub enum Popularity {
     Scrambled(ScrambledZipfian),
     /// The newest record is the hottest.
     Latest(Latest),
-    /// A published histogram.
-    Buckets(Buckets),
 }
 
 impl Popularity {
@@ -147,7 +145,6 @@ impl Distribution<u64> for Popularity {
             Popularity::Permuted(permuted) => permuted.sample(rng),
             Popularity::Scrambled(scrambled) => scrambled.sample(rng),
             Popularity::Latest(latest) => latest.sample(rng),
-            Popularity::Buckets(buckets) => buckets.sample(rng),
         }
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! Atikoglu et al. ("Workload analysis of a large-scale key-value store", SIGMETRICS 2012) fitted
 //! Facebook's key sizes with a generalised extreme value distribution and its value sizes with a generalised Pareto
-//! distribution; RocksDB's graph model (Cao et al., FAST 2020) uses the latter for values and for scans. Both have a
-//! quantile function in closed form, so drawing needs no rejection.
+//! distribution. Both have a quantile function in closed form, so drawing needs no rejection.
 
 use super::Sizes;
 

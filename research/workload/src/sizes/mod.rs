@@ -73,22 +73,6 @@ pub trait Sizes {
             Err(DistributionError::Factor { factor })
         }
     }
-
-    /// Sizes below `smallest` or above `largest` become that bound, as the limits of a cache demand.
-    ///
-    /// # Errors
-    ///
-    /// [`DistributionError::Range`] where `smallest` is above `largest`.
-    fn clamped(self, smallest: u64, largest: u64) -> Result<Clamped<Self>, DistributionError>
-    where
-        Self: Sized,
-    {
-        if smallest <= largest {
-            Ok(Clamped { sizes: self, smallest, largest })
-        } else {
-            Err(DistributionError::Range { smallest, largest })
-        }
-    }
 }
 
 /// Where a hash of `bytes` lies among all hashes: 53 bits of it, from 0 to just below 1.
@@ -122,6 +106,9 @@ impl Sizes for Fixed {
     }
 }
 
+/// A distribution of sizes, whichever.
+pub type AnySizes = Box<dyn Sizes + Send + Sync>;
+
 /// What [`Sizes::scaled`] makes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scaled<S> {
@@ -132,19 +119,5 @@ pub struct Scaled<S> {
 impl<S: Sizes> Sizes for Scaled<S> {
     fn quantile(&self, fraction: f64) -> u64 {
         (self.sizes.quantile(fraction) as f64 * self.factor).round() as u64
-    }
-}
-
-/// What [`Sizes::clamped`] makes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clamped<S> {
-    sizes: S,
-    smallest: u64,
-    largest: u64,
-}
-
-impl<S: Sizes> Sizes for Clamped<S> {
-    fn quantile(&self, fraction: f64) -> u64 {
-        self.sizes.quantile(fraction).clamp(self.smallest, self.largest)
     }
 }

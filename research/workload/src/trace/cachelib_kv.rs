@@ -104,52 +104,15 @@ impl Columns {
     }
 }
 
-/// Reads a trace of Meta's key-value caches.
-///
-/// ```
-/// use lookaside_workload::trace::CachelibKv;
-///
-/// let text = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n\
-///             604038471,749ab7237b8d0372,47,GET_LEASE,7,10,7,0,176962275,176962275\n";
-/// let record = CachelibKv::new(text.as_bytes()).next().unwrap()?;
-/// assert_eq!((record.key_size, record.value_size, record.count), (Some(47), Some(10), 7));
-/// # Ok::<(), lookaside_workload::trace::TraceError>(())
-/// ```
-#[derive(Debug)]
-pub struct CachelibKv<R> {
-    lines: Lines<R>,
-    columns: Option<Columns>,
-}
-
-impl<R: BufRead> CachelibKv<R> {
-    /// Reads from the header on.
-    pub fn new(reader: R) -> CachelibKv<R> {
-        CachelibKv { lines: Lines::new(reader), columns: None }
-    }
-}
-
-impl<R: BufRead> Iterator for CachelibKv<R> {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let columns = match self.columns {
-            Some(columns) => columns,
-            None => {
-                let header = self.lines.next()?.map(|(_, line)| Columns::find(line));
-                match header {
-                    Ok(Some(columns)) => *self.columns.insert(columns),
-                    Ok(None) => {
-                        self.lines.end();
-                        return Some(Err(TraceError::Header { wanted: WANTED }));
-                    }
-                    Err(error) => {
-                        self.lines.end();
-                        return Some(Err(error));
-                    }
-                }
-            }
-        };
-        let line = self.lines.next()?;
-        Some(line.and_then(|(number, line)| Ok(columns.record(number, line)?)))
+/// Reads a trace of Meta's key-value caches, from the header on.
+pub(super) fn reader(content: impl BufRead) -> impl FnMut() -> Result<Option<Record>, TraceError> {
+    let (mut lines, mut columns) = (Lines::new(content), None);
+    move || {
+        if columns.is_none() {
+            let Some((_, header)) = lines.next()? else { return Ok(None) };
+            columns = Columns::find(header);
+        }
+        let columns = columns.ok_or(TraceError::Header { wanted: WANTED })?;
+        Ok(lines.next()?.map(|(number, line)| columns.record(number, line)).transpose()?)
     }
 }

@@ -1,6 +1,5 @@
 //! Why a trace, or one of its rows, cannot be read.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -9,10 +8,11 @@ use crate::data::DataError;
 use crate::row::RowError;
 
 /// Why a trace, or one of its rows, cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be opened.
+    #[error("cannot open the trace {}: {source}", path.display())]
     Open {
         /// The file.
         path: PathBuf,
@@ -20,6 +20,7 @@ pub enum TraceError {
         source: io::Error,
     },
     /// Nothing of this name is here.
+    #[error("there is no trace '{name}' here, and {elsewhere}")]
     Absent {
         /// As it was called.
         name: String,
@@ -27,11 +28,21 @@ pub enum TraceError {
         elsewhere: DataError,
     },
     /// The file is no text, and its content does not tell which format it has.
+    #[error(
+        "{} is no text, and its content does not tell its format: name it (--format): {}",
+        path.display(),
+        binary_formats()
+    )]
     Unrecognised {
         /// The file.
         path: PathBuf,
     },
     /// The file is a text, and was said to be none.
+    #[error(
+        "{} is a text, and no trace of {format} (--format {})",
+        path.display(),
+        format.name()
+    )]
     IsText {
         /// The file.
         path: PathBuf,
@@ -39,16 +50,19 @@ pub enum TraceError {
         format: Format,
     },
     /// Reading or decompressing failed. Nothing comes after it.
+    #[error("the trace cannot be read any further: {source}")]
     Read {
         /// The reason.
         source: io::Error,
     },
     /// The first line does not name the columns that the format has. Nothing comes after it.
+    #[error("line 1 does not name the trace's columns: wanted {wanted}")]
     Header {
         /// What is missing.
         wanted: &'static str,
     },
     /// The text has no column of this name.
+    #[error("there is no column '{column}': it has {}", known.join(", "))]
     NoColumn {
         /// The column asked for.
         column: String,
@@ -56,8 +70,10 @@ pub enum TraceError {
         known: Vec<String>,
     },
     /// A row cannot be read. The next row comes after it.
-    Row(RowError),
+    #[error(transparent)]
+    Row(#[from] RowError),
     /// A line holds no key. The next line comes after it.
+    #[error("line {line}: {reason}")]
     Line {
         /// The line, counted from 1.
         line: u64,
@@ -65,6 +81,7 @@ pub enum TraceError {
         reason: String,
     },
     /// A line is longer than any row can be. The next line comes after it.
+    #[error("line {line} is longer than {longest} bytes: is this a text file?")]
     LineTooLong {
         /// The line, counted from 1.
         line: u64,
@@ -72,11 +89,15 @@ pub enum TraceError {
         longest: usize,
     },
     /// A request says that the next one for its key came before. Nothing comes after it.
+    #[error(
+        "request {record} says that the next one for its key came before it: is this libCacheSim's oracleGeneral?"
+    )]
     Impossible {
         /// The request, counted from 1.
         record: u64,
     },
     /// A trace of records of one length ends inside a record. Nothing comes after it.
+    #[error("the trace ends with {bytes} bytes of a request after {records} requests: is it complete?")]
     Truncated {
         /// How many whole records were read before.
         records: u64,
@@ -85,74 +106,15 @@ pub enum TraceError {
     },
 }
 
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TraceError::Open { path, source } => {
-                write!(f, "cannot open the trace {}: {source}", path.display())
-            }
-            TraceError::Absent { name, elsewhere } => {
-                write!(f, "there is no trace '{name}' here, and {elsewhere}")
-            }
-            TraceError::Unrecognised { path } => {
-                write!(
-                    f,
-                    "{} is no text, and its content does not tell its format: name it (--format)",
-                    path.display()
-                )?;
-                let mut separator = ": ";
-                for format in Format::ALL.into_iter().filter(|format| format.is_binary()) {
-                    write!(f, "{separator}{} ({format})", format.name())?;
-                    separator = ", ";
-                }
-                Ok(())
-            }
-            TraceError::IsText { path, format } => {
-                write!(
-                    f,
-                    "{} is a text, and no trace of {format} (--format {})",
-                    path.display(),
-                    format.name()
-                )
-            }
-            TraceError::Read { source } => write!(f, "the trace cannot be read any further: {source}"),
-            TraceError::Header { wanted } => {
-                write!(f, "line 1 does not name the trace's columns: wanted {wanted}")
-            }
-            TraceError::NoColumn { column, known } => {
-                write!(f, "there is no column '{column}': it has {}", known.join(", "))
-            }
-            TraceError::Row(error) => error.fmt(f),
-            TraceError::Line { line, reason } => write!(f, "line {line}: {reason}"),
-            TraceError::Impossible { record } => write!(
-                f,
-                "request {record} says that the next one for its key came before it: is this libCacheSim's \
-                 oracleGeneral?"
-            ),
-            TraceError::LineTooLong { line, longest } => {
-                write!(f, "line {line} is longer than {longest} bytes: is this a text file?")
-            }
-            TraceError::Truncated { records, bytes } => {
-                write!(
-                    f,
-                    "the trace ends with {bytes} bytes of a request after {records} requests: is it complete?"
-                )
-            }
-        }
+impl TraceError {
+    /// Whether nothing comes after it.
+    pub(super) fn is_last(&self) -> bool {
+        !matches!(self, TraceError::Row(_) | TraceError::Line { .. } | TraceError::LineTooLong { .. })
     }
 }
 
-impl std::error::Error for TraceError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            TraceError::Open { source, .. } | TraceError::Read { source } => Some(source),
-            _ => None,
-        }
-    }
-}
-
-impl From<RowError> for TraceError {
-    fn from(error: RowError) -> TraceError {
-        TraceError::Row(error)
-    }
+/// The formats that are no text, with their names.
+fn binary_formats() -> String {
+    let binary = Format::ALL.into_iter().filter(|format| format.is_binary());
+    binary.map(|format| format!("{} ({format})", format.name())).collect::<Vec<_>>().join(", ")
 }

@@ -25,51 +25,18 @@ pub(super) fn is_header(line: &[u8]) -> bool {
     line == HEADER.as_bytes()
 }
 
-/// Reads Meta's CDN trace.
-///
-/// ```
-/// use lookaside_workload::trace::FbCdn;
-///
-/// let text = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,\
-///             rangeStart,rangeEnd,TTL,SamplingRate\n\
-///             1585119590,cdn:v/t1.0-1/o.png.webp,1,616,1161,542,-1,-1,1209600,0.00100000\n";
-/// let record = FbCdn::new(text.as_bytes()).next().unwrap()?;
-/// assert_eq!(record.key.to_string(), "cdn:v/t1.0-1/o.png.webp");
-/// assert_eq!(record.value_size, Some(616));
-/// # Ok::<(), lookaside_workload::trace::TraceError>(())
-/// ```
-#[derive(Debug)]
-pub struct FbCdn<R> {
-    lines: Lines<R>,
-    header_seen: bool,
-}
-
-impl<R: BufRead> FbCdn<R> {
-    /// Reads from the header on.
-    pub fn new(reader: R) -> FbCdn<R> {
-        FbCdn { lines: Lines::new(reader), header_seen: false }
-    }
-}
-
-impl<R: BufRead> Iterator for FbCdn<R> {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if !self.header_seen {
-            match self.lines.next()? {
-                Ok((_, line)) if is_header(line) => self.header_seen = true,
-                Ok(_) => {
-                    self.lines.end();
-                    return Some(Err(TraceError::Header { wanted: HEADER }));
-                }
-                Err(error) => {
-                    self.lines.end();
-                    return Some(Err(error));
-                }
+/// Reads Meta's CDN trace, from the header on.
+pub(super) fn reader(content: impl BufRead) -> impl FnMut() -> Result<Option<Record>, TraceError> {
+    let (mut lines, mut header_seen) = (Lines::new(content), false);
+    move || {
+        if !header_seen {
+            let header = lines.next()?;
+            header_seen = header.is_some_and(|(_, line)| is_header(line));
+            if !header_seen {
+                return header.map_or(Ok(None), |_| Err(TraceError::Header { wanted: HEADER }));
             }
         }
-        let line = self.lines.next()?;
-        Some(line.and_then(|(number, line)| Ok(record(number, line)?)))
+        Ok(lines.next()?.map(|(number, line)| record(number, line)).transpose()?)
     }
 }
 

@@ -12,59 +12,38 @@ use super::TraceError;
 const LONGEST: usize = 1 << 16;
 
 /// Counts and yields the lines of `R`, without their ends and without empty ones.
-#[derive(Debug)]
 pub(super) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
     number: u64,
-    ended: bool,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(reader: R) -> Lines<R> {
-        Lines { reader, buffer: Vec::new(), number: 0, ended: false }
-    }
-
-    /// Nothing comes any more.
-    pub(super) fn end(&mut self) {
-        self.ended = true;
+        Lines { reader, buffer: Vec::new(), number: 0 }
     }
 
     /// The next line and its number, counted from 1.
-    pub(super) fn next(&mut self) -> Option<Result<(u64, &[u8]), TraceError>> {
+    pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, TraceError> {
+        let failed = |source| TraceError::Read { source };
         loop {
-            if self.ended {
-                return None;
-            }
             self.buffer.clear();
             let mut limited = self.reader.by_ref().take(LONGEST as u64 + 1);
-            let read = limited.read_until(b'\n', &mut self.buffer);
             self.number += 1;
-            match read {
-                Ok(0) => {
-                    self.ended = true;
-                    return None;
-                }
-                Ok(_) => {}
-                Err(source) => {
-                    self.ended = true;
-                    return Some(Err(TraceError::Read { source }));
-                }
+            if limited.read_until(b'\n', &mut self.buffer).map_err(failed)? == 0 {
+                return Ok(None);
             }
             if self.buffer.last() == Some(&b'\n') {
                 self.buffer.pop();
             } else if self.buffer.len() > LONGEST {
-                if let Err(source) = self.reader.skip_until(b'\n') {
-                    self.ended = true;
-                    return Some(Err(TraceError::Read { source }));
-                }
-                return Some(Err(TraceError::LineTooLong { line: self.number, longest: LONGEST }));
+                self.reader.skip_until(b'\n').map_err(failed)?;
+                return Err(TraceError::LineTooLong { line: self.number, longest: LONGEST });
             }
             if self.buffer.last() == Some(&b'\r') {
                 self.buffer.pop();
             }
             if !self.buffer.is_empty() {
-                return Some(Ok((self.number, &self.buffer)));
+                return Ok(Some((self.number, &self.buffer)));
             }
         }
     }
@@ -98,11 +77,11 @@ mod tests {
 
     fn all(text: &[u8]) -> Vec<Result<(u64, Vec<u8>), String>> {
         let mut lines = Lines::new(text);
-        let mut found = Vec::new();
-        while let Some(line) = lines.next() {
-            found.push(line.map(|(number, line)| (number, line.to_vec())).map_err(|error| error.to_string()));
-        }
-        found
+        let next = || match lines.next() {
+            Ok(line) => line.map(|(number, line)| Ok((number, line.to_vec()))),
+            Err(error) => Some(Err(error.to_string())),
+        };
+        std::iter::from_fn(next).collect()
     }
 
     #[test]

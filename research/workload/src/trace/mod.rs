@@ -1,21 +1,20 @@
 //! Recorded requests, read one at a time.
 //!
-//! A trace is longer than memory may be, so each reader is an iterator that holds one row. Six formats are known,
-//! each in a file of its own:
+//! A trace is longer than memory may be, so each reader holds one row. Six formats are known, each in a file of its own:
 //!
-//! | format | reader | what a row tells |
+//! | format | file | what a row tells |
 //! |---|---|---|
-//! | one key a line, or a named column | [`Keys`] | the key |
-//! | cache2k's, as the Caffeine simulator ships it | [`Numbers`] | the key, a number |
-//! | libCacheSim's `oracleGeneral` | [`OracleGeneral`] | time, key (a number), value size |
-//! | Meta's CDN | [`FbCdn`] | time, key (the object's URL), object size, time to live |
-//! | Meta's key-value caches | [`CachelibKv`] | time, operation and how often, key's name and size, value size, time to live |
-//! | Twitter's memcached clusters | [`TwitterTrace`] | time, operation, key, value size, time to live |
+//! | one key a line, or a named column | `text` | the key |
+//! | cache2k's, as the Caffeine simulator ships it | `numbers` | the key, a number |
+//! | libCacheSim's `oracleGeneral` | `oracle` | time, key (a number), value size |
+//! | Meta's CDN | `fb_cdn` | time, key (the object's URL), object size, time to live |
+//! | Meta's key-value caches | `cachelib_kv` | time, operation and how often, key's name and size, value size, time to live |
+//! | Twitter's memcached clusters | `twitter` | time, operation, key, value size, time to live |
 //!
 //! [`Trace`] opens a file of any of them, compressed by gzip, xz or Zstandard or not. It looks at the content and not at
 //! the name, because names are changed and say little: `.trace` is also what instructions are recorded in. Whatever is a
 //! text and none of the recorded ones is a list of keys. Of the formats that are no text, one tells itself apart
-//! ([`OracleGeneral`]); 32-bit keys could be anything, and have to be named ([`Choice::format`]).
+//! (`oracleGeneral`); 32-bit keys could be anything, and have to be named ([`Choice::format`]).
 //!
 //! A row that cannot be read is an error with its line and column. The reader goes on behind it, so that the caller
 //! decides whether one bad row spoils a trace. An error of the file itself ends the iteration.
@@ -41,13 +40,10 @@ use crate::generated::Generated;
 use crate::key::Key;
 use crate::operation::CacheOperation;
 
-pub use cachelib_kv::CachelibKv;
 pub use error::TraceError;
-pub use fb_cdn::FbCdn;
-pub use numbers::Numbers;
-pub use oracle::OracleGeneral;
-pub use text::Keys;
-pub use twitter::TwitterTrace;
+
+/// The records of a trace, or what is wrong with a row.
+type Records<'c> = Box<dyn Iterator<Item = Result<Record, TraceError>> + Send + 'c>;
 
 /// One row of a trace. What the format does not tell is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,7 +210,7 @@ pub struct Choice {
 /// ```
 pub struct Trace {
     format: Option<Format>,
-    records: Box<dyn Iterator<Item = Result<Record, TraceError>> + Send>,
+    records: Records<'static>,
 }
 
 impl fmt::Debug for Trace {
@@ -296,7 +292,7 @@ impl Trace {
         };
         let content = BufReader::with_capacity(1 << 16, Cursor::new(start).chain(content));
         let records = match &choice.column {
-            Some(column) => Box::new(Keys::column(content, column)?),
+            Some(column) => records(text::reader(content, Some(column))?),
             None => format.records(content),
         };
         Ok(Trace { format: Some(format), records })
@@ -309,19 +305,46 @@ impl Trace {
 }
 
 impl Format {
-    fn records(
+    /// Reads a trace of this format.
+    ///
+    /// ```
+    /// use lookaside_workload::{key::Key, trace::Format};
+    ///
+    /// let mut trace = Format::Numbers.records(&[0, 0, 1, 2, 255, 255, 255, 255][..]);
+    /// assert_eq!(trace.next().unwrap()?.key, Key::Number(258));
+    /// assert_eq!(trace.next().unwrap()?.key, Key::Number(-1));
+    /// assert!(trace.next().is_none());
+    /// # Ok::<(), lookaside_workload::trace::TraceError>(())
+    /// ```
+    pub fn records<'c>(
         self,
-        content: impl BufRead + Send + 'static,
-    ) -> Box<dyn Iterator<Item = Result<Record, TraceError>> + Send> {
+        content: impl BufRead + Send + 'c,
+    ) -> Box<dyn Iterator<Item = Result<Record, TraceError>> + Send + 'c> {
         match self {
-            Format::Keys => Box::new(Keys::lines(content)),
-            Format::Numbers => Box::new(Numbers::new(content)),
-            Format::OracleGeneral => Box::new(OracleGeneral::new(content)),
-            Format::FbCdn => Box::new(FbCdn::new(content)),
-            Format::CachelibKv => Box::new(CachelibKv::new(content)),
-            Format::Twitter => Box::new(TwitterTrace::new(content)),
+            Format::Keys => match text::reader(content, None) {
+                Ok(reader) => records(reader),
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            },
+            Format::Numbers => records(numbers::reader(content)),
+            Format::OracleGeneral => records(oracle::reader(content)),
+            Format::FbCdn => records(fb_cdn::reader(content)),
+            Format::CachelibKv => records(cachelib_kv::reader(content)),
+            Format::Twitter => records(twitter::reader(content)),
         }
     }
+}
+
+/// What a reader gives, to its end or to an error that nothing comes after.
+fn records<'c>(mut read: impl FnMut() -> Result<Option<Record>, TraceError> + Send + 'c) -> Records<'c> {
+    let mut ended = false;
+    Box::new(std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        let next = read().transpose();
+        ended = next.as_ref().is_none_or(|next| next.as_ref().is_err_and(TraceError::is_last));
+        next
+    }))
 }
 
 impl Iterator for Trace {
@@ -329,5 +352,31 @@ impl Iterator for Trace {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.records.next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_each_format_tells_what_it_has() {
+        let one = |format: Format, text: &str| format.records(text.as_bytes()).next().unwrap().unwrap();
+        let header = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate";
+        let row = "1585119590,cdn:v/t1.0-1/o.png.webp,1,616,1161,542,-1,-1,1209600,0.00100000";
+        let cdn = one(Format::FbCdn, &format!("{header}\n{row}\n"));
+        assert_eq!((cdn.key.to_string().as_str(), cdn.value_size), ("cdn:v/t1.0-1/o.png.webp", Some(616)));
+        let header = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase";
+        let row = "604038471,749ab7237b8d0372,47,GET_LEASE,7,10,7,0,176962275,176962275";
+        let kv = one(Format::CachelibKv, &format!("{header}\n{row}\n"));
+        assert_eq!((kv.key_size, kv.value_size, kv.count), (Some(47), Some(10), 7));
+        let twitter = one(Format::Twitter, "0,q:q:1:8WTPbnu1ne8,17,552,20,add,1209600\n");
+        assert_eq!((twitter.operation, twitter.ttl), (CacheOperation::Add, Some(14 * 24 * 3600)));
+        let keys = Format::Keys.records(&b"user:1\nuser:2\nuser:1\n"[..]);
+        let keys: Vec<_> = keys.map(|record| record.unwrap().key.to_string()).collect();
+        assert_eq!(keys, ["user:1", "user:2", "user:1"]);
+        let choice = Choice { column: Some("id".into()), ..Choice::default() };
+        let mut column = Trace::read(&b"time,id\n1,x\n"[..], Path::new("keys.csv"), &choice).unwrap();
+        assert_eq!(column.next().unwrap().unwrap().key.to_string(), "x");
     }
 }

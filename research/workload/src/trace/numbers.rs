@@ -4,33 +4,19 @@
 //! request is a read; sizes and times are not told. A composite workload gives each key a size from a published
 //! distribution, and should say that it is one.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 
 use super::{Record, TraceError};
 use crate::key::Key;
 
-/// Reads big-endian 32-bit keys.
-///
-/// ```
-/// use lookaside_workload::{key::Key, trace::Numbers};
-///
-/// let mut trace = Numbers::new(&[0, 0, 1, 2, 255, 255, 255, 255][..]);
-/// assert_eq!(trace.next().unwrap()?.key, Key::Number(258));
-/// assert_eq!(trace.next().unwrap()?.key, Key::Number(-1));
-/// assert!(trace.next().is_none());
-/// # Ok::<(), lookaside_workload::trace::TraceError>(())
-/// ```
-#[derive(Debug)]
-pub struct Numbers<R> {
-    reader: BufReader<R>,
-    records: u64,
-    ended: bool,
-}
-
-impl<R: Read> Numbers<R> {
-    /// Reads from the first key on. `reader` is buffered here.
-    pub fn new(reader: R) -> Numbers<R> {
-        Numbers { reader: BufReader::with_capacity(1 << 16, reader), records: 0, ended: false }
+/// Reads them, one after the other.
+pub(super) fn reader(mut content: impl Read) -> impl FnMut() -> Result<Option<Record>, TraceError> {
+    let mut records = 0;
+    move || {
+        let mut bytes = [0; 4];
+        let there = fill(&mut content, &mut bytes, records)?;
+        records += 1;
+        Ok(there.then(|| Record::get(Key::Number(i32::from_be_bytes(bytes)))))
     }
 }
 
@@ -47,29 +33,4 @@ pub(super) fn fill(reader: &mut impl Read, record: &mut [u8], records: u64) -> R
         }
     }
     Ok(true)
-}
-
-impl<R: Read> Iterator for Numbers<R> {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
-        let mut bytes = [0; 4];
-        match fill(&mut self.reader, &mut bytes, self.records) {
-            Ok(true) => {
-                self.records += 1;
-                Some(Ok(Record::get(Key::Number(i32::from_be_bytes(bytes)))))
-            }
-            Ok(false) => {
-                self.ended = true;
-                None
-            }
-            Err(error) => {
-                self.ended = true;
-                Some(Err(error))
-            }
-        }
-    }
 }

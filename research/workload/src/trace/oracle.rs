@@ -7,7 +7,7 @@
 //! Every request is a read. There is no mark, but the last field tells much: it is -1 (or the largest number) where the
 //! object does not come again, and otherwise above the request's own number. Few other files keep to that.
 
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 use super::numbers::fill;
 use super::{Record, TraceError};
@@ -57,48 +57,20 @@ pub(super) fn is(start: &[u8], whole: bool) -> bool {
 }
 
 /// Reads libCacheSim's `oracleGeneral`.
-#[derive(Debug)]
-pub struct OracleGeneral<R> {
-    reader: BufReader<R>,
-    records: u64,
-    ended: bool,
-}
-
-impl<R: Read> OracleGeneral<R> {
-    /// Reads from the first request on. `reader` is buffered here.
-    pub fn new(reader: R) -> OracleGeneral<R> {
-        OracleGeneral { reader: BufReader::with_capacity(1 << 16, reader), records: 0, ended: false }
-    }
-}
-
-impl<R: Read> Iterator for OracleGeneral<R> {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
+pub(super) fn reader(mut content: impl Read) -> impl FnMut() -> Result<Option<Record>, TraceError> {
+    let mut records = 0;
+    move || {
         let mut bytes = [0; RECORD];
-        match fill(&mut self.reader, &mut bytes, self.records) {
-            Ok(true) => {}
-            Ok(false) => {
-                self.ended = true;
-                return None;
-            }
-            Err(error) => {
-                self.ended = true;
-                return Some(Err(error));
-            }
+        if !fill(&mut content, &mut bytes, records)? {
+            return Ok(None);
         }
         let fields = Fields::of(&bytes);
-        let number = self.records;
-        self.records += 1;
-        if !fields.is_possible(number) {
+        records += 1;
+        if !fields.is_possible(records - 1) {
             // What is wrong with one is wrong with all: they are of one length.
-            self.ended = true;
-            return Some(Err(TraceError::Impossible { record: self.records }));
+            return Err(TraceError::Impossible { record: records });
         }
-        Some(Ok(Record {
+        Ok(Some(Record {
             value_size: Some(fields.size.into()),
             timestamp: Some(fields.time.into()),
             ..Record::get(Key::Text(fields.object.to_string().into_bytes().into()))

@@ -15,34 +15,9 @@ use crate::operation::CacheOperation;
 use crate::row::{RowError, parse as field};
 
 /// Reads a trace of one of Twitter's clusters.
-///
-/// ```
-/// use lookaside_workload::{operation::CacheOperation, trace::TwitterTrace};
-///
-/// let record = TwitterTrace::new(&b"0,q:q:1:8WTPbnu1ne8,17,552,20,add,1209600\n"[..]).next().unwrap()?;
-/// assert_eq!(record.operation, CacheOperation::Add);
-/// assert_eq!(record.ttl, Some(14 * 24 * 3600));
-/// # Ok::<(), lookaside_workload::trace::TraceError>(())
-/// ```
-#[derive(Debug)]
-pub struct TwitterTrace<R> {
-    lines: Lines<R>,
-}
-
-impl<R: BufRead> TwitterTrace<R> {
-    /// Reads from the first row on.
-    pub fn new(reader: R) -> TwitterTrace<R> {
-        TwitterTrace { lines: Lines::new(reader) }
-    }
-}
-
-impl<R: BufRead> Iterator for TwitterTrace<R> {
-    type Item = Result<Record, TraceError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let line = self.lines.next()?;
-        Some(line.and_then(|(number, line)| Ok(parse(number, line)?)))
-    }
+pub(super) fn reader(content: impl BufRead) -> impl FnMut() -> Result<Option<Record>, TraceError> {
+    let mut lines = Lines::new(content);
+    move || Ok(lines.next()?.map(|(number, line)| parse(number, line)).transpose()?)
 }
 
 /// Reads one row.
