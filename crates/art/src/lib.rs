@@ -136,3 +136,8 @@ mod face {
 }
 #[cfg(not(loom))]
 pub use face::*;
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -41,3 +41,8 @@ pub use modelled::*;
 pub use standard::*;
 #[cfg(not(loom))]
 pub use within::{Hold, Within, held};
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -57,3 +57,8 @@ pub use table::{Entries, Table};
 
 /// The layout that measured best: see `layout`.
 pub type DefaultLayout = SevenWay;
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
