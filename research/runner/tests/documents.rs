@@ -37,7 +37,11 @@ impl Page {
     /// The anchors of its headings, as the book and code hosts make them.
     fn anchors(&self) -> BTreeSet<String> {
         let headings = without_blocks(&self.text);
-        headings.lines().filter(|line| line.starts_with('#')).map(|line| anchor(line.trim_matches(['#', ' ']))).collect()
+        headings
+            .lines()
+            .filter(|line| line.starts_with('#'))
+            .map(|line| anchor(line.trim_matches(['#', ' '])))
+            .collect()
     }
 }
 
@@ -84,10 +88,13 @@ fn book() -> Vec<Page> {
 fn documents() -> Vec<Page> {
     let mut pages = book();
     let mut add = |path: PathBuf| {
-        let text = fs::read_to_string(repository().join(&path)).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        let text =
+            fs::read_to_string(repository().join(&path)).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         pages.push(Page { path, text });
     };
-    ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(|name| add(name.into()));
+    for name in ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"] {
+        add(name.into());
+    }
     for folder in ["crates", "server"] {
         for entry in fs::read_dir(repository().join(folder)).unwrap() {
             add(Path::new(folder).join(entry.unwrap().file_name()).join("README.md"));
@@ -121,7 +128,8 @@ fn named(text: &str) -> BTreeSet<String> {
     let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(|c| !is_part(c))).collect();
     let mut names = BTreeSet::new();
     for pair in words.windows(2) {
-        if pair[0] == "run" && pair[1].contains('-') && pair[1].starts_with(|c: char| c.is_ascii_lowercase()) {
+        if pair[0] == "run" && pair[1].contains('-') && pair[1].starts_with(|c: char| c.is_ascii_lowercase())
+        {
             names.insert(pair[1].to_owned());
         }
     }
@@ -141,7 +149,8 @@ fn every_experiment_that_is_named_exists_and_every_one_is_named_in_the_book() {
         let names = named(&page.text);
         for name in names.iter().filter(|name| !name.starts_with(TO_BE_WRITTEN)) {
             // `sim figure 19` is short for all whose names begin so.
-            let exists = exist.contains(name) || exist.iter().any(|other| other.starts_with(&format!("{name}-")));
+            let exists =
+                exist.contains(name) || exist.iter().any(|other| other.starts_with(&format!("{name}-")));
             assert!(exists, "{} says to run {name}: there is no such experiment", page.name());
         }
         if page.path.starts_with("docs") {
@@ -182,7 +191,11 @@ fn links_lead_somewhere() {
             if !heading.is_empty() {
                 let text = fs::read_to_string(&to).unwrap();
                 let anchors = Page { path: to, text }.anchors();
-                assert!(anchors.contains(heading), "{} links {link}, but the headings are {anchors:?}", page.name());
+                assert!(
+                    anchors.contains(heading),
+                    "{} links {link}, but the headings are {anchors:?}",
+                    page.name()
+                );
             }
         }
     }
@@ -251,8 +264,8 @@ fn what_a_definition_reproduces_stands_in_the_table_of_papers() {
 fn names_links_and_anchors_are_read() {
     let page = Page {
         path: "a.md".into(),
-        text: "# One `two` (three)\n`run no-such` and [x](y.md#z), ```\n[code](no)\n``` `lookaside-lab -- run\nlong-name`, \
-               `run --quick`, `sim figure 11`"
+        text: "# One `two` (three)\n`run no-such` and [x](y.md#z), ```\n[code](no)\n``` `lookaside-lab -- \
+               run\nlong-name`, `run --quick`, `sim figure 11`"
             .into(),
     };
     let names: Vec<_> = named(&page.text).into_iter().collect();
