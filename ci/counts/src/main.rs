@@ -7,8 +7,8 @@
 //! valgrind --tool=callgrind --toggle-collect=*counted_section* lookaside-counts NAME
 //! ```
 //!
-//! Without a name it lists the names, each with the operations that its section has. The test beside this program runs it
-//! so, and compares.
+//! Without a name it lists the names, each with the operations that its section has. The test beside this program runs
+//! it so, and compares.
 //!
 //! The sets of keys are small, for caches do not matter here: an instruction is an instruction, wherever its data lie.
 

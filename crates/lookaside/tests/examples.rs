@@ -42,5 +42,6 @@ fn orders_are_joined() {
 fn pages_are_made_once() {
     if let Some(said) = said("web_cache", &[]) {
         assert!(said.contains("100 pages are kept; the table answered"), "{said}");
+        assert!(!said.contains("answered 0 lookups"), "{said}");
     }
 }
