@@ -184,3 +184,8 @@ mod face {
 }
 #[cfg(not(loom))]
 pub use face::*;
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -66,3 +66,8 @@ pub use counters::{CounterSet, Counting, Registry};
 pub use seam::*;
 #[cfg(not(loom))]
 pub use within::{Hold, Within, held};
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

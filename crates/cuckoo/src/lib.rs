@@ -108,3 +108,8 @@ pub mod experiments {
     pub use crate::growth::{SPLITS_WHEN_FULL, SPLITS_WHEN_LOADED};
     pub use crate::layout::{DefaultLayout, EightWay, FourWay, Inline, Layout, SevenWay, Striped};
 }
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

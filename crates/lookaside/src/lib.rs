@@ -153,3 +153,8 @@ pub use {
     stats::Counts,
     visit::Visit,
 };
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -3,6 +3,7 @@
 mod bounds;
 mod destructors;
 mod ending_threads;
+mod examples;
 mod fitting;
 mod lies;
 mod model;

@@ -69,3 +69,8 @@ pub use kind::{PageKind, UnknownPageKind};
 pub use prefetch::prefetch;
 pub use region::{MapError, Region};
 pub use smaps::Census;
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -93,3 +93,8 @@ mod public {
 }
 #[cfg(not(loom))]
 pub use public::*;
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

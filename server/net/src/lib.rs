@@ -65,7 +65,15 @@ pub use settings::{Settings, UnixSocket};
 pub const VERSION: &str =
     concat!("1.6.45 (lookaside ", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), ")");
 
-/// The README's program, compiled and run.
+/// The programs of the READMEs and of the book, compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Front;
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/start/rust.md")]
+    struct Rust;
+    #[doc = include_str!("../../../docs/extending/index.md")]
+    struct Index;
+}

@@ -69,3 +69,8 @@ pub use parse::{MAX_VALUE_LENGTH, parse};
 pub use refusal::{Connection, Refusal};
 pub use reply::ErrorReply;
 pub use request::{GetRequest, Operation, Request, StatsTopic, StoreRequest, Verb};
+
+/// The program of the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
