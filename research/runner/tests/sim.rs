@@ -348,8 +348,7 @@ fn a_trace_for_champsim_is_written_and_can_be_read() {
         &[&["export"], &TINY[..], &["--variant", "alone", "--requests", "100", "--out", &place]].concat(),
     );
     let bytes = std::fs::read(&path).expect("a trace");
-    let records: Vec<_> =
-        sim::champsim::TraceReader::new(&bytes[..]).collect::<Result<_, _>>().expect("undamaged");
+    let records: Vec<_> = sim::champsim::records(&bytes).expect("whole records");
     assert!(text.starts_with(&format!("{} instructions of 100 requests", records.len())), "{text}");
     assert!(records.len() > 100 * 50);
     assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
@@ -383,8 +382,7 @@ fn a_compiled_program_is_written_as_a_trace_for_champsim() {
         })
         .sum();
     let bytes = std::fs::read(&path).expect("a trace");
-    let records: Vec<_> =
-        sim::champsim::TraceReader::new(&bytes[..]).collect::<Result<_, _>>().expect("undamaged");
+    let records: Vec<_> = sim::champsim::records(&bytes).expect("whole records");
     assert_eq!(records.len() as u64, counted, "every instruction of both windows");
     assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
     // The run itself succeeds; the trace does not.

@@ -12,11 +12,11 @@ use lab::experiment::{Catalogue, Scale};
 use lab::machine::Provenance;
 use sim::{Measurement, Profile, Window};
 use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
-use sim_lab::guest::{Container, Distribution, Hash, Variant as LookupVariant};
+use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::store::Store;
 use sim_lab::study::{self, Options, Study};
 use sim_lab::sweep::Place;
-use sim_qemu::guests::{GuestError, Index, Simulated, Tools, Variant};
+use sim_qemu::guests::{GuestError, Simulated, Tools};
 use sim_qemu::run::Run;
 
 fn tools() -> Option<Tools> {
@@ -29,7 +29,7 @@ fn tools() -> Option<Tools> {
     }
 }
 
-fn run(tools: &Tools, folder: &Path, index: Index, variant: Variant) -> Window {
+fn run(tools: &Tools, folder: &Path, index: Container, variant: Variant) -> Window {
     let run = Run {
         load: 100_000,
         functional: 30_000,
@@ -47,7 +47,7 @@ fn run(tools: &Tools, folder: &Path, index: Index, variant: Variant) -> Window {
 }
 
 /// Those before which any table can stand.
-const INDEXES: [Index; 3] = [Index::Cuckoo, Index::Art, Index::ArtReorganised];
+const INDEXES: [Container; 3] = [Container::Cuckoo, Container::Art, Container::ArtReorganised];
 
 #[test]
 fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
@@ -56,7 +56,7 @@ fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
     for index in INDEXES {
         let run = |variant| run(&tools, folder.path(), index, variant);
         let (alone, stlt) = (run(Variant::Alone), run(Variant::Stlt));
-        if index == Index::Art {
+        if index == Container::Art {
             assert_eq!(stlt, run(Variant::Stlt), "counts repeat");
         }
         assert_eq!((alone.operations, alone.fast_path), (10_000, None));
@@ -67,7 +67,7 @@ fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
             fast.hits
         };
         assert!(stlt.walks() < alone.walks(), "{index:?}: {} of {}", stlt.walks(), alone.walks());
-        if index == Index::ArtReorganised {
+        if index == Container::ArtReorganised {
             // Another tree of the same program.
             continue;
         }
@@ -94,8 +94,8 @@ fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
 fn the_cache_is_a_guest_with_its_own_buffer() {
     let Some(tools) = tools() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let alone = run(&tools, folder.path(), Index::Cache, Variant::Alone);
-    let slb = run(&tools, folder.path(), Index::Cache, Variant::Slb);
+    let alone = run(&tools, folder.path(), Container::Cache, Variant::Alone);
+    let slb = run(&tools, folder.path(), Container::Cache, Variant::Slb);
     for (window, name) in [(&alone, "alone"), (&slb, "with its buffer")] {
         assert_eq!(window.operations, 10_000);
         // A key of three words, a value of eight.
@@ -141,7 +141,7 @@ fn studies_of_our_own_indexes_measure_what_they_promise() {
             let window = run.measurement.windows[0];
             assert_eq!(window.operations, 2_000);
             let asked = window.fast_path.map(|counts| counts.total());
-            assert_eq!(asked, (variant != LookupVariant::Alone).then_some(2_000), "{guest} {variant:?}");
+            assert_eq!(asked, (variant != Variant::Alone).then_some(2_000), "{guest} {variant:?}");
         }
     }
 }
@@ -159,10 +159,10 @@ fn what_our_own_indexes_cannot_do_is_refused() {
         sim_lab::run::run(&wanted.expect("legal")).expect_err("not this").to_string()
     };
     for container in Container::OWN {
-        let error = refusal(container, LookupVariant::Alone, 128);
+        let error = refusal(container, Variant::Alone, 128);
         assert!(error.contains(container.name()) && error.contains("64 bytes"), "{error}");
     }
-    for variant in [LookupVariant::StltSw, LookupVariant::StltVa, LookupVariant::Stlt] {
+    for variant in [Variant::StltSw, Variant::StltVa, Variant::Stlt] {
         let error = refusal(Container::Cache, variant, 64);
         assert!(error.contains("cache has no variant"), "{error}");
     }
@@ -176,7 +176,7 @@ fn it_runs_without_a_simulator() {
         functional: 100,
         window: 100,
         windows: 1,
-        ..Run::new(Index::Map, Variant::Stlt, 1000)
+        ..Run::new(Container::Map, Variant::Stlt, 1000)
     };
     let requests = folder.path().join("requests");
     run.write_requests(&requests).expect("written");

@@ -10,6 +10,7 @@
 //! | [`configuration`] | what one run is |
 //! | [`machine`] | machines by name |
 //! | [`run`] | running it |
+//! | [`error`] | why a run failed |
 //! | [`store`] | finished runs are kept |
 //! | [`sweep`] | many runs, side by side |
 //! | `metric` | what is shown of a run |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod configuration;
+pub mod error;
 pub mod guest;
 pub mod in_use;
 pub mod machine;

@@ -1,62 +1,37 @@
-//! Machines by name: a file in a folder `profiles`, one that is built in, or a path. The repository's folder is built in, too.
+//! Machines by name: a file in a folder `profiles`, one that is built in ([`Profile::named`]), or a path.
 //!
 //! A name that nobody knows is answered with those that there are: whoever asks for a machine may not have seen the folder.
 
 use std::path::Path;
 
-use include_dir::{Dir, include_dir};
 use sim::{Profile, ProfileError};
 
 /// The folder of machines, beside the definitions' own.
 pub const PROFILES: &str = "profiles";
-
-static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../profiles");
-
-/// Why there is no such machine.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MachineError {
-    /// Nobody knows the name.
-    #[error("there is no machine '{name}': there are {}; or give the path of a profile, which ends with .toml", known.join(", "))]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// Its profile cannot be read, or describes no machine.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-}
 
 /// The machine of a name: a file in the folder [`PROFILES`] at or above `from`, or one that is built in; or that of a path,
 /// which ends with `.toml`.
 ///
 /// # Errors
 /// If there is none, or it is no machine.
-pub fn profile(name: &str, from: &Path) -> Result<Profile, MachineError> {
+pub fn profile(name: &str, from: &Path) -> Result<Profile, ProfileError> {
     if name.ends_with(".toml") {
-        return Ok(Profile::read(Path::new(name))?);
+        return Profile::read(Path::new(name));
     }
     let file = Path::new(PROFILES).join(format!("{name}.toml"));
     if let Some(path) = from.ancestors().map(|above| above.join(&file)).find(|path| path.is_file()) {
-        return Ok(Profile::read(&path)?);
+        return Profile::read(&path);
     }
-    if let Some(file) = BUILT_IN.get_file(format!("{name}.toml")) {
-        return Ok(Profile::from_toml(file.contents_utf8().unwrap_or_default())?);
-    }
-    Profile::named(name).ok_or_else(|| MachineError::Unknown { name: name.to_owned(), known: known(from) })
+    Profile::named(name).ok_or_else(|| ProfileError::Unknown { name: name.to_owned(), known: known(from) })
 }
 
 /// The names that lead to a machine from here.
 fn known(from: &Path) -> Vec<String> {
     let folders = from.ancestors().filter_map(|above| std::fs::read_dir(above.join(PROFILES)).ok());
     let paths = folders.flatten().flatten().map(|entry| entry.path());
-    let paths = paths.chain(BUILT_IN.files().map(|file| file.path().to_owned()));
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
     let names = files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
-    let built_in = [Profile::stlt_paper(), Profile::sandy_bridge(), Profile::current_server()];
-    let mut known: Vec<String> = names.chain(built_in.map(|profile| profile.name)).collect();
+    let mut known: Vec<String> = names.chain(Profile::NAMES.map(str::to_owned)).collect();
     known.sort();
     known.dedup();
     known
@@ -79,7 +54,7 @@ mod tests {
         }
         std::fs::write(folder.join("README.md"), "no machine").expect("written");
         let error = profile("pentium", &from).expect_err("nobody has it");
-        let MachineError::Unknown { known, .. } = &error else { panic!("{error}") };
+        let ProfileError::Unknown { known, .. } = &error else { panic!("{error}") };
         let own_and_built_in = ["current_server", "own", "own.2026", "sandy_bridge", "stlt_paper"];
         assert!(own_and_built_in.iter().all(|name| known.iter().any(|known| known == name)), "{known:?}");
         for name in known {
@@ -88,6 +63,6 @@ mod tests {
         }
         let path = folder.join("absent.toml");
         let error = profile(path.to_str().expect("text"), &from).expect_err("there is no such file");
-        assert!(matches!(error, MachineError::Profile(ProfileError::Unreadable { .. })), "{error}");
+        assert!(matches!(error, ProfileError::Unreadable { .. }), "{error}");
     }
 }

@@ -7,73 +7,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use sim::{Measurement, MeasurementError};
+use sim::Measurement;
 use sim_qemu::cost::Cost;
-use sim_qemu::guests::{self, FastHash, GuestError, Index, Simulated, Tools};
+use sim_qemu::guests::{Simulated, Tools};
 use sim_qemu::run::Run as GuestRun;
 use sim_qemu::trace;
 
 use crate::configuration::Configuration;
-use crate::guest::{Container, Distribution, Hash, Variant};
+use crate::error::RunError;
+use crate::guest::{Container, Hash, Variant};
 
 /// The part of an SLB that is its cache table.
 const SLB_PARTS: u64 = 5;
-
-/// Why a program could not be run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QemuError {
-    /// Something is missing, or does not compile.
-    #[error(transparent)]
-    Guest(#[from] GuestError),
-    /// There is no such program.
-    #[error("there is no {what} for QEMU: run it with --guest in-process")]
-    Unknown {
-        /// What is not there.
-        what: &'static str,
-    },
-    /// A program cannot have such a table in front.
-    #[error(
-        "{container} has no variant {variant}: its items may move, so there are alone and slb, its own buffer"
-    )]
-    Variant {
-        /// The program.
-        container: &'static str,
-        /// What it cannot have.
-        variant: &'static str,
-    },
-    /// Its program does only this.
-    #[error("{container} has values of 64 bytes, and xxh3 for the table in front")]
-    Fixed {
-        /// The program.
-        container: &'static str,
-    },
-    /// It ended badly.
-    #[error("the guest failed ({status}): {said}")]
-    Failed {
-        /// How it ended.
-        status: String,
-        /// What it said.
-        said: String,
-    },
-    /// It ended well, but not all that it did was written to the trace.
-    #[error("{said}")]
-    Trace {
-        /// What the plugin said.
-        said: String,
-    },
-    /// The plugin's file cannot be read.
-    #[error(transparent)]
-    Measurement(#[from] MeasurementError),
-    /// A file could not be read or written.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        error: std::io::Error,
-    },
-}
 
 /// QEMU and what belongs to it.
 #[derive(Debug, Clone)]
@@ -86,7 +31,7 @@ impl Qemu {
     ///
     /// # Errors
     /// What is missing, and what to do about it.
-    pub fn find() -> Result<Qemu, QemuError> {
+    pub fn find() -> Result<Qemu, RunError> {
         Ok(Qemu { tools: Tools::find()? })
     }
 
@@ -94,48 +39,30 @@ impl Qemu {
     ///
     /// # Errors
     /// If the guest is not there, or does not compile.
-    pub fn identity(&self, container: Container) -> Result<String, QemuError> {
-        let index = index_of(container);
-        let program = self.tools.program(index, &compiled())?;
-        Ok(self.tools.identity(index, &program)?)
+    pub fn identity(&self, container: Container) -> Result<String, RunError> {
+        let program = self.tools.program(container, &compiled())?;
+        Ok(self.tools.identity(container, &program)?)
     }
 
-    /// Runs a configuration: what was measured, and what that took.
+    /// Runs a configuration: what was measured, and what that took. A trace of every window is written to `champsim`, if
+    /// that is given: 64 bytes an instruction.
     ///
     /// # Errors
-    /// If its program is not there, does not compile, or fails.
-    pub fn run(&self, configuration: &Configuration) -> Result<(Measurement, Cost), QemuError> {
-        self.launch(configuration, None)
-    }
-
-    /// The same, with a trace of every window, written to `champsim`: 64 bytes an instruction.
-    ///
-    /// # Errors
-    /// As [`Qemu::run`], and if the trace cannot be written.
-    pub fn record(
-        &self,
-        configuration: &Configuration,
-        champsim: &Path,
-    ) -> Result<(Measurement, Cost), QemuError> {
-        self.launch(configuration, Some(champsim))
-    }
-
-    fn launch(
+    /// If its program is not there, does not compile, or fails, and if the trace cannot be written.
+    pub fn run(
         &self,
         configuration: &Configuration,
         champsim: Option<&Path>,
-    ) -> Result<(Measurement, Cost), QemuError> {
+    ) -> Result<(Measurement, Cost), RunError> {
         let run = translated(configuration)?;
-        let folder = tempfile::tempdir().map_err(io_error(std::env::temp_dir()))?;
+        let folder = tempfile::tempdir().map_err(RunError::io(std::env::temp_dir()))?;
         // Compiled once for all runs.
-        let guest = self.tools.program(run.index, &compiled())?;
+        let guest = self.tools.program(run.container, &compiled())?;
         let requests = folder.path().join("requests");
         run.write_requests(&requests)?;
         let [profile, out, cost] =
             ["machine.toml", "measurement.json", "cost.json"].map(|name| folder.path().join(name));
-        let machine = configuration.machine.to_toml();
-        let machine = machine.map_err(|error| MeasurementError::Syntax(error.to_string()))?;
-        std::fs::write(&profile, machine).map_err(io_error(profile.clone()))?;
+        std::fs::write(&profile, configuration.machine.to_toml()?).map_err(RunError::io(&profile))?;
         let huge_pages = configuration.huge_pages;
         let simulated =
             Simulated { huge_pages, cost: Some(&cost), champsim, ..Simulated::new(&profile, &out) };
@@ -144,24 +71,20 @@ impl Qemu {
             .command(&guest, &requests, &run, &simulated)?
             .stdin(Stdio::null())
             .output()
-            .map_err(io_error(self.tools.qemu.clone()))?;
+            .map_err(RunError::io(&self.tools.qemu))?;
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if !output.status.success() {
             return Err(match self.tools.refusal(&said) {
                 Some(refused) => refused.into(),
-                None => QemuError::Failed { status: output.status.to_string(), said },
+                None => RunError::Failed { status: output.status.to_string(), said },
             });
         }
         // The guest has ended well, and does not know of the trace.
         if said.contains(trace::INCOMPLETE) {
-            return Err(QemuError::Trace { said });
+            return Err(RunError::Trace(said));
         }
-        Ok((Measurement::read(&out)?, Cost::read(&cost).map_err(io_error(cost.clone()))?))
+        Ok((Measurement::read(&out)?, Cost::read(&cost).map_err(RunError::io(&cost))?))
     }
-}
-
-fn io_error(path: PathBuf) -> impl FnOnce(std::io::Error) -> QemuError {
-    |error| QemuError::Io { path, error }
 }
 
 /// Where compiled guests are kept: beside this program, which they belong to.
@@ -170,47 +93,16 @@ fn compiled() -> PathBuf {
     program.with_file_name("simulated-guests")
 }
 
-fn index_of(container: Container) -> Index {
-    match container {
-        Container::UnorderedMap => Index::UnorderedMap,
-        Container::DenseHashMap => Index::DenseHashMap,
-        Container::Map => Index::Map,
-        Container::BTree => Index::BtreeMap,
-        Container::Redis => Index::Redis,
-        Container::Cuckoo => Index::Cuckoo,
-        Container::Art => Index::Art,
-        Container::ArtReorganised => Index::ArtReorganised,
-        Container::Cache => Index::Cache,
+fn translated(configuration: &Configuration) -> Result<GuestRun, RunError> {
+    let (container, variant) = (configuration.container, configuration.variant);
+    if !Variant::COMPILED.contains(&variant) {
+        return Err(RunError::Unknown(variant.name()));
     }
-}
-
-fn translated(configuration: &Configuration) -> Result<GuestRun, QemuError> {
-    let index = index_of(configuration.container);
-    let variant = match configuration.variant {
-        Variant::Alone => guests::Variant::Alone,
-        Variant::Known => return Err(QemuError::Unknown { what: "variant with known addresses" }),
-        // Its addresses are in registers, which a plugin does not see.
-        Variant::SlbBatches | Variant::StltBatches => {
-            return Err(QemuError::Unknown { what: "variant that prefetches" });
-        }
-        Variant::Slb => guests::Variant::Slb,
-        Variant::StltSw => guests::Variant::StltSw,
-        Variant::StltVa => guests::Variant::StltVa,
-        Variant::Stlt => guests::Variant::Stlt,
-    };
-    if !index.has(variant) {
-        return Err(QemuError::Variant {
-            container: configuration.container.name(),
-            variant: variant.name(),
-        });
+    if !container.has(variant) {
+        return Err(RunError::Variant { container: container.name(), variant: variant.name() });
     }
-    let mut run = GuestRun::new(index, variant, configuration.keys.into());
-    run.distribution = match configuration.distribution {
-        Distribution::Zipf => guests::Distribution::Zipf,
-        Distribution::Plain => return Err(QemuError::Unknown { what: "plain zipf" }),
-        Distribution::Latest => guests::Distribution::Latest,
-        Distribution::Uniform => guests::Distribution::Uniform,
-    };
+    let mut run = GuestRun::new(container, variant, configuration.keys.into());
+    run.distribution = configuration.distribution;
     let lengths = configuration.lengths;
     run.value_bytes = configuration.value_bytes;
     run.seed = configuration.seed;
@@ -222,20 +114,14 @@ fn translated(configuration: &Configuration) -> Result<GuestRun, QemuError> {
         run.rows = table.bytes / 16;
         run.ways = table.ways.into();
         // A cache has this project's table in front, which is one; the paper's are two.
-        let is_cache = configuration.container == Container::Cache;
+        let is_cache = container == Container::Cache;
         run.slb_bytes = if is_cache { table.bytes } else { table.bytes / SLB_PARTS };
         run.slb_paper = !is_cache;
-        run.hash = match table.hash {
-            Hash::Xxh3 => FastHash::Xxh3,
-            Hash::Xxh64 => FastHash::Xxh64,
-            Hash::Murmur => FastHash::Murmur,
-            Hash::Djb2 => FastHash::Djb2,
-            Hash::Sip => FastHash::Sip,
-        };
+        run.hash = table.hash;
     }
-    let fixed = run.value_bytes == 64 && (run.hash == FastHash::Xxh3 || configuration.table.is_none());
-    if index.is_own() && !fixed {
-        return Err(QemuError::Fixed { container: configuration.container.name() });
+    let fixed = run.value_bytes == 64 && (run.hash == Hash::Xxh3 || configuration.table.is_none());
+    if container.is_own() && !fixed {
+        return Err(RunError::Fixed(container.name()));
     }
     Ok(run)
 }
@@ -245,9 +131,11 @@ mod tests {
     use std::process::Command;
 
     use sim::Profile;
+    use sim_qemu::guests::GuestError;
 
     use super::*;
     use crate::configuration::{Guest, Lengths, Table};
+    use crate::guest::Distribution;
 
     #[test]
     fn where_qemu_refuses_the_plugin_the_error_says_which_does_not() {
@@ -260,7 +148,7 @@ mod tests {
         let mut compile = Command::new(compiler);
         let compiled = compile.args(["-shared", "-fPIC", "-o"]).arg(&plugin).arg(&source).output();
         let found = Qemu::find();
-        if compiled.is_err() || matches!(found, Err(QemuError::Guest(GuestError::Qemu))) {
+        if compiled.is_err() || matches!(found, Err(RunError::Compiled(GuestError::Qemu))) {
             outside::skip("no C compiler, or no QEMU");
             return;
         }
@@ -272,8 +160,8 @@ mod tests {
         let (container, machine) = (Container::UnorderedMap, Profile::stlt_paper());
         let configuration =
             Configuration::new(Guest::Qemu, container, Variant::Alone, asked, table, lengths, 1, &machine);
-        let error = qemu.run(&configuration.expect("legal")).expect_err("it takes none of these");
-        assert!(matches!(error, QemuError::Guest(GuestError::Refused { .. })), "{error}");
+        let error = qemu.run(&configuration.expect("legal"), None).expect_err("it takes none of these");
+        assert!(matches!(error, RunError::Compiled(GuestError::Refused { .. })), "{error}");
         let error = error.to_string();
         for part in ["QEMU 7.2 to 8.2", "QEMU 9.1 or later", "plugin-v3", "requires API version 1000"] {
             assert!(error.contains(part), "{part} is not in: {error}");

@@ -7,18 +7,17 @@
 //!   windows    requests with the clock; a window is the difference of what was counted at its ends
 //! ```
 
-use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use sim::stlt::TableError;
-use sim::{Core, FORMAT, Machine, Measurement, MeasurementError, ProfileError, Since, Window};
+use sim::{Core, FORMAT, Machine, Measurement, Since, Window};
 use sim_qemu::cost::{Cost, Meter};
 use sim_qemu::protocol::Phase;
 
 use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths};
-use crate::guest::{GuestError, Hash, Program, Shape, Variant};
-use crate::qemu::{Qemu, QemuError};
+use crate::error::RunError;
+use crate::guest::{Hash, Program, Shape, Variant};
+use crate::qemu::Qemu;
 
 /// Bytes of an STLT's row.
 const ROW: u64 = 16;
@@ -39,38 +38,6 @@ pub struct Run {
     pub cost: Cost,
 }
 
-/// Why a run failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// There is no such run.
-    #[error(transparent)]
-    Configuration(#[from] ConfigurationError),
-    /// The guest cannot be made.
-    #[error(transparent)]
-    Guest(#[from] GuestError),
-    /// The machine cannot be.
-    #[error(transparent)]
-    Machine(#[from] ProfileError),
-    /// The table cannot be.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// QEMU, the plugin or the guest's program is missing or failed.
-    #[error(transparent)]
-    Qemu(#[from] QemuError),
-    /// What was measured cannot be written or read.
-    #[error(transparent)]
-    Measurement(#[from] MeasurementError),
-    /// A file could not be read or written.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        error: std::io::Error,
-    },
-}
-
 /// Runs a configuration.
 ///
 /// # Errors
@@ -87,7 +54,7 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
         Guest::Qemu => {
             let qemu = Qemu::find()?;
             let programs = qemu.identity(configuration.container)?;
-            (Some(programs), qemu.run(configuration)?)
+            (Some(programs), qemu.run(configuration, None)?)
         }
     };
     let seconds = started.elapsed().as_secs_f64();

@@ -23,11 +23,11 @@ use lab::experiment::{Definition, Scale, Session};
 use serde::Deserialize;
 
 use crate::configuration::{Configuration, Guest, Lengths, Table};
+use crate::error::{RunError, StudyError};
 use crate::guest::{Container, Distribution, Hash, Variant};
-use crate::machine::profile;
-use crate::run::{Run, RunError};
+use crate::run::Run;
 use crate::store::Store;
-use crate::study::{Options, StudyError};
+use crate::study::Options;
 use crate::sweep::sweep;
 
 /// The kind of these definitions.
@@ -64,10 +64,8 @@ const fn place(guest: Guest) -> &'static str {
 }
 
 fn parameters(definition: &Definition, scale: Scale) -> Result<Parameters, StudyError> {
-    definition.parameters_for(scale).try_into().map_err(|error: toml::de::Error| StudyError::Parameters {
-        experiment: definition.name.clone(),
-        reason: error.to_string(),
-    })
+    let parameters = definition.parameters_for(scale).try_into();
+    parameters.map_err(|error: toml::de::Error| StudyError::parameters(definition, error))
 }
 
 /// Who runs the programs of a definition.
@@ -82,15 +80,9 @@ pub(crate) fn record(
     progress: &ProgressBar,
     session: &mut Session,
 ) -> Result<(), StudyError> {
-    let experiment = || definition.name.clone();
     let parameters = parameters(definition, options.scale)?;
-    let machine = profile(&parameters.machine, &definition.path).map_err(|error| StudyError::Machine {
-        experiment: experiment(),
-        machine: parameters.machine.clone(),
-        error,
-    })?;
-    let folder = tempfile::tempdir()
-        .map_err(|error| StudyError::Run(RunError::Io { path: std::env::temp_dir(), error }))?;
+    let machine = StudyError::machine(definition, &parameters.machine)?;
+    let folder = tempfile::tempdir().map_err(RunError::io(std::env::temp_dir()))?;
     let mut wanted = Vec::new();
     for seed in 1..=session.runs() as u64 {
         for (records, &guest) in pairs(&parameters.records, &parameters.guests) {
@@ -100,9 +92,7 @@ pub(crate) fn record(
                 let lengths = records.lengths;
                 let configuration =
                     Configuration::new(guest, container, variant, asked, table, lengths, seed, &machine);
-                let configuration = configuration
-                    .map_err(|error| StudyError::Configuration { experiment: experiment(), error })?;
-                wanted.push((&records.name, configuration));
+                wanted.push((&records.name, configuration.map_err(StudyError::configuration(definition))?));
             }
         }
     }

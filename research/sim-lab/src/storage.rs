@@ -7,11 +7,11 @@
 //!   insertion buffer   the same, and the physical address, 44 bits, where the row goes
 //! ```
 
-use lab::experiment::{Definition, ExperimentError, Scale, Session};
+use lab::experiment::{Definition, Scale, Session};
 use serde::Deserialize;
 use sim::StltShape;
 
-use crate::study::StudyError;
+use crate::error::StudyError;
 
 /// The kind of definitions that count bits.
 pub const KIND: &str = "stlt-storage";
@@ -70,10 +70,8 @@ struct Shape {
 
 /// Records the rows of a definition of [`KIND`].
 pub(crate) fn record(definition: &Definition, scale: Scale, session: &mut Session) -> Result<(), StudyError> {
-    let parameters: Parameters =
-        definition.parameters_for(scale).try_into().map_err(|error: toml::de::Error| {
-            ExperimentError::Parameters { experiment: definition.name.clone(), reason: error.to_string() }
-        })?;
+    let parameters = definition.parameters_for(scale).try_into::<Parameters>();
+    let parameters = parameters.map_err(|error| StudyError::parameters(definition, error))?;
     for shape in parameters.shapes {
         let storage = Storage::of(&shape.unit, shape.register_bits);
         for (part, bits) in [

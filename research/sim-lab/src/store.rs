@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::configuration::{Configuration, Guest};
+use crate::error::RunError;
 use crate::guest::Container;
 use crate::qemu::Qemu;
-use crate::run::{Run, RunError};
+use crate::run::Run;
 
 /// A folder of runs.
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ impl Store {
     /// # Errors
     /// If it cannot be made.
     pub fn open(folder: &Path) -> Result<Store, RunError> {
-        std::fs::create_dir_all(folder).map_err(|error| RunError::Io { path: folder.to_owned(), error })?;
+        std::fs::create_dir_all(folder).map_err(RunError::io(folder))?;
         Ok(Store { folder: folder.to_owned(), programs: Arc::default() })
     }
 
@@ -77,11 +78,9 @@ impl Store {
     pub fn put(&self, run: &Run) -> Result<PathBuf, RunError> {
         let path = self.path(&run.configuration);
         let text = serde_json::to_string_pretty(run).expect("a run is numbers and names");
-        let unfinished = tempfile::NamedTempFile::new_in(&self.folder)
-            .map_err(|error| RunError::Io { path: self.folder.clone(), error })?;
-        std::fs::write(unfinished.path(), text + "\n")
-            .map_err(|error| RunError::Io { path: path.clone(), error })?;
-        unfinished.persist(&path).map_err(|error| RunError::Io { path: path.clone(), error: error.error })?;
+        let unfinished = tempfile::NamedTempFile::new_in(&self.folder).map_err(RunError::io(&self.folder))?;
+        std::fs::write(unfinished.path(), text + "\n").map_err(RunError::io(&path))?;
+        unfinished.persist(&path).map_err(|error| RunError::io(&path)(error.error))?;
         Ok(path)
     }
 }

@@ -28,18 +28,18 @@
 //! All runs that a study needs are made first ([`crate::sweep`]), then its rows are computed from what is kept.
 
 use indicatif::ProgressBar;
-use lab::experiment::{Definition, ExperimentError, Scale, Session};
+use lab::experiment::{Definition, Scale, Session};
 use lab::machine::Provenance;
 use lab::results::Results;
 use serde::{Deserialize, Serialize};
 use sim::Profile;
 
-use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths, Table};
+use crate::configuration::{Configuration, Guest, Lengths, Table};
+use crate::error::StudyError;
 use crate::guest::{Container, Distribution, Hash, Variant};
 use crate::in_use;
-use crate::machine::{MachineError, profile};
 use crate::metric::Metric;
-use crate::run::{Run, RunError};
+use crate::run::Run;
 use crate::speed;
 use crate::storage;
 use crate::store::Store;
@@ -144,54 +144,6 @@ fn xxh3() -> Vec<Hash> {
     vec![Hash::Xxh3]
 }
 
-/// Why a study cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StudyError {
-    /// The definition is of another kind.
-    #[error(
-        "'{experiment}' is of the kind '{kind}', which is no simulation: 'lookaside-lab run {experiment}' runs it"
-    )]
-    Kind {
-        /// The experiment.
-        experiment: String,
-        /// Its kind.
-        kind: String,
-    },
-    /// The parameters are not a study's.
-    #[error("'{experiment}': its parameters describe no study: {reason}")]
-    Parameters {
-        /// The experiment.
-        experiment: String,
-        /// What is wrong with them.
-        reason: String,
-    },
-    /// A machine cannot be read or built.
-    #[error("'{experiment}', machine '{machine}': {error}")]
-    Machine {
-        /// The experiment.
-        experiment: String,
-        /// The machine.
-        machine: String,
-        /// Why.
-        error: MachineError,
-    },
-    /// A run is impossible.
-    #[error("'{experiment}' asks for {error}")]
-    Configuration {
-        /// The experiment.
-        experiment: String,
-        /// Why.
-        error: ConfigurationError,
-    },
-    /// Not even the folder of runs can be had.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The laboratory refuses.
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
-}
-
 /// How a study is made.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -225,11 +177,11 @@ impl Cell<'_> {
         match axis {
             Axis::Container => self.container.name().into(),
             Axis::Variant => self.variant.title().into(),
-            Axis::Distribution => self.distribution.name().into(),
+            Axis::Distribution => self.distribution.title().into(),
             Axis::Value => format!("{} B", self.value_bytes),
             Axis::Table => self.table.name.clone(),
             Axis::Ways => format!("{}-way", self.ways),
-            Axis::Hash => self.hash.name().into(),
+            Axis::Hash => self.hash.title().into(),
             Axis::Machine => self.machine.0.name.clone(),
         }
     }
@@ -254,32 +206,26 @@ impl<'d> Study<'d> {
     /// # Errors
     /// If it is none, or one of its machines cannot be built.
     pub fn new(definition: &'d Definition, scale: Scale) -> Result<Study<'d>, StudyError> {
-        let experiment = definition.name.clone();
         if definition.kind != KIND {
-            return Err(StudyError::Kind { experiment, kind: definition.kind.clone() });
+            let (experiment, kind) = (definition.name.clone(), definition.kind.clone());
+            return Err(StudyError::Kind { experiment, kind });
         }
-        let parameters: Parameters =
-            definition.parameters_for(scale).try_into().map_err(|error: toml::de::Error| {
-                StudyError::Parameters { experiment: experiment.clone(), reason: error.to_string() }
-            })?;
-        let wrong = |reason: String| StudyError::Parameters { experiment: experiment.clone(), reason };
+        let parameters = definition.parameters_for(scale).try_into::<Parameters>();
+        let wrong = |reason: &dyn ToString| StudyError::parameters(definition, reason.to_string());
+        let parameters = parameters.map_err(|error| wrong(&error))?;
         let known = |name: &String| parameters.machines.iter().any(|machine| machine.name == *name);
         let named =
             parameters.over.machine.iter().chain(parameters.means.iter().flat_map(|mean| &mean.machines));
         if let Some(unknown) = named.into_iter().find(|name| !known(name)) {
-            return Err(wrong(format!("there is no machine '{unknown}' among its machines")));
+            return Err(wrong(&format!("there is no machine '{unknown}' among its machines")));
         }
         if let Some(twice) = parameters.configuration.iter().find(|axis| parameters.point.contains(axis)) {
-            return Err(wrong(format!("{twice:?} is both in the configuration and in the point")));
+            return Err(wrong(&format!("{twice:?} is both in the configuration and in the point")));
         }
         let machines = parameters.machines.iter().map(|shape| {
-            let machine = profile(&shape.profile, &definition.path)
-                .and_then(|profile| Ok(profile.with_changes(&shape.changes)?))
-                .map_err(|error| StudyError::Machine {
-                    experiment: experiment.clone(),
-                    machine: shape.profile.clone(),
-                    error,
-                })?;
+            let machine = StudyError::machine(definition, &shape.profile)?
+                .with_changes(&shape.changes)
+                .map_err(|error| StudyError::no_machine(definition, &shape.profile, error))?;
             let name = match shape.name.as_str() {
                 "" => shape.profile.clone(),
                 name => format!("{}, {name}", shape.profile),
@@ -352,7 +298,7 @@ impl<'d> Study<'d> {
         let (container, variant, lengths) = (cell.container, cell.variant, self.parameters.lengths);
         let guest = self.guest(guest);
         Configuration::new(guest, container, variant, asked, table, lengths, seed, &cell.machine.1)
-            .map_err(|error| StudyError::Configuration { experiment: self.definition.name.clone(), error })
+            .map_err(StudyError::configuration(self.definition))
     }
 
     fn compares(&self) -> bool {

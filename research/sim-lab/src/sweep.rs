@@ -14,7 +14,8 @@ use std::sync::Mutex;
 use indicatif::ProgressBar;
 
 use crate::configuration::Configuration;
-use crate::run::{self, RunError};
+use crate::error::RunError;
+use crate::run;
 use crate::store::Store;
 
 /// How glibc's allocator is told to ask for large pages; others do not know it.
@@ -197,9 +198,9 @@ fn last_words(mut from: impl Read) -> io::Result<String> {
 }
 
 fn write_order(configurations: &[Configuration], store: &Store) -> Result<tempfile::NamedTempFile, RunError> {
-    let io = |error| RunError::Io { path: store.folder().to_owned(), error };
-    let file = tempfile::NamedTempFile::new_in(store.folder()).map_err(io)?;
-    serde_json::to_writer(&file, configurations).map_err(|error| io(error.into()))?;
+    let folder = store.folder();
+    let file = tempfile::NamedTempFile::new_in(folder).map_err(RunError::io(folder))?;
+    serde_json::to_writer(&file, configurations).map_err(|error| RunError::io(folder)(error.into()))?;
     Ok(file)
 }
 

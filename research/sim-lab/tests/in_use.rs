@@ -1,34 +1,14 @@
 //! What is done to tables in use: every definition in its quick size, and the signs that even that shows.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use indicatif::ProgressBar;
-use lab::experiment::{Catalogue, Definition, Outcome, Scale};
-use lab::machine::Provenance;
+use lab::experiment::{Outcome, Scale};
 use lab::results::Results;
-use sim_lab::configuration::Guest;
 use sim_lab::in_use;
-use sim_lab::store::Store;
-use sim_lab::study::{self, Options, StudyError};
-use sim_lab::sweep::Place;
+use sim_lab::study::Options;
 
-fn catalogue() -> Catalogue {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sim");
-    Catalogue::read(&folder).expect("every definition can be read")
-}
-
-fn results(definition: &Definition, jobs: usize) -> Result<Results, StudyError> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = Store::open(folder.path()).expect("a store");
-    let options =
-        Options { guest: Guest::InProcess, scale: Scale::Quick, seeds: None, jobs, place: Place::Here };
-    let (results, swept) =
-        study::results(definition, &store, &options, Provenance::default(), ProgressBar::hidden())?;
-    assert_eq!((swept.made, swept.kept), (0, 0), "nothing of it is kept");
-    Ok(results)
-}
+use crate::shared::{catalogue, options, unkept, value};
 
 /// Each definition is measured once, whichever test asks first.
 fn quick(name: &str) -> &'static Results {
@@ -37,13 +17,9 @@ fn quick(name: &str) -> &'static Results {
     let once = *measured.entry(name.to_owned()).or_insert_with(|| Box::leak(Box::default()));
     drop(measured);
     once.get_or_init(|| {
-        results(&catalogue().get(name).expect("it is there"), 2).unwrap_or_else(|error| panic!("{error}"))
+        let definition = catalogue().get(name).expect("it is there");
+        unkept(&definition, &options(Scale::Quick)).unwrap_or_else(|error| panic!("{error}"))
     })
-}
-
-fn value(results: &Results, configuration: &str, point: &str, metric: &str) -> f64 {
-    let row = results.rows.iter().find(|row| row.is(configuration, point, metric));
-    row.unwrap_or_else(|| panic!("{configuration}, {point}, {metric} is not in {:?}", results.rows)).median
 }
 
 #[test]
@@ -65,7 +41,10 @@ fn every_definition_measures_what_it_promises() {
 #[test]
 fn counts_repeat_exactly_however_many_run_side_by_side() {
     let definition = catalogue().get("stlt-moves").expect("it is there");
-    let rows = |jobs| results(&definition, jobs).unwrap_or_else(|error| panic!("{error}")).rows;
+    let rows = |jobs| {
+        let options = Options { jobs, ..options(Scale::Quick) };
+        unkept(&definition, &options).unwrap_or_else(|error| panic!("{error}")).rows
+    };
     assert_eq!(rows(1), rows(3));
 }
 

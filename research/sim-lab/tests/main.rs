@@ -7,3 +7,6 @@ mod speed;
 mod study;
 mod sweep;
 mod together;
+
+// What they share.
+mod shared;

@@ -1,39 +1,26 @@
 //! A compiled container under QEMU, by the same configurations as guests in this process.
 
 use indicatif::ProgressBar;
-use sim::Profile;
-use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
-use sim_lab::guest::{Container, Distribution, Hash, Variant};
-use sim_lab::qemu::{Qemu, QemuError};
+use sim_lab::configuration::{Configuration, Guest, Lengths};
+use sim_lab::error::RunError;
+use sim_lab::guest::{Container, Variant};
 use sim_lab::run::Run;
 use sim_lab::store::Store;
 use sim_lab::sweep::{Place, sweep};
 use sim_qemu::guests::GuestError;
 
+use crate::shared::{self, qemu};
+
 fn configuration(container: Container, variant: Variant) -> Configuration {
     let lengths = Lengths { warm_up: 20_000, functional: 10_000, settle: 200, windows: 2, window: 1_000 };
-    let table = Table { bytes: 1 << 18, ways: 4, hash: Hash::Xxh3 };
-    let asked = (5_000, 64, Distribution::Zipf);
-    let machine = Profile::stlt_paper();
-    Configuration::new(Guest::Qemu, container, variant, asked, table, lengths, 1, &machine).expect("legal")
-}
-
-/// QEMU and the plugin, or why not.
-fn qemu() -> Option<Qemu> {
-    match Qemu::find() {
-        Ok(qemu) => Some(qemu),
-        Err(error) => {
-            outside::skip(error);
-            None
-        }
-    }
+    shared::configuration(Guest::Qemu, (container, variant), (5_000, 1 << 18), lengths)
 }
 
 #[test]
 fn a_compiled_map_is_measured_as_one_in_this_process_is() {
     let Some(qemu) = qemu() else { return };
     let measured =
-        |variant| qemu.run(&configuration(Container::UnorderedMap, variant)).expect("a measurement").0;
+        |variant| qemu.run(&configuration(Container::UnorderedMap, variant), None).expect("a measurement").0;
     let (alone, stlt) = (measured(Variant::Alone), measured(Variant::Stlt));
     for (measurement, variant) in [(&alone, "alone"), (&stlt, "stlt")] {
         assert_eq!((measurement.windows.len(), measurement.variant.as_str()), (2, variant));
@@ -48,9 +35,9 @@ fn a_compiled_map_is_measured_as_one_in_this_process_is() {
 #[test]
 fn an_unmodified_redis_is_measured() {
     let Some(qemu) = qemu() else { return };
-    let measured = |variant| qemu.run(&configuration(Container::Redis, variant));
+    let measured = |variant| qemu.run(&configuration(Container::Redis, variant), None);
     let alone = match measured(Variant::Alone) {
-        Err(QemuError::Guest(error @ GuestError::Redis)) => {
+        Err(RunError::Compiled(error @ GuestError::Redis)) => {
             outside::skip(error);
             return;
         }
@@ -65,8 +52,8 @@ fn an_unmodified_redis_is_measured() {
 #[test]
 fn what_only_this_process_has_is_refused() {
     let Some(qemu) = qemu() else { return };
-    let refused = qemu.run(&configuration(Container::Map, Variant::Known));
-    assert!(matches!(refused, Err(QemuError::Unknown { .. })), "{refused:?}");
+    let refused = qemu.run(&configuration(Container::Map, Variant::Known), None);
+    assert!(matches!(refused, Err(RunError::Unknown(_))), "{refused:?}");
 }
 
 #[test]

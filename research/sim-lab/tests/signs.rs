@@ -1,26 +1,20 @@
 //! What the paper says of its tables, at a size that a test can afford: the order of the ways, for every program.
 
-use sim::{Profile, Window};
-use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
-use sim_lab::guest::{Container, Distribution, Hash, Variant};
+use sim::Window;
+use sim_lab::configuration::{Guest, Lengths};
+use sim_lab::guest::{Container, Variant};
 use sim_lab::run::run;
+
+use crate::shared::configuration;
 
 /// Twice what the second TLB reaches of records, and four times the third cache.
 const KEYS: u32 = 100_000;
 
 fn cycles(container: Container, variant: Variant) -> f64 {
     let bytes = if variant == Variant::Slb { 5 << 22 } else { 1 << 23 };
-    let configuration = Configuration::new(
-        Guest::InProcess,
-        container,
-        variant,
-        (KEYS, 64, Distribution::Zipf),
-        Table { bytes, ways: 4, hash: Hash::Xxh3 },
-        Lengths { warm_up: 300_000, functional: 150_000, settle: 500, windows: 1, window: 4_000 },
-        1,
-        &Profile::stlt_paper(),
-    );
-    let run = run(&configuration.expect("legal")).expect("it needs nothing");
+    let lengths = Lengths { warm_up: 300_000, functional: 150_000, settle: 500, windows: 1, window: 4_000 };
+    let configuration = configuration(Guest::InProcess, (container, variant), (KEYS, bytes), lengths);
+    let run = run(&configuration).expect("it needs nothing");
     run.measurement.estimate(Window::cycles).mean
 }
 

@@ -1,50 +1,24 @@
 //! What the simulator takes, in its quick size: the numbers mean nothing there, but every one that is expected is measured.
 
-use std::path::Path;
 use std::time::Instant;
 
-use indicatif::ProgressBar;
-use lab::experiment::{Catalogue, Definition, Outcome, Scale};
-use lab::machine::Provenance;
-use lab::results::Results;
+use lab::experiment::{Definition, Outcome, Scale};
 use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::machine::profile;
-use sim_lab::qemu::Qemu;
 use sim_lab::run::run;
 use sim_lab::speed;
-use sim_lab::store::Store;
-use sim_lab::study::{self, Options};
-use sim_lab::sweep::Place;
+use sim_lab::study::Options;
 
-/// Whether QEMU is not here and need not be.
-fn does_without_qemu() -> bool {
-    let Err(error) = Qemu::find() else { return false };
-    outside::skip(error);
-    true
-}
-
-fn value(results: &Results, configuration: &str, point: &str, metric: &str) -> f64 {
-    let row = results.rows.iter().find(|row| row.is(configuration, point, metric));
-    row.unwrap_or_else(|| panic!("{configuration}, {point}, {metric} is not in {:?}", results.rows)).median
-}
+use crate::shared::{catalogue, options, parse, qemu, repository, unkept, value};
 
 #[test]
 fn speed_and_memory_of_every_guest_are_measured_and_not_kept() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sim");
-    let catalogue = Catalogue::read(&folder).expect("every definition can be read");
-    let definition = catalogue.get("stlt-speed").expect("it is there");
+    let definition = catalogue().get("stlt-speed").expect("it is there");
     assert_eq!(definition.kind, speed::KIND);
-    let without_qemu = does_without_qemu();
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = Store::open(folder.path()).expect("a store");
-    let options =
-        Options { guest: Guest::InProcess, scale: Scale::Quick, seeds: None, jobs: 1, place: Place::Here };
-    let progress = ProgressBar::hidden();
-    let (results, swept) =
-        study::results(&definition, &store, &options, Provenance::default(), progress).expect("results");
-    assert_eq!((swept.made, swept.kept), (0, 0));
-    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing of it is kept");
+    let without_qemu = qemu().is_none();
+    let options = Options { jobs: 1, ..options(Scale::Quick) };
+    let results = unkept(&definition, &options).expect("results");
     assert_eq!(!results.skipped.is_empty(), without_qemu, "{:?}", results.skipped);
     for expectation in &definition.expectations {
         let under_qemu = expectation.quantity.configuration.starts_with("under QEMU");
@@ -73,14 +47,12 @@ fn definition(guest: &str) -> Definition {
         TABLE.bytes,
         if guest == "qemu" { "under QEMU, few" } else { "in this process, few" },
     );
-    // Beside the repository's own, so that its machines are found.
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sim/small-speed.toml");
-    Definition::parse(&text, &path).expect("a definition")
+    parse("small-speed", &text)
 }
 
 /// What such a run counts: instructions of the windows, and of a request.
 fn counted(guest: Guest) -> (f64, f64) {
-    let machine = profile("gainestown", Path::new(env!("CARGO_MANIFEST_DIR"))).expect("a machine");
+    let machine = profile("gainestown", &repository()).expect("a machine");
     let (container, variant, asked) = (Container::Map, Variant::Stlt, (KEYS, 64, Distribution::Zipf));
     let configuration =
         Configuration::new(guest, container, variant, asked, TABLE, LENGTHS, 1, &machine).expect("legal");
@@ -95,16 +67,13 @@ fn speeds_are_of_the_run_s_own_instructions_and_memory_holds_what_it_has() {
     for (name, guest, place, tolerance) in
         [("in-process", Guest::InProcess, "in this process", 1e-9), ("qemu", Guest::Qemu, "under QEMU", 0.02)]
     {
-        if guest == Guest::Qemu && does_without_qemu() {
+        if guest == Guest::Qemu && qemu().is_none() {
             continue;
         }
-        let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(folder.path()).expect("a store");
-        let options = Options { guest, scale: Scale::Full, seeds: None, jobs: 1, place: Place::Here };
+        let options = Options { guest, jobs: 1, ..options(Scale::Full) };
         let began = Instant::now();
-        let results =
-            study::results(&definition(name), &store, &options, Provenance::default(), ProgressBar::hidden());
-        let (results, elapsed) = (results.expect("results").0, began.elapsed().as_secs_f64());
+        let results = unkept(&definition(name), &options);
+        let (results, elapsed) = (results.expect("results"), began.elapsed().as_secs_f64());
         assert!(results.skipped.is_empty(), "{:?}", results.skipped);
         let of = |metric| value(&results, &format!("{place}, few"), "map, STLT", metric);
         // The seconds that the speeds mean: both phases are parts of the run, and the run is one of what was waited for.

@@ -1,24 +1,16 @@
 //! Definitions, sweeps and what is kept of them.
 
-use std::path::{Path, PathBuf};
-
 use indicatif::ProgressBar;
-use lab::experiment::{Catalogue, Definition, Outcome, Scale};
-use lab::machine::Provenance;
+use lab::experiment::{Definition, Outcome, Scale};
 use lab::report::Report;
 use lab::{html, results::Results};
 use sim_lab::configuration::Guest;
+use sim_lab::error::StudyError;
 use sim_lab::store::Store;
-use sim_lab::study::{self, Options, Study, StudyError};
-use sim_lab::sweep::{Place, sweep};
+use sim_lab::study::{self, Study};
+use sim_lab::sweep::{Place, Swept, sweep};
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn catalogue() -> Catalogue {
-    Catalogue::read(&repository().join("research/experiments/sim")).expect("every definition can be read")
-}
+use crate::shared::{self, catalogue, repository};
 
 const SMALL: &str = r#"
 name = "small"
@@ -51,20 +43,12 @@ quantity = { configuration = "map, STLT", metric = "speed-up" }
 at_least = 0.1
 "#;
 
-/// Beside the repository's own, so that its machines are found.
 fn parse(text: &str) -> Definition {
-    let path = repository().join("research/experiments/sim/small.toml");
-    Definition::parse(text, &path).expect("a definition")
+    shared::parse("small", text)
 }
 
-fn options(scale: Scale) -> Options {
-    Options { guest: Guest::InProcess, scale, seeds: None, jobs: 2, place: Place::Here }
-}
-
-fn results(definition: &Definition, store: &Store) -> (Results, sim_lab::sweep::Swept) {
-    let progress = ProgressBar::hidden();
-    study::results(definition, store, &options(Scale::Full), Provenance::default(), progress)
-        .expect("results")
+fn results(definition: &Definition, store: &Store) -> (Results, Swept) {
+    shared::results(definition, store, &shared::options(Scale::Full)).expect("results")
 }
 
 #[test]

@@ -7,18 +7,16 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use sim::Profile;
-use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
-use sim_lab::guest::{Container, Distribution, Hash, Variant};
+use sim_lab::configuration::{Configuration, Guest, Lengths};
+use sim_lab::guest::{Container, Variant};
 use sim_lab::store::Store;
 use sim_lab::sweep::{Place, Swept, sweep};
 
+use crate::shared;
+
 fn configuration() -> Configuration {
     let lengths = Lengths { warm_up: 10, functional: 10, settle: 1, windows: 1, window: 10 };
-    let table = Table { bytes: 1 << 14, ways: 4, hash: Hash::Xxh3 };
-    let (asked, machine) = ((1_000, 64, Distribution::Zipf), Profile::stlt_paper());
-    let (guest, container, variant) = (Guest::InProcess, Container::Map, Variant::Alone);
-    Configuration::new(guest, container, variant, asked, table, lengths, 1, &machine).expect("legal")
+    shared::configuration(Guest::InProcess, (Container::Map, Variant::Alone), (1_000, 1 << 14), lengths)
 }
 
 /// A sweep of one run in a process that is this script, or nothing where it does not come to an end.

@@ -23,6 +23,7 @@ use lookaside_capi::HEADERS;
 use workload::DistributionError;
 
 use crate::api;
+use crate::asked::Container;
 use crate::parts::part;
 use crate::run::Run;
 
@@ -45,121 +46,6 @@ const OWN_INDEX: &str = "lookaside-own-index";
 
 /// The processor that QEMU shows the guest: the instruction set of the STLT paper's machine.
 pub const PROCESSOR: &str = "Nehalem";
-
-macro_rules! names {
-    ($(#[$comment:meta])* $type:ident { $($(#[$variant_comment:meta])* $variant:ident = $name:literal,)* }) => {
-        $(#[$comment])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $type {
-            $($(#[$variant_comment])* $variant,)*
-        }
-
-        impl $type {
-            /// All of them.
-            pub const ALL: &[$type] = &[$($type::$variant),*];
-
-            /// What the guest calls it.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self {
-                    $($type::$variant => $name,)*
-                }
-            }
-
-            /// The one of this name.
-            #[must_use]
-            pub fn named(name: &str) -> Option<$type> {
-                Self::ALL.iter().copied().find(|one| one.name() == name)
-            }
-        }
-    };
-}
-
-names! {
-    /// The programs of the STLT paper's Table II, and this project's own indexes.
-    Index {
-        /// `redis-server`, unmodified on disk, taken over when it is ready.
-        Redis = "redis",
-        /// `std::unordered_map`.
-        UnorderedMap = "unordered_map",
-        /// `google::dense_hash_map`.
-        DenseHashMap = "dense_hash_map",
-        /// `std::map`.
-        Map = "map",
-        /// `absl::btree_map`, the successor of the paper's.
-        BtreeMap = "btree_map",
-        /// The optimistic cuckoo table of this project.
-        Cuckoo = "cuckoo",
-        /// Its adaptive radix tree.
-        Art = "art",
-        /// The same, its hottest paths moved together after the load.
-        ArtReorganised = "art-reorganised",
-        /// Its cache.
-        Cache = "cache",
-    }
-}
-
-impl Index {
-    /// Whether it is one of this project's own: a program in Rust, beside this one (`lookaside-own-index`).
-    #[must_use]
-    pub fn is_own(self) -> bool {
-        matches!(self, Index::Cuckoo | Index::Art | Index::ArtReorganised | Index::Cache)
-    }
-
-    /// Whether its program knows a variant.
-    #[must_use]
-    pub fn has(self, variant: Variant) -> bool {
-        match self {
-            // Its items may move: only its own buffer can stand before its index.
-            Index::Cache => matches!(variant, Variant::Alone | Variant::Slb),
-            _ => true,
-        }
-    }
-}
-
-names! {
-    /// What stands before the index.
-    Variant {
-        /// Nothing.
-        Alone = "alone",
-        /// The Search Lookaside Buffer of this project.
-        Slb = "slb",
-        /// The STLT in hardware.
-        Stlt = "stlt",
-        /// The same, whose rows hold virtual addresses only.
-        StltVa = "stlt-va",
-        /// The same in software.
-        StltSw = "stlt-sw",
-    }
-}
-
-names! {
-    /// Which records are asked for.
-    Distribution {
-        /// YCSB's scrambled Zipfian, theta 0.99.
-        Zipf = "zipf",
-        /// The newest records are the hottest, and of a hundred requests five insert one.
-        Latest = "latest",
-        /// All alike.
-        Uniform = "uniform",
-    }
-}
-
-names! {
-    /// The hash of the fast path (Figure 18).
-    FastHash {
-        /// XXH3, the paper's choice.
-        Xxh3 = "xxh3",
-        /// XXH64.
-        Xxh64 = "xxh64",
-        /// MurmurHash, as the C++ library has it.
-        Murmur = "murmur",
-        /// Bernstein's, byte by byte.
-        Djb2 = "djb2",
-        /// SipHash-1-2, as Redis has it.
-        Sip = "sip",
-    }
-}
 
 /// Why a guest cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -203,12 +89,12 @@ pub enum GuestError {
     Headers(PathBuf),
     /// A guest did not compile.
     #[error(
-        "{index} does not compile: install g++, libxxhash-dev, and for dense_hash_map libsparsehash-dev, \
-         for btree_map libabsl-dev and pkg-config\n{said}"
+        "{container} does not compile: install g++, libxxhash-dev, and for dense_hash_map libsparsehash-dev, \
+         for btree libabsl-dev and pkg-config\n{said}"
     )]
     Compile {
         /// Which.
-        index: &'static str,
+        container: &'static str,
         /// What the compiler said.
         said: String,
     },
@@ -295,8 +181,8 @@ impl Tools {
     ///
     /// # Errors
     /// As [`Tools::compile`], and if our own program is not there, or older than its sources.
-    pub fn program(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
-        if index.is_own() { part(OWN_INDEX) } else { self.compile(index, folder) }
+    pub fn program(&self, container: Container, folder: &Path) -> Result<PathBuf, GuestError> {
+        if container.is_own() { part(OWN_INDEX) } else { self.compile(container, folder) }
     }
 
     /// What makes a run's numbers besides its configuration: a hash of QEMU, of the plugin, of the guest's `program`, and of
@@ -304,9 +190,9 @@ impl Tools {
     ///
     /// # Errors
     /// If one of them cannot be read, or is not there.
-    pub fn identity(&self, index: Index, program: &Path) -> Result<String, GuestError> {
+    pub fn identity(&self, container: Container, program: &Path) -> Result<String, GuestError> {
         let mut files = vec![self.qemu.clone(), self.plugin.clone(), program.to_owned()];
-        if index == Index::Redis {
+        if container == Container::Redis {
             files.push(redis_server()?);
         }
         let mut hashes = Vec::new();
@@ -322,7 +208,7 @@ impl Tools {
     ///
     /// # Errors
     /// If the compiler or a package is missing, the library is of other headers, or the folder cannot be written.
-    pub fn compile(&self, index: Index, folder: &Path) -> Result<PathBuf, GuestError> {
+    pub fn compile(&self, container: Container, folder: &Path) -> Result<PathBuf, GuestError> {
         let sources = folder.join("sources");
         std::fs::create_dir_all(&sources).map_err(io_error(&sources))?;
         let mut text = Vec::new();
@@ -339,7 +225,7 @@ impl Tools {
         }
         let library = std::fs::read(&self.library).map_err(io_error(&self.library))?;
         text.extend_from_slice(&library);
-        let program = folder.join(format!("{}-{:016x}", index.name(), xxh3(&text)));
+        let program = folder.join(format!("{}-{:016x}", container.name(), xxh3(&text)));
         if program.is_file() {
             return Ok(program);
         }
@@ -347,24 +233,25 @@ impl Tools {
         if !library.windows(HEADERS.len()).any(|bytes| bytes == HEADERS) {
             return Err(GuestError::Headers(self.library.clone()));
         }
-        let beside = folder.join(format!("{}.{}", index.name(), own_number()));
+        let beside = folder.join(format!("{}.{}", container.name(), own_number()));
         let compiler = std::env::var_os("CXX").unwrap_or_else(|| OsString::from("c++"));
         let mut command = Command::new(compiler);
         // The guest is what an average distribution would ship: no instructions beyond the baseline.
         command.args(["-std=c++17", "-O2", "-g", "-Wall", "-Wextra"]).arg("-I").arg(&sources);
-        if index == Index::Redis {
+        if container == Container::Redis {
             command.args(["-shared", "-fPIC"]).arg(sources.join("redis.cpp"));
         } else {
-            command.arg(format!("-DINDEX={}", index.name())).arg(sources.join("kv.cpp"));
+            let index = if container == Container::BTree { "btree_map" } else { container.name() };
+            command.arg(format!("-DINDEX={index}")).arg(sources.join("kv.cpp"));
         }
         command.arg("-o").arg(&beside).arg(&self.library);
-        if index == Index::BtreeMap {
+        if container == Container::BTree {
             let libraries = Command::new("pkg-config").args(["--libs", "absl_btree"]).output();
             let libraries = libraries.map(|output| output.stdout).unwrap_or_default();
             command.args(String::from_utf8_lossy(&libraries).split_whitespace());
         }
         command.args(["-lpthread", "-ldl", "-lm"]);
-        let compile_error = |said| GuestError::Compile { index: index.name(), said };
+        let compile_error = |said| GuestError::Compile { container: container.name(), said };
         let output = command.output().map_err(|error| compile_error(error.to_string()))?;
         if !output.status.success() {
             return Err(compile_error(String::from_utf8_lossy(&output.stderr).into_owned()));
@@ -385,7 +272,7 @@ impl Tools {
         simulated: &Simulated,
     ) -> Result<Command, GuestError> {
         let mut plugin = self.plugin.as_os_str().to_owned();
-        plugin.push(format!(",guest={},variant={}", run.index.name(), run.variant.name()));
+        plugin.push(format!(",guest={},variant={}", run.container.name(), run.variant.name()));
         plugin.push(format!(
             ",seed={},huge={}",
             run.seed,
@@ -406,7 +293,7 @@ impl Tools {
         command.args(["-cpu", PROCESSOR, "-seed", &run.seed.to_string(), "-plugin"]).arg(plugin);
         command.env_clear();
         let arguments = run.arguments(requests);
-        if run.index == Index::Redis {
+        if run.container == Container::Redis {
             redis(&mut command, guest, &arguments)?;
         } else {
             command.arg(guest).args(arguments);
@@ -468,17 +355,7 @@ fn xxh3(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_found_again() {
-        for &index in Index::ALL {
-            assert_eq!(Index::named(index.name()), Some(index));
-        }
-        for &variant in Variant::ALL {
-            assert_eq!(Variant::named(variant.name()), Some(variant));
-        }
-        assert_eq!(Distribution::named("pareto"), None);
-    }
+    use crate::asked::Variant;
 
     #[test]
     fn another_build_has_another_identity() {
@@ -491,7 +368,7 @@ mod tests {
         let identity = |qemu: &str, plugin: &str, guest: &str| {
             let (qemu, plugin) = (file("qemu", qemu), file("plugin", plugin));
             let tools = Tools { qemu, plugin, library: PathBuf::from("/nowhere") };
-            tools.identity(Index::Map, &file("guest", guest)).expect("all are there")
+            tools.identity(Container::Map, &file("guest", guest)).expect("all are there")
         };
         let first = identity("a", "b", "c");
         assert_eq!(first.len(), 16);
@@ -505,7 +382,7 @@ mod tests {
             assert_ne!(first, other);
         }
         let absent = Tools { qemu: file("qemu", "a"), plugin: "/nowhere".into(), library: "/nowhere".into() };
-        let error = absent.identity(Index::Map, &file("guest", "c")).expect_err("no plugin");
+        let error = absent.identity(Container::Map, &file("guest", "c")).expect_err("no plugin");
         assert!(matches!(error, GuestError::Io { .. }), "{error}");
     }
 
@@ -516,7 +393,7 @@ mod tests {
         let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: path.clone() };
         std::fs::write(&path, b"!<arch>\nan object of other days: lookaside.h is: 01234567")
             .expect("written");
-        let error = tools.compile(Index::Map, folder.path()).expect_err("not this");
+        let error = tools.compile(Container::Map, folder.path()).expect_err("not this");
         assert!(matches!(&error, GuestError::Headers(which) if *which == path), "{error}");
         let said = error.to_string();
         for part in ["liblookaside_capi.a", "cargo build --release --workspace"] {
@@ -527,7 +404,7 @@ mod tests {
     #[test]
     fn the_plugin_is_told_of_pages_and_traces_and_no_path_is_cut() {
         let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: "/nowhere".into() };
-        let run = Run::new(Index::Map, Variant::Alone, 1000);
+        let run = Run::new(Container::Map, Variant::Alone, 1000);
         let told = |simulated: &Simulated| {
             let command = tools.command(Path::new("guest"), Path::new("requests"), &run, simulated)?;
             let after = command.get_args().skip_while(|argument| *argument != "-plugin").nth(1);

@@ -28,6 +28,7 @@
 //! | [`cost`] | seconds and memory of a run |
 //! | [`trace`] | what is measured, recorded for another simulator |
 //! | [`arguments`] | what the plugin is told |
+//! | [`asked`] | programs, variants, distributions and hashes, by their names |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
 //! | [`run`] | a run of one: what it is told, and the requests that it reads |
 //! | `parts` | this project's own files near the program, and whether they are of today |
@@ -42,6 +43,7 @@
 pub mod address_space;
 mod api;
 pub mod arguments;
+pub mod asked;
 pub mod cost;
 pub mod decode;
 pub mod guests;

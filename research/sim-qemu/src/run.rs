@@ -10,15 +10,16 @@ use std::path::Path;
 use rand::RngExt;
 use rand::distr::Distribution as _;
 use workload::generator;
-use workload::popularity::{Latest, Popularity};
+use workload::popularity::Latest;
 
-use crate::guests::{Distribution, FastHash, GuestError, Index, Variant, io_error};
+use crate::asked::{Container, Distribution, Hash, Variant};
+use crate::guests::{GuestError, io_error};
 
 /// A run of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The index.
-    pub index: Index,
+    /// The program.
+    pub container: Container,
     /// What stands before it.
     pub variant: Variant,
     /// Records in it at first.
@@ -48,7 +49,7 @@ pub struct Run {
     /// The SLB as its paper has it, not as it measured best.
     pub slb_paper: bool,
     /// The hash of the fast path.
-    pub hash: FastHash,
+    pub hash: Hash,
 }
 
 impl Run {
@@ -56,10 +57,10 @@ impl Run {
     /// warms the caches, then come four windows of 32000 (the paper's 128 000). The STLT has two rows for each record, rounded
     /// up to a power of two, at most its 2^25; the SLB has as many bytes.
     #[must_use]
-    pub fn new(index: Index, variant: Variant, records: u64) -> Run {
+    pub fn new(container: Container, variant: Variant, records: u64) -> Run {
         let rows = (records.max(1) * 2).next_power_of_two().min(1 << 25);
         Run {
-            index,
+            container,
             variant,
             records,
             value_bytes: 64,
@@ -74,7 +75,7 @@ impl Run {
             ways: 4,
             slb_bytes: rows * 16,
             slb_paper: false,
-            hash: FastHash::Xxh3,
+            hash: Hash::Xxh3,
         }
     }
 
@@ -101,7 +102,7 @@ impl Run {
         ];
         let options = if self.slb_paper { "paper" } else { "default" };
         let names = [("variant", self.variant.name()), ("slb-options", options), ("hash", self.hash.name())];
-        let own = self.index.is_own().then_some(("index", self.index.name()));
+        let own = self.container.is_own().then_some(("index", self.container.name()));
         let numbers = numbers.map(|(name, number)| format!("{name}={number}"));
         let names = names.into_iter().chain(own).map(|(name, value)| format!("{name}={value}"));
         let rest = numbers.into_iter().chain(names).map(OsString::from);
@@ -122,25 +123,18 @@ impl Run {
         let mut to = BufWriter::new(file);
         let mut rng = generator::seeded(self.seed);
         let mut write = |word: u32| to.write_all(&word.to_le_bytes()).map_err(io_error(path));
-        match self.distribution {
-            Distribution::Latest => {
-                let mut latest = Latest::new(self.records, THETA)?;
-                for _ in 0..self.requests() {
-                    if rng.random_range(0..100) < INSERTIONS {
-                        latest.insert();
-                        write(SET)?;
-                    } else {
-                        write(latest.sample(&mut rng) as u32)?;
-                    }
-                }
+        if let Some(popularity) = self.distribution.popularity(self.records, self.seed)? {
+            for _ in 0..self.requests() {
+                write(popularity.sample(&mut rng) as u32)?;
             }
-            Distribution::Zipf | Distribution::Uniform => {
-                let popularity = match self.distribution {
-                    Distribution::Uniform => Popularity::uniform(self.records)?,
-                    _ => Popularity::scrambled(self.records, THETA)?,
-                };
-                for _ in 0..self.requests() {
-                    write(popularity.sample(&mut rng) as u32)?;
+        } else {
+            let mut latest = Latest::new(self.records, Distribution::THETA)?;
+            for _ in 0..self.requests() {
+                if rng.random_range(0..100) < INSERTIONS {
+                    latest.insert();
+                    write(SET)?;
+                } else {
+                    write(latest.sample(&mut rng) as u32)?;
                 }
             }
         }
@@ -148,8 +142,6 @@ impl Run {
     }
 }
 
-/// The Zipfian exponent of YCSB and of both papers.
-const THETA: f64 = 0.99;
 /// Of a hundred requests for the latest, so many insert.
 const INSERTIONS: u32 = 5;
 /// A request that inserts.
@@ -162,8 +154,8 @@ mod tests {
     #[test]
     fn requests_are_as_many_as_the_phases_take_and_repeat() {
         let folder = tempfile::tempdir().expect("a folder");
-        for &distribution in Distribution::ALL {
-            let run = Run { distribution, ..Run::new(Index::Map, Variant::Alone, 1000) };
+        for distribution in Distribution::ALL {
+            let run = Run { distribution, ..Run::new(Container::Map, Variant::Alone, 1000) };
             let read = |name: &str| {
                 let path = folder.path().join(name);
                 run.write_requests(&path).expect("written");
@@ -186,7 +178,7 @@ mod tests {
             let expected = if distribution == Distribution::Latest { 0.05 } else { 0.0 };
             assert!((inserted - expected).abs() < 0.005, "{inserted}");
         }
-        let run = Run::new(Index::Map, Variant::Alone, 1 << 31);
+        let run = Run::new(Container::Map, Variant::Alone, 1 << 31);
         assert!(matches!(run.write_requests(&folder.path().join("three")), Err(GuestError::Records(_))));
     }
 }

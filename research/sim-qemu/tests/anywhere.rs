@@ -3,30 +3,22 @@
 //! Needs a C compiler (`cc`, or what CC names), and for the hardware Debian's qemu-user. Without them it is skipped, unless
 //! LOOKASIDE_REQUIRE_PEERS=1.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sim_qemu::guests::{GuestError, PROCESSOR, Tools};
+use sim_qemu::guests::PROCESSOR;
+
+use crate::guests::{assert_success, compile_c, tools};
 
 /// The program in `folder`. None, after a word about it, if there is no compiler.
 fn compiled(folder: &Path) -> Option<PathBuf> {
-    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = folder.join("anywhere");
-    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| OsString::from("cc")));
-    compiler.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]);
-    compiler.arg("-I").arg(home.join("guests"));
-    let Ok(built) = compiler.arg(home.join("tests/c/anywhere.c")).arg("-o").arg(&program).output() else {
-        outside::skip("no C compiler");
-        return None;
-    };
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Some(program)
+    compile_c("anywhere", folder, |compiler| {
+        compiler.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"])
+    })
 }
 
 fn succeeds(command: &mut Command) {
-    let ran = command.output().expect("it is there");
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_success(&command.output().expect("it is there"));
 }
 
 #[test]
@@ -38,10 +30,7 @@ fn on_a_real_processor_the_table_is_kept_by_the_program() {
 
 #[test]
 fn under_the_simulator_the_same_program_uses_the_hardware() {
-    let tools = match Tools::find() {
-        Err(error @ GuestError::Qemu) => return outside::skip(error),
-        found => found.expect("cargo builds the plugin beside this test"),
-    };
+    let Some(tools) = tools() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let Some(program) = compiled(folder.path()) else { return };
     let mut plugin = tools.plugin.clone().into_os_string();

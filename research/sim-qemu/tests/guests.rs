@@ -9,9 +9,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use sim::champsim::{Record, TraceReader};
+use sim::champsim::Record;
 use sim::{Frames, Inclusion, Measurement, PageSize, Profile, Window};
-use sim_qemu::guests::{Distribution, GuestError, Index, PROCESSOR, Simulated, Tools, Variant};
+use sim_qemu::asked::{Container, Distribution, Variant};
+use sim_qemu::guests::{GuestError, PROCESSOR, Simulated, Tools};
 use sim_qemu::run::Run;
 use tempfile::TempDir;
 
@@ -24,20 +25,13 @@ struct Bench {
 
 impl Bench {
     /// None, after a word about it, if something from outside is missing. Our own parts must be there.
-    fn of(index: Index) -> Option<Bench> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let tools = match Tools::find() {
-            Err(error @ GuestError::Qemu) => {
-                outside::skip(error);
-                return None;
-            }
-            found => found.expect("cargo builds the plugin and the library beside this test"),
-        };
-        if index == Index::Redis && Command::new("redis-server").arg("--version").output().is_err() {
+    fn of(container: Container) -> Option<Bench> {
+        let (tools, folder) = (tools()?, tempfile::tempdir().expect("a folder"));
+        if container == Container::Redis && Command::new("redis-server").arg("--version").output().is_err() {
             outside::skip(GuestError::Redis);
             return None;
         }
-        match tools.compile(index, folder.path()) {
+        match tools.compile(container, folder.path()) {
             Err(error @ GuestError::Compile { .. }) => {
                 outside::skip(error);
                 None
@@ -48,25 +42,8 @@ impl Bench {
 
     /// As [`Bench::of`], of a program of tests/c.
     fn of_test(name: &str) -> Option<Bench> {
-        let folder = tempfile::tempdir().expect("a folder");
-        let tools = match Tools::find() {
-            Err(error @ GuestError::Qemu) => {
-                outside::skip(error);
-                return None;
-            }
-            found => found.expect("cargo builds the plugin beside this test"),
-        };
-        let (guest, here) = (folder.path().join(name), Path::new(env!("CARGO_MANIFEST_DIR")));
-        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        let mut compile = Command::new(&compiler);
-        compile.args(["-O1", "-Wall", "-Wextra", "-I"]).arg(here.join("guests")).arg("-o").arg(&guest);
-        match compile.arg(here.join("tests/c").join(name).with_extension("c")).output() {
-            Err(error) => {
-                outside::skip(format_args!("{}: {error}", compiler.display()));
-                return None;
-            }
-            Ok(output) => assert_success(&output),
-        }
+        let (tools, folder) = (tools()?, tempfile::tempdir().expect("a folder"));
+        let guest = compile_c(name, folder.path(), |compiler| compiler.args(["-O1", "-Wall", "-Wextra"]))?;
         Some(Bench { tools, guest, folder })
     }
 
@@ -109,7 +86,40 @@ impl Bench {
     }
 }
 
-fn assert_success(output: &Output) {
+/// What guests run with. None, after a word about it, if QEMU is not there; our own parts must be.
+pub(crate) fn tools() -> Option<Tools> {
+    match Tools::find() {
+        Err(error @ GuestError::Qemu) => {
+            outside::skip(error);
+            None
+        }
+        found => Some(found.expect("cargo builds the plugin and the library beside this test")),
+    }
+}
+
+/// A program of tests/c, compiled into `folder` with these options. None, after a word about it, if there is no compiler.
+pub(crate) fn compile_c(
+    name: &str,
+    folder: &Path,
+    options: impl FnOnce(&mut Command) -> &mut Command,
+) -> Option<PathBuf> {
+    let (program, here) = (folder.join(name), Path::new(env!("CARGO_MANIFEST_DIR")));
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut command = Command::new(&compiler);
+    command.arg("-I").arg(here.join("guests")).arg("-o").arg(&program);
+    match options(command.arg(here.join("tests/c").join(name).with_extension("c"))).output() {
+        Err(error) => {
+            outside::skip(format_args!("{}: {error}", compiler.display()));
+            None
+        }
+        Ok(output) => {
+            assert_success(&output);
+            Some(program)
+        }
+    }
+}
+
+pub(crate) fn assert_success(output: &Output) {
     let said = [&output.stdout[..], &output.stderr].concat();
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&said));
 }
@@ -119,15 +129,21 @@ const PINNED: &str =
     "glibc.cpu.hwcaps=-AVX2,-AVX,-BMI2,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM,-SSE4_2,-SSE4_1,-SSSE3";
 
 /// Larger than the third cache, small enough for a test.
-fn small(index: Index, variant: Variant) -> Run {
-    Run { load: 60_000, functional: 20_000, window: 10_000, windows: 1, ..Run::new(index, variant, 30_000) }
+fn small(container: Container, variant: Variant) -> Run {
+    Run {
+        load: 60_000,
+        functional: 20_000,
+        window: 10_000,
+        windows: 1,
+        ..Run::new(container, variant, 30_000)
+    }
 }
 
 #[test]
 fn counts_repeat_exactly() {
-    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    let Some(bench) = Bench::of(Container::UnorderedMap) else { return };
     for variant in [Variant::Alone, Variant::Slb, Variant::Stlt] {
-        let run = Run { windows: 2, window: 2000, ..small(Index::UnorderedMap, variant) };
+        let run = Run { windows: 2, window: 2000, ..small(Container::UnorderedMap, variant) };
         let (once, again) = (bench.run(&run), bench.run(&run));
         assert_eq!(once, again);
         assert_eq!((once.machine.as_str(), once.guest.as_str()), ("stlt_paper", "unordered_map"));
@@ -139,15 +155,20 @@ fn counts_repeat_exactly() {
 
 #[test]
 fn the_table_pays_on_a_hash_table_and_on_a_tree() {
-    for index in [Index::UnorderedMap, Index::Map] {
-        let Some(bench) = Bench::of(index) else { continue };
+    for container in [Container::UnorderedMap, Container::Map] {
+        let Some(bench) = Bench::of(container) else { continue };
         // More pages than the second TLB has entries.
-        let run = |variant| Run { load: 200_000, ..small(index, variant) };
+        let run = |variant| Run { load: 200_000, ..small(container, variant) };
         let run = |variant| Run { records: 80_000, rows: 1 << 18, functional: 40_000, ..run(variant) };
         let alone = bench.run(&run(Variant::Alone));
         let stlt = bench.run(&run(Variant::Stlt));
         let cycles = |measurement: &Measurement| measurement.estimate(Window::cycles).mean;
-        assert!(cycles(&stlt) < 0.7 * cycles(&alone), "{index:?}: {} of {}", cycles(&stlt), cycles(&alone));
+        assert!(
+            cycles(&stlt) < 0.7 * cycles(&alone),
+            "{container:?}: {} of {}",
+            cycles(&stlt),
+            cycles(&alone)
+        );
         // What it saves are walks and memory accesses.
         let (alone, stlt) = (&alone.windows[0], &stlt.windows[0]);
         assert_eq!((alone.fast_path, alone.memory.stlt.hits), (None, 0));
@@ -167,24 +188,26 @@ fn the_table_pays_on_a_hash_table_and_on_a_tree() {
 /// A container alone has no GETs in its load, but all SETs: without those, the GETs behind them would not find the latest.
 #[test]
 fn what_is_inserted_before_anybody_looks_on_is_there_afterwards() {
-    let Some(bench) = Bench::of(Index::Map) else { return };
-    let run = Run { distribution: Distribution::Latest, ..small(Index::Map, Variant::Alone) };
+    let Some(bench) = Bench::of(Container::Map) else { return };
+    let run = Run { distribution: Distribution::Latest, ..small(Container::Map, Variant::Alone) };
     assert_eq!(bench.run(&run).windows[0].operations, 10_000);
 }
 
 #[test]
 fn every_guest_runs_every_variant_and_finds_all() {
     // Our own indexes are programs of another crate, which tests them.
-    for &index in Index::ALL.iter().filter(|index| !index.is_own()) {
-        let Some(bench) = Bench::of(index) else { continue };
-        for (&variant, &distribution) in Variant::ALL.iter().zip(Distribution::ALL.iter().cycle()) {
+    for container in Container::ALL {
+        let Some(bench) = Bench::of(container) else { continue };
+        for (variant, distribution) in
+            Variant::COMPILED.into_iter().zip(Distribution::ALL.into_iter().cycle())
+        {
             let run = Run {
                 distribution,
                 load: 2000,
                 functional: 500,
                 detailed: 100,
                 window: 1000,
-                ..small(index, variant)
+                ..small(container, variant)
             };
             let run = Run { records: 2000, ..run };
             let measurement = bench.run(&run);
@@ -192,30 +215,29 @@ fn every_guest_runs_every_variant_and_finds_all() {
             assert_eq!(window.operations, 1000);
             assert!(
                 window.core.instructions > 50_000 && window.core.cycles > 20_000,
-                "{index:?} {variant:?}"
+                "{container:?} {variant:?}"
             );
             assert_eq!(window.core.stack.total(), window.core.cycles, "every cycle has its account");
-            assert_eq!(window.fast_path.is_some(), variant != Variant::Alone, "{index:?} {variant:?}");
+            assert_eq!(window.fast_path.is_some(), variant != Variant::Alone, "{container:?} {variant:?}");
             let hardware = matches!(variant, Variant::Stlt | Variant::StltVa);
-            assert_eq!(window.memory.stlt.hits > 0, hardware, "{index:?} {variant:?}");
+            assert_eq!(window.memory.stlt.hits > 0, hardware, "{container:?} {variant:?}");
         }
     }
 }
 
 fn records_of(trace: &Path) -> Vec<Record> {
-    let file = std::io::BufReader::new(std::fs::File::open(trace).expect("a trace"));
-    TraceReader::new(file).collect::<Result<_, _>>().expect("whole records")
+    sim::champsim::records(&std::fs::read(trace).expect("a trace")).expect("whole records")
 }
 
 #[test]
 fn a_trace_for_champsim_has_every_instruction_of_the_window() {
-    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    let Some(bench) = Bench::of(Container::UnorderedMap) else { return };
     let run = Run {
         records: 1000,
         load: 0,
         functional: 100,
         window: 500,
-        ..small(Index::UnorderedMap, Variant::Alone)
+        ..small(Container::UnorderedMap, Variant::Alone)
     };
     let (out, trace) = (bench.folder.path().join("run.json"), bench.folder.path().join("trace"));
     let simulated = Simulated { champsim: Some(&trace), ..Simulated::new("stlt_paper", &out) };
@@ -270,8 +292,8 @@ fn imitation(folder: &Path, dict_find: &str, ae_main: &str) -> PathBuf {
 
 #[test]
 fn another_redis_is_refused() {
-    let Some(bench) = Bench::of(Index::Redis) else { return };
-    let run = small(Index::Redis, Variant::Stlt);
+    let Some(bench) = Bench::of(Container::Redis) else { return };
+    let run = small(Container::Redis, Variant::Stlt);
     let arguments = run.arguments(&bench.requests(&run));
     let preloaded_into = |program: &Path| {
         Command::new(program)
@@ -335,12 +357,12 @@ fn pages_that_the_kernel_takes_back_are_answered_no_more() {
 
 #[test]
 fn a_machine_is_a_file_too_and_its_memory_matters() {
-    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
+    let Some(bench) = Bench::of(Container::UnorderedMap) else { return };
     let path = bench.folder.path().join("slow.toml");
     let mut machine = Profile { name: "slow".into(), ..Profile::stlt_paper() };
     machine.memory.latency *= 3;
     std::fs::write(&path, machine.to_toml().expect("a machine")).expect("written");
-    let run = small(Index::UnorderedMap, Variant::Alone);
+    let run = small(Container::UnorderedMap, Variant::Alone);
     let slow = bench.run_on(&run, path.to_str().expect("a plain path"));
     assert_eq!(slow.machine, "slow");
     let (slow, paper) = (&slow.windows[0], &bench.run(&run).windows[0]);
@@ -350,8 +372,8 @@ fn a_machine_is_a_file_too_and_its_memory_matters() {
 
 #[test]
 fn what_is_wrong_is_said_before_the_guest_runs() {
-    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
-    let run = small(Index::UnorderedMap, Variant::Alone);
+    let Some(bench) = Bench::of(Container::UnorderedMap) else { return };
+    let run = small(Container::UnorderedMap, Variant::Alone);
     let out = bench.folder.path().join("run.json");
     let requests = bench.requests(&run);
     let said = |command: &mut Command| {
@@ -366,15 +388,15 @@ fn what_is_wrong_is_said_before_the_guest_runs() {
     let error = said(&mut command(&run, "/nowhere.toml"));
     assert!(error.contains("profile=/nowhere.toml is no built-in machine"), "{error}");
     // A shape that no STLT has.
-    let run = Run { rows: 1000, ..small(Index::UnorderedMap, Variant::Stlt) };
+    let run = Run { rows: 1000, ..small(Container::UnorderedMap, Variant::Stlt) };
     let error = said(&mut command(&run, "stlt_paper"));
     assert!(error.contains("power of two") && error.contains("no STLT of this shape"), "{error}");
 }
 
 #[test]
 fn an_instrumented_guest_runs_without_a_simulator() {
-    let Some(bench) = Bench::of(Index::UnorderedMap) else { return };
-    let run = small(Index::UnorderedMap, Variant::Stlt);
+    let Some(bench) = Bench::of(Container::UnorderedMap) else { return };
+    let run = small(Container::UnorderedMap, Variant::Stlt);
     let output =
         Command::new(&bench.guest).args(run.arguments(&bench.requests(&run))).output().expect("started");
     assert_success(&output);
@@ -465,9 +487,9 @@ fn instructions_and_accesses_are_those_of_cachegrind() {
     if !has_valgrind() {
         return;
     }
-    for index in [Index::UnorderedMap, Index::DenseHashMap, Index::Map, Index::BtreeMap] {
-        let Some(bench) = Bench::of(index) else { continue };
-        let run = Run { load: 0, functional: 100, detailed: 100, ..small(index, Variant::Alone) };
+    for container in [Container::UnorderedMap, Container::DenseHashMap, Container::Map, Container::BTree] {
+        let Some(bench) = Bench::of(container) else { continue };
+        let run = Run { load: 0, functional: 100, detailed: 100, ..small(container, Variant::Alone) };
         let run = Run { records: 5000, ..run };
         let window = bench.run(&run).windows[0];
         // The oracle knows no windows: with one, less without.
@@ -479,9 +501,9 @@ fn instructions_and_accesses_are_those_of_cachegrind() {
         let counted = window.core.instructions as f64;
         assert!(
             (counted / instructions - 1.0).abs() < 0.01,
-            "{index:?}: {counted} of {instructions} instructions"
+            "{container:?}: {counted} of {instructions} instructions"
         );
         let counted = (window.memory.accesses.loads + window.memory.accesses.stores) as f64;
-        assert!((counted / accesses - 1.0).abs() < 0.01, "{index:?}: {counted} of {accesses} accesses");
+        assert!((counted / accesses - 1.0).abs() < 0.01, "{container:?}: {counted} of {accesses} accesses");
     }
 }

@@ -39,7 +39,6 @@
 //! | `shortcuts` | the fast path: what is where it was |
 //! | `stlt` | the table, its two instructions and its system calls |
 //! | `reservations`, `dram`, `predictor`, `core` | the clock: what overlaps, what queues, what was guessed wrong |
-//! | `trace` | recorded accesses |
 //! | `champsim` | instructions, recorded for another simulator |
 //! | `measurement` | what one run measured, as a file |
 //! | `profile` | machines as data |
@@ -68,7 +67,6 @@ mod statistics;
 pub mod stlt;
 mod structure_caches;
 mod tlb;
-mod trace;
 mod translation_buffer;
 mod walk_log;
 mod walker;
@@ -77,9 +75,7 @@ pub use cache::{
     CacheCounts, CacheShape, CacheShapes, Caches, HitsAndMisses, Inclusion, LINE_SHIFT, Level, MemoryCounts,
     Request,
 };
-pub use core::{
-    BlockId, BranchOutcome, Core, CoreStatistics, CycleStack, Instruction, MemoryAccess, Registers,
-};
+pub use core::{BranchOutcome, Core, CoreStatistics, CycleStack, Instruction, MemoryAccess, Registers};
 pub use frames::Frames;
 pub use lru::LruSets;
 pub use machine::{Access, AccessKind, Machine, Process, TranslatedBy};
@@ -91,6 +87,5 @@ pub use profile::{CoreShape, MemoryShape, PrefetchShapes, Profile, ProfileError,
 pub use statistics::{AccessCounts, ByLevel, PerLookup, Since, Statistics};
 pub use structure_caches::StructureCacheShape;
 pub use tlb::{Tlb, TlbArrayShape, TlbShape, TlbShapes};
-pub use trace::{TraceError, TraceReader, TraceWriter};
 pub use translation_buffer::TranslationBuffer;
 pub use walker::{NestedShape, OnFault, Paging, WalkReads, Walked, Walker};

@@ -224,23 +224,4 @@ mod tests {
             assert_eq!(array.peek(there[0]), None);
         }
     }
-
-    #[test]
-    fn the_least_recently_used_leaves() {
-        let mut array = LruSets::new(2, 2);
-        assert_eq!(array.fill(0, 'a'), None);
-        assert_eq!(array.fill(2, 'b'), None);
-        assert_eq!(array.get(0), Some(&mut 'a'));
-        assert_eq!(array.fill(4, 'c'), Some((2, 'b')));
-        assert_eq!(array.fill(1, 'd'), None);
-        let mut keys: Vec<_> = array.keys().collect();
-        keys.sort_unstable();
-        assert_eq!(keys, [0, 1, 4]);
-        assert_eq!(array.remove(4), Some('c'));
-        assert_eq!(array.fill(6, 'e'), None, "a way was free");
-        assert_eq!(array.peek(0), Some(&'a'));
-        array.clear();
-        assert_eq!(array.keys().count(), 0);
-        assert_eq!(array.fill(8, 'f'), None);
-    }
 }

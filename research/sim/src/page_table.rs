@@ -54,7 +54,6 @@ pub struct PageTable {
     default: PageSize,
     /// Ranges with a size of their own; a later one goes before an earlier one.
     ranges: Vec<(Range<u64>, PageSize)>,
-    mapped: u64,
 }
 
 impl PageTable {
@@ -66,25 +65,13 @@ impl PageTable {
         let root = frames.table();
         let levels = levels.clamp(4, MOST_LEVELS as u32);
         let entries = vec![0; FANOUT];
-        PageTable { levels, entries, tables: vec![root], frames, default, ranges: Vec::new(), mapped: 0 }
+        PageTable { levels, entries, tables: vec![root], frames, default, ranges: Vec::new() }
     }
 
     /// The number of levels.
     #[must_use]
     pub fn levels(&self) -> u32 {
         self.levels
-    }
-
-    /// Pages that were mapped so far.
-    #[must_use]
-    pub fn mapped(&self) -> u64 {
-        self.mapped
-    }
-
-    /// Bytes that the tables take.
-    #[must_use]
-    pub fn table_bytes(&self) -> u64 {
-        self.tables.len() as u64 * PageSize::Small.bytes()
     }
 
     /// Pages that are mapped in `range` from now on are of `size`, if they lie in it whole.
@@ -138,7 +125,6 @@ impl PageTable {
                     let size = PageSize::ALL[level as usize - 1];
                     let leaf = Pte::new(self.frames.page(address, size), size);
                     self.entries[slot] = leaf.bits();
-                    self.mapped += 1;
                     return leaf;
                 }
                 0 => {
@@ -263,8 +249,7 @@ mod tests {
         let (one, two) = (table.path(0x40_0000), table.path(0x40_1000));
         assert_eq!(one.addresses()[..3], two.addresses()[..3]);
         assert_eq!(one.addresses()[3] + 8, two.addresses()[3]);
-        assert_eq!(table.mapped(), 2);
-        assert_eq!(table.table_bytes(), 4 * 4096);
+        assert_eq!(table.tables.len(), 4);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A machine, as data.
 //!
-//! Three are named: the processor of the ART paper, the one of the STLT paper, and a server core of today.
-//! Any other is a TOML file with the same fields; unknown fields are refused, because a misspelt latency that
-//! is silently the default is worse than an error. A machine that differs in a few fields is described by those
-//! ([`Profile::with_changes`]).
+//! A machine is a TOML file. Three are built in, from the folder `research/profiles`: the processor of the ART
+//! paper, the one of the STLT paper, and a server core of today. Unknown fields are refused, because a misspelt
+//! latency that is silently the default is worse than an error. A machine that differs in a few fields is
+//! described by those ([`Profile::with_changes`]).
 //!
 //! Latencies are cycles from the beginning of an access. A level's latency is that of an access which it
 //! serves, not what it adds to the level before; memory's latency alone is added to that of the last cache,
@@ -13,12 +13,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{CacheShape, CacheShapes, Inclusion, Level};
-use crate::frames::Frames;
-use crate::page::PageSize;
+use crate::cache::{CacheShapes, Level};
 use crate::prefetch::{DistanceShape, StrideShape, VldpShape};
-use crate::structure_caches::StructureCacheShape;
-use crate::tlb::{TlbArrayShape, TlbShape, TlbShapes};
+use crate::tlb::TlbShapes;
 use crate::walker::Paging;
 
 /// Memory behind the caches.
@@ -129,6 +126,14 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
+    /// Nobody knows its name.
+    #[error("there is no machine '{name}': there are {}; or give the path of a profile, which ends with .toml", known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// Its file cannot be read.
     #[error("{}: {reason}", path.display())]
     Unreadable {
@@ -368,200 +373,67 @@ impl Profile {
         }
     }
 
-    /// The ART paper's processor: Sandy Bridge, as its Table 1 and section 4 give it (Core i7-2630QM, 2.0 to
-    /// 2.9 GHz, 6 MB of L3).
+    /// The ART paper's processor, by its file `sandy_bridge.toml`.
     ///
-    /// From elsewhere: associativities and latencies from Intel's optimisation manual, the TLBs all 4-way.
-    /// Assumed, because nobody published them: paging-structure caches of 32, 4 and 2 entries; memory at 60
-    /// ns and 21 GB/s of DDR3-1333.
+    /// # Panics
+    /// Never: the file is a part of this library, and a test reads it.
     #[must_use]
     pub fn sandy_bridge() -> Profile {
-        Profile {
-            name: "sandy_bridge".into(),
-            gigahertz: 2.9,
-            caches: CacheShapes {
-                l1i: CacheShape::new(32, 8, 4),
-                l1d: CacheShape::new(32, 8, 4),
-                l2: Some(CacheShape::new(256, 8, 12)),
-                l3: Some(CacheShape::new(6 * 1024, 12, 28)),
-                inclusion: Inclusion::Inclusive,
-                walks_skip_l1: false,
-            },
-            tlb: TlbShapes {
-                data: TlbShape {
-                    latency: 0,
-                    arrays: vec![
-                        TlbArrayShape::new(64, 4, &[PageSize::Small]),
-                        TlbArrayShape::new(32, 4, &[PageSize::Large]),
-                        TlbArrayShape::new(4, 4, &[PageSize::Giant]),
-                    ],
-                },
-                instructions: TlbShape {
-                    latency: 0,
-                    arrays: vec![
-                        TlbArrayShape::new(128, 4, &[PageSize::Small]),
-                        TlbArrayShape::new(8, 8, &[PageSize::Large]),
-                    ],
-                },
-                second: Some(TlbShape {
-                    latency: 7,
-                    arrays: vec![TlbArrayShape::new(512, 4, &[PageSize::Small])],
-                }),
-            },
-            paging: Paging {
-                levels: 4,
-                pages: PageSize::Small,
-                frames: Frames::Random { seed: 1 },
-                structure_caches: StructureCacheShape { level2: 32, level3: 4, level4: 2, level5: 0 },
-                nested: None,
-            },
-            memory: MemoryShape { latency: 174, cycles_per_line: 9 },
-            core: CoreShape {
-                width: 4,
-                window: 168,
-                misses: 10,
-                stores: 36,
-                walkers: 1,
-                mispredict_penalty: 15,
-                predictor_bits: 14,
-            },
-            prefetch: PrefetchShapes::default(),
-            stlt: StltShape::default(),
-        }
+        Profile::named("sandy_bridge").expect("a profile that is built in")
     }
 
-    /// The STLT paper's processor: Gainestown, as its Table III gives it.
+    /// The STLT paper's processor, by its file `gainestown.toml`.
     ///
-    /// "L1 data cache, 8-way, 64 entries" is taken to mean 64 sets, 32 KiB. The table says nothing of the
-    /// instruction side (the real Gainestown's is taken: 32 KiB 4-way and 128 translations), of bandwidth
-    /// (7.6 GB/s, a line every 22 cycles), of the window (128, of which 10 misses), of branches (a penalty of
-    /// 8), or of paging-structure caches (none).
+    /// # Panics
+    /// Never, as [`Profile::sandy_bridge`].
     #[must_use]
     pub fn stlt_paper() -> Profile {
-        let small = |entries, ways| vec![TlbArrayShape::new(entries, ways, &PageSize::ALL)];
-        Profile {
-            name: "stlt_paper".into(),
-            gigahertz: 2.66,
-            caches: CacheShapes {
-                l1i: CacheShape::new(32, 4, 4),
-                l1d: CacheShape::new(32, 8, 4),
-                l2: Some(CacheShape::new(256, 8, 12)),
-                l3: Some(CacheShape::new(2048, 8, 40)),
-                inclusion: Inclusion::Inclusive,
-                walks_skip_l1: false,
-            },
-            tlb: TlbShapes {
-                data: TlbShape { latency: 1, arrays: small(64, 4) },
-                instructions: TlbShape { latency: 1, arrays: small(128, 4) },
-                second: Some(TlbShape { latency: 7, arrays: small(1536, 4) }),
-            },
-            paging: Paging {
-                levels: 4,
-                pages: PageSize::Small,
-                frames: Frames::Random { seed: 1 },
-                structure_caches: StructureCacheShape::default(),
-                nested: None,
-            },
-            memory: MemoryShape { latency: 120, cycles_per_line: 22 },
-            core: CoreShape {
-                width: 4,
-                window: 128,
-                misses: 10,
-                stores: 32,
-                walkers: 1,
-                mispredict_penalty: 8,
-                predictor_bits: 14,
-            },
-            prefetch: PrefetchShapes::default(),
-            stlt: StltShape::default(),
-        }
+        Profile::named("stlt_paper").expect("a profile that is built in")
     }
 
-    /// A server core of today, after Intel's Golden Cove as its optimisation manual describes it: five levels
-    /// of page table, a third level that takes the second's victims. The third level is a share of 30 MB,
-    /// memory 100 ns and 20 GB/s, as one core of many sees them.
+    /// A server core of today, by its file `server.toml`.
+    ///
+    /// # Panics
+    /// Never, as [`Profile::sandy_bridge`].
     #[must_use]
     pub fn current_server() -> Profile {
-        use PageSize::{Giant, Large, Small};
-        Profile {
-            name: "current_server".into(),
-            gigahertz: 3.0,
-            caches: CacheShapes {
-                l1i: CacheShape::new(32, 8, 5),
-                l1d: CacheShape::new(48, 12, 5),
-                l2: Some(CacheShape::new(2048, 16, 15)),
-                l3: Some(CacheShape::new(30 * 1024, 15, 70)),
-                inclusion: Inclusion::Victims,
-                walks_skip_l1: false,
-            },
-            tlb: TlbShapes {
-                data: TlbShape {
-                    latency: 0,
-                    arrays: vec![
-                        TlbArrayShape::new(96, 6, &[Small]),
-                        TlbArrayShape::new(32, 4, &[Large]),
-                        TlbArrayShape::new(8, 8, &[Giant]),
-                    ],
-                },
-                instructions: TlbShape {
-                    latency: 0,
-                    arrays: vec![
-                        TlbArrayShape::new(256, 8, &[Small]),
-                        TlbArrayShape::new(32, 8, &[Large, Giant]),
-                    ],
-                },
-                second: Some(TlbShape {
-                    latency: 7,
-                    arrays: vec![
-                        TlbArrayShape::new(2048, 16, &[Small, Large]),
-                        TlbArrayShape::new(1024, 16, &[Giant]),
-                    ],
-                }),
-            },
-            paging: Paging {
-                levels: 5,
-                pages: Small,
-                frames: Frames::Random { seed: 1 },
-                structure_caches: StructureCacheShape { level2: 32, level3: 8, level4: 4, level5: 2 },
-                nested: None,
-            },
-            memory: MemoryShape { latency: 300, cycles_per_line: 10 },
-            core: CoreShape {
-                width: 6,
-                window: 512,
-                misses: 16,
-                stores: 112,
-                walkers: 4,
-                mispredict_penalty: 12,
-                predictor_bits: 16,
-            },
-            prefetch: PrefetchShapes::default(),
-            stlt: StltShape { path_bytes: 64, ..StltShape::default() },
-        }
+        Profile::named("current_server").expect("a profile that is built in")
     }
 
-    /// A named profile: `sandy_bridge`, `stlt_paper` or `current_server`.
+    /// The names of the profiles that are built in.
+    pub const NAMES: [&str; 5] = ["current_server", "gainestown", "sandy_bridge", "server", "stlt_paper"];
+
+    /// The profile of one of [`NAMES`](Profile::NAMES), which becomes the machine's name: two machines have a second name,
+    /// by which results know them.
     #[must_use]
     pub fn named(name: &str) -> Option<Profile> {
-        [Profile::sandy_bridge(), Profile::stlt_paper(), Profile::current_server()]
-            .into_iter()
-            .find(|profile| profile.name == name)
+        let text = match name {
+            "sandy_bridge" => include_str!("../../profiles/sandy_bridge.toml"),
+            "gainestown" | "stlt_paper" => include_str!("../../profiles/gainestown.toml"),
+            "server" | "current_server" => include_str!("../../profiles/server.toml"),
+            _ => return None,
+        };
+        Some(Profile { name: name.to_owned(), ..Profile::from_toml(text).ok()? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::Frames;
+    use crate::page::PageSize;
 
     #[test]
     fn the_named_profiles_are_machines_and_survive_being_written_down() {
-        for name in ["sandy_bridge", "stlt_paper", "current_server"] {
+        for name in Profile::NAMES {
             let profile = Profile::named(name).expect("a named profile");
-            assert_eq!(profile.validate(), Ok(()));
+            assert_eq!((profile.name.as_str(), profile.validate()), (name, Ok(())));
             let text = toml::to_string(&profile).expect("a profile is TOML");
             assert_eq!(Profile::from_toml(&text), Ok(profile));
         }
         assert_eq!(Profile::named("pentium"), None);
+        let absent = Profile::read(Path::new("absent.toml"));
+        assert!(matches!(absent, Err(ProfileError::Unreadable { .. })));
     }
 
     #[test]
@@ -571,20 +443,6 @@ mod tests {
         assert_eq!(Level::ALL.map(|level| profile.latency(level)), [4, 12, 40, 160]);
         // 45 ns at 2.66 GHz.
         assert_eq!((45.0 * profile.gigahertz).round(), f64::from(profile.memory.latency));
-    }
-
-    fn kept(file: &str) -> Profile {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../profiles");
-        Profile::read(&folder.join(file)).expect("a profile of the repository")
-    }
-
-    #[test]
-    fn the_kept_profiles_are_the_named_ones() {
-        let paper = Profile { name: "gainestown".into(), ..Profile::stlt_paper() };
-        assert_eq!(kept("gainestown.toml"), paper);
-        assert_eq!(kept("server.toml"), Profile { name: "server".into(), ..Profile::current_server() });
-        let absent = Profile::read(Path::new("absent.toml"));
-        assert!(matches!(absent, Err(ProfileError::Unreadable { .. })));
     }
 
     #[test]

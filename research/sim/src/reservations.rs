@@ -141,16 +141,6 @@ mod tests {
     }
 
     #[test]
-    fn one_unit_serves_one_after_the_other_and_fills_gaps() {
-        let mut unit = Reservations::new(1);
-        assert_eq!(unit.reserve(0, 100, 10), 100);
-        assert_eq!(unit.reserve(0, 105, 10), 110);
-        assert_eq!(unit.reserve(0, 0, 10), 0, "an earlier request is not held up by a later one");
-        assert_eq!(unit.reserve(0, 5, 91), 120, "no gap of 91");
-        assert_eq!(unit.reserve(0, 5, 90), 10);
-    }
-
-    #[test]
     fn several_units_are_in_use_at_a_time() {
         let mut units = Reservations::new(2);
         assert_eq!(units.reserve(0, 0, 10), 0);

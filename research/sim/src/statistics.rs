@@ -21,6 +21,7 @@ impl Since for u64 {
     }
 }
 
+/// Of structures whose every field is counted.
 macro_rules! since {
     ($($name:ident { $($field:ident),* $(,)? })*) => {$(
         impl Since for $name {
@@ -30,6 +31,7 @@ macro_rules! since {
         }
     )*};
 }
+pub(crate) use since;
 
 /// Page-table entries read, by the level of the caches that had them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

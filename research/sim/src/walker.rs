@@ -251,6 +251,11 @@ mod tests {
         }
     }
 
+    fn small_host() -> NestedShape {
+        let structure_caches = StructureCacheShape::default();
+        NestedShape { levels: 4, pages: PageSize::Small, tlb_entries: 0, structure_caches }
+    }
+
     fn reads(walker: &mut Walker, address: u64) -> u32 {
         walker.walk(address, OnFault::Map, |_| Level::L1).reads.total()
     }
@@ -270,30 +275,15 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_walk_reads_the_product() {
-        for (guest, host, expected) in [(4, 4, 24), (5, 5, 35), (4, 5, 29)] {
-            let nested = NestedShape {
-                levels: host,
-                pages: PageSize::Small,
-                tlb_entries: 0,
-                structure_caches: StructureCacheShape::default(),
-            };
-            let mut walker = Walker::new(&Paging { levels: guest, nested: Some(nested), ..paging() }, 0);
+    fn a_nested_walk_reads_the_product_and_with_a_nested_tlb_only_the_guest_s_own_again() {
+        for (guest, levels, tlb_entries, expected, again) in
+            [(4, 4, 0, 24, 24), (5, 5, 0, 35, 35), (4, 5, 0, 29, 29), (4, 4, 16, 24, 4)]
+        {
+            let nested = Some(NestedShape { levels, tlb_entries, ..small_host() });
+            let mut walker = Walker::new(&Paging { levels: guest, nested, ..paging() }, 0);
             assert_eq!(reads(&mut walker, 0x7000_1234), expected);
+            assert_eq!(reads(&mut walker, 0x7000_1234), again);
         }
-    }
-
-    #[test]
-    fn a_nested_tlb_leaves_the_guests_own_reads() {
-        let nested = NestedShape {
-            levels: 4,
-            pages: PageSize::Small,
-            tlb_entries: 16,
-            structure_caches: StructureCacheShape::default(),
-        };
-        let mut walker = Walker::new(&Paging { nested: Some(nested), ..paging() }, 0);
-        assert_eq!(reads(&mut walker, 0x1000), 24);
-        assert_eq!(reads(&mut walker, 0x1000), 4);
     }
 
     #[test]
@@ -301,8 +291,7 @@ mod tests {
         // A hundred pages of the guest lie in as many small frames, all in one large page of the host's. Of 16
         // entries, one is enough; with small pages they are pushed out by the next walks.
         let walks = |pages| {
-            let structure_caches = StructureCacheShape::default();
-            let nested = NestedShape { levels: 4, pages, tlb_entries: 16, structure_caches };
+            let nested = NestedShape { pages, tlb_entries: 16, ..small_host() };
             let mut walker = Walker::new(&Paging { nested: Some(nested), ..paging() }, 0);
             let mut round = || (0..100).map(|page| reads(&mut walker, page << 12)).collect::<Vec<_>>();
             round();
@@ -315,13 +304,8 @@ mod tests {
 
     #[test]
     fn the_product_of_two_sizes_is_the_smaller() {
-        let nested = NestedShape {
-            levels: 4,
-            pages: PageSize::Small,
-            tlb_entries: 0,
-            structure_caches: StructureCacheShape::default(),
-        };
-        let mut walker = Walker::new(&Paging { pages: PageSize::Large, nested: Some(nested), ..paging() }, 0);
+        let nested = Some(small_host());
+        let mut walker = Walker::new(&Paging { pages: PageSize::Large, nested, ..paging() }, 0);
         let one = walker.walk(0x20_0000, OnFault::Map, |_| Level::L1).pte;
         let two = walker.walk(0x20_1000, OnFault::Map, |_| Level::L1).pte;
         assert_eq!(one.size(), PageSize::Small);

@@ -1,19 +1,15 @@
-//! Recorded traces, and what the named machines counted on them when it was last agreed that this was right.
+//! Two fixed sequences of accesses, and what the named machines counted on them when it was last agreed that this was right.
 //!
 //! A change in any number is either a mistake or a decision. If it is a decision, `LOOKASIDE_BLESS=1 cargo
-//! test -p lookaside-sim golden` writes the new numbers (and records the traces again, if they are
-//! gone), to be reviewed as part of the change.
+//! test -p lookaside-sim golden` writes the new numbers, to be reviewed as part of the change.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufReader, BufWriter};
-use std::path::PathBuf;
+use std::fs;
+use std::path::Path;
 
+use crate::by_hand::{hash, instruction};
 use sim::stlt::Variant;
-use sim::{
-    AccessKind, Core, CoreStatistics, Instruction, Machine, MemoryAccess, Profile, Registers, Statistics,
-};
-use sim::{TraceReader, TraceWriter};
+use sim::{AccessKind, Core, CoreStatistics, Machine, MemoryAccess, Profile, Statistics};
 
 /// What a machine counted, and how long a chain of dependent accesses took.
 #[derive(serde::Serialize)]
@@ -22,25 +18,9 @@ struct Golden {
     dependent: CoreStatistics,
 }
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/traces").join(name)
-}
-
-fn blessing() -> bool {
-    std::env::var_os("LOOKASIDE_BLESS").is_some_and(|value| value == "1")
-}
-
-/// SplitMix64's finaliser: the same lookups on every machine.
-fn mix(mut word: u64) -> u64 {
-    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
-}
-
 /// A lookup's rank, skewed: half of them fall on a hundredth of the keys.
 fn skewed(number: u64, keys: u64) -> u64 {
-    let draw = mix(number);
+    let draw = hash(number);
     if draw & 1 == 0 { (draw >> 1) % (keys / 100) } else { (draw >> 1) % keys }
 }
 
@@ -52,9 +32,9 @@ fn chained_hash() -> Vec<(u64, AccessKind)> {
     for number in 0..1_000 {
         let key = skewed(number, keys);
         accesses.push((0x7ffe_0000_0f00 + number % 8 * 8, AccessKind::Store));
-        accesses.push((0x55aa_0000_0000 + mix(key) % 65_536 * 8, AccessKind::Load));
-        for step in 0..=mix(key) >> 8 & 1 {
-            let record = 0x55bb_0000_0000 + mix(key ^ (1 - step) << 40) % (1 << 24) / 96 * 96;
+        accesses.push((0x55aa_0000_0000 + hash(key) % 65_536 * 8, AccessKind::Load));
+        for step in 0..=hash(key) >> 8 & 1 {
+            let record = 0x55bb_0000_0000 + hash(key ^ (1 - step) << 40) % (1 << 24) / 96 * 96;
             accesses.push((record, AccessKind::Load));
             accesses.push((record + 24, AccessKind::Load));
         }
@@ -73,7 +53,7 @@ fn binary_tree() -> Vec<(u64, AccessKind)> {
         let (mut low, mut high) = (0, keys);
         while low < high {
             let middle = (low + high) / 2;
-            accesses.push((0x55dd_0000_0000 + mix(middle) % (1 << 22) * 64, AccessKind::Load));
+            accesses.push((0x55dd_0000_0000 + hash(middle) % (1 << 22) * 64, AccessKind::Load));
             match middle.cmp(&key) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
@@ -84,24 +64,11 @@ fn binary_tree() -> Vec<(u64, AccessKind)> {
     accesses
 }
 
-fn read(name: &str) -> Vec<(u64, AccessKind)> {
-    let file = File::open(path(name)).expect("a trace of this repository");
-    let reader = TraceReader::new(BufReader::new(file)).expect("a trace");
-    reader.collect::<Result<_, _>>().expect("an undamaged trace")
-}
-
 fn measured(profile: &Profile, accesses: &[(u64, AccessKind)]) -> Golden {
     let mut machine = Machine::new(profile).expect("a legal profile");
     machine.replay(accesses.iter().copied());
     let mut core = Core::new(profile).expect("a legal profile");
-    let chain = Instruction {
-        address: 0x40_0000,
-        length: 4,
-        latency: 0,
-        sources: Registers::of(&[1]),
-        destinations: Registers::of(&[1]),
-        branch: None,
-    };
+    let chain = instruction(&[1], &[1], 0);
     for &(address, kind) in accesses {
         let access = match kind {
             AccessKind::Store => MemoryAccess::store(address, 8),
@@ -112,25 +79,15 @@ fn measured(profile: &Profile, accesses: &[(u64, AccessKind)]) -> Golden {
     Golden { machine: machine.statistics(), dependent: core.statistics() }
 }
 
-fn check(name: &str, record: fn() -> Vec<(u64, AccessKind)>) {
-    let trace = format!("{name}.trace");
-    if blessing() && !path(&trace).exists() {
-        let file = File::create(path(&trace)).expect("the directory of traces");
-        let mut writer = TraceWriter::new(BufWriter::new(file)).expect("a writable file");
-        for (address, kind) in record() {
-            writer.push(address, kind).expect("a writable file");
-        }
-        writer.finish().expect("a writable file");
-    }
-    let accesses = read(&trace);
+fn check(name: &str, accesses: &[(u64, AccessKind)]) {
     let golden: BTreeMap<_, _> = [Profile::sandy_bridge(), Profile::stlt_paper(), Profile::current_server()]
         .iter()
-        .map(|profile| (profile.name.clone(), measured(profile, &accesses)))
+        .map(|profile| (profile.name.clone(), measured(profile, accesses)))
         .collect();
     let text = serde_json::to_string_pretty(&golden).expect("numbers") + "\n";
-    let file = path(&format!("{name}.json"));
-    if blessing() {
-        fs::write(&file, &text).expect("the directory of traces");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("json");
+    if std::env::var_os("LOOKASIDE_BLESS").is_some_and(|value| value == "1") {
+        fs::write(&file, &text).expect("the directory of numbers");
     }
     let agreed = fs::read_to_string(&file).expect("the numbers agreed upon");
     assert!(
@@ -142,27 +99,27 @@ fn check(name: &str, record: fn() -> Vec<(u64, AccessKind)>) {
 
 #[test]
 fn chained_hash_counts_what_it_counted() {
-    check("chained_hash", chained_hash);
+    check("chained_hash", &chained_hash());
 }
 
 #[test]
 fn binary_tree_counts_what_it_counted() {
-    check("binary_tree", binary_tree);
+    check("binary_tree", &binary_tree());
 }
 
 #[test]
 fn a_table_of_records_counts_what_can_be_foreseen() {
-    // The recorded lookups' values as records of an STLT: every second lookup of a key is a hit, whatever the
+    // The lookups' values as records of an STLT: every second lookup of a key is a hit, whatever the
     // machine.
-    let accesses = read("chained_hash.trace");
+    let accesses = chained_hash();
     let records: Vec<u64> =
         accesses.iter().map(|&(address, _)| address).filter(|address| address >> 32 == 0x55cc).collect();
     let mut machine = Machine::new(&Profile::stlt_paper()).expect("a legal profile");
     machine.stlt_alloc(1 << 20, 8, Variant::Full).expect("a legal table");
     for &record in &records {
         machine.access(record, AccessKind::Load);
-        if machine.load_va(mix(record)).address != record {
-            machine.insert_stlt(mix(record), record);
+        if machine.load_va(hash(record)).address != record {
+            machine.insert_stlt(hash(record), record);
         }
     }
     let mut distinct = records.clone();

@@ -3,7 +3,6 @@
 mod closed_form;
 mod golden;
 mod naive_model;
-mod shortcuts;
 mod stlt;
 mod table_instructions;
 mod window;

@@ -288,18 +288,22 @@ proptest! {
     fn the_array_is_lru(
         sets in 1_u64..6,
         ways in 1_usize..5,
-        operations in prop::collection::vec((0..40_u64, 0..4_u8), 1..300),
+        operations in prop::collection::vec((0..40_u64, 0..40_u8), 1..300),
     ) {
         let mut array = LruSets::new(sets as usize, ways);
         let mut naive = NaiveArray::new(sets, ways);
         for (key, operation) in operations {
-            if operation == 0 {
-                prop_assert_eq!(array.remove(key).is_some(), naive.take(key).is_some());
-            } else if operation == 1 {
-                prop_assert_eq!(array.get(key).is_some(), naive.touch(key));
-            } else {
-                let left = array.put(key, ()).map(|(key, ())| key);
-                prop_assert_eq!(left, naive.add(key, false).map(|resident| resident.key));
+            match operation {
+                0 => {
+                    array.clear();
+                    naive.resident.clear();
+                }
+                1..10 => prop_assert_eq!(array.remove(key).is_some(), naive.take(key).is_some()),
+                10..20 => prop_assert_eq!(array.get(key).is_some(), naive.touch(key)),
+                _ => {
+                    let left = array.put(key, ()).map(|(key, ())| key);
+                    prop_assert_eq!(left, naive.add(key, false).map(|resident| resident.key));
+                }
             }
             let mut resident: Vec<_> = naive.resident.iter().map(|resident| resident.key).collect();
             let mut keys: Vec<_> = array.keys().collect();

@@ -1,20 +1,13 @@
 //! The STLT as a program uses it: several indexes, records that move, attackers, page sizes, virtual machines.
 
-use sim::stlt::{LoadVaOutcome, Monitor, MonitorShape, Table, Variant, with_table_id};
+use crate::by_hand::{hash, instruction};
+use sim::stlt::{LoadVaOutcome, Monitor, MonitorShape, Table, Variant};
 use sim::{
-    AccessKind, Core, Frames, Instruction, Machine, MemoryAccess, NestedShape, PageSize, Profile, Registers,
-    Since, StructureCacheShape, TranslatedBy,
+    AccessKind, Core, Frames, Machine, MemoryAccess, NestedShape, PageSize, Profile, Since,
+    StructureCacheShape, TranslatedBy,
 };
 
 const RECORDS: u64 = 0x55cc_0000_0000;
-
-/// SplitMix64's finaliser, for want of a better hash function.
-fn hash(mut word: u64) -> u64 {
-    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
-}
 
 fn machine(profile: &Profile, rows: u64) -> Machine {
     let mut machine = Machine::new(profile).expect("a legal profile");
@@ -34,27 +27,6 @@ fn lookup(machine: &mut Machine, integer: u64, record: u64) -> bool {
         machine.insert_stlt(integer, record);
     }
     found == record
-}
-
-#[test]
-fn equal_keys_of_two_indexes_never_meet() {
-    let mut machine = machine(&Profile::stlt_paper(), 1 << 14);
-    for round in 0..2 {
-        for key in 0..500_u64 {
-            for index in 0..2 {
-                let integer = with_table_id(hash(key), index, 1);
-                let record = RECORDS + (2 * key + index) * 256;
-                let found = machine.load_va(integer).address;
-                assert!(found == 0 || found == record, "an address of the other index, or of another key");
-                if round == 1 {
-                    assert_eq!(found, record);
-                } else {
-                    machine.access(record, AccessKind::Load);
-                    machine.insert_stlt(integer, record);
-                }
-            }
-        }
-    }
 }
 
 #[test]
@@ -111,35 +83,27 @@ fn wrong_frames_are_never_used_whatever_is_unmapped() {
 
 /// Cycles per lookup of a hash table whose chain is two records long, with the STLT or without, in a window.
 fn cycles(core: &mut Core, use_table: bool, integer: u64, key: u64) -> u64 {
-    let step = |sources: &[u8], destinations: &[u8], latency| Instruction {
-        address: 0x40_0000,
-        length: 4,
-        latency,
-        sources: Registers::of(sources),
-        destinations: Registers::of(destinations),
-        branch: None,
-    };
     let before = core.statistics().cycles;
     let record = RECORDS + key * 256;
     let mut found = 0;
     if use_table {
-        found = core.load_va(&step(&[1], &[2], 0), integer).address;
+        found = core.load_va(&instruction(&[1], &[2], 0), integer).address;
         if found != 0 {
-            core.execute(&step(&[2], &[3], 0), &[MemoryAccess::load(found, 8)], None);
+            core.execute(&instruction(&[2], &[3], 0), &[MemoryAccess::load(found, 8)], None);
         }
     }
     if found != record {
         let bucket = 0x55aa_0000_0000 + hash(key) % (1 << 22) * 8;
         let before_it = RECORDS + hash(key ^ 5) % (1 << 20) * 256;
         for address in [bucket, before_it, record] {
-            core.execute(&step(&[2], &[2], 0), &[MemoryAccess::load(address, 8)], None);
+            core.execute(&instruction(&[2], &[2], 0), &[MemoryAccess::load(address, 8)], None);
         }
         if use_table {
-            core.insert_stlt(&step(&[1, 2], &[], 0), integer, record);
+            core.insert_stlt(&instruction(&[1, 2], &[], 0), integer, record);
         }
     }
     // The next lookup's key comes when this one is done.
-    core.execute(&step(&[2, 3], &[1, 2], 1), &[], None);
+    core.execute(&instruction(&[2, 3], &[1, 2], 1), &[], None);
     core.statistics().cycles - before
 }
 

@@ -463,7 +463,7 @@ fn who_comes_second_to_a_line_of_the_second_cache_waits_for_it() {
 }
 
 #[test]
-fn a_registered_block_runs_like_its_instructions() {
+fn a_block_runs_like_its_instructions() {
     let block: Vec<_> = (0..8_u8)
         .map(|n| Instruction { address: CODE + 4 * u64::from(n), ..instruction(&[n], &[n + 1], 1) })
         .collect();
@@ -476,9 +476,8 @@ fn a_registered_block_runs_like_its_instructions() {
     };
     let mut one = core(&paper());
     let mut two = core(&paper());
-    let id = one.register(block.clone());
     for round in 0..100 {
-        one.run(id, &accesses(round), None);
+        one.run_instructions(&block, &accesses(round), None);
         for (place, instruction) in block.iter().enumerate() {
             let own: Vec<_> = accesses(round).into_iter().filter(|of| of.0 == place).map(|of| of.1).collect();
             two.execute(instruction, &own, None);

@@ -168,7 +168,7 @@ fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std
     let started = Instant::now();
     let qemu = Qemu::find()?;
     let programs = Some(qemu.identity(configuration.container)?);
-    let (measurement, cost) = qemu.record(configuration, path)?;
+    let (measurement, cost) = qemu.run(configuration, Some(path))?;
     let bytes = std::fs::metadata(path).map_err(|why| error(format!("{}: {why}", path.display())))?.len();
     let instructions = bytes / sim::champsim::RECORD as u64;
     tell(format_args!("{instructions} instructions for ChampSim in {}", path.display()));

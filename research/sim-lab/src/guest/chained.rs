@@ -14,6 +14,7 @@
 //! With n records in m buckets a lookup of one of them compares 1 + (n - 1) / 2m hashes on average.
 
 use super::foresight::Trail;
+use super::hash::{execute_hash, hash_of};
 use super::heap::Place;
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -72,7 +73,7 @@ impl Chained {
     }
 
     fn bucket(&self, key: Key) -> u32 {
-        (self.hash.of(&key.bytes()) % self.before.len() as u64) as u32
+        (hash_of(self.hash, &key.bytes()) % self.before.len() as u64) as u32
     }
 
     /// Where a node lies: link, record, hash.
@@ -129,7 +130,7 @@ impl Lookup for Chained {
 
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         pen.at(CODE_INDEX).compute(HASH, &[HASH]);
-        self.hash.execute(pen);
+        execute_hash(self.hash, pen);
         let bucket = self.bucket(query);
         pen.at(CODE_INDEX + 64).compute_for(DIVISION, SLOT, &[HASH]).compute(WORD, &[SLOT]);
         pen.load(NODE, SLOT, self.table + u64::from(bucket) * 8, 8);

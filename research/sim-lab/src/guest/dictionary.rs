@@ -4,6 +4,7 @@
 //! entry on the way costs its key. New entries come first.
 
 use super::foresight::Trail;
+use super::hash::{execute_hash, hash_of};
 use super::keys::Key;
 use super::processor::{Pen, Processor};
 use super::records::Records;
@@ -31,7 +32,7 @@ impl Dictionary {
     }
 
     fn bucket(&self, key: Key) -> usize {
-        self.hash.of(&key.bytes()) as usize & (self.buckets.len() - 1)
+        hash_of(self.hash, &key.bytes()) as usize & (self.buckets.len() - 1)
     }
 }
 
@@ -45,7 +46,7 @@ impl Lookup for Dictionary {
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         // Whether it is being resized is looked at before and after.
         pen.at(CODE_INDEX).compute(HASH, &[HASH]).branch(&[HASH], false, CODE_INDEX + 512);
-        self.hash.execute(pen);
+        execute_hash(self.hash, pen);
         let bucket = self.bucket(query);
         pen.at(CODE_INDEX + 64).compute(SLOT, &[HASH]);
         pen.load(RECORD, SLOT, self.table + bucket as u64 * 8, 8);

@@ -4,125 +4,91 @@
 //! off each function's definition for 24 bytes: loads of the words, and the chain that the next key's lookup
 //! has to wait for, whose latencies are those of a multiplication (3), a long one (4), and one cycle for all else.
 
-use serde::{Deserialize, Serialize};
 use twox_hash::{XxHash3_64, XxHash64};
 
-use super::CODE_HASH;
 use super::keys::BYTES;
 use super::processor::{Pen, Processor};
 use super::registers::{HASH, OTHER, QUERY, WORD};
+use super::{CODE_HASH, Hash};
 
-/// A hash function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Hash {
-    /// xxh3 of 64 bits (Collet): the paper's choice for the table in front.
-    Xxh3,
-    /// xxh64 (Collet).
-    Xxh64,
-    /// MurmurHash64A (Appleby): the kernels' own.
-    Murmur,
-    /// 33 h + c (Bernstein).
-    Djb2,
-    /// SipHash-1-2 (Aumasson and Bernstein), Redis's own.
-    Sip,
+/// The hash of a key.
+#[must_use]
+pub(super) fn hash_of(hash: Hash, key: &[u8; BYTES]) -> u64 {
+    match hash {
+        Hash::Xxh3 => XxHash3_64::oneshot(key),
+        Hash::Xxh64 => XxHash64::oneshot(0, key),
+        Hash::Murmur => murmur(key),
+        Hash::Djb2 => {
+            key.iter().fold(5381, |hash: u64, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+        }
+        Hash::Sip => sip::<1, 2>(key, 0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908),
+    }
 }
 
-impl Hash {
-    /// All of them.
-    pub const ALL: [Hash; 5] = [Hash::Sip, Hash::Murmur, Hash::Xxh64, Hash::Djb2, Hash::Xxh3];
-
-    /// The hash of a key.
-    #[must_use]
-    pub fn of(self, key: &[u8; BYTES]) -> u64 {
-        match self {
-            Hash::Xxh3 => XxHash3_64::oneshot(key),
-            Hash::Xxh64 => XxHash64::oneshot(0, key),
-            Hash::Murmur => murmur(key),
-            Hash::Djb2 => {
-                key.iter().fold(5381, |hash: u64, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+/// Executes a hash of the query's key; it is in [`HASH`].
+pub(super) fn execute_hash<P: Processor>(hash: Hash, pen: &mut Pen<'_, P>) {
+    let code = CODE_HASH + ((hash as u64) << 12);
+    let (back, query) = (pen.call(code), pen.query());
+    match hash {
+        // Two products of sixteen bytes each, folded, and a finaliser.
+        Hash::Xxh3 => {
+            for half in [0, 8] {
+                pen.load(WORD, QUERY, query + half, 8).load(OTHER, QUERY, query + half + 8, 8);
+                pen.compute(WORD, &[WORD]).compute(OTHER, &[OTHER]);
+                pen.compute_for(4, WORD, &[WORD, OTHER]).compute(OTHER, &[WORD]);
+                pen.compute(WORD, &[WORD, OTHER]);
+                pen.compute(HASH, &[HASH, WORD]);
+                if half == 0 {
+                    pen.compute(HASH, &[WORD]);
+                }
             }
-            Hash::Sip => sip::<1, 2>(key, 0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908),
+            pen.chain(HASH, &[1, 1, 3, 1, 1]);
         }
-    }
-
-    /// What the paper calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Hash::Xxh3 => "xxh3",
-            Hash::Xxh64 => "xxh64",
-            Hash::Murmur => "murmurHash",
-            Hash::Djb2 => "djb2",
-            Hash::Sip => "sipHash",
+        Hash::Xxh64 => {
+            pen.compute(HASH, &[QUERY]);
+            for word in 0..3 {
+                pen.load(WORD, QUERY, query + 8 * word, 8);
+                pen.compute_for(3, WORD, &[WORD]).compute(WORD, &[WORD]).compute_for(3, WORD, &[WORD]);
+                pen.compute(HASH, &[HASH, WORD]).chain(HASH, &[1, 3, 1]);
+            }
+            pen.chain(HASH, &[1, 1, 3, 1, 1, 3, 1, 1]);
         }
-    }
-
-    /// Executes it on the query's key; the hash is in [`HASH`].
-    pub(super) fn execute<P: Processor>(self, pen: &mut Pen<'_, P>) {
-        let code = CODE_HASH + ((self as u64) << 12);
-        let (back, query) = (pen.call(code), pen.query());
-        match self {
-            // Two products of sixteen bytes each, folded, and a finaliser.
-            Hash::Xxh3 => {
-                for half in [0, 8] {
-                    pen.load(WORD, QUERY, query + half, 8).load(OTHER, QUERY, query + half + 8, 8);
-                    pen.compute(WORD, &[WORD]).compute(OTHER, &[OTHER]);
-                    pen.compute_for(4, WORD, &[WORD, OTHER]).compute(OTHER, &[WORD]);
-                    pen.compute(WORD, &[WORD, OTHER]);
-                    pen.compute(HASH, &[HASH, WORD]);
-                    if half == 0 {
-                        pen.compute(HASH, &[WORD]);
-                    }
-                }
-                pen.chain(HASH, &[1, 1, 3, 1, 1]);
+        Hash::Murmur => {
+            pen.compute(HASH, &[QUERY]);
+            for word in 0..3 {
+                pen.load(WORD, QUERY, query + 8 * word, 8);
+                pen.compute_for(3, WORD, &[WORD]).chain(WORD, &[1, 1, 3]);
+                pen.compute(HASH, &[HASH, WORD]).chain(HASH, &[3]);
             }
-            Hash::Xxh64 => {
-                pen.compute(HASH, &[QUERY]);
-                for word in 0..3 {
-                    pen.load(WORD, QUERY, query + 8 * word, 8);
-                    pen.compute_for(3, WORD, &[WORD]).compute(WORD, &[WORD]).compute_for(3, WORD, &[WORD]);
-                    pen.compute(HASH, &[HASH, WORD]).chain(HASH, &[1, 3, 1]);
-                }
-                pen.chain(HASH, &[1, 1, 3, 1, 1, 3, 1, 1]);
-            }
-            Hash::Murmur => {
-                pen.compute(HASH, &[QUERY]);
-                for word in 0..3 {
-                    pen.load(WORD, QUERY, query + 8 * word, 8);
-                    pen.compute_for(3, WORD, &[WORD]).chain(WORD, &[1, 1, 3]);
-                    pen.compute(HASH, &[HASH, WORD]).chain(HASH, &[3]);
-                }
-                pen.chain(HASH, &[1, 1, 3, 1, 1]);
-            }
-            // Byte by byte: a shift, two additions, a load, and the loop around them.
-            Hash::Djb2 => {
-                pen.compute(HASH, &[QUERY]);
-                for byte in 0..BYTES as u64 {
-                    pen.at(code + 64).load(WORD, QUERY, query + byte, 1);
-                    pen.compute(OTHER, &[HASH]).compute(HASH, &[HASH, OTHER]).compute(HASH, &[HASH, WORD]);
-                    pen.branch(&[WORD], byte + 1 < BYTES as u64, code + 64);
-                }
-            }
-            // Fourteen operations a round on four words; a round's longest path is of seven.
-            Hash::Sip => {
-                pen.chain(HASH, &[1; 4]);
-                for block in 0..4 {
-                    if block < 3 {
-                        pen.load(WORD, QUERY, query + 8 * block, 8);
-                    }
-                    pen.compute(HASH, &[HASH, WORD]);
-                    sip_round(pen);
-                    pen.compute(HASH, &[HASH, WORD]);
-                }
-                for _ in 0..2 {
-                    sip_round(pen);
-                }
-                pen.chain(HASH, &[1, 1, 1]);
+            pen.chain(HASH, &[1, 1, 3, 1, 1]);
+        }
+        // Byte by byte: a shift, two additions, a load, and the loop around them.
+        Hash::Djb2 => {
+            pen.compute(HASH, &[QUERY]);
+            for byte in 0..BYTES as u64 {
+                pen.at(code + 64).load(WORD, QUERY, query + byte, 1);
+                pen.compute(OTHER, &[HASH]).compute(HASH, &[HASH, OTHER]).compute(HASH, &[HASH, WORD]);
+                pen.branch(&[WORD], byte + 1 < BYTES as u64, code + 64);
             }
         }
-        pen.return_to(back);
+        // Fourteen operations a round on four words; a round's longest path is of seven.
+        Hash::Sip => {
+            pen.chain(HASH, &[1; 4]);
+            for block in 0..4 {
+                if block < 3 {
+                    pen.load(WORD, QUERY, query + 8 * block, 8);
+                }
+                pen.compute(HASH, &[HASH, WORD]);
+                sip_round(pen);
+                pen.compute(HASH, &[HASH, WORD]);
+            }
+            for _ in 0..2 {
+                sip_round(pen);
+            }
+            pen.chain(HASH, &[1, 1, 1]);
+        }
     }
+    pen.return_to(back);
 }
 
 fn sip_round<P: Processor>(pen: &mut Pen<'_, P>) {
@@ -201,10 +167,11 @@ mod tests {
     fn every_function_tells_keys_apart() {
         let keys = Keys::new(1);
         for hash in Hash::ALL {
-            let mut seen: Vec<_> = (0..20_000).map(|record| hash.of(&keys.key(record).bytes())).collect();
+            let mut seen: Vec<_> =
+                (0..20_000).map(|record| hash_of(hash, &keys.key(record).bytes())).collect();
             seen.sort_unstable();
             seen.dedup();
-            assert_eq!(seen.len(), 20_000, "{}", hash.name());
+            assert_eq!(seen.len(), 20_000, "{}", hash.title());
         }
     }
 

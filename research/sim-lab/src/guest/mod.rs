@@ -42,14 +42,13 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
+pub use sim_qemu::asked::{Container, Distribution, Hash, Variant};
 
 pub use b_tree::BTree;
 pub use chained::Chained;
 pub use dictionary::Dictionary;
 pub use flood::Collision;
 pub use foresight::Trail;
-pub use hash::Hash;
 pub use heap::{Heap, Order, Place};
 pub(crate) use keys::mix;
 pub use keys::{Key, Keys};
@@ -58,7 +57,6 @@ pub use processor::{Nobody, Pen, Processor, Recorder, Register};
 pub use program::{GuestError, Program, Shape};
 pub use records::{Form, Records};
 pub use red_black::RedBlackTree;
-pub use requests::Distribution;
 pub use search_lookaside::SearchLookaside;
 
 /// An index of records by key.
@@ -74,157 +72,6 @@ pub trait Lookup {
 
     /// Executes what putting a record in takes beyond the lookup before it. The record is in already.
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32);
-}
-
-/// A program of the paper's Table II, or one of this project's own indexes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Container {
-    /// Chains: `unordered_map`.
-    #[serde(rename = "unordered_map")]
-    UnorderedMap,
-    /// Open addressing: `dense_hash_map`.
-    #[serde(rename = "dense_hash_map")]
-    DenseHashMap,
-    /// A red-black tree: `map`.
-    #[serde(rename = "map")]
-    Map,
-    /// A B-tree: `btree`.
-    #[serde(rename = "btree")]
-    BTree,
-    /// A server's dictionary and what stands around it: Redis.
-    #[serde(rename = "redis")]
-    Redis,
-    /// This project's optimistic cuckoo table; under QEMU only, as those that follow.
-    #[serde(rename = "cuckoo")]
-    Cuckoo,
-    /// Its adaptive radix tree.
-    #[serde(rename = "art")]
-    Art,
-    /// The same, its hottest paths moved together after the load.
-    #[serde(rename = "art-reorganised")]
-    ArtReorganised,
-    /// Its cache.
-    #[serde(rename = "cache")]
-    Cache,
-}
-
-impl Container {
-    /// The paper's.
-    pub const ALL: [Container; 5] = [
-        Container::Redis,
-        Container::UnorderedMap,
-        Container::DenseHashMap,
-        Container::Map,
-        Container::BTree,
-    ];
-    /// Our own: compiled programs, which only QEMU runs.
-    pub const OWN: [Container; 4] =
-        [Container::Cuckoo, Container::Art, Container::ArtReorganised, Container::Cache];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Container::UnorderedMap => "unordered_map",
-            Container::DenseHashMap => "dense_hash_map",
-            Container::Map => "map",
-            Container::BTree => "btree",
-            Container::Redis => "redis",
-            Container::Cuckoo => "cuckoo",
-            Container::Art => "art",
-            Container::ArtReorganised => "art-reorganised",
-            Container::Cache => "cache",
-        }
-    }
-}
-
-/// How a key is looked up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Variant {
-    /// By the index alone.
-    Alone,
-    /// By nobody: the record's address is known. What is left is what no table in front can save.
-    Known,
-    /// With a search lookaside buffer in front.
-    Slb,
-    /// With an STLT in software.
-    StltSw,
-    /// With an STLT that keeps virtual addresses only.
-    StltVa,
-    /// With an STLT.
-    Stlt,
-    /// With a search lookaside buffer, asked for sixteen keys at a time, with prefetches.
-    SlbBatches,
-    /// With an STLT, asked for sixteen keys at a time, with prefetches of their records.
-    StltBatches,
-}
-
-impl Variant {
-    /// All of them.
-    pub const ALL: [Variant; 8] = [
-        Variant::Alone,
-        Variant::Known,
-        Variant::Slb,
-        Variant::StltSw,
-        Variant::StltVa,
-        Variant::Stlt,
-        Variant::SlbBatches,
-        Variant::StltBatches,
-    ];
-
-    /// As it is written in definitions and on command lines.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Variant::Alone => "alone",
-            Variant::Known => "known",
-            Variant::Slb => "slb",
-            Variant::StltSw => "stlt-sw",
-            Variant::StltVa => "stlt-va",
-            Variant::Stlt => "stlt",
-            Variant::SlbBatches => "slb-batches",
-            Variant::StltBatches => "stlt-batches",
-        }
-    }
-
-    /// As it is written in reports.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Variant::Alone => "alone",
-            Variant::Known => "address known",
-            Variant::Slb => "SLB",
-            Variant::StltSw => "STLT-SW",
-            Variant::StltVa => "STLT-VA",
-            Variant::Stlt => "STLT",
-            Variant::SlbBatches => "SLB in batches",
-            Variant::StltBatches => "STLT in batches",
-        }
-    }
-
-    /// How much of an STLT there is, if there is one.
-    #[must_use]
-    pub const fn stlt(self) -> Option<sim::stlt::Variant> {
-        match self {
-            Variant::StltSw => Some(sim::stlt::Variant::Software),
-            Variant::StltVa => Some(sim::stlt::Variant::VirtualOnly),
-            Variant::Stlt | Variant::StltBatches => Some(sim::stlt::Variant::Full),
-            Variant::Alone | Variant::Known | Variant::Slb | Variant::SlbBatches => None,
-        }
-    }
-
-    /// Whether there is a search lookaside buffer.
-    #[must_use]
-    pub const fn is_slb(self) -> bool {
-        matches!(self, Variant::Slb | Variant::SlbBatches)
-    }
-
-    /// Whether keys are looked up several at a time.
-    #[must_use]
-    pub const fn in_batches(self) -> bool {
-        matches!(self, Variant::SlbBatches | Variant::StltBatches)
-    }
 }
 
 /// Where the query's key lies: on the stack.

@@ -5,6 +5,7 @@
 //! triangle, which visits every slot. No hashes are kept, so every used slot on the way costs the key behind it.
 
 use super::foresight::Trail;
+use super::hash::{execute_hash, hash_of};
 use super::keys::Key;
 use super::processor::{Pen, Processor};
 use super::records::Records;
@@ -38,7 +39,7 @@ impl OpenAddressing {
     }
 
     fn probes(&self, key: Key) -> impl Iterator<Item = u64> + use<> {
-        let (first, mask) = (self.hash.of(&key.bytes()), self.slots() - 1);
+        let (first, mask) = (hash_of(self.hash, &key.bytes()), self.slots() - 1);
         (0..=mask).scan(first, move |at, probe| {
             *at = at.wrapping_add(probe) & mask;
             Some(*at)
@@ -56,7 +57,7 @@ impl Lookup for OpenAddressing {
 
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         pen.at(CODE_INDEX).compute(HASH, &[HASH]);
-        self.hash.execute(pen);
+        execute_hash(self.hash, pen);
         pen.at(CODE_INDEX + 64).compute(SLOT, &[HASH]).compute(COUNT, &[]);
         for slot in self.probes(query) {
             let record = self.slots[slot as usize];

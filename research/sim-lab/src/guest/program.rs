@@ -28,10 +28,11 @@ use workload::DistributionError;
 use super::batch::BATCH;
 use super::flood::{Collision, Flood};
 use super::foresight::{Foreseen, Foresight, Trail};
+use super::hash::{execute_hash, hash_of};
 use super::processor::{Nobody, Pen, Processor};
 use super::records::{Form, Records};
 use super::registers::{INTEGER, QUERY, RECORD, WORD};
-use super::requests::{Request, Requests};
+use super::requests::{Request, Requests, inserts};
 use super::server::Server;
 use super::{
     BTree, CODE_PROGRAM, Chained, Container, Dictionary, Distribution, Hash, Key, Keys, Lookup,
@@ -152,7 +153,7 @@ impl Program {
         }
         let form = if is_server { Form::Apart } else { Form::Plain };
         let mut records = Records::new(Keys::new(shape.seed), form, shape.value_bytes);
-        let inserts = shape.distribution.inserts(shape.requests).max(u64::from(shape.keys / 20));
+        let inserts = inserts(shape.distribution, shape.requests).max(u64::from(shape.keys / 20));
         let capacity = shape.keys + u32::try_from(inserts).unwrap_or(u32::MAX).min(MOST_KEYS);
         let mut index = match shape.container {
             Container::UnorderedMap => Index::Chained(Chained::new(&mut records, capacity)),
@@ -428,7 +429,7 @@ impl Program {
     /// Makes the integer for the table in front.
     pub(super) fn make_integer<P: Processor>(&self, pen: &mut Pen<'_, P>) {
         pen.at(CODE_PROGRAM + 64);
-        self.shape.hash.execute(pen);
+        execute_hash(self.shape.hash, pen);
         pen.at(CODE_PROGRAM + 96).compute(INTEGER, &[super::registers::HASH]);
     }
 
@@ -522,6 +523,6 @@ impl Program {
 
 /// A record's integer for the table in front.
 fn integer_of(hash: Hash, flood: Option<Flood>, record: u32, query: Key) -> u64 {
-    let integer = hash.of(&query.bytes());
+    let integer = hash_of(hash, &query.bytes());
     flood.map_or(integer, |flood| flood.integer(record, integer))
 }

@@ -1,11 +1,4 @@
-//! What is asked for: YCSB's distributions, drawn from a seed.
-//!
-//! *zipf* is YCSB's scrambled one, whose hottest records lie anywhere (Table V's miss rates follow from it, and
-//! not from a plain one); *plain* is Zipf's own, over as many ranks as there are records, each a record's that may lie
-//! anywhere; *latest* asks for what was inserted last, and every twentieth request inserts.
-//!
-//! The two differ in their tails. YCSB draws a rank among ten thousand million and hashes it to a record, so each record is
-//! many ranks', and hardly one is asked for as seldom as the last of a plain distribution.
+//! What is asked for: a [`Distribution`]'s requests, drawn from a seed.
 //!
 //! A long warm-up is drawn once for all who perform it ([`Requests::draw_ahead`]): clones share what was drawn.
 
@@ -13,50 +6,15 @@ use std::sync::Arc;
 
 use rand::Rng;
 use rand::distr::Distribution as _;
-use serde::{Deserialize, Serialize};
 use workload::DistributionError;
 use workload::generator::{self, Xoshiro256PlusPlus};
 use workload::popularity::{Latest, Popularity};
 
-/// Which records are asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Distribution {
-    /// Zipfian with the exponent 0.99, strewn as YCSB does it.
-    Zipf,
-    /// Zipfian with the exponent 0.99 over the records, each of which has one rank.
-    Plain,
-    /// The newest, by a Zipfian distance; one request in twenty inserts.
-    Latest,
-    /// All alike.
-    Uniform,
-}
+use super::Distribution;
 
-/// The exponent.
-const THETA: f64 = 0.99;
-/// One request in so many inserts, of those that ask for the latest.
-const INSERTS: u64 = 20;
-
-impl Distribution {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Distribution::Zipf => "zipf",
-            Distribution::Plain => "plain zipf",
-            Distribution::Latest => "latest",
-            Distribution::Uniform => "uniform",
-        }
-    }
-
-    /// Of so many requests, those that insert, on average.
-    #[must_use]
-    pub const fn inserts(self, requests: u64) -> u64 {
-        match self {
-            Distribution::Latest => requests / INSERTS,
-            Distribution::Zipf | Distribution::Plain | Distribution::Uniform => 0,
-        }
-    }
+/// Of so many requests, those that insert, on average.
+pub(super) const fn inserts(distribution: Distribution, requests: u64) -> u64 {
+    if matches!(distribution, Distribution::Latest) { requests / Distribution::INSERTS } else { 0 }
 }
 
 /// A request.
@@ -92,11 +50,9 @@ impl Requests {
         seed: u64,
     ) -> Result<Requests, DistributionError> {
         let records = u64::from(records);
-        let draw = match distribution {
-            Distribution::Zipf => Draw::Fixed(Popularity::scrambled(records, THETA)?),
-            Distribution::Plain => Draw::Fixed(Popularity::permuted(records, THETA, seed)?),
-            Distribution::Uniform => Draw::Fixed(Popularity::uniform(records)?),
-            Distribution::Latest => Draw::Latest(Latest::new(records, THETA)?),
+        let draw = match distribution.popularity(records, seed)? {
+            Some(popularity) => Draw::Fixed(popularity),
+            None => Draw::Latest(Latest::new(records, Distribution::THETA)?),
         };
         Ok(Requests { draw, random: generator::seeded(seed), ahead: Arc::default(), taken: 0 })
     }
@@ -127,7 +83,7 @@ impl Requests {
         match &mut self.draw {
             Draw::Fixed(popularity) => Request::Get(popularity.sample(&mut self.random) as u32),
             Draw::Latest(latest) => {
-                if self.random.next_u64().is_multiple_of(INSERTS) {
+                if self.random.next_u64().is_multiple_of(Distribution::INSERTS) {
                     latest.insert();
                     Request::Insert
                 } else {

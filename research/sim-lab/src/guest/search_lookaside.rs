@@ -275,6 +275,7 @@ impl SearchLookaside {
 mod tests {
     use lookaside::{Config, Pointer, Random, Slb};
 
+    use super::super::hash::hash_of;
     use super::super::requests::{Request, Requests};
     use super::super::{Distribution, Form, Hash, Keys, Nobody};
     use super::*;
@@ -298,7 +299,7 @@ mod tests {
         for request in 0..warm_up + counted {
             let Request::Get(record) = requests.next() else { continue };
             let (query, pointer) = (records.key(record), Pointer::new(records.target(record)));
-            let integer = Hash::Xxh3.of(&query.bytes());
+            let integer = hash_of(Hash::Xxh3, &query.bytes());
             let found = own.find(pen, &records, integer, query);
             if found.is_none() {
                 own.emit(pen, integer, record);

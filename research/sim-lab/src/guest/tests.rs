@@ -312,8 +312,7 @@ fn a_trace_for_another_simulator_holds_what_was_executed() {
     same.run(&mut recorder, 50);
     assert_eq!(recorder.instructions(), counting.instructions);
     let bytes = recorder.finish().expect("memory");
-    let records: Vec<_> =
-        sim::champsim::TraceReader::new(&bytes[..]).collect::<Result<_, _>>().expect("undamaged");
+    let records = sim::champsim::records(&bytes).expect("whole records");
     assert_eq!(records.len() as u64, counting.instructions);
     let addresses = |store: bool| {
         let places = counting.accesses.iter().filter(move |access| access.store == store);

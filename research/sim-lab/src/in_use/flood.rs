@@ -23,9 +23,9 @@
 use serde::Deserialize;
 use sim::stlt::{Monitor, MonitorShape};
 
-use super::{Bench, Guests, Job, Sample, cycles_of};
+use super::{Bench, Guests, Kind, Row, cycles_of};
+use crate::error::RunError;
 use crate::guest::{Collision, Container, Hash, Pen, Variant, mix};
-use crate::run::RunError;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,36 +35,16 @@ pub(super) struct Parameters {
     records: u32,
     shares: Vec<u32>,
     requests: u64,
-    monitor: Shape,
+    monitor: MonitorShape,
     attacks: Vec<Attack>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Shape {
-    period: u64,
-    trial: u64,
-    settle: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Attack {
+pub(super) struct Attack {
     name: String,
     collision: Collision,
     hash: Hash,
-}
-
-/// An attack, as it is carried out.
-#[derive(Debug, Clone, Copy)]
-struct Flooded {
-    guests: Guests,
-    records: u32,
-    collision: Collision,
-    /// In percent.
-    share: u32,
-    requests: u64,
-    monitor: Option<Shape>,
 }
 
 /// Cycles and requests.
@@ -101,88 +81,81 @@ impl Counted {
     }
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
-    if parameters.records == 0 {
-        return Err("an attacker has records: 'records' is 0");
-    }
-    let mut jobs: Vec<Job> = Vec::new();
-    for share in std::iter::once(0).chain(parameters.shares) {
-        for attack in &parameters.attacks {
-            let guests = Guests {
-                hash: attack.hash,
-                ..Guests::new(parameters.container, Variant::Stlt, parameters.table_bytes)
-            };
-            let flooded = Flooded {
-                guests,
-                records: parameters.records,
-                collision: attack.collision,
-                share,
-                requests: parameters.requests,
-                monitor: None,
-            };
-            let (name, shape) = (attack.name.clone(), parameters.monitor);
-            jobs.push(Box::new(move |bench, seed| compare(bench, flooded, shape, &name, seed)));
-        }
-    }
-    Ok(jobs)
-}
+impl Kind for Parameters {
+    /// An attack, and its share of the requests, in percent.
+    type Case = (u32, Attack);
 
-fn compare(
-    bench: &Bench,
-    flooded: Flooded,
-    shape: Shape,
-    name: &str,
-    seed: u64,
-) -> Result<Vec<Sample>, RunError> {
-    let alone = Guests { variant: Variant::Alone, ..flooded.guests };
-    let before = run(bench, Flooded { guests: alone, ..flooded }, seed)?;
-    let mut samples = Vec::new();
-    for (monitor, way) in [(None, ""), (Some(shape), ", monitored")] {
-        let with = run(bench, Flooded { monitor, ..flooded }, seed)?;
-        let mut add = |metric, unit, value: f64| {
+    fn cases(&self) -> Result<Vec<(u32, Attack)>, &'static str> {
+        if self.records == 0 {
+            return Err("an attacker has records: 'records' is 0");
+        }
+        let shares = [0].iter().chain(&self.shares);
+        Ok(shares.flat_map(|&share| self.attacks.iter().map(move |of| (share, of.clone()))).collect())
+    }
+
+    fn measure(
+        &self,
+        bench: &Bench,
+        (share, attack): &(u32, Attack),
+        seed: u64,
+    ) -> Result<Vec<Row>, RunError> {
+        let run = |variant, monitored| self.run(bench, (*share, attack), variant, monitored, seed);
+        let before = run(Variant::Alone, false)?;
+        let mut rows = Vec::new();
+        for (monitored, way) in [(false, ""), (true, ", monitored")] {
+            let with = run(Variant::Stlt, monitored)?;
+            let mut numbers = vec![
+                ("everybody's speed-up", "x", before.all().mean() / with.all().mean()),
+                ("the others' speed-up", "x", before.others.mean() / with.others.mean()),
+                ("the others' cycles", "per request", with.others.mean()),
+                ("the attacker's speed-up", "x", before.attacker.mean() / with.attacker.mean()),
+            ];
             // Where nobody of a kind asks, nothing is said.
-            if value.is_finite() {
-                let (configuration, point) = (format!("{name}{way}"), format!("{} %", flooded.share));
-                samples.push(Sample { configuration, point, metric, unit, value });
-            }
-        };
-        add("everybody's speed-up", "x", before.all().mean() / with.all().mean());
-        add("the others' speed-up", "x", before.others.mean() / with.others.mean());
-        add("the others' cycles", "per request", with.others.mean());
-        add("the attacker's speed-up", "x", before.attacker.mean() / with.attacker.mean());
+            numbers.retain(|(_, _, value)| value.is_finite());
+            let (configuration, point) = (format!("{}{way}", attack.name), format!("{share} %"));
+            rows.push(Row { configuration, point, numbers });
+        }
+        Ok(rows)
     }
-    Ok(samples)
 }
 
-fn run(bench: &Bench, flooded: Flooded, seed: u64) -> Result<Counted, RunError> {
-    let (mut program, mut core) = bench.warm(flooded.guests, seed)?;
-    let first = program.load_further(flooded.records);
-    program.collide(first, flooded.collision);
-    let mut monitor = flooded.monitor.map(|shape| {
-        Monitor::new(MonitorShape { period: shape.period, trial: shape.trial, settle: shape.settle })
-    });
-    let mut counted = Counted::default();
-    // He has been at it for as long before he is measured as he is measured.
-    for request in 0..2 * flooded.requests {
-        let number = mix(seed ^ request << 20);
-        let attacks = (number >> 32) % 100 < u64::from(flooded.share);
-        if let Some(monitor) = &monitor {
-            program.use_table(monitor.uses_table());
-        }
-        let cycles = cycles_of(&mut core, |core| {
-            if attacks {
-                let record = first + (number as u32) % flooded.records;
-                program.get(&mut Pen::new(core), record);
-            } else {
-                program.run(core, 1);
+impl Parameters {
+    fn run(
+        &self,
+        bench: &Bench,
+        (share, attack): (u32, &Attack),
+        variant: Variant,
+        monitored: bool,
+        seed: u64,
+    ) -> Result<Counted, RunError> {
+        let guests = Guests { hash: attack.hash, ..Guests::new(self.container, variant, self.table_bytes) };
+        let (mut program, mut core) = bench.warm(guests, seed)?;
+        let first = program.load_further(self.records);
+        program.collide(first, attack.collision);
+        let mut monitor = monitored.then(|| Monitor::new(self.monitor));
+        let mut counted = Counted::default();
+        // He has been at it for as long before he is measured as he is measured.
+        for request in 0..2 * self.requests {
+            let number = mix(seed ^ request << 20);
+            let attacks = (number >> 32) % 100 < u64::from(share);
+            if let Some(monitor) = &monitor {
+                program.use_table(monitor.uses_table());
             }
-        });
-        if let Some(monitor) = &mut monitor {
-            monitor.took(cycles);
+            let cycles = cycles_of(&mut core, |core| {
+                if attacks {
+                    let record = first + (number as u32) % self.records;
+                    program.get(&mut Pen::new(core), record);
+                } else {
+                    program.run(core, 1);
+                }
+            });
+            if let Some(monitor) = &mut monitor {
+                monitor.took(cycles);
+            }
+            if request >= self.requests {
+                (if attacks { &mut counted.attacker } else { &mut counted.others }).add(cycles);
+            }
         }
-        if request >= flooded.requests {
-            (if attacks { &mut counted.attacker } else { &mut counted.others }).add(cycles);
-        }
+        Ok(counted)
     }
-    Ok(counted)
 }

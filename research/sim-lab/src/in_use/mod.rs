@@ -12,7 +12,7 @@
 //! | `stlt-switches` | `switches` | what do other processes cost, by time slice (III-D1)? |
 //! | `stlt-moves` | `moves` | what is left of the gain when records and pages move (III-F, III-D1)? |
 //!
-//! All run guests in this process, on the machine and with the timing of all other experiments; a run takes seconds, so it
+//! Each is a [`Kind`]: parameters, which give cases, and what is measured of a case. All run guests in this process, on the machine and with the timing of all other experiments; a run takes seconds, so it
 //! is not kept ([`crate::store`]), and definitions have no `tables` and `machines` to multiply. Common to all is
 //!
 //! ```toml
@@ -41,54 +41,62 @@ use serde::de::DeserializeOwned;
 use sim::{Core, Profile};
 
 use crate::configuration::{Configuration, Guest, Lengths, Table};
+use crate::error::{RunError, StudyError};
 use crate::guest::{Container, Distribution, Hash, Program, Variant};
-use crate::machine::profile;
-use crate::run::{self, RunError};
-use crate::study::{Options, StudyError};
+use crate::run;
+use crate::study::Options;
 
 /// Rows of a set, everywhere here.
 const WAYS: u32 = 4;
 /// Cycles in a million.
 const MILLION: f64 = 1e6;
 
-/// Whether definitions of this kind are for this module.
-#[must_use]
-pub fn is(kind: &str) -> bool {
-    maker(kind).is_some()
+/// What an experiment of these asks.
+trait Kind: DeserializeOwned + Sync {
+    /// One thing to measure.
+    type Case: Send + Sync;
+
+    /// All of them, or what is wrong with the parameters.
+    fn cases(&self) -> Result<Vec<Self::Case>, &'static str>;
+
+    /// Measures one, with keys, requests and frames of this seed.
+    fn measure(&self, bench: &Bench, case: &Self::Case, seed: u64) -> Result<Vec<Row>, RunError>;
 }
 
-/// A number that was measured.
-struct Sample {
+/// What was measured of a configuration at a point: metric, unit and value of each number.
+struct Row {
     configuration: String,
     point: String,
-    metric: &'static str,
-    unit: &'static str,
-    value: f64,
+    numbers: Vec<(&'static str, &'static str, f64)>,
 }
 
-/// One thing to measure, with a seed.
-type Job = Box<dyn Fn(&Bench, u64) -> Result<Vec<Sample>, RunError> + Send + Sync>;
-/// Reads parameters: the setting, and what to measure in it.
-type Maker = fn(toml::Table) -> Result<(Setting, Vec<Job>), toml::de::Error>;
+/// Reads parameters, and measures every case with each seed, some at a time.
+type Measure = fn(toml::Table, &Definition, &Options, &ProgressBar, &mut Session) -> Result<(), StudyError>;
 
-fn maker(kind: &str) -> Option<Maker> {
+fn measure_of(kind: &str) -> Option<Measure> {
     Some(match kind {
-        "stlt-monitor" => |table| jobs(table, monitor::jobs),
-        "stlt-resize" => |table| jobs(table, resize::jobs),
-        "stlt-flood" => |table| jobs(table, flood::jobs),
-        "stlt-switches" => |table| jobs(table, switches::jobs),
-        "stlt-moves" => |table| jobs(table, moves::jobs),
+        "stlt-monitor" => measure::<monitor::Parameters>,
+        "stlt-resize" => measure::<resize::Parameters>,
+        "stlt-flood" => measure::<flood::Parameters>,
+        "stlt-switches" => measure::<switches::Parameters>,
+        "stlt-moves" => measure::<moves::Parameters>,
         _ => return None,
     })
 }
 
-fn jobs<P: DeserializeOwned>(
-    mut table: toml::Table,
-    of: impl Fn(P) -> Result<Vec<Job>, &'static str>,
-) -> Result<(Setting, Vec<Job>), toml::de::Error> {
+/// Whether definitions of this kind are for this module.
+#[must_use]
+pub fn is(kind: &str) -> bool {
+    measure_of(kind).is_some()
+}
+
+/// The setting, the parameters and their cases.
+fn read<K: Kind>(mut table: toml::Table) -> Result<(Setting, K, Vec<K::Case>), toml::de::Error> {
     let missing = || serde::de::Error::missing_field("setting");
     let setting = table.remove("setting").ok_or_else(missing)?.try_into()?;
-    Ok((setting, of(table.try_into()?).map_err(serde::de::Error::custom)?))
+    let kind: K = table.try_into()?;
+    let cases = kind.cases().map_err(serde::de::Error::custom)?;
+    Ok((setting, kind, cases))
 }
 
 /// What is common to all kinds.
@@ -169,36 +177,41 @@ pub(crate) fn record(
     progress: &ProgressBar,
     session: &mut Session,
 ) -> Result<(), StudyError> {
-    let experiment = || definition.name.clone();
     if options.guest != Guest::InProcess {
-        let reason =
-            "what is done to a table in use is done to programs in this process: leave out --guest".into();
-        return Err(StudyError::Parameters { experiment: experiment(), reason });
+        let reason = "what is done to a table in use is done to programs in this process: leave out --guest";
+        return Err(StudyError::parameters(definition, reason));
     }
-    let wrong = |reason: toml::de::Error| StudyError::Parameters {
-        experiment: experiment(),
-        reason: reason.to_string(),
+    let Some(measure) = measure_of(&definition.kind) else {
+        let (experiment, kind) = (definition.name.clone(), definition.kind.clone());
+        return Err(StudyError::Kind { experiment, kind });
     };
-    let Some(maker) = maker(&definition.kind) else {
-        return Err(StudyError::Kind { experiment: experiment(), kind: definition.kind.clone() });
-    };
-    let (setting, jobs) = maker(definition.parameters_for(options.scale)).map_err(wrong)?;
-    let machine = profile(&setting.machine, &definition.path).map_err(|error| StudyError::Machine {
-        experiment: experiment(),
-        machine: setting.machine.clone(),
-        error,
-    })?;
+    measure(definition.parameters_for(options.scale), definition, options, progress, session)
+}
+
+fn measure<K: Kind>(
+    parameters: toml::Table,
+    definition: &Definition,
+    options: &Options,
+    progress: &ProgressBar,
+    session: &mut Session,
+) -> Result<(), StudyError> {
+    let (setting, kind, cases) =
+        read::<K>(parameters).map_err(|error| StudyError::parameters(definition, error))?;
+    let machine = StudyError::machine(definition, &setting.machine)?;
     let bench = Bench { setting, machine };
     let seeds = 1..=session.runs() as u64;
-    let all: Vec<(u64, &Job)> = seeds.flat_map(|seed| jobs.iter().map(move |job| (seed, job))).collect();
+    let all: Vec<(u64, &K::Case)> =
+        seeds.flat_map(|seed| cases.iter().map(move |case| (seed, case))).collect();
     progress.inc_length(all.len() as u64);
-    for samples in side_by_side(&all, options.jobs, |&(seed, job)| {
-        let samples = job(&bench, seed);
+    for rows in side_by_side(&all, options.jobs, |&(seed, case)| {
+        let rows = kind.measure(&bench, case, seed);
         progress.inc(1);
-        samples
+        rows
     }) {
-        for sample in samples? {
-            session.record(&sample.configuration, &sample.point, sample.metric, sample.unit, sample.value);
+        for Row { configuration, point, numbers } in rows? {
+            for (metric, unit, value) in numbers {
+                session.record(&configuration, &point, metric, unit, value);
+            }
         }
     }
     Ok(())
@@ -245,7 +258,7 @@ mod tests {
         let sound = "containers = ['map']\ntable_bytes = 1024\nto = ['half']\nafter = [10]\nwindow = 5\n";
         let read = |text: &str| {
             let table: toml::Table = toml::from_str(text).expect("TOML");
-            maker("stlt-resize").expect("a kind")(table).map(|(_, jobs)| jobs.len())
+            super::read::<resize::Parameters>(table).map(|(_, _, cases)| cases.len())
         };
         assert_eq!(read(&format!("{sound}{setting}")), Ok(1));
         for wrong in [format!("widow = 3\n{sound}{setting}"), sound.to_owned(), setting.to_owned()] {

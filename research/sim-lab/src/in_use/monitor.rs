@@ -20,9 +20,9 @@
 use serde::Deserialize;
 use sim::stlt::{Monitor, MonitorShape};
 
-use super::{Bench, Guests, Job, Sample, cycles_of};
+use super::{Bench, Guests, Kind, Row, cycles_of};
+use crate::error::RunError;
 use crate::guest::{Container, Distribution, Variant};
-use crate::run::RunError;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +37,7 @@ pub(super) struct Parameters {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Workload {
+pub(super) struct Workload {
     name: String,
     distribution: Distribution,
     table_bytes: u64,
@@ -47,21 +47,43 @@ struct Workload {
     every: Option<u64>,
 }
 
-/// How the table is used.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
-    Alone,
-    Always,
-    Monitored,
-}
+/// How the table is used: nobody asks it, everybody does, or the monitor says whether.
+const WAYS: [&str; 3] = ["alone", "always on", "monitored"];
 
-impl Way {
-    fn name(self) -> &'static str {
-        match self {
-            Way::Alone => "alone",
-            Way::Always => "always on",
-            Way::Monitored => "monitored",
+impl Kind for Parameters {
+    type Case = Workload;
+
+    fn cases(&self) -> Result<Vec<Workload>, &'static str> {
+        if self.trial_settle >= self.trial {
+            return Err("nothing of a trial would be counted: 'trial_settle' is as long as 'trial'");
         }
+        let is_half = |of: &Workload| of.then.is_some() != of.every.is_some() || of.every == Some(0);
+        if self.workloads.iter().any(is_half) {
+            return Err(
+                "'then' says what is asked for in turn, 'every' how many requests a turn has: give both, or none",
+            );
+        }
+        Ok(self.workloads.clone())
+    }
+
+    fn measure(&self, bench: &Bench, workload: &Workload, seed: u64) -> Result<Vec<Row>, RunError> {
+        let [alone, always, monitored] = WAYS.map(|way| self.run(bench, workload, way, seed));
+        let (alone, always, monitored) = (alone?, always?, monitored?);
+        let requests = self.requests as f64;
+        let row = |way: &str, counted: &Counted, compared: bool| {
+            let mut numbers = vec![("cycles", "per request", counted.cycles as f64 / requests)];
+            if compared {
+                let share = counted.with_table as f64 / requests;
+                numbers.extend([
+                    ("speed-up", "x", (alone.cycles as f64 / requests) / (counted.cycles as f64 / requests)),
+                    ("requests with the table", "%", 100.0 * share),
+                    ("decisions that changed", "", counted.switches as f64),
+                ]);
+            }
+            Row { configuration: way.into(), point: workload.name.clone(), numbers }
+        };
+        let [first, second, third] = WAYS;
+        Ok(vec![row(first, &alone, false), row(second, &always, true), row(third, &monitored, true)])
     }
 }
 
@@ -72,80 +94,33 @@ struct Counted {
     switches: u64,
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
-    let Parameters { container, period, trial, trial_settle, requests, workloads } = parameters;
-    let shape = MonitorShape { period, trial, settle: trial_settle };
-    if trial_settle >= trial {
-        return Err("nothing of a trial would be counted: 'trial_settle' is as long as 'trial'");
-    }
-    if workloads
-        .iter()
-        .any(|workload| workload.then.is_some() != workload.every.is_some() || workload.every == Some(0))
-    {
-        return Err(
-            "'then' says what is asked for in turn, 'every' how many requests a turn has: give both, or none",
-        );
-    }
-    let jobs = workloads
-        .into_iter()
-        .map(|workload| -> Job {
-            Box::new(move |bench, seed| {
-                let mut samples = Vec::new();
-                let mut alone = f64::NAN;
-                for way in [Way::Alone, Way::Always, Way::Monitored] {
-                    let counted = run(bench, container, &workload, way, (shape, requests), seed)?;
-                    let cycles = counted.cycles as f64 / requests as f64;
-                    let mut add = |metric, unit, value| {
-                        let (configuration, point) = (way.name().to_owned(), workload.name.clone());
-                        samples.push(Sample { configuration, point, metric, unit, value });
-                    };
-                    add("cycles", "per request", cycles);
-                    if way == Way::Alone {
-                        alone = cycles;
-                        continue;
-                    }
-                    add("speed-up", "x", alone / cycles);
-                    let share = counted.with_table as f64 / requests as f64;
-                    add("requests with the table", "%", 100.0 * share);
-                    add("decisions that changed", "", counted.switches as f64);
-                }
-                Ok(samples)
-            })
-        })
-        .collect();
-    Ok(jobs)
-}
-
-fn run(
-    bench: &Bench,
-    container: Container,
-    workload: &Workload,
-    way: Way,
-    (shape, requests): (MonitorShape, u64),
-    seed: u64,
-) -> Result<Counted, RunError> {
-    let variant = if way == Way::Alone { Variant::Alone } else { Variant::Stlt };
-    let guests = Guests::new(container, variant, workload.table_bytes);
-    let (mut program, mut core) =
-        bench.warm(Guests { distribution: workload.distribution, ..guests }, seed)?;
-    let mut monitor = Monitor::new(shape);
-    let mut counted = Counted { cycles: 0, with_table: 0, switches: 0 };
-    for request in 0..requests {
-        if let (Some(then), Some(every)) = (workload.then, workload.every)
-            && request.is_multiple_of(every)
-        {
-            let turn = request / every;
-            let distribution = if turn.is_multiple_of(2) { workload.distribution } else { then };
-            // Other requests than in the turns before.
-            program.ask_for(distribution, seed + (turn + 1) * 1_000_003)?;
+impl Parameters {
+    fn run(&self, bench: &Bench, workload: &Workload, way: &str, seed: u64) -> Result<Counted, RunError> {
+        let [alone, always, monitored] = WAYS.map(|known| known == way);
+        let variant = if alone { Variant::Alone } else { Variant::Stlt };
+        let guests = Guests::new(self.container, variant, workload.table_bytes);
+        let (mut program, mut core) =
+            bench.warm(Guests { distribution: workload.distribution, ..guests }, seed)?;
+        let Parameters { period, trial, trial_settle: settle, .. } = *self;
+        let mut monitor = Monitor::new(MonitorShape { period, trial, settle });
+        let mut counted = Counted { cycles: 0, with_table: 0, switches: 0 };
+        for request in 0..self.requests {
+            if let (Some(then), Some(every)) = (workload.then, workload.every)
+                && request.is_multiple_of(every)
+            {
+                let turn = request / every;
+                let distribution = if turn.is_multiple_of(2) { workload.distribution } else { then };
+                // Other requests than in the turns before.
+                program.ask_for(distribution, seed + (turn + 1) * 1_000_003)?;
+            }
+            let uses = always || (monitored && monitor.uses_table());
+            program.use_table(uses);
+            counted.with_table += u64::from(uses);
+            let cycles = cycles_of(&mut core, |core| program.run(core, 1));
+            monitor.took(cycles);
+            counted.cycles += cycles;
         }
-        let uses = way == Way::Always || (way == Way::Monitored && monitor.uses_table());
-        program.use_table(uses);
-        counted.with_table += u64::from(uses);
-        let cycles = cycles_of(&mut core, |core| program.run(core, 1));
-        monitor.took(cycles);
-        counted.cycles += cycles;
+        counted.switches = if monitored { monitor.switches() } else { 0 };
+        Ok(counted)
     }
-    counted.switches = if way == Way::Monitored { monitor.switches() } else { 0 };
-    Ok(counted)
 }

@@ -17,9 +17,9 @@ use serde::Deserialize;
 
 use sim::Since;
 
-use super::{Bench, Guests, Job, Sample, cycles_of};
+use super::{Bench, Guests, Kind, Row, cycles_of};
+use crate::error::RunError;
 use crate::guest::{Container, Variant, mix};
-use crate::run::RunError;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,14 +33,14 @@ pub(super) struct Parameters {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TableSize {
+pub(super) struct TableSize {
     name: String,
     bytes: u64,
 }
 
 /// What moves.
 #[derive(Debug, Clone, Copy)]
-enum Moving {
+pub(super) enum Moving {
     /// Records, of so many requests in a hundred.
     Records(f64),
     /// Pages, so many in a thousand requests.
@@ -65,38 +65,41 @@ impl Moving {
     }
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
-    let Parameters { container, tables, requests, records, pages } = parameters;
-    let records = records.into_iter().map(Moving::Records);
-    let all: Vec<Moving> = records.chain(pages.into_iter().map(Moving::Pages)).collect();
-    if container == Container::Redis && all.iter().any(|moving| matches!(moving, Moving::Records(_))) {
-        return Err(
-            "records of a server are several objects, which do not move together: 'records' is for containers",
-        );
-    }
-    let mut jobs: Vec<Job> = Vec::new();
-    for TableSize { name, bytes } in tables {
-        for &moving in &all {
-            let name = name.clone();
-            jobs.push(Box::new(move |bench, seed| {
-                let measured =
-                    |variant| run(bench, Guests::new(container, variant, bytes), moving, requests, seed);
-                let (alone, stlt) = (measured(Variant::Alone)?, measured(Variant::Stlt)?);
-                let (what, point) = moving.describe();
-                let mut samples = Vec::new();
-                let mut add = |metric, unit, value| {
-                    let configuration = format!("{what} move, {name}");
-                    samples.push(Sample { configuration, point: point.clone(), metric, unit, value });
-                };
-                add("cycles", "per request", stlt.cycles);
-                add("speed-up", "x", alone.cycles / stlt.cycles);
-                add("table misses", "%", stlt.misses);
-                add("updates of the table", "per million requests", stlt.overflows);
-                Ok(samples)
-            }));
+impl Kind for Parameters {
+    /// A table's name and bytes, and what moves.
+    type Case = (TableSize, Moving);
+
+    fn cases(&self) -> Result<Vec<(TableSize, Moving)>, &'static str> {
+        if self.container == Container::Redis && !self.records.is_empty() {
+            return Err(
+                "records of a server are several objects, which do not move together: 'records' is for containers",
+            );
         }
+        let records = self.records.iter().map(|&percent| Moving::Records(percent));
+        let pages = self.pages.iter().map(|&pages| Moving::Pages(pages));
+        let all: Vec<Moving> = records.chain(pages).collect();
+        Ok(self.tables.iter().flat_map(|table| all.iter().map(|&of| (table.clone(), of))).collect())
     }
-    Ok(jobs)
+
+    fn measure(
+        &self,
+        bench: &Bench,
+        (table, moving): &(TableSize, Moving),
+        seed: u64,
+    ) -> Result<Vec<Row>, RunError> {
+        let measured = |variant| {
+            run(bench, Guests::new(self.container, variant, table.bytes), *moving, self.requests, seed)
+        };
+        let (alone, stlt) = (measured(Variant::Alone)?, measured(Variant::Stlt)?);
+        let (what, point) = moving.describe();
+        let numbers = vec![
+            ("cycles", "per request", stlt.cycles),
+            ("speed-up", "x", alone.cycles / stlt.cycles),
+            ("table misses", "%", stlt.misses),
+            ("updates of the table", "per million requests", stlt.overflows),
+        ];
+        Ok(vec![Row { configuration: format!("{what} move, {}", table.name), point, numbers }])
+    }
 }
 
 struct Counted {

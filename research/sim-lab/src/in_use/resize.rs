@@ -20,9 +20,9 @@
 use serde::Deserialize;
 use sim::{Core, Since};
 
-use super::{Bench, Guests, Job, MILLION, Sample, cycles_of};
+use super::{Bench, Guests, Kind, MILLION, Row, cycles_of};
+use crate::error::RunError;
 use crate::guest::{Container, Program, Variant};
-use crate::run::RunError;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,7 +37,7 @@ pub(super) struct Parameters {
 /// The new size.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum To {
+pub(super) enum To {
     Half,
     Same,
     Double,
@@ -70,18 +70,57 @@ const BLOCKS: u32 = 100;
 /// Requests, of the keys, after which nobody waits any longer.
 const LONGEST: u32 = 32;
 
-pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
-    let Parameters { containers, table_bytes, to, after, window } = parameters;
-    let mut jobs: Vec<Job> = Vec::new();
-    for &container in &containers {
-        for &to in &to {
-            let after = after.clone();
-            jobs.push(Box::new(move |bench, seed| {
-                resize(bench, (container, table_bytes, to), &after, window, seed)
-            }));
-        }
+impl Kind for Parameters {
+    type Case = (Container, To);
+
+    fn cases(&self) -> Result<Vec<(Container, To)>, &'static str> {
+        let containers = self.containers.iter();
+        Ok(containers.flat_map(|&container| self.to.iter().map(move |&to| (container, to))).collect())
     }
-    Ok(jobs)
+
+    fn measure(
+        &self,
+        bench: &Bench,
+        &(container, to): &(Container, To),
+        seed: u64,
+    ) -> Result<Vec<Row>, RunError> {
+        let guests = Guests::new(container, Variant::Stlt, self.table_bytes);
+        let (mut program, mut core) = bench.warm(guests, seed)?;
+        let mut rows = Vec::new();
+        let mut add = |point: &str, numbers| {
+            let configuration = format!("{}, {}", container.name(), to.name());
+            rows.push(Row { configuration, point: point.into(), numbers });
+        };
+        let (missed, cycles) = window(&mut program, &mut core, self.window);
+        add("before", vec![("table misses", "%", missed), ("cycles", "per request", cycles)]);
+        let kernel = core.stlt_resize(to.bytes(self.table_bytes) / ROW)? as f64;
+        let call = vec![
+            ("cycles of the call", "million", kernel / MILLION),
+            ("time of the call", "ms", bench.milliseconds(kernel)),
+            ("requests that it keeps waiting", "", kernel / cycles),
+        ];
+        add("call", call);
+        // The program's first instruction waits for the kernel: that is told already.
+        program.run(&mut core, 1);
+        let mut done = 1;
+        for &point in [0].iter().chain(&self.after) {
+            let behind = point.saturating_sub(done);
+            let executed = behind.min(bench.setting.functional);
+            program.replay(core.machine_mut(), behind - executed);
+            if executed > 0 {
+                program.run(core.machine_mut(), executed);
+                core.resume();
+            }
+            let (missed, cycles) = window(&mut program, &mut core, self.window);
+            let numbers = vec![("table misses", "%", missed), ("cycles", "per request", cycles)];
+            add(&format!("after {point}"), numbers);
+            done += behind + self.window;
+        }
+        let resized = Guests { table_bytes: to.bytes(self.table_bytes), ..guests };
+        let until = until_warm(bench, resized, seed)?;
+        add("call", vec![("requests until it is warm", "thousand", until / 1e3)]);
+        Ok(rows)
+    }
 }
 
 /// Misses of the table, of so many requests, in percent.
@@ -99,49 +138,6 @@ fn window(program: &mut Program, core: &mut Core, requests: u64) -> (f64, f64) {
         cycles = cycles_of(core, |core| program.run(core, requests));
     });
     (missed, cycles as f64 / requests as f64)
-}
-
-fn resize(
-    bench: &Bench,
-    (container, bytes, to): (Container, u64, To),
-    after: &[u64],
-    requests: u64,
-    seed: u64,
-) -> Result<Vec<Sample>, RunError> {
-    let configuration = format!("{}, {}", container.name(), to.name());
-    let mut samples = Vec::new();
-    let mut add = |point: &str, metric, unit, value| {
-        let (configuration, point) = (configuration.clone(), point.to_owned());
-        samples.push(Sample { configuration, point, metric, unit, value });
-    };
-    let guests = Guests::new(container, Variant::Stlt, bytes);
-    let (mut program, mut core) = bench.warm(guests, seed)?;
-    let (missed, cycles) = window(&mut program, &mut core, requests);
-    add("before", "table misses", "%", missed);
-    add("before", "cycles", "per request", cycles);
-    let kernel = core.stlt_resize(to.bytes(bytes) / ROW)? as f64;
-    add("call", "cycles of the call", "million", kernel / MILLION);
-    add("call", "time of the call", "ms", bench.milliseconds(kernel));
-    add("call", "requests that it keeps waiting", "", kernel / cycles);
-    // The program's first instruction waits for the kernel: that is told already.
-    program.run(&mut core, 1);
-    let mut done = 1;
-    for &point in [0].iter().chain(after) {
-        let behind = point.saturating_sub(done);
-        let executed = behind.min(bench.setting.functional);
-        program.replay(core.machine_mut(), behind - executed);
-        if executed > 0 {
-            program.run(core.machine_mut(), executed);
-            core.resume();
-        }
-        let (missed, cycles) = window(&mut program, &mut core, requests);
-        add(&format!("after {point}"), "table misses", "%", missed);
-        add(&format!("after {point}"), "cycles", "per request", cycles);
-        done += behind + requests;
-    }
-    let until = until_warm(bench, Guests { table_bytes: to.bytes(bytes), ..guests }, seed)?;
-    add("call", "requests until it is warm", "thousand", until / 1e3);
-    Ok(samples)
 }
 
 /// Requests that an empty table takes to miss hardly more often than it will in the end. Only the table is asked.

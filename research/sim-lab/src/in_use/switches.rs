@@ -19,9 +19,10 @@
 use serde::Deserialize;
 use sim::Core;
 
-use super::{Bench, Guests, Job, MILLION, Sample, cycles_of};
+use super::{Bench, Guests, Kind, MILLION, Row, cycles_of};
+use crate::error::RunError;
 use crate::guest::{Container, Program, Variant, mix};
-use crate::run::{self, RunError};
+use crate::run;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,46 +67,41 @@ impl Counted {
     }
 }
 
-pub(super) fn jobs(parameters: Parameters) -> Result<Vec<Job>, &'static str> {
-    let Parameters { container, table_bytes, slices, switches, withdrawn } = parameters;
-    let array = withdrawn.into_iter().map(|withdrawn| (Way::Array, withdrawn));
-    let ways: Vec<(Way, u32)> = array.chain([(Way::Update, 0)]).collect();
-    // One job a slice, and all ways in it: each is compared with the first.
-    let jobs = slices
-        .into_iter()
-        .map(|slice| -> Job {
-            let ways = ways.clone();
-            Box::new(move |bench, seed| {
-                let mut samples = Vec::new();
-                let run = |way: Way, withdrawn, slice: Option<f64>| {
-                    let variant = if way == Way::Alone { Variant::Alone } else { Variant::Stlt };
-                    let guests = Guests::new(container, variant, table_bytes);
-                    take_turns(bench, guests, (way, withdrawn), slice, switches, seed)
-                };
-                let undisturbed = run(Way::Alone, 0, None)?;
-                let alone = run(Way::Alone, 0, Some(slice))?;
-                let point = format!("{slice} ms");
-                let mut add = |configuration: String, metric, unit, value| {
-                    samples.push(Sample { configuration, point: point.clone(), metric, unit, value });
-                };
-                let lost = |before: Counted, after: Counted| 100.0 * (after.each() / before.each() - 1.0);
-                add(Way::Alone.name(0), "cycles", "per request", alone.each());
-                add(Way::Alone.name(0), "cycles lost", "%", lost(undisturbed, alone));
-                for &(way, withdrawn) in &ways {
-                    let undisturbed = run(way, withdrawn, None)?;
-                    let counted = run(way, withdrawn, Some(slice))?;
-                    let name = || way.name(withdrawn);
-                    add(name(), "cycles", "per request", counted.each());
-                    add(name(), "speed-up", "x", alone.each() / counted.each());
-                    add(name(), "cycles lost", "%", lost(undisturbed, counted));
-                    let kernel = counted.kernel as f64 / counted.switches as f64;
-                    add(name(), "the kernel's cycles", "per switch", kernel);
-                }
-                Ok(samples)
-            })
-        })
-        .collect();
-    Ok(jobs)
+impl Kind for Parameters {
+    /// A slice, with all ways in it: each is compared with the first.
+    type Case = f64;
+
+    fn cases(&self) -> Result<Vec<f64>, &'static str> {
+        Ok(self.slices.clone())
+    }
+
+    fn measure(&self, bench: &Bench, &slice: &f64, seed: u64) -> Result<Vec<Row>, RunError> {
+        let run = |way: Way, withdrawn, slice: Option<f64>| {
+            let variant = if way == Way::Alone { Variant::Alone } else { Variant::Stlt };
+            let guests = Guests::new(self.container, variant, self.table_bytes);
+            take_turns(bench, guests, (way, withdrawn), slice, self.switches, seed)
+        };
+        let row = |configuration, numbers| Row { configuration, point: format!("{slice} ms"), numbers };
+        let lost = |before: Counted, after: Counted| 100.0 * (after.each() / before.each() - 1.0);
+        let undisturbed = run(Way::Alone, 0, None)?;
+        let alone = run(Way::Alone, 0, Some(slice))?;
+        let numbers =
+            vec![("cycles", "per request", alone.each()), ("cycles lost", "%", lost(undisturbed, alone))];
+        let mut rows = vec![row(Way::Alone.name(0), numbers)];
+        let array = self.withdrawn.iter().map(|&withdrawn| (Way::Array, withdrawn));
+        for (way, withdrawn) in array.chain([(Way::Update, 0)]) {
+            let undisturbed = run(way, withdrawn, None)?;
+            let counted = run(way, withdrawn, Some(slice))?;
+            let numbers = vec![
+                ("cycles", "per request", counted.each()),
+                ("speed-up", "x", alone.each() / counted.each()),
+                ("cycles lost", "%", lost(undisturbed, counted)),
+                ("the kernel's cycles", "per switch", counted.kernel as f64 / counted.switches as f64),
+            ];
+            rows.push(row(way.name(withdrawn), numbers));
+        }
+        Ok(rows)
+    }
 }
 
 /// Takes pages of records away from a program: as if the kernel had moved them elsewhere.

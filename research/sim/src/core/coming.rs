@@ -114,12 +114,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn what_was_expected_anew_comes_when_it_was_said_last() {
-        let mut coming = Coming::new(4);
-        coming.expect(7, 0, 500);
-        coming.expect(7, 0, 100);
-        assert_eq!((coming.arrived(7, 20), coming.arrived(8, 20), coming.arrived(7, 600)), (100, 20, 600));
-    }
 }

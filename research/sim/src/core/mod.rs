@@ -43,7 +43,7 @@ use crate::machine::{Access, AccessKind, Machine, TranslatedBy};
 use crate::predictor::{BranchKind, Predictor};
 use crate::profile::{Profile, ProfileError};
 use crate::reservations::{Cycle, Reservations};
-use crate::statistics::Since;
+use crate::statistics::{Since, since};
 use memory_clock::{MemoryClock, Timed};
 
 /// A set of registers, numbered 0 to 63 by whoever decodes.
@@ -179,33 +179,10 @@ pub struct CoreStatistics {
     pub waited_for_channel: u64,
 }
 
-impl Since for CoreStatistics {
-    fn since(&self, earlier: &CoreStatistics) -> CoreStatistics {
-        let (stack, before) = (&self.stack, &earlier.stack);
-        CoreStatistics {
-            instructions: self.instructions - earlier.instructions,
-            cycles: self.cycles - earlier.cycles,
-            stack: CycleStack {
-                base: stack.base - before.base,
-                fetch: stack.fetch - before.fetch,
-                branch: stack.branch - before.branch,
-                translation: stack.translation - before.translation,
-                l2: stack.l2 - before.l2,
-                l3: stack.l3 - before.l3,
-                memory: stack.memory - before.memory,
-                stlt: stack.stlt - before.stlt,
-            },
-            branches: self.branches - earlier.branches,
-            mispredicted: self.mispredicted - earlier.mispredicted,
-            forwarded: self.forwarded - earlier.forwarded,
-            waited_for_channel: self.waited_for_channel - earlier.waited_for_channel,
-        }
-    }
+since! {
+    CycleStack { base, fetch, branch, translation, l2, l3, memory, stlt }
+    CoreStatistics { instructions, cycles, stack, branches, mispredicted, forwarded, waited_for_channel }
 }
-
-/// A registered block of instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BlockId(usize);
 
 /// Why the front end was late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,7 +257,6 @@ pub struct Core {
     /// Integers of STLT instructions in flight, and when they are performed.
     performed: Vec<(u64, Cycle)>,
 
-    blocks: Vec<Vec<Instruction>>,
     counts: CoreStatistics,
 }
 
@@ -322,7 +298,6 @@ impl Core {
             stu: Reservations::new(1),
             insertion_buffer: Reservations::new(profile.stlt.insertion_buffer),
             performed: Vec::new(),
-            blocks: Vec::new(),
             counts: CoreStatistics::default(),
             machine,
         }
@@ -355,22 +330,8 @@ impl Core {
         }
     }
 
-    /// Keeps a block of instructions, to be run by its number.
-    pub fn register(&mut self, instructions: Vec<Instruction>) -> BlockId {
-        self.blocks.push(instructions);
-        BlockId(self.blocks.len() - 1)
-    }
-
-    /// Runs a registered block: `accesses` are those of its instructions, by their place in the block and in
-    /// that order; `exit` is how its last instruction went, if that is a branch. Accesses of places that are
-    /// not there are left out.
-    pub fn run(&mut self, block: BlockId, accesses: &[(usize, MemoryAccess)], exit: Option<BranchOutcome>) {
-        let Some(instructions) = self.blocks.get_mut(block.0).map(std::mem::take) else { return };
-        self.run_instructions(&instructions, accesses, exit);
-        self.blocks[block.0] = instructions;
-    }
-
-    /// As [`Core::run`], for whoever keeps the block's instructions.
+    /// Runs a block of instructions: `accesses` are theirs, by their place in the block and in that order; `exit` is how
+    /// the last instruction went, if that is a branch. Accesses of places that are not there are left out.
     pub fn run_instructions(
         &mut self,
         instructions: &[Instruction],

@@ -47,6 +47,6 @@ mod unit;
 
 pub use ipb::InvalidPageBuffer;
 pub use monitor::{Monitor, MonitorShape};
-pub use table::{Found, Inserted, Row, Table, TableError, Variant, with_table_id};
+pub use table::{Found, Inserted, Row, Table, TableError, Variant};
 pub(crate) use unit::StltUnit;
 pub use unit::{InsertStlt, LoadVa, LoadVaOutcome, StltCounts, TableAccesses};

@@ -23,13 +23,16 @@
 //! Rejected: to judge a table only once its hit ratio has stopped rising. Over stretches that are short beside the time
 //! that filling takes, the rise drowns in chance, and whoever decides what is asked for can keep it rising.
 
+use serde::Deserialize;
+
 /// The time for which a table was off, by that for which it is then warmed.
 const WARMED_ONE_IN: u64 = 4;
 /// Periods for which a table is off before it is tried again, at most.
 const MOST_PERIODS: u64 = 8;
 
 /// Lengths, in operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MonitorShape {
     /// As decided. A table that several trials have left off is tried after several of these.
     pub period: u64,

@@ -10,7 +10,7 @@
 //!
 //! The same hits, misses and evictions are counted as by the instructions themselves.
 
-use super::table::{ADDRESS_BITS, Inserted, Variant};
+use super::table::{ADDRESS_BITS, Variant};
 use crate::cache::Level;
 use crate::machine::Machine;
 use crate::page::Pte;
@@ -72,11 +72,7 @@ impl Machine {
             Variant::Full => self.process.walker.walk(address, OnFault::Map, |_| Level::L1).pte,
             Variant::VirtualOnly | Variant::Software => Pte::NONE,
         };
-        *match table.insert(integer, address, pte).1 {
-            Inserted::Free => &mut counts.inserted,
-            Inserted::Replaced => &mut counts.replaced,
-            Inserted::Evicted => &mut counts.evicted,
-        } += 1;
+        counts.count(table.insert(integer, address, pte).1);
     }
 }
 

@@ -315,14 +315,6 @@ impl Table {
     }
 }
 
-/// The integer with its lowest `bits` bits, at most 12, replaced by the number of one of several indexes that
-/// share a table, so that their keys cannot meet (section III-F, Figure 10).
-#[must_use]
-pub fn with_table_id(integer: u64, id: u64, bits: u32) -> u64 {
-    let mask = (1 << bits.min(SUB_INTEGER_BITS)) - 1;
-    integer & !mask | id & mask
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -392,19 +384,6 @@ mod tests {
         // The last step dominates: one geometric waiting time of mean 2^15 and standard deviation as much;
         // the sum's is about 37 800, and that of the mean of 200 about 2 700. Five of those on either side.
         assert!((mean - 65_535.0).abs() < 13_500.0, "{mean}");
-    }
-
-    #[test]
-    fn indexes_that_share_a_table_do_not_meet() {
-        let mut table = table(64, 4);
-        for id in 0..4 {
-            table.insert(with_table_id(0xabcd, id, 2), 0x1000 * (id + 1), pte());
-        }
-        for id in 0..4 {
-            let found = table.load(with_table_id(0xabcd, id, 2)).map(|found| found.row.address());
-            assert_eq!(found, Some(0x1000 * (id + 1)));
-        }
-        assert_eq!(with_table_id(0xffff_ffff, 0, 40), 0xffff_f000, "at most the sub-integer");
     }
 
     #[test]

@@ -71,6 +71,16 @@ pub struct StltCounts {
     pub scrubbed: u64,
 }
 
+impl StltCounts {
+    pub(super) fn count(&mut self, inserted: Inserted) {
+        *match inserted {
+            Inserted::Free => &mut self.inserted,
+            Inserted::Replaced => &mut self.replaced,
+            Inserted::Evicted => &mut self.evicted,
+        } += 1;
+    }
+}
+
 /// The unit and its buffers; the table belongs to the process.
 #[derive(Debug, Clone)]
 pub(crate) struct StltUnit {
@@ -348,11 +358,7 @@ impl Machine {
             }
             Some(table) => {
                 let (place, inserted) = table.insert(integer, address, pte);
-                *match inserted {
-                    Inserted::Free => &mut counts.inserted,
-                    Inserted::Replaced => &mut counts.replaced,
-                    Inserted::Evicted => &mut counts.evicted,
-                } += 1;
+                counts.count(inserted);
                 result.inserted = Some(inserted);
                 Some(place)
             }

@@ -73,3 +73,11 @@ pub(crate) fn assert_about(cycles: u64, expected: u64, slack: u64) {
         "{cycles} cycles; expected {expected} and at most {slack} more or less"
     );
 }
+
+/// SplitMix64's finaliser: the same numbers on every machine, for want of a better hash function.
+pub(crate) fn hash(mut word: u64) -> u64 {
+    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}

@@ -1,0 +1,266 @@
+//! What a run is asked for, by name: a program, how it looks keys up, which, and by which hash. Compiled guests and those
+//! of the laboratory's own process have the same names, in definitions, on command lines and in what is kept.
+
+use serde::{Deserialize, Serialize};
+use workload::DistributionError;
+use workload::popularity::Popularity;
+
+macro_rules! names {
+    ($(#[$comment:meta])* $type:ident { $($(#[$variant_comment:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$comment])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $type {
+            $($(#[$variant_comment])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl $type {
+            /// As it is written in definitions and on command lines.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+names! {
+    /// A program of the STLT paper's Table II, or one of this project's own indexes.
+    Container {
+        /// A server's dictionary and what stands around it: under QEMU `redis-server`, unmodified on disk.
+        Redis = "redis",
+        /// Chains: `std::unordered_map`.
+        UnorderedMap = "unordered_map",
+        /// Open addressing: `google::dense_hash_map`.
+        DenseHashMap = "dense_hash_map",
+        /// A red-black tree: `std::map`.
+        Map = "map",
+        /// A B-tree: `absl::btree_map`, the successor of the paper's.
+        BTree = "btree",
+        /// This project's optimistic cuckoo table; under QEMU only, as those that follow.
+        Cuckoo = "cuckoo",
+        /// Its adaptive radix tree.
+        Art = "art",
+        /// The same, its hottest paths moved together after the load.
+        ArtReorganised = "art-reorganised",
+        /// Its cache.
+        Cache = "cache",
+    }
+}
+
+impl Container {
+    /// The paper's.
+    pub const ALL: [Container; 5] = [
+        Container::Redis,
+        Container::UnorderedMap,
+        Container::DenseHashMap,
+        Container::Map,
+        Container::BTree,
+    ];
+    /// Our own: programs in Rust, beside this one (`lookaside-own-index`).
+    pub const OWN: [Container; 4] =
+        [Container::Cuckoo, Container::Art, Container::ArtReorganised, Container::Cache];
+
+    /// Whether it is one of our own.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        Container::OWN.contains(&self)
+    }
+
+    /// Whether its compiled program knows a variant.
+    #[must_use]
+    pub fn has(self, variant: Variant) -> bool {
+        match self {
+            // Its items may move: only its own buffer can stand before its index.
+            Container::Cache => matches!(variant, Variant::Alone | Variant::Slb),
+            _ => Variant::COMPILED.contains(&variant),
+        }
+    }
+}
+
+names! {
+    /// How a key is looked up.
+    Variant {
+        /// By the index alone.
+        Alone = "alone",
+        /// By nobody: the record's address is known. What is left is what no table in front can save.
+        Known = "known",
+        /// With a search lookaside buffer in front.
+        Slb = "slb",
+        /// With an STLT in software.
+        StltSw = "stlt-sw",
+        /// With an STLT that keeps virtual addresses only.
+        StltVa = "stlt-va",
+        /// With an STLT.
+        Stlt = "stlt",
+        /// With a search lookaside buffer, asked for sixteen keys at a time, with prefetches.
+        SlbBatches = "slb-batches",
+        /// With an STLT, asked for sixteen keys at a time, with prefetches of their records.
+        StltBatches = "stlt-batches",
+    }
+}
+
+impl Variant {
+    /// All of them.
+    pub const ALL: [Variant; 8] = [
+        Variant::Alone,
+        Variant::Known,
+        Variant::Slb,
+        Variant::StltSw,
+        Variant::StltVa,
+        Variant::Stlt,
+        Variant::SlbBatches,
+        Variant::StltBatches,
+    ];
+    /// Those that compiled programs know. Of batches the addresses are in registers, which a plugin does not see.
+    pub const COMPILED: [Variant; 5] =
+        [Variant::Alone, Variant::Slb, Variant::Stlt, Variant::StltVa, Variant::StltSw];
+
+    /// As it is written in reports.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Variant::Alone => "alone",
+            Variant::Known => "address known",
+            Variant::Slb => "SLB",
+            Variant::StltSw => "STLT-SW",
+            Variant::StltVa => "STLT-VA",
+            Variant::Stlt => "STLT",
+            Variant::SlbBatches => "SLB in batches",
+            Variant::StltBatches => "STLT in batches",
+        }
+    }
+
+    /// How much of an STLT there is, if there is one.
+    #[must_use]
+    pub const fn stlt(self) -> Option<sim::stlt::Variant> {
+        match self {
+            Variant::StltSw => Some(sim::stlt::Variant::Software),
+            Variant::StltVa => Some(sim::stlt::Variant::VirtualOnly),
+            Variant::Stlt | Variant::StltBatches => Some(sim::stlt::Variant::Full),
+            Variant::Alone | Variant::Known | Variant::Slb | Variant::SlbBatches => None,
+        }
+    }
+
+    /// Whether there is a search lookaside buffer.
+    #[must_use]
+    pub const fn is_slb(self) -> bool {
+        matches!(self, Variant::Slb | Variant::SlbBatches)
+    }
+
+    /// Whether keys are looked up several at a time.
+    #[must_use]
+    pub const fn in_batches(self) -> bool {
+        matches!(self, Variant::SlbBatches | Variant::StltBatches)
+    }
+}
+
+names! {
+    /// Which records are asked for: YCSB's distributions.
+    Distribution {
+        /// Zipfian with the exponent 0.99, strewn as YCSB does it: the hottest records lie anywhere (Table V's miss rates
+        /// follow from it, and not from a plain one). YCSB draws a rank among ten thousand million and hashes it to a
+        /// record, so each record is many ranks', and hardly one is asked for as seldom as the last of a plain one.
+        Zipf = "zipf",
+        /// Zipfian with the exponent 0.99 over the records, each of which has one rank.
+        Plain = "plain",
+        /// The newest, by a Zipfian distance; one request in twenty inserts.
+        Latest = "latest",
+        /// All alike.
+        Uniform = "uniform",
+    }
+}
+
+impl Distribution {
+    /// All of them.
+    pub const ALL: [Distribution; 4] =
+        [Distribution::Zipf, Distribution::Plain, Distribution::Latest, Distribution::Uniform];
+    /// The Zipfian exponent of YCSB and of both papers.
+    pub const THETA: f64 = 0.99;
+    /// Of the requests for the latest, one in so many inserts.
+    pub const INSERTS: u64 = 20;
+
+    /// As it is written in reports.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Distribution::Plain => "plain zipf",
+            other => other.name(),
+        }
+    }
+
+    /// How often each of so many records is asked for; none where that changes as records are inserted.
+    ///
+    /// # Errors
+    /// If there is no such distribution.
+    pub fn popularity(self, records: u64, seed: u64) -> Result<Option<Popularity>, DistributionError> {
+        Ok(Some(match self {
+            Distribution::Zipf => Popularity::scrambled(records, Self::THETA)?,
+            Distribution::Plain => Popularity::permuted(records, Self::THETA, seed)?,
+            Distribution::Uniform => Popularity::uniform(records)?,
+            Distribution::Latest => return Ok(None),
+        }))
+    }
+}
+
+names! {
+    /// The hash of the table in front (Table IV, Figure 18).
+    Hash {
+        /// xxh3 of 64 bits (Collet): the paper's choice for the table in front.
+        Xxh3 = "xxh3",
+        /// xxh64 (Collet).
+        Xxh64 = "xxh64",
+        /// MurmurHash64A (Appleby), as the C++ library has it: the kernels' own.
+        Murmur = "murmur",
+        /// 33 h + c (Bernstein), byte by byte.
+        Djb2 = "djb2",
+        /// SipHash-1-2 (Aumasson and Bernstein), Redis's own.
+        Sip = "sip",
+    }
+}
+
+impl Hash {
+    /// All of them.
+    pub const ALL: [Hash; 5] = [Hash::Sip, Hash::Murmur, Hash::Xxh64, Hash::Djb2, Hash::Xxh3];
+
+    /// What the paper calls it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Hash::Murmur => "murmurHash",
+            Hash::Sip => "sipHash",
+            other => other.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error, StrDeserializer};
+
+    use super::*;
+
+    #[test]
+    fn a_name_leads_back_to_what_it_names() {
+        fn read<'d, T: Deserialize<'d>>(name: &'d str) -> Result<T, Error> {
+            let name: StrDeserializer<'d, Error> = name.into_deserializer();
+            T::deserialize(name)
+        }
+        for container in Container::ALL.into_iter().chain(Container::OWN) {
+            assert_eq!(read(container.name()), Ok(container));
+        }
+        for variant in Variant::ALL {
+            assert_eq!(read(variant.name()), Ok(variant));
+        }
+        for distribution in Distribution::ALL {
+            assert_eq!(read(distribution.name()), Ok(distribution));
+        }
+        for hash in Hash::ALL {
+            assert_eq!(read(hash.name()), Ok(hash));
+        }
+        assert!(read::<Distribution>("pareto").is_err());
+    }
+}
