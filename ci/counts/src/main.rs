@@ -20,7 +20,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use art::{OwnedTree, Tree, encode};
-use cuckoo::{Config as CuckooConfig, Entries, Hashes, Location, Table};
+use cuckoo::{Config as CuckooConfig, Hashes, Location, Table};
 use lookaside::{Config, Map, OwnedMap, RwLock};
 use protocol::{Line, Request, parse, reply, split_line};
 
@@ -151,9 +151,6 @@ fn owned_map_hit_batched() -> u64 {
     })
 }
 
-/// Keys that are their own locations.
-struct Numbers;
-
 /// An even hash (splitmix64).
 #[inline]
 fn hash(key: u64) -> u64 {
@@ -163,25 +160,16 @@ fn hash(key: u64) -> u64 {
     z ^ z >> 31
 }
 
-impl Entries for Numbers {
-    type Key = u64;
-
-    fn holds(&self, location: Location, key: &u64) -> bool {
-        location.get() == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        hash(location.get())
-    }
+/// Entries are their own locations.
+fn hash_of(at: Location) -> u64 {
+    hash(at.get())
 }
 
-#[allow(clippy::field_reassign_with_default, reason = "it may have more fields one day")]
 fn cuckoo_table() -> Table {
-    let mut config = CuckooConfig::default();
-    config.hashes = Hashes::Avalanching;
+    let config = CuckooConfig::new().with_hashes(Hashes::Avalanching);
     let table: Table = Table::with_capacity(KEYS as usize, &config).expect("memory");
     for key in 0..KEYS {
-        table.insert(&Numbers, &key, hash(key), Location::new(key).expect("48 bits")).expect("room");
+        table.insert_unique(hash(key), Location::new(key).expect("48 bits"), hash_of).expect("room");
     }
     table
 }
@@ -189,7 +177,7 @@ fn cuckoo_table() -> Table {
 /// Keys from `first` on are asked for.
 fn cuckoo(first: u64) -> u64 {
     let table = cuckoo_table();
-    singly(|key| u64::from(table.get(hash(first + key), |at| at.get() == first + key).is_some()))
+    singly(|key| u64::from(table.find(hash(first + key), |at| at.get() == first + key).is_some()))
 }
 
 fn cuckoo_batched(first: u64) -> u64 {
@@ -197,7 +185,7 @@ fn cuckoo_batched(first: u64) -> u64 {
     batched(|keys| {
         let keys = keys.map(|key| first + key);
         let (hashes, mut found) = (keys.map(hash), [None; BATCH]);
-        table.get_many(&Numbers, &keys.each_ref(), &hashes, &mut found);
+        table.find_many(hash_of, &hashes, |i, at| at.get() == keys[i], &mut found);
         found.iter().flatten().count() as u64
     })
 }

@@ -5,13 +5,10 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use lookaside_cuckoo::{Config, Entries, Hashes, Location, Table};
+use lookaside_cuckoo::{Config, Hashes, Location, Table};
 
 const KEYS: u64 = 4_000_000;
 const BATCH: usize = 64;
-
-/// Keys that are their own locations.
-struct Numbers;
 
 /// An even hash (splitmix64).
 fn hash(key: u64) -> u64 {
@@ -19,18 +16,6 @@ fn hash(key: u64) -> u64 {
     let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ z >> 31
-}
-
-impl Entries for Numbers {
-    type Key = u64;
-
-    fn holds(&self, location: Location, key: &u64) -> bool {
-        location.get() == *key
-    }
-
-    fn hash(&self, location: Location) -> u64 {
-        hash(location.get())
-    }
 }
 
 /// Keys from `first` on.
@@ -42,23 +27,23 @@ fn batches(first: u64) -> impl FnMut() -> [u64; BATCH] {
     }
 }
 
-#[allow(clippy::field_reassign_with_default, reason = "it may have more fields one day")]
 fn lookups(criterion: &mut Criterion) {
-    let mut config = Config::default();
-    config.hashes = Hashes::Avalanching;
+    let config = Config::new().with_hashes(Hashes::Avalanching);
     let table: Table = Table::with_capacity(KEYS as usize, &config).expect("memory");
+    // Keys that are their own locations.
+    let hasher = |at: Location| hash(at.get());
     for key in 0..KEYS {
-        table.insert(&Numbers, &key, hash(key), Location::new(key).expect("48 bits")).expect("room");
+        table.insert_unique(hash(key), Location::new(key).expect("48 bits"), hasher).expect("room");
     }
     let mut group = criterion.benchmark_group("4 M keys");
     group.throughput(Throughput::Elements(BATCH as u64));
     for (kind, first) in [("found", 0), ("not found", KEYS)] {
         let single = |keys: &[u64; BATCH]| {
-            keys.iter().filter(|key| table.get(hash(**key), |at| at.get() == **key).is_some()).count()
+            keys.iter().filter(|key| table.find(hash(**key), |at| at.get() == **key).is_some()).count()
         };
         let batched = |keys: &[u64; BATCH]| {
             let (hashes, mut found) = (keys.map(hash), [None; BATCH]);
-            table.get_many(&Numbers, &keys.each_ref(), &hashes, &mut found);
+            table.find_many(hasher, &hashes, |i, at| at.get() == keys[i], &mut found);
             found.iter().flatten().count()
         };
         group.bench_function(format!("{kind}, one at a time"), |bencher| {

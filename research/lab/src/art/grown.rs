@@ -183,7 +183,9 @@ impl<const N: usize> Grown<N> {
     pub(crate) fn restore(&self, asked: &Asked<N>) -> Result<(), ExperimentError> {
         let mut reader = self.tree.pin();
         for (at, (key, &record)) in asked.keys.iter().zip(&asked.records).enumerate() {
-            reader.add(key, record)?;
+            if let Err(TryInsertError::NotStored(refused)) = reader.try_insert(key, record) {
+                return Err(refused.into());
+            }
             if at % 64 == 0 {
                 reader.refresh();
             }
