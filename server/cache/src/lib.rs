@@ -87,7 +87,7 @@ mod public {
     pub use crate::housekeeping::{Housekeeper, Todo};
     pub use crate::item::{Expiry, MAX_KEY_LEN};
     pub use crate::policy::{Look, Policy, Position, Recency};
-    pub use crate::session::{Hit, Kept, Pinned, Session};
+    pub use crate::session::{GROUP, Hit, Kept, Pinned, Session};
     pub use crate::slab::{Chunks, ClassReport};
     pub use crate::store::{Entry, Reservation, Stored, Updated, Verb};
 }

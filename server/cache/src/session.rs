@@ -22,8 +22,8 @@ use crate::item::{Expiry, Generation, Item};
 use crate::policy::Policy;
 use crate::stamp::Stamps;
 
-/// Keys looked up together.
-pub(crate) const GROUP: usize = 32;
+/// Keys that [`Pinned::get_many`] looks up together: as many as the index has in flight at once.
+pub const GROUP: usize = 16;
 
 /// One thread's way into a cache: see the module. Made by [`crate::Cache::session`].
 pub struct Session<P: Policy = crate::Clock> {

@@ -23,6 +23,7 @@
 //! | `listener`, `worker` | accepting; the event loop |
 //! | `connections` | who is connected |
 //! | `conversation` | bytes in, requests out: one client's side of things, without sockets |
+//! | `gets` | keys that are looked up together |
 //! | `executor` | carrying out a request |
 //! | `output` | what waits to be sent |
 //! | `stats` | what monitoring reads |
@@ -43,6 +44,7 @@ mod connections;
 mod conversation;
 mod counted;
 mod executor;
+mod gets;
 mod in_process;
 mod listener;
 mod metrics;
