@@ -56,7 +56,7 @@ mod stats;
 mod worker;
 
 pub use in_process::InProcess;
-pub use server::{Prepared, Server, StartError};
+pub use server::{Furnished, Prepared, Server, StartError};
 pub use settings::{Settings, UnixSocket};
 
 /// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.

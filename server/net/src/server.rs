@@ -54,6 +54,36 @@ pub enum StartError {
     System(#[from] io::Error),
 }
 
+/// A server that has its memory, and no sockets yet: nothing that others could see.
+pub struct Furnished {
+    settings: Settings,
+    cache: Cache,
+}
+
+impl Furnished {
+    /// Takes memory. Of terabytes that may take seconds.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing has been left behind then.
+    pub fn new(settings: Settings) -> Result<Furnished, StartError> {
+        if settings.threads == 0 {
+            return Err(StartError::NoThreads);
+        }
+        let cache = settings.cache()?;
+        Ok(Furnished { settings, cache })
+    }
+
+    /// Binds sockets: clients can connect from here on, and wait.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing has been left behind then.
+    pub fn listen(self) -> Result<Prepared, StartError> {
+        let Furnished { settings, cache } = self;
+        let sockets = Sockets::bind(&settings)?;
+        Ok(Prepared { settings, cache, started: unix_time(), sockets })
+    }
+}
+
 /// A server that has its memory and its sockets, and no thread yet.
 ///
 /// Between the two, a process may give up the rights that its sockets needed, or go into the background, which threads
@@ -66,19 +96,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Takes memory and binds sockets: clients can connect from here on, and wait.
-    ///
-    /// # Errors
-    /// [`StartError`]: nothing has been left behind then.
-    pub fn new(settings: Settings) -> Result<Prepared, StartError> {
-        if settings.threads == 0 {
-            return Err(StartError::NoThreads);
-        }
-        let cache = settings.cache()?;
-        let sockets = Sockets::bind(&settings)?;
-        Ok(Prepared { settings, cache, started: unix_time(), sockets })
-    }
-
     /// What it was made with.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -120,12 +137,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Prepares a server and starts it.
+    /// Takes memory, binds sockets and starts the threads.
     ///
     /// # Errors
     /// [`StartError`]: nothing has been left behind then.
     pub fn start(settings: Settings) -> Result<Server, StartError> {
-        Prepared::new(settings)?.start()
+        Furnished::new(settings)?.listen()?.start()
     }
 
     fn start_threads(&mut self, sockets: Sockets) -> Result<(), StartError> {

@@ -1,8 +1,8 @@
 //! `lookaside serve`: from the command line to a server that runs, and to its end.
 //!
-//! The order matters. Signals are minded first, so that none kills it raw. Everything that can be refused comes while there
-//! is still a terminal to say so on: options, open files, memory, sockets (the ports may need root), the file for the process
-//! id, becoming another user. Then the process goes into the background, and only then are threads started.
+//! The order matters. Signals are minded first, so that none kills it raw: until there are sockets and files to remove, one
+//! ends it at once. Everything that can be refused comes while there is still a terminal to say so on: options, open files,
+//! memory, sockets (the ports may need root), the file for the process id, becoming another user. Then the process goes into the background, and only then are threads started.
 
 mod limits;
 mod options;
@@ -12,7 +12,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use server::{Prepared, Settings};
+use server::{Furnished, Prepared, Settings};
 use tracing::level_filters::LevelFilter;
 use tracing::warn;
 
@@ -34,7 +34,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
     }
     process::allow_connections(settings.connections, settings.threads)?;
     let user = arguments.user.as_deref().map(process::find_user).transpose()?.flatten();
-    let prepared = Prepared::new(settings)?;
+    let furnished = Furnished::new(settings)?;
+    ending.in_order();
+    let prepared = furnished.listen()?;
     let mut pidfile = arguments.pidfile.as_deref().map(PidFile::create).transpose()?;
     if let Some(user) = &user {
         let socket = prepared.settings().unix.iter().map(|socket| socket.path.as_path());
