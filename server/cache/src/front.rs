@@ -2,7 +2,7 @@
 //!
 //! Wu, Ni, Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017, by way of [`lookaside`],
 //! whose `stripes` is the protocol page. What its table holds of an item is its location, plus one, for a pointer is never
-//! zero. A cache has one if [`crate::Config::lookaside`] says so; without, every path has one branch more.
+//! zero. A cache has one if [`crate::config::Config::lookaside`] says so; without, every path has one branch more.
 //!
 //! ```text
 //!   lookup:  the table -- hit -------------------------------> the item
@@ -58,8 +58,7 @@ use cuckoo::{Entries, Location, Table};
 use lookaside::{Buffer, CreateError, PageKind, Pointer, Seat, Slb, Table as _, Ticket, Write};
 
 use crate::counters::Counters;
-use crate::engine::Indexed;
-use crate::session::GROUP;
+use crate::index::{GROUP, Indexed};
 
 /// The buffer of a cache.
 pub(crate) struct Front {

@@ -14,19 +14,47 @@
 //!   holds for items and index together.
 //! - A lookaside buffer may stand before the index ([`Config::lookaside`]).
 //!
-//! | module | idea |
+//! # The files
+//!
+//! Each stands on some of those below it, and on none above.
+//!
+//! ```text
+//!   callers          cache
+//!                    housekeeping   reservation
+//!                                   store
+//!                                   session
+//!   comes and goes   allocation
+//!                    reclaim
+//!                    departure
+//!   shared by all    engine
+//!   who has what     slab           search
+//!                    verdict        clock
+//!                                   policy
+//!                                   chunks
+//!                    judge          page          front
+//!                    flush          pool          index
+//!   what lies where  unfinished
+//!                    item
+//!                    size_classes
+//!                    arena
+//!   alone            recency  epoch  stamp  pace  config  counters  class_report
+//! ```
+//!
+//! | file | idea |
 //! |---|---|
-//! | `cache`, `session`, `store` | what callers see: making one, reading, writing |
-//! | `engine` | how an item comes into memory and leaves it |
-//! | `epoch` | when memory may be reused: the protocol page |
-//! | `front` | a lookaside buffer before the index: why it is never stale |
-//! | `item` | eight bytes of header, and values too large for one chunk |
-//! | `arena` | pages, chunks, marks |
-//! | `slab`, `size_classes`, `pool` | who has which memory |
-//! | `policy`, `clock` | who is evicted |
-//! | `reclaim` | where memory comes from when no page is free |
-//! | `stamp`, `flush` | compare-and-swap numbers; invisible at once |
+//! | `cache`, `session`, `store`, `reservation` | what callers see: making one, reading, writing, writing in pieces |
 //! | `housekeeping` | what happens without being asked for |
+//! | `allocation`, `departure` | how an item gets memory, how it leaves |
+//! | `reclaim`, `search`, `verdict` | where memory comes from when no page is free: what is dead, which page may go |
+//! | `engine` | what all sessions share |
+//! | `slab`, `page`, `pool`, `pace` | who has which memory, and how fast it is used up |
+//! | `policy`, `chunks`, `clock`, `recency` | who is evicted: the contract, what a policy sees, one and another |
+//! | `judge`, `flush` | who is dead; invisible at once |
+//! | `front`, `index` | a lookaside buffer before the index: why it is never stale; what the index asks of items |
+//! | `item`, `unfinished` | eight bytes of header, and values too large for one chunk; the same while it is written |
+//! | `arena`, `size_classes` | pages, chunks, marks; how large chunks are |
+//! | `epoch` | when memory may be reused: the protocol page |
+//! | `stamp` | compare-and-swap numbers |
 //!
 //! # Bounds
 //!
@@ -35,15 +63,23 @@
 //! lookaside buffer with its stripes, where there is one.
 
 #[cfg(not(loom))]
+mod allocation;
+#[cfg(not(loom))]
 mod arena;
 #[cfg(not(loom))]
 mod cache;
+#[cfg(not(loom))]
+mod chunks;
+#[cfg(not(loom))]
+mod class_report;
 #[cfg(not(loom))]
 mod clock;
 #[cfg(not(loom))]
 mod config;
 #[cfg(not(loom))]
 mod counters;
+#[cfg(not(loom))]
+mod departure;
 #[cfg(not(loom))]
 mod engine;
 mod epoch;
@@ -56,15 +92,27 @@ mod front;
 #[cfg(not(loom))]
 mod housekeeping;
 #[cfg(not(loom))]
+mod index;
+#[cfg(not(loom))]
 mod item;
 #[cfg(not(loom))]
+mod judge;
+#[cfg(not(loom))]
 mod pace;
+#[cfg(not(loom))]
+mod page;
 #[cfg(not(loom))]
 mod policy;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod recency;
+#[cfg(not(loom))]
 mod reclaim;
+#[cfg(not(loom))]
+mod reservation;
+#[cfg(not(loom))]
+mod search;
 #[cfg(not(loom))]
 mod session;
 #[cfg(not(loom))]
@@ -75,21 +123,29 @@ mod slab;
 mod stamp;
 #[cfg(not(loom))]
 mod store;
+#[cfg(not(loom))]
+mod unfinished;
+#[cfg(not(loom))]
+mod verdict;
 
 #[cfg(not(loom))]
 mod public {
+    pub use crate::allocation::StoreError;
     pub use crate::arena::PAGE;
     pub use crate::cache::{Cache, MemoryReport};
+    pub use crate::chunks::{Chunks, Look, Position};
+    pub use crate::class_report::ClassReport;
     pub use crate::clock::{Clock, CountingClock};
     pub use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
     pub use crate::counters::Counts;
-    pub use crate::engine::StoreError;
     pub use crate::housekeeping::{Housekeeper, Todo};
+    pub use crate::index::GROUP;
     pub use crate::item::{Expiry, MAX_KEY_LEN};
-    pub use crate::policy::{Look, Policy, Position, Recency};
-    pub use crate::session::{GROUP, Hit, Kept, Pinned, Session};
-    pub use crate::slab::{Chunks, ClassReport};
-    pub use crate::store::{Entry, Reservation, Stored, Updated, Verb};
+    pub use crate::policy::Policy;
+    pub use crate::recency::Recency;
+    pub use crate::reservation::Reservation;
+    pub use crate::session::{Hit, Kept, Pinned, Session};
+    pub use crate::store::{Entry, Stored, Updated, Verb};
 }
 #[cfg(not(loom))]
 pub use public::*;

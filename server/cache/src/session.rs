@@ -14,19 +14,19 @@ use atomics::Counting;
 use cuckoo::Location;
 use lookaside::Seat;
 
+use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::engine::{Departure, Engine};
+use crate::departure::Departure;
+use crate::engine::Engine;
 use crate::epoch::Participant;
 use crate::front::{Front, Lookup};
+use crate::index::GROUP;
 use crate::item::{Expiry, Generation, Item};
 use crate::policy::Policy;
 use crate::stamp::Stamps;
 
-/// Keys that [`Pinned::get_many`] looks up together: as many as the index has in flight at once.
-pub const GROUP: usize = 16;
-
 /// One thread's way into a cache: see the module. Made by [`crate::Cache::session`].
-pub struct Session<P: Policy = crate::Clock> {
+pub struct Session<P: Policy = Clock> {
     pub(crate) engine: Arc<Engine<P>>,
     pub(crate) participant: Participant,
     pub(crate) counters: Counting<Counters>,
@@ -93,7 +93,7 @@ impl Moment {
 }
 
 /// A pinned session: what it finds stays readable until this is dropped.
-pub struct Pinned<'s, P: Policy = crate::Clock> {
+pub struct Pinned<'s, P: Policy = Clock> {
     session: &'s Session<P>,
     moment: Moment,
 }
@@ -263,7 +263,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
 }
 
 /// An item that was found, readable for as long as the pin it was found under.
-pub struct Hit<'p, P: Policy = crate::Clock> {
+pub struct Hit<'p, P: Policy = Clock> {
     pub(crate) item: Item<'p>,
     pub(crate) hash: u64,
     engine: &'p Arc<Engine<P>>,
@@ -351,7 +351,7 @@ impl<'p, P: Policy> Hit<'p, P> {
 }
 
 /// A large value that stays readable as long as this lives.
-pub struct Kept<P: Policy = crate::Clock> {
+pub struct Kept<P: Policy = Clock> {
     engine: Arc<Engine<P>>,
     at: Location,
 }
