@@ -19,8 +19,8 @@
 //! written in order. Nothing else is reordered.
 
 use protocol::{
-    Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState, parse,
-    reply, split_line,
+    Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState,
+    parse, reply, split_line,
 };
 
 use crate::executor::{After, Executor, StoreReply};
@@ -285,9 +285,7 @@ impl Conversation {
             Some(exptime) => touch(step.keys, exptime, with_cas, executor, output),
             None => {
                 let mut group = Group::new();
-                group
-                    .add(step.keys, with_cas, executor, output)
-                    .and_then(|()| group.answer(executor, output))
+                group.add(step.keys, with_cas, executor, output).and_then(|()| group.answer(executor, output))
             }
         };
         if let Err(Unanswered { key, .. }) = answered {

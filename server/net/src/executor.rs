@@ -12,6 +12,7 @@ use protocol::{ErrorReply, Operation, Request, StoreRequest, reply};
 use crate::metrics::{ByClass, Metrics};
 use crate::output::Output;
 use crate::shared::Shared;
+use crate::version::VERSION;
 
 /// What a reply to a storage command may be.
 pub(crate) type StoreReply = Result<&'static [u8], ErrorReply>;
@@ -278,7 +279,7 @@ impl Executor {
                 answer(output, noreply, reply::OK);
             }
             Request::Stats(topic) => self.shared.write_stats(topic, output.bytes()),
-            Request::Version => reply::version(output.bytes(), crate::VERSION),
+            Request::Version => reply::version(output.bytes(), VERSION),
             Request::Verbosity { level, noreply } => {
                 self.shared.set_verbosity(level);
                 answer(output, noreply, reply::OK);

@@ -2,16 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use cache::{Cache, CreateError, Todo};
+use cache::{Cache, Todo};
 use mio::{Poll, Waker};
 use tracing::{error, info};
 
+use crate::error::StartError;
 use crate::listener::{self, Inbox, Sockets};
 use crate::settings::Settings;
 use crate::shared::{Shared, unix_time};
@@ -19,40 +19,6 @@ use crate::worker::{WAKER, Worker};
 
 /// How long housekeeping rests when nothing is to be done.
 const REST: Duration = Duration::from_millis(100);
-
-/// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// Neither a TCP address nor a Unix socket was given.
-    #[error("nowhere to listen: give a TCP port (-p) or a Unix socket (-s)")]
-    NowhereToListen,
-    /// A socket could not be bound.
-    #[error("cannot listen on {what}: {source}")]
-    Bind {
-        /// The address or path.
-        what: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// The ports could not be written to the file they were wanted in.
-    #[error("cannot write the ports to {path}: {source}")]
-    PortFile {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// No threads were asked for.
-    #[error("a server needs at least one thread (-t)")]
-    NoThreads,
-    /// The cache could not be made.
-    #[error("cannot make the cache: {0}")]
-    Cache(#[from] CreateError),
-    /// The kernel refused something that a server needs.
-    #[error("cannot start: {0}")]
-    System(#[from] io::Error),
-}
 
 /// A server that has its memory, and no sockets yet: nothing that others could see.
 pub struct Furnished {

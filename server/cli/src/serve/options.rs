@@ -4,6 +4,8 @@
 //! refused, and so is what only it can do, rather than silently left out. Defaults are its own, but for two: without `-l`
 //! only this machine is listened to, and `-R` counts many more requests, because ours are served in batches.
 
+use std::error::Error;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 
@@ -120,17 +122,30 @@ enum Protocol {
 }
 
 /// Why options mean no settings.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub(super) enum OptionError {
-    #[error("cannot listen on '{given}': {reason}")]
     Address { given: String, reason: String },
-    #[error(
-        "an item of {item} bytes (-I) is more than half of the memory of {memory} bytes (-m): lower the one or raise the other"
-    )]
     ItemSize { item: usize, memory: usize },
-    #[error("cannot tell where '{path}' is: {error}")]
     Path { path: PathBuf, error: std::io::Error },
 }
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionError::Address { given, reason } => write!(f, "cannot listen on '{given}': {reason}"),
+            OptionError::ItemSize { item, memory } => write!(
+                f,
+                "an item of {item} bytes (-I) is more than half of the memory of {memory} bytes (-m): lower the one or \
+                 raise the other"
+            ),
+            OptionError::Path { path, error } => {
+                write!(f, "cannot tell where '{}' is: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl Error for OptionError {}
 
 impl Arguments {
     /// What the options mean.

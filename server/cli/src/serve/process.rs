@@ -1,7 +1,9 @@
 //! What the process asks of the kernel before and while it serves: file descriptors, another user, the background, a file
 //! with its number, and signals.
 
+use std::error::Error;
 use std::ffi::CString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,23 +23,36 @@ const DESCRIPTORS_ASIDE: u64 = 64;
 const DESCRIPTORS_PER_THREAD: u64 = 3;
 
 /// What the kernel refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub(super) enum ProcessError {
-    #[error(
-        "{connections} connections (-c) need {wanted} open files, which the system refuses ({error}): ask for fewer, or start as root"
-    )]
     OpenFiles { connections: usize, wanted: u64, error: io::Error },
-    #[error("there is no user '{0}' (-u)")]
     NoSuchUser(String),
-    #[error("cannot become the user '{user}' (-u): {error}")]
     User { user: String, error: io::Error },
-    #[error("cannot go into the background (-d): {0}")]
     Daemon(io::Error),
-    #[error("cannot write the process id to {path} (-P): {error}")]
     PidFile { path: PathBuf, error: io::Error },
-    #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
 }
+
+impl fmt::Display for ProcessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProcessError::OpenFiles { connections, wanted, error } => write!(
+                f,
+                "{connections} connections (-c) need {wanted} open files, which the system refuses ({error}): ask for \
+                 fewer, or start as root"
+            ),
+            ProcessError::NoSuchUser(user) => write!(f, "there is no user '{user}' (-u)"),
+            ProcessError::User { user, error } => write!(f, "cannot become the user '{user}' (-u): {error}"),
+            ProcessError::Daemon(error) => write!(f, "cannot go into the background (-d): {error}"),
+            ProcessError::PidFile { path, error } => {
+                write!(f, "cannot write the process id to {} (-P): {error}", path.display())
+            }
+            ProcessError::Signals(error) => write!(f, "cannot wait for signals: {error}"),
+        }
+    }
+}
+
+impl Error for ProcessError {}
 
 /// Makes room for as many open files as there may be connections.
 pub(super) fn allow_connections(connections: usize, threads: usize) -> Result<(), ProcessError> {
