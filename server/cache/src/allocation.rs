@@ -32,11 +32,11 @@ use std::time::{Duration, Instant};
 use cuckoo::Location;
 
 use crate::counters::Counters;
-use crate::engine::Engine;
 use crate::item::{FURTHER_HEADER, Outline};
 use crate::policy::Policy;
 use crate::pool::Need;
 use crate::reclaim::Extent;
+use crate::shared::Engine;
 use crate::size_classes::{ClassId, LARGEST_CHUNK};
 use crate::slab::{Class, ClassState};
 use crate::unfinished::Unfinished;
@@ -56,6 +56,8 @@ const LONGEST_YIELDING: Duration = Duration::from_micros(100);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreError {
+    /// The key is empty, or longer than [`MAX_KEY_LEN`](crate::MAX_KEY_LEN) bytes.
+    BadKey,
     /// It is larger than an item may be.
     TooLarge,
     /// Memory is full, and nothing could be evicted, or nothing may be.
@@ -65,6 +67,7 @@ pub enum StoreError {
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            StoreError::BadKey => "a key has 1 to 250 bytes",
             StoreError::TooLarge => "the item is larger than the cache allows: raise the largest item size",
             StoreError::OutOfMemory => "the cache is full and nothing could be evicted: raise the limit",
         })
@@ -125,9 +128,7 @@ impl<P: Policy> Engine<P> {
     /// The class that gives chunks for one of this size: this, or in a cache with few pages another (see the module).
     fn home_of(&self, id: ClassId) -> &Class<P> {
         let class = self.class(id);
-        if self.has_a_page_for_each_class()
-            || !self.pool.lacks(class.per_page())
-            || class.lock().pages() > 0
+        if self.has_a_page_for_each_class() || !self.pool.lacks(class.per_page()) || class.lock().pages() > 0
         {
             return class;
         }

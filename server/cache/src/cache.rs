@@ -7,17 +7,17 @@ use crate::class_report::ClassReport;
 use crate::clock::Clock;
 use crate::config::{Config, CreateError};
 use crate::counters::Counts;
-use crate::engine::Engine;
 use crate::front::Front;
 use crate::housekeeping::Housekeeper;
 use crate::policy::Policy;
 use crate::session::Session;
+use crate::shared::Engine;
 use crate::store::Entry;
 
 /// A cache of items, by key: see the crate.
 ///
 /// ```
-/// use lookaside_cache::{Cache, Config, Entry, Stored, Verb};
+/// use lookaside_cache::engine::{Cache, Config, Entry, Stored, Verb};
 ///
 /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
 /// let mut session = cache.session();
@@ -52,7 +52,7 @@ pub struct MemoryReport {
     pub index_buckets: usize,
     /// Share of the index's slots in use.
     pub index_load: f64,
-    /// Pages of [`crate::PAGE`] bytes that belong to no class.
+    /// Pages of [`crate::engine::PAGE`] bytes that belong to no class.
     pub pages_free: usize,
     /// Pages that have moved from one class to another.
     pub pages_moved: usize,

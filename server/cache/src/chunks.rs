@@ -29,13 +29,13 @@ pub struct Position {
 }
 
 impl Position {
-    /// The same place after a page has come into the ring: see [`came`](crate::Policy::came).
+    /// The same place after a page has come into the ring: see [`came`](crate::engine::Policy::came).
     #[must_use]
     pub fn after_coming(self, page: usize) -> Position {
         Position { page: self.page + usize::from(page <= self.page), ..self }
     }
 
-    /// The same place, or the next one, after a page has gone out of the ring: see [`went`](crate::Policy::went).
+    /// The same place, or the next one, after a page has gone out of the ring: see [`went`](crate::engine::Policy::went).
     #[must_use]
     pub fn after_going(self, page: usize) -> Position {
         match page.cmp(&self.page) {

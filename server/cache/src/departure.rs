@@ -14,13 +14,13 @@ use cuckoo::{Location, TooFull, Upsertion};
 use parking_lot::MutexGuard;
 
 use crate::counters::Counters;
-use crate::engine::Engine;
 use crate::front::Change;
 use crate::index::Indexed;
 use crate::item::Item;
 use crate::policy::Policy;
 use crate::pool::Need;
 use crate::recency::Recency;
+use crate::shared::Engine;
 use crate::size_classes::ClassId;
 use crate::slab::{Class, ClassState, Returned};
 

@@ -16,9 +16,9 @@
 //! # Why no answer is stale, torn or expired
 //!
 //! *What the table holds, the index holds*, but while a write of the key's stripe goes on. A location leaves the index in three
-//! places only: [`Engine::remove`](crate::engine::Engine::remove) (deleted, evicted by the hand or as a neighbour, expired,
-//! flushed and swept, on a page that is drained), [`Engine::replace_if`](crate::engine::Engine::replace_if) and
-//! [`Engine::upsert`](crate::engine::Engine::upsert) (set, compare-and-swap, append, increment, the copy that a touch may
+//! places only: [`Engine::remove`](crate::shared::Engine::remove) (deleted, evicted by the hand or as a neighbour, expired,
+//! flushed and swept, on a page that is drained), [`Engine::replace_if`](crate::shared::Engine::replace_if) and
+//! [`Engine::upsert`](crate::shared::Engine::upsert) (set, compare-and-swap, append, increment, the copy that a touch may
 //! make). Each of them takes the stripe, clears all that has the key's tag, and then changes the index. An emission
 //! needs a ticket from before its search, and is dropped if a write of the stripe has begun since: so what it puts in is
 //! in the index still. An insert of an absent key takes nothing out, and takes no stripe. Growth and cuckoo paths move the

@@ -18,9 +18,9 @@ use atomics::Counting;
 use crate::arena::PageNumber;
 use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::engine::Engine;
 use crate::flush::Sweep;
 use crate::policy::Policy;
+use crate::shared::Engine;
 
 /// Pages looked at in one step.
 const PAGES_A_STEP: PageNumber = 64;
@@ -70,7 +70,7 @@ impl<P: Policy> Housekeeper<P> {
         }
     }
 
-    /// As [`Cache::flush`](crate::Cache::flush), unless too many earlier flushes await their sweep: then a part of that is done, and `false`.
+    /// As [`Cache::flush`](crate::engine::Cache::flush), unless too many earlier flushes await their sweep: then a part of that is done, and `false`.
     /// It is for those who must not be kept waiting, and come back. A flush that is still to come stays.
     pub fn try_flush(&mut self) -> bool {
         let flushed = self.engine.flushes.flush(|| self.engine.epochs.stamp());
@@ -158,10 +158,10 @@ mod tests {
 
     use crate::arena::PAGE;
     use crate::departure::Departure;
+    use crate::engine::{Cache, Config, Entry, Session, Todo, Verb};
     use crate::pool::Need;
     use crate::size_classes::LARGEST_CHUNK;
     use crate::slab::Class;
-    use crate::{Cache, Config, Entry, Session, Todo, Verb};
 
     /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after it.
     #[test]

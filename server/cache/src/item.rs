@@ -56,7 +56,7 @@ pub(crate) const CHAIN_FIELDS: usize = 16;
 /// Bytes before the data of a further chunk.
 pub(crate) const FURTHER_HEADER: usize = 24;
 
-/// When an item dies, in seconds by the cache's clock ([`Cache::set_time`](crate::Cache::set_time)), or never.
+/// When an item dies, in seconds by the cache's clock ([`Cache::set_time`](crate::engine::Cache::set_time)), or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
     /// It lives until it is deleted, replaced or evicted.

@@ -1,4 +1,27 @@
-//! The MemC3 engine: a cache of small items.
+//! A cache of small items in a fixed amount of memory, shared by all threads of a program.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use lookaside_cache::Cache;
+//!
+//! let cache = Cache::with_limit(64 << 20)?;
+//! cache.set(b"greeting", b"hello", None)?;
+//! cache.set(b"session:7", b"alice", Duration::from_secs(600))?;
+//! assert_eq!(cache.get(b"greeting"), Some(b"hello".to_vec()));
+//!
+//! // All threads use one cache.
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| assert!(cache.get(b"session:7").is_some()));
+//! });
+//! assert!(cache.delete(b"session:7"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Cache`] has the whole face. It suits values of some bytes to some hundred kilobytes that can be made again: what has
+//! not been used lately goes when memory is full.
+//!
+//! # The engine
 //!
 //! After Fan, Andersen and Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing",
 //! NSDI 2013, section 4, over the index of [`cuckoo`]. A lookup takes no lock, shares no counter, and writes nothing but, the
@@ -12,21 +35,22 @@
 //!   code does not validate what it sends.
 //! - Writers run side by side. Memory moves between slab classes. Expired items go without being asked for. One limit
 //!   holds for items and index together.
-//! - A lookaside buffer may stand before the index ([`Config::lookaside`]).
+//! - A lookaside buffer may stand before the index ([`Builder::lookaside`]).
 //!
 //! # The files
 //!
 //! Each stands on some of those below it, and on none above.
 //!
 //! ```text
-//!   callers          cache
+//!   callers          face
+//!                    cache
 //!                    housekeeping   reservation
 //!                                   store
 //!                                   session
 //!   comes and goes   allocation
 //!                    reclaim
 //!                    departure
-//!   shared by all    engine
+//!   of all           shared
 //!   who has what     slab           search
 //!                    verdict        clock
 //!                                   policy
@@ -42,11 +66,12 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `cache`, `session`, `store`, `reservation` | what callers see: making one, reading, writing, writing in pieces |
+//! | `face` | the cache as a program uses it |
+//! | `cache`, `session`, `store`, `reservation` | the engine as a server uses it: making one, reading, writing, writing in pieces |
 //! | `housekeeping` | what happens without being asked for |
 //! | `allocation`, `departure` | how an item gets memory, how it leaves |
 //! | `reclaim`, `search`, `verdict` | where memory comes from when no page is free: what is dead, which page may go |
-//! | `engine` | what all sessions share |
+//! | `shared` | what all sessions share |
 //! | `slab`, `page`, `pool`, `pace` | who has which memory, and how fast it is used up |
 //! | `policy`, `chunks`, `clock`, `recency` | who is evicted: the contract, what a policy sees, one and another |
 //! | `judge`, `flush` | who is dead; invisible at once |
@@ -80,11 +105,11 @@ mod config;
 mod counters;
 #[cfg(not(loom))]
 mod departure;
-#[cfg(not(loom))]
-mod engine;
 mod epoch;
 #[cfg(all(loom, test))]
 mod epoch_loom_tests;
+#[cfg(not(loom))]
+mod face;
 #[cfg(not(loom))]
 mod flush;
 #[cfg(not(loom))]
@@ -116,6 +141,8 @@ mod search;
 #[cfg(not(loom))]
 mod session;
 #[cfg(not(loom))]
+mod shared;
+#[cfg(not(loom))]
 mod size_classes;
 #[cfg(not(loom))]
 mod slab;
@@ -129,7 +156,18 @@ mod unfinished;
 mod verdict;
 
 #[cfg(not(loom))]
-mod public {
+pub use crate::{
+    allocation::StoreError,
+    config::{CreateError, SMALLEST_LIMIT},
+    face::{Builder, Cache, Swapped},
+    item::MAX_KEY_LEN,
+};
+
+/// The engine under [`Cache`]: for servers, which drive time and housekeeping themselves, and for experiments, which
+/// bring policies of their own. It may change with any release.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod engine {
     pub use crate::allocation::StoreError;
     pub use crate::arena::PAGE;
     pub use crate::cache::{Cache, MemoryReport};
@@ -147,5 +185,3 @@ mod public {
     pub use crate::session::{Hit, Kept, Pinned, Session};
     pub use crate::store::{Entry, Stored, Updated, Verb};
 }
-#[cfg(not(loom))]
-pub use public::*;

@@ -4,7 +4,7 @@
 //! path, without a lock, and writes only where it changes something. The second is the hand: given the [`Chunks`] of the
 //! class, it names the one to evict.
 //!
-//! To add one: implement [`Policy`], and hand it to [`crate::Cache`] as its type parameter; `tests/policies.rs` runs every
+//! To add one: implement [`Policy`], and hand it to [`crate::engine::Cache`] as its type parameter; `tests/policies.rs` runs every
 //! policy through its checks, and `research/experiments/memc3-policies.toml` measures it on recorded requests.
 
 use crate::chunks::{Chunks, Position};

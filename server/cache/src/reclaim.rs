@@ -44,11 +44,11 @@
 use crate::arena::{PAGE, PageNumber};
 use crate::counters::Counters;
 use crate::departure::Departure;
-use crate::engine::Engine;
 use crate::item::Expiry;
 use crate::pace::Lap;
 use crate::policy::Policy;
 use crate::search::Moment;
+use crate::shared::Engine;
 use crate::size_classes::ClassId;
 use crate::slab::{Class, Heir};
 use crate::verdict::Verdict;

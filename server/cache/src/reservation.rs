@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::allocation::StoreError;
 use crate::clock::Clock;
-use crate::engine::Engine;
 use crate::item::Item;
 use crate::policy::Policy;
 use crate::session::Session;
+use crate::shared::Engine;
 use crate::store::{Entry, Stored, Verb};
 use crate::unfinished::Unfinished;
 
@@ -104,7 +104,7 @@ impl<P: Policy> Reservation<P> {
     }
 
     /// The number of the slab class that an item with this value is counted in, as in
-    /// [`Cache::classes`](crate::Cache::classes).
+    /// [`Cache::classes`](crate::engine::Cache::classes).
     #[must_use]
     pub fn class(&self) -> u8 {
         self.engine.sizes.class_of_item(self.item().map_or(0, Item::first_chunk)).0

@@ -21,10 +21,10 @@ use cuckoo::{Insertion, Location, TooFull, Upsertion};
 use crate::allocation::StoreError;
 use crate::counters::Counters;
 use crate::departure::Departure;
-use crate::engine::Engine;
 use crate::item::{Expiry, Item, Outline};
 use crate::policy::Policy;
 use crate::session::{Hit, Pinned, Session};
+use crate::shared::Engine;
 use crate::stamp::Stamps;
 use crate::unfinished::Unfinished;
 
@@ -132,7 +132,7 @@ impl<P: Policy> Session<P> {
     /// `make` may be called again if the item is changed by others meanwhile, and must not depend on how often.
     ///
     /// ```
-    /// use lookaside_cache::{Cache, Config, Entry, Updated, Verb};
+    /// use lookaside_cache::engine::{Cache, Config, Entry, Updated, Verb};
     ///
     /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
     /// let mut session = cache.session();
@@ -451,7 +451,7 @@ impl<P: Policy> Engine<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cache, Config};
+    use crate::engine::{Cache, Config};
 
     #[test]
     fn an_add_that_a_flush_overtakes_does_not_replace_what_it_found_alive() {

@@ -1,6 +1,6 @@
 //! What once went wrong, each with its story.
 
-use lookaside_cache::{Cache, Config, Entry, Eviction, Expiry, Session, StoreError, Stored, Verb};
+use lookaside_cache::engine::{Cache, Config, Entry, Eviction, Expiry, Session, StoreError, Stored, Verb};
 
 const MIB: usize = 1 << 20;
 

@@ -94,7 +94,7 @@ struct Block {
     verb: protocol::Verb,
     noreply: bool,
     /// Where the value goes; an error if it does not go anywhere.
-    reservation: Result<cache::Reservation, ErrorReply>,
+    reservation: Result<cache::engine::Reservation, ErrorReply>,
     /// Bytes of the value that are still to come.
     missing: usize,
     /// Bytes of the line ending behind it that have come, and whether they were right.

@@ -5,7 +5,7 @@
 //! counted is remembered and taken off whenever somebody asks. Whoever shows a counter takes it from here, so that none
 //! is left out.
 
-use cache::ClassReport;
+use cache::engine::ClassReport;
 
 use crate::connections::Arrivals;
 use crate::metrics::{ClassSums, Sums, SumsByClass};
@@ -15,7 +15,7 @@ use crate::metrics::{ClassSums, Sums, SumsByClass};
 pub(crate) struct Counted {
     pub(crate) sums: Sums,
     pub(crate) by_class: SumsByClass,
-    pub(crate) cache: cache::Counts,
+    pub(crate) cache: cache::engine::Counts,
     pub(crate) arrivals: Arrivals,
     pub(crate) pages_moved: u64,
     /// By slab class; empty before the first reset.

@@ -6,7 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atomics::Counting;
-use cache::{Entry, Expiry, Hit, Housekeeper, Reservation, Session, StoreError, Stored, Updated, Verb};
+use cache::engine::{
+    Entry, Expiry, Hit, Housekeeper, Reservation, Session, StoreError, Stored, Updated, Verb,
+};
 use protocol::{ErrorReply, Operation, Request, StoreRequest, reply};
 
 use crate::metrics::{ByClass, Metrics};

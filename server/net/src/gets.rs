@@ -3,7 +3,7 @@
 //! All gets go this way, whether their keys come in one line or in many, and whether a line is all here or not. A group
 //! is what the cache looks up at once, so that the cache misses of its keys overlap.
 
-use cache::GROUP;
+use cache::engine::GROUP;
 use protocol::{Key, reply};
 
 use crate::executor::Executor;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cache::Housekeeper;
+use cache::engine::Housekeeper;
 
 use crate::conversation::{Conversation, Needs};
 use crate::error::StartError;

@@ -7,7 +7,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use cache::{Cache, Todo};
+use cache::engine::{Cache, Todo};
 use mio::{Poll, Waker};
 use tracing::{error, info};
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_before_its_time_ends_the_server() {
-        let settings = Settings { tcp: vec![([127, 0, 0, 1], 0).into()], ..Settings::default() };
+        let settings = Settings::default().with_tcp(vec![([127, 0, 0, 1], 0).into()]);
         let mut server = Server::start(settings).expect("a free port");
         let (told, heard) = crossbeam_channel::unbounded();
         server.when_broken(move || told.send(()).expect("somebody listens"));

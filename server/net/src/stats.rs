@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use cache::ClassReport;
+use cache::engine::ClassReport;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use protocol::{StatsTopic, reply};
@@ -177,7 +177,7 @@ impl Shared {
         stat("lru_maintainer_thread", &"no");
         stat("temp_lru", &"no");
         stat("idle_timeout", &0);
-        stat("eviction_policy", &<cache::Clock as cache::Policy>::NAME);
+        stat("eviction_policy", &<cache::engine::Clock as cache::engine::Policy>::NAME);
         stat("page_kind", &self.cache.page_kind());
     }
 
@@ -228,7 +228,7 @@ impl Shared {
         }
         let pages: usize = classes.iter().map(|class| class.pages).sum();
         reply::stat(out, "active_slabs", classes.iter().filter(|class| class.pages > 0).count());
-        reply::stat(out, "total_malloced", pages * cache::PAGE);
+        reply::stat(out, "total_malloced", pages * cache::engine::PAGE);
     }
 
     fn conns(&self, out: &mut Vec<u8>) {

@@ -64,9 +64,11 @@ impl Design {
                 let count = space / chaining_clock::LAYOUT.bytes();
                 Box::new(ChainingClock::new(count, huge).map_err(refused)?)
             }
-            Design::CuckooClock => {
-                Box::new(CuckooClock::<cache::Clock>::new(space, size_of::<Key>(), size_of::<Value>())?)
-            }
+            Design::CuckooClock => Box::new(CuckooClock::<cache::engine::Clock>::new(
+                space,
+                size_of::<Key>(),
+                size_of::<Value>(),
+            )?),
         })
     }
 }

@@ -12,7 +12,7 @@
 
 use std::sync::Mutex;
 
-use cache::{Cache, Config, Entry, Eviction, Expiry, StoreError, Verb};
+use cache::engine::{Cache, Config, Entry, Eviction, Expiry, StoreError, Verb};
 use serde::Deserialize;
 
 use super::cuckoo_clock::refused;
@@ -78,7 +78,7 @@ impl Case {
 /// A cache that is filled with numbered items.
 struct Subject {
     cache: Cache,
-    session: cache::Session,
+    session: cache::engine::Session,
 }
 
 impl Subject {

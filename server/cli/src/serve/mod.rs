@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn more_memory_than_there_is_is_told_with_both_numbers() {
         let limit = |bytes| Limit { bytes, source: Source::ControlGroup("/sys/fs/cgroup/memory.max".into()) };
-        let settings = Settings { memory: 512 << 20, ..Settings::default() };
+        let settings = Settings::default().with_memory(512 << 20);
         assert_eq!(too_much(&settings, &limit(512 << 20)), None);
         let warning = too_much(&settings, &limit((512 << 20) - 1)).expect("a byte too much");
         assert!(warning.contains("512 MB are asked for (-m)"), "{warning}");
         assert!(warning.contains("may use 511 MB (/sys/fs/cgroup/memory.max)"), "{warning}");
-        let settings = Settings { lookaside: 1, ..settings };
+        let settings = settings.with_lookaside(1);
         let warning =
             too_much(&settings, &Limit { bytes: 512 << 20, source: Source::Machine }).expect("too much");
         assert!(warning.contains("513 MB are asked for (-m and --lookaside)"), "{warning}");

@@ -1,4 +1,4 @@
-//! The engine: what all sessions share.
+//! What all sessions share.
 //!
 //! What is done with it is said elsewhere: how an item gets memory ([`crate::allocation`]), where that comes from when no
 //! page is nobody's ([`crate::reclaim`]), how an item leaves ([`crate::departure`]).
