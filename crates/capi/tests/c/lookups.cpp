@@ -34,3 +34,9 @@ Record* one(Shared::Pin& pin, const Key& key) {
     return pin.find(key, [] { return nullptr; });
 }
 std::size_t many(Shared::Pin& pin, const Key* keys, Record** found) { return pin.get_many(keys, 64, found); }
+
+// What is done now and then: a buffer is made, and asked what has happened.
+bool made(std::size_t size) { return static_cast<bool>(Owned(size)); }
+bool made(const lookaside_options& options) { return static_cast<bool>(Shared(options)); }
+lookaside_counts counts(const Owned& slb) { return slb.counts(); }
+lookaside_verdict verdict(const Owned& slb) { return slb.verdict(); }
