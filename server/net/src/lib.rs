@@ -23,8 +23,8 @@
 //!
 //! ```text
 //!   threads         server
-//!                   listener
-//!                   worker         in_process
+//!                   listener       in_process
+//!                   worker
 //!   without them    conversation
 //!                   gets
 //!                   executor       stats
