@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use arbitrary::Arbitrary;
-use cache::{Cache, Config, Entry, Expiry, Todo, Verb};
+use cache::engine::{Cache, Config, Entry, Expiry, Todo, Verb};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug, Arbitrary)]
@@ -49,14 +49,14 @@ fuzz_target!(|operations: Vec<Operation>| {
             }
             Operation::Add { key, size } => {
                 let value = value(number, size.into());
-                if let Ok(cache::Stored::Stored(_)) = session.store(Verb::Add, Entry::new(&[key]), &value) {
+                if let Ok(cache::engine::Stored::Stored(_)) = session.store(Verb::Add, Entry::new(&[key]), &value) {
                     // It may have been evicted, but what is there cannot be added.
                     model.insert(key, Stored { value, ends: None });
                 }
             }
             Operation::Append { key, size } => {
                 let piece = value(number, size.into());
-                if let Ok(cache::Stored::Stored(_)) = session.store(Verb::Append, Entry::new(&[key]), &piece)
+                if let Ok(cache::engine::Stored::Stored(_)) = session.store(Verb::Append, Entry::new(&[key]), &piece)
                 {
                     let stored = model.get_mut(&key).expect("what was extended was there");
                     stored.value.extend(piece);

@@ -37,7 +37,7 @@ fn is_repeatable(data: &[u8]) -> bool {
 }
 
 fn converse(data: &[u8], cut: usize) -> (Vec<u8>, bool) {
-    let settings = Settings { memory: 4 << 20, ..Settings::default() };
+    let settings = Settings::default().with_memory(4 << 20);
     let mut server = InProcess::new(settings, SECOND).expect("four megabytes are enough");
     let mut replies = Vec::new();
     for piece in data.chunks(cut) {

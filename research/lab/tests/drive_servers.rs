@@ -26,7 +26,7 @@ struct Peer {
 
 fn ours() -> Peer {
     let tcp = vec![([127, 0, 0, 1], 0).into()];
-    let server = Server::start(Settings { tcp, threads: 2, ..Settings::default() }).unwrap();
+    let server = Server::start(Settings::default().with_tcp(tcp).with_threads(2)).unwrap();
     let endpoint = Endpoint::Tcp(server.addresses()[0]);
     Peer { name: "lookaside", endpoint, process: None, _ours: Some(server) }
 }
@@ -131,8 +131,8 @@ fn large_values_come_back_whole() {
 fn a_unix_socket_is_as_good() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let unix = Some(UnixSocket { path: path.clone(), mode: 0o700 });
-    let _server = Server::start(Settings { tcp: Vec::new(), unix, ..Settings::default() }).unwrap();
+    let unix = UnixSocket::new(path.clone(), 0o700);
+    let _server = Server::start(Settings::default().with_tcp(Vec::new()).with_unix(unix)).unwrap();
     let demand = Demand::Mixed { popularity: Popularity::uniform(500).unwrap(), gets: 0.9 };
     let load = load(&Endpoint::unix(&path), demand);
     load.fill(&ProgressBar::hidden()).unwrap();

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use cuckoo::Location;
 use pages::{Array, MapError, PageKind, Region};
 
-use crate::policy::Recency;
+use crate::recency::Recency;
 
 /// Bytes of a slab page.
 pub const PAGE: usize = 64 << 10;

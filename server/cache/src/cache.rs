@@ -3,19 +3,21 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use crate::class_report::ClassReport;
+use crate::clock::Clock;
 use crate::config::{Config, CreateError};
 use crate::counters::Counts;
-use crate::engine::Engine;
 use crate::front::Front;
+use crate::housekeeping::Housekeeper;
 use crate::policy::Policy;
 use crate::session::Session;
-use crate::slab::ClassReport;
+use crate::shared::Engine;
 use crate::store::Entry;
 
 /// A cache of items, by key: see the crate.
 ///
 /// ```
-/// use lookaside_cache::{Cache, Config, Entry, Stored, Verb};
+/// use lookaside_cache::engine::{Cache, Config, Entry, Stored, Verb};
 ///
 /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
 /// let mut session = cache.session();
@@ -26,7 +28,7 @@ use crate::store::Entry;
 /// assert!(session.pin().get(b"answer").is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Cache<P: Policy = crate::Clock> {
+pub struct Cache<P: Policy = Clock> {
     engine: Arc<Engine<P>>,
 }
 
@@ -50,7 +52,7 @@ pub struct MemoryReport {
     pub index_buckets: usize,
     /// Share of the index's slots in use.
     pub index_load: f64,
-    /// Pages of [`crate::PAGE`] bytes that belong to no class.
+    /// Pages of [`crate::engine::PAGE`] bytes that belong to no class.
     pub pages_free: usize,
     /// Pages that have moved from one class to another.
     pub pages_moved: usize,
@@ -75,6 +77,12 @@ impl<P: Policy> Cache<P> {
         Session::new(self.engine.clone())
     }
 
+    /// A housekeeper for this cache: one is enough, several do no harm.
+    #[must_use]
+    pub fn housekeeper(&self) -> Housekeeper<P> {
+        Housekeeper::new(self.engine.clone())
+    }
+
     /// Tells the cache what time it is, in seconds by a clock of the caller's: whoever owns the cache does so once a
     /// second.
     ///
@@ -93,7 +101,7 @@ impl<P: Policy> Cache<P> {
     /// Makes everything stored so far invisible, at once. Its memory is swept by housekeeping.
     ///
     /// The fourth flush that comes before the first one is swept waits for the sweep, and that for all who were pinned:
-    /// who flushes must not be. [`Housekeeper::try_flush`](crate::Housekeeper::try_flush) does not wait.
+    /// who flushes must not be. [`Housekeeper::try_flush`] does not wait.
     pub fn flush(&self) {
         self.engine.flushes.schedule(None);
         self.housekeeper().flush();
@@ -171,6 +179,7 @@ impl<P: Policy> Cache<P> {
         self.engine.arena.region().obtained()
     }
 
+    #[cfg(test)]
     pub(crate) fn engine(&self) -> &Arc<Engine<P>> {
         &self.engine
     }

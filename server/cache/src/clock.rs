@@ -20,8 +20,9 @@
 //! Rejected: a bitmap beside the slabs, which the hand scans faster but which costs every hit another cache line and a
 //! division.
 
-use crate::policy::{Look, Policy, Position, Recency};
-use crate::slab::Chunks;
+use crate::chunks::{Chunks, Look, Position};
+use crate::policy::Policy;
+use crate::recency::Recency;
 
 /// Chunks that one search for a victim looks at, at the most.
 const MOST_LOOKS: usize = 2048;

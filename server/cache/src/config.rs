@@ -69,6 +69,8 @@ pub enum CreateError {
     Memory(MapError),
     /// The index could not be made.
     Index(IndexError),
+    /// The thread that keeps the time was refused.
+    Thread(std::io::ErrorKind),
     /// The lookaside buffer could not be made.
     Lookaside(lookaside::CreateError),
 }
@@ -87,6 +89,7 @@ impl fmt::Display for CreateError {
             }
             CreateError::Memory(error) => write!(f, "no memory for the items: {error}"),
             CreateError::Index(error) => write!(f, "no index: {error}"),
+            CreateError::Thread(kind) => write!(f, "no thread to keep the time: {kind}"),
             CreateError::Lookaside(error) => write!(f, "no lookaside buffer: {error}"),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Wu, Ni, Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017, by way of [`lookaside`],
 //! whose `stripes` is the protocol page. What its table holds of an item is its location, plus one, for a pointer is never
-//! zero. A cache has one if [`crate::Config::lookaside`] says so; without, every path has one branch more.
+//! zero. A cache has one if [`crate::config::Config::lookaside`] says so; without, every path has one branch more.
 //!
 //! ```text
 //!   lookup:  the table -- hit -------------------------------> the item
@@ -16,9 +16,9 @@
 //! # Why no answer is stale, torn or expired
 //!
 //! *What the table holds, the index holds*, but while a write of the key's stripe goes on. A location leaves the index in three
-//! places only: [`Engine::remove`](crate::engine::Engine::remove) (deleted, evicted by the hand or as a neighbour, expired,
-//! flushed and swept, on a page that is drained), [`Engine::replace_if`](crate::engine::Engine::replace_if) and
-//! [`Engine::upsert`](crate::engine::Engine::upsert) (set, compare-and-swap, append, increment, the copy that a touch may
+//! places only: [`Engine::remove`](crate::shared::Engine::remove) (deleted, evicted by the hand or as a neighbour, expired,
+//! flushed and swept, on a page that is drained), [`Engine::replace_if`](crate::shared::Engine::replace_if) and
+//! [`Engine::upsert`](crate::shared::Engine::upsert) (set, compare-and-swap, append, increment, the copy that a touch may
 //! make). Each of them takes the stripe, clears all that has the key's tag, and then changes the index. An emission
 //! needs a ticket from before its search, and is dropped if a write of the stripe has begun since: so what it puts in is
 //! in the index still. An insert of an absent key takes nothing out, and takes no stripe. Growth and cuckoo paths move the
@@ -58,8 +58,7 @@ use cuckoo::{Entries, Location, Table};
 use lookaside::{Buffer, CreateError, PageKind, Pointer, Seat, Slb, Ticket, Write};
 
 use crate::counters::Counters;
-use crate::engine::Indexed;
-use crate::session::GROUP;
+use crate::index::{GROUP, Indexed};
 
 /// The buffer of a cache.
 pub(crate) struct Front {

@@ -16,11 +16,11 @@ use std::sync::Arc;
 use atomics::Counting;
 
 use crate::arena::PageNumber;
-use crate::cache::Cache;
+use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::engine::Engine;
 use crate::flush::Sweep;
 use crate::policy::Policy;
+use crate::shared::Engine;
 
 /// Pages looked at in one step.
 const PAGES_A_STEP: PageNumber = 64;
@@ -37,23 +37,18 @@ pub enum Todo {
 }
 
 /// The one who does it.
-pub struct Housekeeper<P: Policy = crate::Clock> {
+pub struct Housekeeper<P: Policy = Clock> {
     engine: Arc<Engine<P>>,
     counters: Counting<Counters>,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
 }
 
-impl<P: Policy> Cache<P> {
-    /// A housekeeper for this cache: one is enough, several do no harm.
-    #[must_use]
-    pub fn housekeeper(&self) -> Housekeeper<P> {
-        let engine = self.engine().clone();
+impl<P: Policy> Housekeeper<P> {
+    pub(crate) fn new(engine: Arc<Engine<P>>) -> Self {
         Housekeeper { counters: engine.registry.join(), next_page: 0, sweep: None, engine }
     }
-}
 
-impl<P: Policy> Housekeeper<P> {
     /// Does one step.
     pub fn step(&mut self) -> Todo {
         if self.engine.flushes.take_due(self.engine.now()) {
@@ -75,7 +70,7 @@ impl<P: Policy> Housekeeper<P> {
         }
     }
 
-    /// As [`Cache::flush`], unless too many earlier flushes await their sweep: then a part of that is done, and `false`.
+    /// As [`Cache::flush`](crate::engine::Cache::flush), unless too many earlier flushes await their sweep: then a part of that is done, and `false`.
     /// It is for those who must not be kept waiting, and come back. A flush that is still to come stays.
     pub fn try_flush(&mut self) -> bool {
         let flushed = self.engine.flushes.flush(|| self.engine.epochs.stamp());
@@ -162,11 +157,11 @@ mod tests {
     use cuckoo::Location;
 
     use crate::arena::PAGE;
-    use crate::engine::Departure;
+    use crate::departure::Departure;
+    use crate::engine::{Cache, Config, Entry, Session, Todo, Verb};
     use crate::pool::Need;
     use crate::size_classes::LARGEST_CHUNK;
     use crate::slab::Class;
-    use crate::{Cache, Config, Entry, Session, Todo, Verb};
 
     /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after it.
     #[test]

@@ -43,20 +43,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuckoo::Location;
 
-use crate::arena::{Arena, Mark, State};
-use crate::policy::Recency;
+use crate::arena::{Arena, Mark};
+use crate::recency::Recency;
 use crate::size_classes::LARGEST_CHUNK;
 
 /// Bytes of the longest key; no key is empty, for a length of zero marks a further chunk.
 pub const MAX_KEY_LEN: usize = 250;
 /// Bytes before the optional fields.
-const HEADER: usize = 8;
+pub(crate) const HEADER: usize = 8;
 /// Bytes of the fields of a chained item.
-const CHAIN_FIELDS: usize = 16;
+pub(crate) const CHAIN_FIELDS: usize = 16;
 /// Bytes before the data of a further chunk.
 pub(crate) const FURTHER_HEADER: usize = 24;
 
-/// When an item dies, in seconds by the cache's clock ([`Cache::set_time`](crate::Cache::set_time)), or never.
+/// When an item dies, in seconds by the cache's clock ([`Cache::set_time`](crate::engine::Cache::set_time)), or never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expiry {
     /// It lives until it is deleted, replaced or evicted.
@@ -66,7 +66,7 @@ pub enum Expiry {
 }
 
 impl Expiry {
-    fn to_word(self) -> u32 {
+    pub(crate) fn to_word(self) -> u32 {
         match self {
             Expiry::Never => 0,
             // Second zero is past, and so is second one.
@@ -111,7 +111,7 @@ pub(crate) struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    fn has_flags(&self) -> bool {
+    pub(crate) fn has_flags(&self) -> bool {
         self.flags != 0
     }
 
@@ -120,7 +120,7 @@ impl Outline<'_> {
         self.unchained_size() > LARGEST_CHUNK
     }
 
-    fn has_expiry(&self) -> bool {
+    pub(crate) fn has_expiry(&self) -> bool {
         // A chained item always has the field, so that a touch never copies a large value.
         self.has_expiry_if_unchained() || self.is_chained()
     }
@@ -431,144 +431,4 @@ pub(crate) unsafe fn owner(arena: &Arena, at: Location) -> Location {
 pub(crate) unsafe fn born(arena: &Arena, at: Location) -> u32 {
     // SAFETY: a live chunk's header is written, and it is not reused while the lock is held; the field is aligned.
     unsafe { arena.start(at).add(4).cast::<u32>().read() }
-}
-
-/// An item being written: its chunks are in state `Filling` and belong to whoever has this.
-///
-/// The value is appended piece by piece; the engine adds further chunks as they are needed.
-#[derive(Debug)]
-pub(crate) struct Unfinished {
-    first: Location,
-    /// The chunk that is being filled, and the offsets in it of the next byte and of the end of its room.
-    current: Location,
-    next_byte: usize,
-    end: usize,
-    /// Bytes of the value that are still to come.
-    missing: usize,
-}
-
-impl Unfinished {
-    /// Writes the header and the key of an item into its first chunk.
-    ///
-    /// # Safety
-    /// The chunk at `at` must be in state `Filling`, owned by the caller, and have at least
-    /// [`outline.first_chunk()`](Outline::first_chunk) bytes.
-    pub(crate) unsafe fn begin(
-        arena: &Arena,
-        at: Location,
-        outline: &Outline<'_>,
-        newcomer: Recency,
-    ) -> Unfinished {
-        let (chained, has_expiry, has_flags) =
-            (outline.is_chained(), outline.has_expiry(), outline.has_flags());
-        assert!((1..=MAX_KEY_LEN).contains(&outline.key.len()), "a key has 1 to {MAX_KEY_LEN} bytes");
-        let key_len = outline.key.len() as u8;
-        let start = arena.start(at);
-        let inline_len = if chained { 0 } else { outline.value_len as u16 };
-        let mut offset = HEADER;
-        // SAFETY: every write is within the chunk, by the caller's promise on its size, and aligned: fields of four and
-        // eight bytes lie at multiples of these from a start that is a multiple of eight. The expiry and the references
-        // are written as plain words before anybody else can see them.
-        unsafe {
-            start.add(1).write(key_len);
-            start.add(2).cast::<u16>().write(inline_len);
-            if chained {
-                start
-                    .add(8)
-                    .cast::<u32>()
-                    .write(u32::try_from(outline.value_len).expect("a value below 4 GiB"));
-                start.add(12).cast::<u32>().write(0);
-                start.add(16).cast::<u64>().write(0);
-                offset += CHAIN_FIELDS;
-            }
-            if has_expiry {
-                start.add(offset).cast::<u32>().write(outline.expiry.to_word());
-                offset += 4;
-            }
-            if has_flags {
-                start.add(offset).cast::<u32>().write(outline.flags);
-                offset += 4;
-            }
-            start.add(offset).copy_from_nonoverlapping(outline.key.as_ptr(), outline.key.len());
-            offset += outline.key.len();
-        }
-        let mark =
-            Mark::new(State::Filling).with_recency(newcomer).with_fields(has_flags, has_expiry, chained);
-        arena.set_mark(at, mark);
-        Unfinished {
-            first: at,
-            current: at,
-            next_byte: offset,
-            end: offset + outline.first_room(),
-            missing: outline.value_len,
-        }
-    }
-
-    pub(crate) fn first(&self) -> Location {
-        self.first
-    }
-
-    /// Bytes of the value that are still to come.
-    pub(crate) fn missing(&self) -> usize {
-        self.missing
-    }
-
-    /// Room left in the chunk that is being filled: where there is none although bytes are missing, a further chunk is
-    /// needed.
-    pub(crate) fn room(&self) -> usize {
-        self.end - self.next_byte
-    }
-
-    /// Appends as much of `data` as the current chunk has room for, and says how much.
-    pub(crate) fn append(&mut self, arena: &Arena, data: &[u8]) -> usize {
-        let len = data.len().min(self.room());
-        // SAFETY: the chunk is ours and has the room.
-        unsafe {
-            arena.start(self.current).add(self.next_byte).copy_from_nonoverlapping(data.as_ptr(), len);
-        }
-        self.next_byte += len;
-        self.missing -= len;
-        len
-    }
-
-    /// Goes on in a further chunk with room for `len` bytes, which is written when the pool's clock says `born`.
-    ///
-    /// # Safety
-    /// The chunk at `at` must be in state `Filling`, owned by the caller, and have at least `FURTHER_HEADER + len` bytes.
-    pub(crate) unsafe fn extend(&mut self, arena: &Arena, at: Location, len: usize, born: u32) {
-        debug_assert!(self.room() == 0 && len <= self.missing);
-        let start = arena.start(at);
-        let link_offset = if self.current == self.first { 16 } else { 8 };
-        // SAFETY: within both chunks, which are ours; fields are aligned as in `begin`.
-        unsafe {
-            start.add(1).write(0);
-            start.add(2).cast::<u16>().write(u16::try_from(len).expect("data within a chunk"));
-            start.add(4).cast::<u32>().write(born);
-            start.add(8).cast::<u64>().write(0);
-            start.add(16).cast::<u64>().write(self.first.get());
-            arena.start(self.current).add(link_offset).cast::<u64>().write(at.get() + 1);
-        }
-        arena.set_mark(at, Mark::new(State::Filling).with_fields(false, false, true));
-        self.current = at;
-        self.next_byte = FURTHER_HEADER;
-        self.end = FURTHER_HEADER + len;
-    }
-
-    /// Completes the header: from here on the item may be put into the index. Its chunks are live.
-    pub(crate) fn finish(&self, arena: &Arena, stamp: u32, generation: Generation) {
-        assert_eq!(self.missing, 0, "a value that was promised has not been written");
-        let start = arena.start(self.first);
-        // SAFETY: the header of a chunk that is ours; aligned as in `begin`.
-        unsafe {
-            let len = start.add(2).cast::<u16>().read();
-            start.add(2).cast::<u16>().write(len & 0x3FFF | u16::from(generation.get()) << 14);
-            start.add(4).cast::<u32>().write(stamp);
-        }
-        // SAFETY: ours until it is published, which is after this.
-        let item = unsafe { Item::at(arena, self.first) };
-        for further in item.further() {
-            arena.set_mark(further.location(), arena.mark(further.location()).with_state(State::Live));
-        }
-        arena.set_mark(self.first, arena.mark(self.first).with_state(State::Live));
-    }
 }

@@ -1,4 +1,27 @@
-//! The MemC3 engine: a cache of small items.
+//! A cache of small items in a fixed amount of memory, shared by all threads of a program.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use lookaside_cache::Cache;
+//!
+//! let cache = Cache::with_limit(64 << 20)?;
+//! cache.set(b"greeting", b"hello", None)?;
+//! cache.set(b"session:7", b"alice", Duration::from_secs(600))?;
+//! assert_eq!(cache.get(b"greeting"), Some(b"hello".to_vec()));
+//!
+//! // All threads use one cache.
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| assert!(cache.get(b"session:7").is_some()));
+//! });
+//! assert!(cache.delete(b"session:7"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Cache`] has the whole face. It suits values of some bytes to some hundred kilobytes that can be made again: what has
+//! not been used lately goes when memory is full.
+//!
+//! # The engine
 //!
 //! After Fan, Andersen and Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing",
 //! NSDI 2013, section 4, over the index of [`cuckoo`]. A lookup takes no lock, shares no counter, and writes nothing but, the
@@ -12,21 +35,51 @@
 //!   code does not validate what it sends.
 //! - Writers run side by side. Memory moves between slab classes. Expired items go without being asked for. One limit
 //!   holds for items and index together.
-//! - A lookaside buffer may stand before the index ([`Config::lookaside`]).
+//! - A lookaside buffer may stand before the index ([`Builder::lookaside`]).
 //!
-//! | module | idea |
+//! # The files
+//!
+//! Each stands on some of those below it, and on none above.
+//!
+//! ```text
+//!   callers          face
+//!                    cache
+//!                    housekeeping   reservation
+//!                                   store
+//!                                   session
+//!   comes and goes   allocation
+//!                    reclaim
+//!                    departure
+//!   of all           shared
+//!   who has what     slab           search
+//!                    verdict        clock
+//!                                   policy
+//!                                   chunks
+//!                    judge          page          front
+//!                    flush          pool          index
+//!   what lies where  unfinished
+//!                    item
+//!                    size_classes
+//!                    arena
+//!   alone            recency  epoch  stamp  pace  config  counters  class_report
+//! ```
+//!
+//! | file | idea |
 //! |---|---|
-//! | `cache`, `session`, `store` | what callers see: making one, reading, writing |
-//! | `engine` | how an item comes into memory and leaves it |
-//! | `epoch` | when memory may be reused: the protocol page |
-//! | `front` | a lookaside buffer before the index: why it is never stale |
-//! | `item` | eight bytes of header, and values too large for one chunk |
-//! | `arena` | pages, chunks, marks |
-//! | `slab`, `size_classes`, `pool` | who has which memory |
-//! | `policy`, `clock` | who is evicted |
-//! | `reclaim` | where memory comes from when no page is free |
-//! | `stamp`, `flush` | compare-and-swap numbers; invisible at once |
+//! | `face` | the cache as a program uses it |
+//! | `cache`, `session`, `store`, `reservation` | the engine as a server uses it: making one, reading, writing, writing in pieces |
 //! | `housekeeping` | what happens without being asked for |
+//! | `allocation`, `departure` | how an item gets memory, how it leaves |
+//! | `reclaim`, `search`, `verdict` | where memory comes from when no page is free: what is dead, which page may go |
+//! | `shared` | what all sessions share |
+//! | `slab`, `page`, `pool`, `pace` | who has which memory, and how fast it is used up |
+//! | `policy`, `chunks`, `clock`, `recency` | who is evicted: the contract, what a policy sees, one and another |
+//! | `judge`, `flush` | who is dead; invisible at once |
+//! | `front`, `index` | a lookaside buffer before the index: why it is never stale; what the index asks of items |
+//! | `item`, `unfinished` | eight bytes of header, and values too large for one chunk; the same while it is written |
+//! | `arena`, `size_classes` | pages, chunks, marks; how large chunks are |
+//! | `epoch` | when memory may be reused: the protocol page |
+//! | `stamp` | compare-and-swap numbers |
 //!
 //! # Bounds
 //!
@@ -35,9 +88,15 @@
 //! lookaside buffer with its stripes, where there is one.
 
 #[cfg(not(loom))]
+mod allocation;
+#[cfg(not(loom))]
 mod arena;
 #[cfg(not(loom))]
 mod cache;
+#[cfg(not(loom))]
+mod chunks;
+#[cfg(not(loom))]
+mod class_report;
 #[cfg(not(loom))]
 mod clock;
 #[cfg(not(loom))]
@@ -45,10 +104,12 @@ mod config;
 #[cfg(not(loom))]
 mod counters;
 #[cfg(not(loom))]
-mod engine;
+mod departure;
 mod epoch;
 #[cfg(all(loom, test))]
 mod epoch_loom_tests;
+#[cfg(not(loom))]
+mod face;
 #[cfg(not(loom))]
 mod flush;
 #[cfg(not(loom))]
@@ -56,17 +117,31 @@ mod front;
 #[cfg(not(loom))]
 mod housekeeping;
 #[cfg(not(loom))]
+mod index;
+#[cfg(not(loom))]
 mod item;
 #[cfg(not(loom))]
+mod judge;
+#[cfg(not(loom))]
 mod pace;
+#[cfg(not(loom))]
+mod page;
 #[cfg(not(loom))]
 mod policy;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod recency;
+#[cfg(not(loom))]
 mod reclaim;
 #[cfg(not(loom))]
+mod reservation;
+#[cfg(not(loom))]
+mod search;
+#[cfg(not(loom))]
 mod session;
+#[cfg(not(loom))]
+mod shared;
 #[cfg(not(loom))]
 mod size_classes;
 #[cfg(not(loom))]
@@ -75,24 +150,41 @@ mod slab;
 mod stamp;
 #[cfg(not(loom))]
 mod store;
+#[cfg(not(loom))]
+mod unfinished;
+#[cfg(not(loom))]
+mod verdict;
 
 #[cfg(not(loom))]
-mod public {
+pub use crate::{
+    allocation::StoreError,
+    config::{CreateError, SMALLEST_LIMIT},
+    face::{Builder, Cache, Swapped},
+    item::MAX_KEY_LEN,
+};
+
+/// The engine under [`Cache`]: for servers, which drive time and housekeeping themselves, and for experiments, which
+/// bring policies of their own. It may change with any release.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod engine {
+    pub use crate::allocation::StoreError;
     pub use crate::arena::PAGE;
     pub use crate::cache::{Cache, MemoryReport};
+    pub use crate::chunks::{Chunks, Look, Position};
+    pub use crate::class_report::ClassReport;
     pub use crate::clock::{Clock, CountingClock};
     pub use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
     pub use crate::counters::Counts;
-    pub use crate::engine::StoreError;
     pub use crate::housekeeping::{Housekeeper, Todo};
+    pub use crate::index::GROUP;
     pub use crate::item::{Expiry, MAX_KEY_LEN};
-    pub use crate::policy::{Look, Policy, Position, Recency};
+    pub use crate::policy::Policy;
+    pub use crate::recency::Recency;
+    pub use crate::reservation::Reservation;
     pub use crate::session::{Hit, Kept, Pinned, Session};
-    pub use crate::slab::{Chunks, ClassReport};
-    pub use crate::store::{Entry, Reservation, Stored, Updated, Verb};
+    pub use crate::store::{Entry, Stored, Updated, Verb};
 }
-#[cfg(not(loom))]
-pub use public::*;
 
 /// The program of the README, compiled and run.
 #[cfg(doctest)]

@@ -41,20 +41,17 @@
 //! live items together*, so that half-empty pages come free: a copy of every item moved, and a page that is mostly
 //! empty is soon the oldest.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use parking_lot::Mutex;
-
 use crate::arena::{PAGE, PageNumber};
-use crate::config::Eviction;
 use crate::counters::Counters;
-use crate::engine::{Departure, Engine};
-use crate::epoch::Epoch;
+use crate::departure::Departure;
 use crate::item::Expiry;
 use crate::pace::Lap;
 use crate::policy::Policy;
+use crate::search::Moment;
+use crate::shared::Engine;
 use crate::size_classes::ClassId;
-use crate::slab::{Class, Heir, Verdict};
+use crate::slab::{Class, Heir};
+use crate::verdict::Verdict;
 
 /// Pages with dead items that one allocation clears at the most, where it could evict instead.
 const MOST_CLEARED: usize = 16;
@@ -66,50 +63,6 @@ const MOST_JUDGED: usize = 4;
 const ALLOWED: f64 = 1.0 / 32.0;
 /// Load of the index above which it is not shrunk: most merges would need several displacements.
 const HIGHEST_LOAD: f64 = 0.65;
-
-/// What is known of dead items that nobody has noticed, and of pages on their way.
-pub(crate) struct Reclaimer {
-    /// The moment at which there was none left: see [`Moment::word`].
-    clear_at: AtomicU64,
-    search: Mutex<Search>,
-    /// What the epoch must reach before another page is emptied.
-    emptying: Mutex<Option<Epoch>>,
-}
-
-/// A search for pages with dead items, all around the pages.
-struct Search {
-    moment: Moment,
-    next: PageNumber,
-    /// Pages still to be asked whether something on them has expired by that moment.
-    unasked: PageNumber,
-    /// Pages still to be walked for what was flushed before that moment.
-    unwalked: PageNumber,
-}
-
-/// By what items are dead.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Moment {
-    now: u32,
-    /// The flush before which all is dead.
-    flush: u32,
-}
-
-impl Moment {
-    fn word(self) -> u64 {
-        u64::from(self.now) << 32 | u64::from(self.flush)
-    }
-}
-
-impl Reclaimer {
-    pub(crate) fn new() -> Self {
-        let moment = Moment { now: 0, flush: 0 };
-        Reclaimer {
-            clear_at: AtomicU64::new(moment.word()),
-            search: Mutex::new(Search { moment, next: 0, unasked: 0, unwalked: 0 }),
-            emptying: Mutex::new(None),
-        }
-    }
-}
 
 /// How far a reclamation may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,12 +112,11 @@ impl<P: Policy> Engine<P> {
     /// extent.
     fn clear_dead(&self, extent: Extent, counters: &Counters) -> bool {
         let moment = self.moment();
-        // Relaxed: a hint, and the search itself is under its lock.
-        if self.reclaimer.clear_at.load(Ordering::Relaxed) == moment.word() {
+        if self.search.is_over(moment) {
             return false;
         }
         let mut cleared = 0;
-        while let Some(page) = self.next_with_dead(moment) {
+        while let Some(page) = self.search.next(moment, self.memory(), &self.flushes) {
             self.clear_page(page, counters);
             if self.pool.spare() > 0 {
                 return true;
@@ -175,31 +127,6 @@ impl<P: Policy> Engine<P> {
             }
         }
         false
-    }
-
-    /// The next page that may hold dead items; `None` once all have been asked.
-    fn next_with_dead(&self, moment: Moment) -> Option<PageNumber> {
-        let mut search = self.reclaimer.search.lock();
-        let touched = self.pool.touched();
-        if search.moment.flush != moment.flush {
-            search.unwalked = touched;
-        }
-        if search.moment != moment {
-            search.unasked = touched;
-            search.moment = moment;
-        }
-        while search.unasked > 0 || search.unwalked > 0 {
-            let page = if search.next < touched { search.next } else { 0 };
-            search.next = page + 1;
-            let may_be_flushed = search.unwalked > 0 && self.flushes.is_pending();
-            search.unasked = search.unasked.saturating_sub(1);
-            search.unwalked = search.unwalked.saturating_sub(1);
-            if may_be_flushed || self.page(page).earliest_expiry() <= moment.now {
-                return Some(page);
-            }
-        }
-        self.reclaimer.clear_at.store(moment.word(), Ordering::Relaxed);
-        None
     }
 
     /// Makes room for the items to come of a class that has few chunks left, while no page can be had: by evicting one
@@ -281,7 +208,7 @@ impl<P: Policy> Engine<P> {
     /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no
     /// page comes back, and more of them would be emptied for nothing, in the end all.
     pub(crate) fn has_emptied(&self) -> bool {
-        let mut emptying = self.reclaimer.emptying.lock();
+        let mut emptying = self.emptying.lock();
         let Some(present) = *emptying else { return true };
         if self.epochs.safe_before() < present {
             return false;
@@ -300,7 +227,7 @@ impl<P: Policy> Engine<P> {
             self.give_page(class, returned);
             self.evict_draining(class, counters);
             if class.lock().is_draining() {
-                *self.reclaimer.emptying.lock() = Some(self.epochs.advance());
+                *self.emptying.lock() = Some(self.epochs.advance());
             }
         }
     }
@@ -364,16 +291,6 @@ impl<P: Policy> Engine<P> {
         for home in homes {
             self.recycle_fully(self.class(home));
         }
-    }
-
-    /// Frees all that is safe, in all classes.
-    pub(crate) fn recycle_all(&self) {
-        self.classes().for_each(|class| self.recycle_fully(class));
-    }
-
-    /// Whether the cache may evict.
-    pub(crate) fn evicts(&self) -> bool {
-        self.config.eviction == Eviction::ByPolicy
     }
 
     /// Has the index give up a page's worth of memory, if it has that much beyond its share; true if it has.

@@ -14,19 +14,19 @@ use atomics::Counting;
 use cuckoo::Location;
 use lookaside::Seat;
 
+use crate::clock::Clock;
 use crate::counters::Counters;
-use crate::engine::{Departure, Engine};
+use crate::departure::Departure;
 use crate::epoch::Participant;
 use crate::front::{Front, Lookup};
+use crate::index::GROUP;
 use crate::item::{Expiry, Generation, Item};
 use crate::policy::Policy;
+use crate::shared::Engine;
 use crate::stamp::Stamps;
 
-/// Keys looked up together.
-pub(crate) const GROUP: usize = 32;
-
-/// One thread's way into a cache: see the module. Made by [`crate::Cache::session`].
-pub struct Session<P: Policy = crate::Clock> {
+/// One thread's way into a cache: see the module. Made by [`crate::engine::Cache::session`].
+pub struct Session<P: Policy = Clock> {
     pub(crate) engine: Arc<Engine<P>>,
     pub(crate) participant: Participant,
     pub(crate) counters: Counting<Counters>,
@@ -59,7 +59,7 @@ impl<P: Policy> Session<P> {
         self.copied
     }
 
-    /// The number of the slab class, as in [`Cache::classes`](crate::Cache::classes), of the item that the last
+    /// The number of the slab class, as in [`Cache::classes`](crate::engine::Cache::classes), of the item that the last
     /// `delete`, `touch` or compare-and-swap met, for those who count by class; of no meaning if there was none.
     #[must_use]
     pub fn class_met(&self) -> u8 {
@@ -93,7 +93,7 @@ impl Moment {
 }
 
 /// A pinned session: what it finds stays readable until this is dropped.
-pub struct Pinned<'s, P: Policy = crate::Clock> {
+pub struct Pinned<'s, P: Policy = Clock> {
     session: &'s Session<P>,
     moment: Moment,
 }
@@ -122,7 +122,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
     /// that breaks off; says how many were answered.
     ///
     /// ```
-    /// use lookaside_cache::{Cache, Config, Entry, Verb};
+    /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};
     /// use std::ops::ControlFlow;
     ///
     /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
@@ -265,7 +265,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
 }
 
 /// An item that was found, readable for as long as the pin it was found under.
-pub struct Hit<'p, P: Policy = crate::Clock> {
+pub struct Hit<'p, P: Policy = Clock> {
     pub(crate) item: Item<'p>,
     pub(crate) hash: u64,
     engine: &'p Arc<Engine<P>>,
@@ -326,14 +326,14 @@ impl<'p, P: Policy> Hit<'p, P> {
         self.item.expiry()
     }
 
-    /// The number that [`crate::Verb::CompareAndSwap`] goes by: another one each time the key is stored.
+    /// The number that [`crate::engine::Verb::CompareAndSwap`] goes by: another one each time the key is stored.
     #[inline]
     #[must_use]
     pub fn cas(&self) -> u64 {
         Stamps::number(self.item.stamp(), self.hash)
     }
 
-    /// The number of the slab class that the item is counted in, as in [`Cache::classes`](crate::Cache::classes): that
+    /// The number of the slab class that the item is counted in, as in [`Cache::classes`](crate::engine::Cache::classes): that
     /// for items of its size. (In a cache of few pages the item itself may lie in a larger chunk.)
     #[inline]
     #[must_use]
@@ -353,7 +353,7 @@ impl<'p, P: Policy> Hit<'p, P> {
 }
 
 /// A large value that stays readable as long as this lives.
-pub struct Kept<P: Policy = crate::Clock> {
+pub struct Kept<P: Policy = Clock> {
     engine: Arc<Engine<P>>,
     at: Location,
 }

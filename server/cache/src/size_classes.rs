@@ -6,7 +6,7 @@
 //! quarter.)
 //!
 //! Pages are 64 KiB, not memcached's 1 MiB: a class that holds a few items costs little, and memory moves between classes
-//! in small pieces. Items too large for the largest chunk are chained: see [`crate::chained`].
+//! in small pieces. Items too large for the largest chunk are chained: see [`crate::item`].
 
 use crate::arena::PAGE;
 

@@ -19,131 +19,26 @@
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 use cuckoo::Location;
 use parking_lot::Mutex;
 
-use crate::arena::{Arena, Mark, PAGE, PageNumber, State};
+use crate::arena::{Mark, PAGE, PageNumber, State};
+use crate::chunks::{Chunks, Position, live_item};
+use crate::class_report::{ClassReport, Tallies};
 use crate::epoch::Epoch;
-use crate::flush::Flushes;
-use crate::item::{Item, born, owner};
+use crate::item::Item;
+use crate::judge::Judge;
 use crate::pace::{Lap, Pace};
-use crate::policy::{Look, Policy, Position, Recency};
-use crate::pool::Pool;
-use crate::size_classes::{ClassId, LARGEST_CHUNK};
+use crate::page::{Memory, Page};
+use crate::policy::Policy;
+use crate::size_classes::ClassId;
+use crate::verdict::Verdict;
 
-/// No expiry in a page.
-const NONE: u32 = u32::MAX;
-/// The class of a page that belongs to none.
-const NOBODY: u8 = u8::MAX;
-/// Of so many items of a page one may have been used lately if the page is to go.
-const MOST_USED: usize = 4;
 /// Pages with free chunks among which a young one is looked for.
 const MOST_PREFERRED: usize = 64;
-/// A large item is new if it came when more than one part in so many of the time had gone since the hand was there.
-const NEW: u32 = 6;
 /// Entries that a limbo list has room for when it is empty.
 const LIMBO_KEPT: usize = 1024;
-
-/// What is known of one page. All but `class` and `earliest_expiry` belong to the lock of its class; they are atomics
-/// only so that the table of pages is shared without unsafe code, and every access is relaxed.
-#[derive(Debug)]
-pub(crate) struct Page {
-    class: AtomicU8,
-    /// The first of the free chunks that were used before.
-    free_head: AtomicU16,
-    free: AtomicU16,
-    /// Chunks from here on were never used since the page came to its class.
-    fresh: AtomicU16,
-    /// Whether the class has it on its list of pages with free chunks.
-    listed: AtomicBool,
-    /// Whether it is being emptied, to be given away.
-    draining: AtomicBool,
-    /// No item in the page expires before this second.
-    earliest_expiry: AtomicU32,
-    /// When it came to its class, or was last passed by the hand, by the pool's clock.
-    passed: AtomicU32,
-}
-
-impl Page {
-    pub(crate) const fn new() -> Page {
-        Page {
-            class: AtomicU8::new(NOBODY),
-            free_head: AtomicU16::new(0),
-            free: AtomicU16::new(0),
-            fresh: AtomicU16::new(0),
-            listed: AtomicBool::new(false),
-            draining: AtomicBool::new(false),
-            earliest_expiry: AtomicU32::new(NONE),
-            passed: AtomicU32::new(0),
-        }
-    }
-
-    /// The class that a page belongs to of which a chunk is in use: that keeps it there.
-    #[inline]
-    pub(crate) fn class(&self) -> ClassId {
-        ClassId(self.class.load(Ordering::Relaxed))
-    }
-
-    /// The class that the page belongs to at the moment, if to any. It does not leave a class but under that class's
-    /// lock, so who holds the lock and sees it there knows that it stays.
-    pub(crate) fn owner(&self) -> Option<ClassId> {
-        Some(self.class()).filter(|class| class.0 != NOBODY)
-    }
-
-    /// The page leaves its class, whose lock the caller holds.
-    fn leave(&self) {
-        self.class.store(NOBODY, Ordering::Relaxed);
-    }
-
-    pub(crate) fn fresh(&self) -> usize {
-        self.fresh.load(Ordering::Relaxed) as usize
-    }
-
-    fn free(&self) -> usize {
-        self.free.load(Ordering::Relaxed) as usize
-    }
-
-    /// Whether none of its chunks is in use.
-    fn is_empty(&self) -> bool {
-        self.free() == self.fresh()
-    }
-
-    pub(crate) fn earliest_expiry(&self) -> u32 {
-        self.earliest_expiry.load(Ordering::Relaxed)
-    }
-
-    /// Records that an item in the page expires at `second`. Called after the item went live or its expiry was changed.
-    pub(crate) fn expires_at(&self, second: u32) {
-        if second < self.earliest_expiry.load(Ordering::Relaxed) {
-            // pairs with the acquire in `forget_expiries`.
-            self.earliest_expiry.fetch_min(second, Ordering::Release);
-        }
-    }
-
-    /// Forgets what was recorded; whoever looks at the items afterwards sees those whose record this has wiped out. (An
-    /// item that was only about to be recorded records itself.) Should one slip through on a machine that delays a load
-    /// so long, it dies when it is looked up or when the hand comes by.
-    pub(crate) fn forget_expiries(&self) {
-        // acquire pairs with the release in `expires_at`.
-        self.earliest_expiry.swap(NONE, Ordering::AcqRel);
-    }
-
-    fn bump(counter: &AtomicU16, by: i16) -> u16 {
-        let value = counter.load(Ordering::Relaxed).wrapping_add_signed(by);
-        counter.store(value, Ordering::Relaxed);
-        value
-    }
-}
-
-/// What the parts of a slab class are looked up in.
-#[derive(Clone, Copy)]
-pub(crate) struct Memory<'a> {
-    pub(crate) arena: &'a Arena,
-    pub(crate) pages: &'a [Page],
-    pub(crate) pool: &'a Pool,
-}
 
 /// A slab class.
 pub(crate) struct Class<P> {
@@ -182,43 +77,6 @@ pub(crate) struct ClassState<P> {
     pub(crate) tallies: Tallies,
 }
 
-/// What has happened in a class since it was made.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tallies {
-    pub(crate) evicted: u64,
-    pub(crate) evicted_unfetched: u64,
-    pub(crate) reclaimed: u64,
-    pub(crate) expired_unfetched: u64,
-    pub(crate) out_of_memory: u64,
-}
-
-/// A class as statistics show it.
-#[derive(Debug, Clone, Copy)]
-pub struct ClassReport {
-    /// Bytes of a chunk.
-    pub chunk_size: usize,
-    /// Chunks in a page.
-    pub chunks_per_page: usize,
-    /// Pages of the class, those included that are being given up.
-    pub pages: usize,
-    /// Chunks that hold an item, are being written, or wait in limbo.
-    pub used_chunks: usize,
-    /// Chunks that are free to be used.
-    pub free_chunks: usize,
-    /// Chunks that wait in limbo; they are among the used.
-    pub limbo_chunks: usize,
-    /// Items evicted to make room.
-    pub evicted: u64,
-    /// Of these, items that nobody ever fetched.
-    pub evicted_unfetched: u64,
-    /// Items removed because they had expired or were flushed.
-    pub reclaimed: u64,
-    /// Of these, items that had expired and that nobody ever fetched.
-    pub expired_unfetched: u64,
-    /// Times that no memory was found.
-    pub out_of_memory: u64,
-}
-
 /// What happened to a returned chunk's page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Returned {
@@ -229,18 +87,6 @@ pub(crate) enum Returned {
 
 /// The class that a page is drained for: whoever wants it, if none.
 pub(crate) type Heir = Option<ClassId>;
-
-/// What is to become of a page that is the oldest of its class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It can be emptied, and little is lost by that.
-    Goes,
-    /// More than a quarter of its items have been used since they were last looked at, or are much younger than the
-    /// page.
-    Used,
-    /// Something on it is being written, or is kept by a reader.
-    Held,
-}
 
 impl<P: Policy> Class<P> {
     pub(crate) fn new(id: ClassId, chunk_size: usize) -> Self {
@@ -285,15 +131,8 @@ impl<P: Policy> Class<P> {
 
     /// Takes over a page that belongs to nobody.
     pub(crate) fn adopt(&self, state: &mut ClassState<P>, memory: Memory<'_>, number: PageNumber) {
-        let page = &memory.pages[number as usize];
-        page.class.store(self.id.0, Ordering::Relaxed);
-        page.free.store(0, Ordering::Relaxed);
-        page.fresh.store(0, Ordering::Relaxed);
-        page.listed.store(true, Ordering::Relaxed);
-        page.draining.store(false, Ordering::Relaxed);
         let now = memory.pool.turns();
-        page.passed.store(now, Ordering::Relaxed);
-        page.forget_expiries();
+        memory.page(number).come(self.id, now);
         if state.ring.is_empty() {
             state.pace.begin(now);
         }
@@ -312,22 +151,21 @@ impl<P: Policy> Class<P> {
     /// A free chunk, now in state `Filling` and the caller's.
     pub(crate) fn pop(&self, state: &mut ClassState<P>, memory: Memory<'_>) -> Option<Location> {
         while let Some(&number) = state.open.last() {
-            let page = &memory.pages[number as usize];
+            let page = memory.page(number);
             let (free, fresh) = (page.free(), page.fresh());
             if free == fresh {
                 state.empty -= 1;
                 memory.pool.no_more_empty(1);
             }
             let at = if free > 0 {
-                let at = self.chunk(memory, number, page.free_head.load(Ordering::Relaxed) as usize);
-                page.free_head.store(memory.arena.link(at), Ordering::Relaxed);
-                Page::bump(&page.free, -1);
+                let at = self.chunk(memory, number, page.first_free() as usize);
+                page.take_free(memory.arena.link(at));
                 at
             } else if fresh < self.per_page {
-                Page::bump(&page.fresh, 1);
+                page.take_fresh();
                 self.chunk(memory, number, fresh)
             } else {
-                page.listed.store(false, Ordering::Relaxed);
+                page.unlist();
                 state.open.pop();
                 continue;
             };
@@ -348,13 +186,12 @@ impl<P: Policy> Class<P> {
     /// Takes back a chunk that nobody can be reading.
     pub(crate) fn push(&self, state: &mut ClassState<P>, memory: Memory<'_>, at: Location) -> Returned {
         let (number, offset) = memory.arena.page_of(at);
-        let page = &memory.pages[number as usize];
+        let page = memory.page(number);
         debug_assert_eq!(page.class(), self.id);
         memory.arena.set_mark(at, Mark::new(State::Free));
-        memory.arena.set_link(at, page.free_head.load(Ordering::Relaxed));
-        page.free_head.store(self.chunk_number(offset), Ordering::Relaxed);
-        let free = Page::bump(&page.free, 1) as usize;
-        if page.draining.load(Ordering::Relaxed) {
+        memory.arena.set_link(at, page.first_free());
+        let free = page.put_free(self.chunk_number(offset));
+        if page.is_draining() {
             return self.returned(state, page, number, free);
         }
         state.free += 1;
@@ -362,7 +199,7 @@ impl<P: Policy> Class<P> {
             state.empty += 1;
             memory.pool.emptied();
         }
-        if !page.listed.swap(true, Ordering::Relaxed) {
+        if page.list() {
             state.open.push(number);
         }
         Returned::ToItsPage
@@ -405,14 +242,15 @@ impl<P: Policy> Class<P> {
         memory: Memory<'a>,
         judge: Judge<'a>,
     ) -> Option<Item<'a>> {
-        let chunks = Chunks { chunk_size: self.chunk_size, memory, ring: &state.ring, judge };
+        // SAFETY: the ring is borrowed from the state that the lock of this class protects.
+        let chunks = unsafe { Chunks::new(self.chunk_size, memory, &state.ring, judge) };
         if chunks.len() == 0 {
             return None;
         }
         let position = state.policy.victim(&chunks).or_else(|| {
             // All that is there has come since: the hand has been all around now.
             for &number in &state.ring {
-                memory.pages[number as usize].passed.store(memory.pool.turns(), Ordering::Relaxed);
+                memory.page(number).pass(memory.pool.turns());
             }
             state.policy.victim(&chunks)
         })?;
@@ -424,12 +262,12 @@ impl<P: Policy> Class<P> {
         let passed = if went_round { pages } else { (position.page + pages - from) % pages };
         for page in 0..passed {
             let number = state.ring[(from + page) % pages];
-            memory.pages[number as usize].passed.store(memory.pool.turns(), Ordering::Relaxed);
+            memory.page(number).pass(memory.pool.turns());
         }
         let victim = chunks.item(position)?;
         let chunks_passed = (passed * self.per_page + position.chunk).saturating_sub(state.hand.chunk);
         let (home, _) = memory.arena.page_of(victim.location());
-        let freed = match memory.pages[home as usize].class() == self.id {
+        let freed = match memory.page(home).class() == self.id {
             true => victim.chunks_at_home(),
             // Its chunk here is counted when it comes back, as those are that other classes' hands free here.
             false => 0,
@@ -447,7 +285,7 @@ impl<P: Policy> Class<P> {
         memory: Memory<'a>,
         number: PageNumber,
     ) -> impl Iterator<Item = Item<'a>> + 'a {
-        (0..memory.pages[number as usize].fresh()).filter_map(move |chunk| {
+        (0..memory.page(number).fresh()).filter_map(move |chunk| {
             let at = self.chunk(memory, number, chunk);
             // SAFETY: `_locked` is the state of this class: its lock is held, for as long as the item is.
             unsafe { live_item(memory, at) }
@@ -473,7 +311,7 @@ impl<P: Policy> Class<P> {
         }
         let (mut index, mut gone) = (0, Vec::with_capacity(state.empty));
         state.ring.retain(|&number| {
-            let page = &memory.pages[number as usize];
+            let page = memory.page(number);
             let stays = !page.is_empty();
             if !stays {
                 gone.push(index);
@@ -487,7 +325,7 @@ impl<P: Policy> Class<P> {
             state.hand = state.hand.after_going(page);
             state.policy.went(page);
         }
-        state.open.retain(|&number| memory.pages[number as usize].owner() == Some(self.id));
+        state.open.retain(|&number| memory.page(number).owner() == Some(self.id));
         state.free -= taken.len() * self.per_page;
         state.pace.went(taken.len() * self.per_page);
         debug_assert_eq!(taken.len(), state.empty);
@@ -507,9 +345,9 @@ impl<P: Policy> Class<P> {
         let now = memory.pool.turns();
         let last = state.open.len();
         let youngest = (last.saturating_sub(MOST_PREFERRED)..last)
-            .map(|at| (at, &memory.pages[state.open[at] as usize]))
+            .map(|at| (at, memory.page(state.open[at])))
             .filter(|(_, page)| page.free() > 0 || page.fresh() < self.per_page)
-            .min_by_key(|(_, page)| now.wrapping_sub(page.passed.load(Ordering::Relaxed)));
+            .min_by_key(|(_, page)| page.since_passed(now));
         if let Some((at, _)) = youngest {
             state.open.swap(at, last - 1);
         }
@@ -525,53 +363,14 @@ impl<P: Policy> Class<P> {
     ) -> Option<Verdict> {
         let oldest = state.oldest()?;
         let number = state.ring[oldest];
-        let verdict = self.judge_page(memory, judge, number);
+        // SAFETY: the caller has the state that the lock of this class protects, and the page is in its ring.
+        let verdict = unsafe { Verdict::on(memory, judge, number, self.chunk_size) };
         if verdict != Verdict::Goes {
-            memory.pages[number as usize].passed.store(memory.pool.turns(), Ordering::Relaxed);
+            memory.page(number).pass(memory.pool.turns());
             let pages = state.ring.len();
             state.spared = (oldest + pages - state.hand.page % pages) % pages + 1;
         }
         Some(verdict)
-    }
-
-    fn judge_page(&self, memory: Memory<'_>, judge: Judge<'_>, number: PageNumber) -> Verdict {
-        let page = &memory.pages[number as usize];
-        let now = memory.pool.turns();
-        let age = now.wrapping_sub(page.passed.load(Ordering::Relaxed));
-        let (mut alive, mut kept, mut used) = (0, 0, Vec::new());
-        for chunk in 0..page.fresh() {
-            let at = self.chunk(memory, number, chunk);
-            match memory.arena.mark(at).state() {
-                State::Free => continue,
-                State::Filling => return Verdict::Held,
-                State::Live | State::Limbo => {}
-            }
-            // SAFETY: live or in limbo, under the lock of the class: written, and not reused before the lock is given
-            // back; and the first chunk of an item not before its further ones.
-            let item = unsafe { Item::at(memory.arena, owner(memory.arena, at)) };
-            let state = memory.arena.mark(item.location()).state();
-            if state == State::Filling || item.is_chained() && item.is_kept() {
-                return Verdict::Held;
-            }
-            if state != State::Live || judge.is_dead(item) {
-                continue;
-            }
-            alive += 1;
-            // What has recency and was never fetched has it from its birth.
-            if item.recency() > Recency::NONE && item.is_fetched() {
-                used.push(item);
-            } else if item.location() != at {
-                // SAFETY: live and not the first of its item, under the lock of the class.
-                let born = unsafe { born(memory.arena, at) };
-                kept += usize::from(now.wrapping_sub(born) < age / 2);
-            }
-        }
-        kept += used.len();
-        for item in used {
-            let lower = Recency::new(item.recency().get().saturating_sub(1));
-            memory.arena.set_recency(item.location(), lower);
-        }
-        if kept * MOST_USED > alive { Verdict::Used } else { Verdict::Goes }
     }
 
     /// Takes the oldest page out of the ring to be emptied: its free chunks are not given out any more, its items are
@@ -587,13 +386,12 @@ impl<P: Policy> Class<P> {
         state.hand = state.hand.after_going(page);
         state.policy.went(page);
         state.open.retain(|&open| open != number);
-        let page = &memory.pages[number as usize];
+        let page = memory.page(number);
         if page.is_empty() {
             state.empty -= 1;
             memory.pool.no_more_empty(1);
         }
-        page.listed.store(false, Ordering::Relaxed);
-        page.draining.store(true, Ordering::Relaxed);
+        page.drain();
         let free = page.free();
         let left = free + (self.per_page - page.fresh());
         state.free -= left;
@@ -618,7 +416,7 @@ impl<P: Policy> Class<P> {
     pub(crate) fn report(&self, memory: Memory<'_>) -> ClassReport {
         let state = self.lock();
         let used = |&(draining, _): &(PageNumber, Heir)| {
-            let page = &memory.pages[draining as usize];
+            let page = memory.page(draining);
             page.fresh() - page.free()
         };
         let leaving: usize = state.draining.iter().map(used).sum();
@@ -693,124 +491,5 @@ impl<P> ClassState<P> {
 
     pub(crate) fn limbo_len(&self) -> usize {
         self.limbo.len()
-    }
-}
-
-/// Says which of the items that are found live are dead, to those who take them out.
-///
-/// An item of another generation than the current one is dead only if the current one is looked at *after* the item was
-/// found: who keeps an older one in mind, and loses its core or waits for a lock meanwhile, takes what was stored after
-/// a flush for what it has flushed. Found by the acquire of its mark, the item was finished by somebody who had seen
-/// its generation; so what is loaded then is that one or a later one.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Judge<'a> {
-    pub(crate) now: u32,
-    pub(crate) flushes: &'a Flushes,
-}
-
-impl Judge<'_> {
-    /// Whether nobody who comes now can get the item any more.
-    #[inline]
-    pub(crate) fn is_dead(self, item: Item<'_>) -> bool {
-        item.generation() != self.flushes.generation() || item.expiry().has_passed(self.now)
-    }
-}
-
-/// The item that the chunk at `at` belongs to, if the chunk is live.
-///
-/// # Safety
-/// The caller must hold the lock of the chunk's class for `'a`.
-unsafe fn live_item<'a>(memory: Memory<'a>, at: Location) -> Option<Item<'a>> {
-    if memory.arena.mark(at).state() != State::Live {
-        return None;
-    }
-    // SAFETY: live, under the lock.
-    let first = unsafe { owner(memory.arena, at) };
-    // Of an item in limbo the first chunk alone says so.
-    // SAFETY: a further chunk is freed before the first one of its item, so as long as this one is not, which needs the
-    // lock, the first one is not reused either.
-    (memory.arena.mark(first).state() == State::Live).then(|| unsafe { Item::at(memory.arena, first) })
-}
-
-/// The chunks of a class as its policy sees them: a ring of positions.
-pub struct Chunks<'a> {
-    chunk_size: usize,
-    memory: Memory<'a>,
-    /// Borrowed from the locked state of the class, which is what makes looking at its items sound.
-    ring: &'a [PageNumber],
-    judge: Judge<'a>,
-}
-
-impl<'a> Chunks<'a> {
-    /// Positions in the ring.
-    #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a policy is only asked about chunks that exist")]
-    pub fn len(&self) -> usize {
-        self.ring.len() * (PAGE / self.chunk_size)
-    }
-
-    /// The position after this one; the first after the last, and for a position that is no more.
-    #[must_use]
-    pub fn after(&self, position: Position) -> Position {
-        let Some(&page) = self.ring.get(position.page) else { return Position::default() };
-        if position.chunk + 1 < self.memory.pages[page as usize].fresh() {
-            Position { chunk: position.chunk + 1, ..position }
-        } else if position.page + 1 < self.ring.len() {
-            Position { page: position.page + 1, chunk: 0 }
-        } else {
-            Position::default()
-        }
-    }
-
-    /// What lies at a position: the item, or the item that the chunk there is a part of. Of an item that has a chunk of
-    /// this size before, which the ring has too, only that one counts: or a hand would come by several times a turn,
-    /// and to an item that has just come into what it has emptied.
-    #[must_use]
-    pub fn look(&self, position: Position) -> Look {
-        match self.item(position) {
-            None => Look::Vacant,
-            Some(item) if self.judge.is_dead(item) => Look::Dead,
-            Some(item) if self.is_new(position, item) => Look::Vacant,
-            Some(item) => Look::Live(item.recency()),
-        }
-    }
-
-    /// Changes what is remembered of the item at a position.
-    pub fn set_recency(&self, position: Position, recency: Recency) {
-        if let Some(item) = self.item(position) {
-            self.memory.arena.set_recency(item.location(), recency);
-        }
-    }
-
-    /// Whether a large item has come to its place long after the hand was there. What one small item leaves another
-    /// takes, so newcomers lie behind the hand; the chunks that a large one leaves lie anywhere, and so do the large
-    /// ones that come.
-    fn is_new(&self, position: Position, item: Item<'a>) -> bool {
-        let Some(&number) = self.ring.get(position.page).filter(|_| item.is_chained()) else { return false };
-        let at = self.memory.arena.location(number, position.chunk * self.chunk_size);
-        let further = if item.location() == at {
-            item.further().next().map(|chunk| chunk.location())
-        } else {
-            Some(at)
-        };
-        let Some(further) = further else { return false };
-        // SAFETY: a further chunk of a live item, and not freed before the lock of this class is given back: it is of
-        // this class, or its item is, which is retired under that lock.
-        let born = unsafe { born(self.memory.arena, further) };
-        let now = self.memory.pool.turns();
-        let passed = self.memory.pages[number as usize].passed.load(Ordering::Relaxed);
-        let (age, since) = (now.wrapping_sub(born), now.wrapping_sub(passed));
-        age < since - since / NEW
-    }
-
-    fn item(&self, position: Position) -> Option<Item<'a>> {
-        let page = *self.ring.get(position.page)?;
-        if position.chunk >= self.memory.pages[page as usize].fresh() {
-            return None;
-        }
-        let at = self.memory.arena.location(page, position.chunk * self.chunk_size);
-        // SAFETY: the ring is borrowed from the state that the lock of this class protects, so the lock is held for 'a.
-        let item = unsafe { live_item(self.memory, at) };
-        item.filter(|item| self.chunk_size < LARGEST_CHUNK || item.location() == at)
     }
 }

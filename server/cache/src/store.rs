@@ -16,16 +16,17 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
-
 use cuckoo::{Insertion, Location, TooFull, Upsertion};
 
-use crate::config::Eviction;
-use crate::engine::{Departure, Engine, StoreError};
-use crate::item::{Expiry, Item, Outline, Unfinished};
+use crate::allocation::StoreError;
+use crate::counters::Counters;
+use crate::departure::Departure;
+use crate::item::{Expiry, Item, Outline};
 use crate::policy::Policy;
 use crate::session::{Hit, Pinned, Session};
+use crate::shared::Engine;
 use crate::stamp::Stamps;
+use crate::unfinished::Unfinished;
 
 /// Neighbours evicted from the index to make room for one key.
 const MOST_NEIGHBOURS: usize = 64;
@@ -126,72 +127,12 @@ impl<P: Policy> Session<P> {
         self.commit_unfinished(verb, entry.key, &unfinished)
     }
 
-    /// Makes room for a value that is still to come, piece by piece.
-    ///
-    /// # Errors
-    /// [`StoreError`], as [`Session::store`].
-    ///
-    /// # Panics
-    /// If the key is empty or longer than 250 bytes.
-    pub fn reserve(
-        &mut self,
-        verb: Verb,
-        entry: Entry<'_>,
-        value_len: usize,
-    ) -> Result<Reservation<P>, StoreError> {
-        if !self.engine.promise(value_len) {
-            return Err(self.fail(verb, entry.key, StoreError::OutOfMemory));
-        }
-        let mut reservation =
-            Reservation { engine: self.engine.clone(), unfinished: None, verb, promised: value_len };
-        match self.engine.begin(&entry.outline(value_len), &self.counters) {
-            Ok(unfinished) => {
-                reservation.unfinished = Some(unfinished);
-                Ok(reservation)
-            }
-            Err(error) => Err(self.fail(verb, entry.key, error)),
-        }
-    }
-
-    /// Adds the next piece of a reserved value.
-    ///
-    /// # Errors
-    /// [`StoreError::OutOfMemory`]: the reservation is of no use any more, and is to be dropped.
-    ///
-    /// # Panics
-    /// If the pieces are longer together than was reserved.
-    pub fn fill(&mut self, reservation: &mut Reservation<P>, piece: &[u8]) -> Result<(), StoreError> {
-        let Some(unfinished) = &mut reservation.unfinished else { return Ok(()) };
-        self.engine
-            .append(unfinished, piece, &self.counters)
-            .map_err(|error| self.fail(reservation.verb, &reservation.key(), error))
-    }
-
-    /// Stores a reserved value, all of which has come.
-    ///
-    /// # Errors
-    /// [`StoreError`], as [`Session::store`].
-    ///
-    /// # Panics
-    /// If pieces of the value are missing.
-    pub fn commit(&mut self, mut reservation: Reservation<P>) -> Result<Stored, StoreError> {
-        let (verb, key) = (reservation.verb, reservation.key());
-        if let Verb::Append | Verb::Prepend = verb {
-            assert_eq!(reservation.missing(), 0, "a value that was promised has not been written");
-            let pieces = reservation.item().into_iter().flat_map(Item::parts).collect::<Vec<_>>().concat();
-            drop(reservation);
-            return self.extend(verb, &key, &pieces);
-        }
-        let unfinished = reservation.unfinished.take().expect("a reservation is committed once");
-        self.commit_unfinished(verb, &key, &unfinished)
-    }
-
     /// Changes the value of the item of `key` to what `make` writes into the buffer it is given; flags and expiry stay.
     ///
     /// `make` may be called again if the item is changed by others meanwhile, and must not depend on how often.
     ///
     /// ```
-    /// use lookaside_cache::{Cache, Config, Entry, Updated, Verb};
+    /// use lookaside_cache::engine::{Cache, Config, Entry, Updated, Verb};
     ///
     /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
     /// let mut session = cache.session();
@@ -275,14 +216,14 @@ impl<P: Policy> Session<P> {
 
     /// A store has failed: what it was to replace goes too, if it was a `Set`.
     #[cold]
-    fn fail(&mut self, verb: Verb, key: &[u8], error: StoreError) -> StoreError {
+    pub(crate) fn fail(&mut self, verb: Verb, key: &[u8], error: StoreError) -> StoreError {
         if verb == Verb::Set {
             self.delete(key);
         }
         error
     }
 
-    fn extend(&mut self, verb: Verb, key: &[u8], piece: &[u8]) -> Result<Stored, StoreError> {
+    pub(crate) fn extend(&mut self, verb: Verb, key: &[u8], piece: &[u8]) -> Result<Stored, StoreError> {
         let outcome = self.update(key, |hit, new| {
             if verb == Verb::Prepend {
                 new.extend_from_slice(piece);
@@ -387,7 +328,7 @@ impl<P: Policy> Session<P> {
         }
     }
 
-    fn commit_unfinished(
+    pub(crate) fn commit_unfinished(
         &mut self,
         verb: Verb,
         key: &[u8],
@@ -482,7 +423,7 @@ impl<P: Policy> Pinned<'_, P> {
     fn with_room<T>(&self, hash: u64, mut insert: impl FnMut() -> Result<T, TooFull>) -> Result<T, TooFull> {
         for _ in 0..MOST_NEIGHBOURS {
             match insert() {
-                Err(_) if self.engine().config.eviction == Eviction::ByPolicy => {
+                Err(_) if self.engine().evicts() => {
                     self.engine().evict_neighbour(hash, self.counters());
                 }
                 outcome => return outcome,
@@ -494,7 +435,7 @@ impl<P: Policy> Pinned<'_, P> {
 
 impl<P: Policy> Engine<P> {
     /// An item has come into the index.
-    fn published(&self, at: Location, counters: &crate::counters::Counters) {
+    fn published(&self, at: Location, counters: &Counters) {
         // SAFETY: published by the caller, who is still pinned since.
         let item = unsafe { Item::at(&self.arena, at) };
         counters.stored(1);
@@ -510,61 +451,10 @@ impl<P: Policy> Engine<P> {
     }
 }
 
-/// Room for a value that is still to come. Dropped, it is given back.
-pub struct Reservation<P: Policy = crate::Clock> {
-    engine: Arc<Engine<P>>,
-    /// There, until it is committed.
-    unfinished: Option<Unfinished>,
-    verb: Verb,
-    /// Bytes that were promised for it.
-    promised: usize,
-}
-
-impl<P: Policy> Reservation<P> {
-    /// Bytes of the value that are still to come.
-    #[must_use]
-    pub fn missing(&self) -> usize {
-        self.unfinished.as_ref().map_or(0, Unfinished::missing)
-    }
-
-    fn item(&self) -> Option<Item<'_>> {
-        // SAFETY: the reservation's own, header and key written when it began.
-        self.unfinished.as_ref().map(|unfinished| unsafe { Item::at(&self.engine.arena, unfinished.first()) })
-    }
-
-    /// Bytes of the value, come or still to come.
-    #[must_use]
-    pub fn value_len(&self) -> usize {
-        self.item().map_or(0, Item::value_len)
-    }
-
-    /// The number of the slab class that an item with this value is counted in, as in
-    /// [`Cache::classes`](crate::Cache::classes).
-    #[must_use]
-    pub fn class(&self) -> u8 {
-        self.engine.sizes.class_of_item(self.item().map_or(0, Item::first_chunk)).0
-    }
-
-    /// The key that the value is for.
-    #[must_use]
-    pub fn key(&self) -> Vec<u8> {
-        self.item().map_or_else(Vec::new, |item| item.key().to_vec())
-    }
-}
-
-impl<P: Policy> Drop for Reservation<P> {
-    fn drop(&mut self) {
-        self.engine.settle(self.promised);
-        if let Some(unfinished) = &self.unfinished {
-            self.engine.discard(unfinished);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cache, Config};
+    use crate::engine::{Cache, Config};
 
     #[test]
     fn an_add_that_a_flush_overtakes_does_not_replace_what_it_found_alive() {

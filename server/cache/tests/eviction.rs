@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use lookaside_cache::{
+use lookaside_cache::engine::{
     Cache, Clock, Config, CountingClock, CreateError, Entry, Eviction, Expiry, Policy, Session, StoreError,
     Stored, Todo, Verb,
 };

@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use lookaside_cache::{Cache, Config, Entry, Eviction, Expiry, Session, Stored, Todo, Updated, Verb};
+use lookaside_cache::engine::{Cache, Config, Entry, Eviction, Expiry, Session, Stored, Todo, Updated, Verb};
 
 const MIB: usize = 1 << 20;
 

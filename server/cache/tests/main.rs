@@ -1,6 +1,7 @@
 //! The tests of this crate, but for what needs a program of its own: one program is linked once.
 
 mod eviction;
+mod face;
 mod lookaside;
 mod model;
 mod policies;

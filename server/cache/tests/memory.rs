@@ -1,6 +1,6 @@
 //! The limit holds, whatever the sizes: measured as resident memory of this process, in which this test is alone.
 
-use lookaside_cache::{Cache, Config, Entry, StoreError, Verb};
+use lookaside_cache::engine::{Cache, Config, Entry, StoreError, Verb};
 use pages::PageKind;
 
 const MIB: usize = 1 << 20;

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use lookaside_cache::{Cache, Config, Entry, Expiry, Housekeeper, Session, Stored, Todo, Updated, Verb};
+use lookaside_cache::engine::{
+    Cache, Config, Entry, Expiry, Housekeeper, Session, Stored, Todo, Updated, Verb,
+};
 use proptest::prelude::*;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use lookaside_cache::{
+use lookaside_cache::engine::{
     Cache, Chunks, Clock, Config, CountingClock, Entry, Expiry, Look, Policy, Position, Recency, Session,
     Verb,
 };

@@ -5,7 +5,7 @@
 
 use std::thread;
 
-use lookaside_cache::{Cache, Config, Entry, Eviction, Expiry, Session, StoreError, Stored, Verb};
+use lookaside_cache::engine::{Cache, Config, Entry, Eviction, Expiry, Session, StoreError, Stored, Verb};
 
 const LIMIT: usize = 8 << 20;
 const SIZES: [usize; 6] = [60, 300, 1_000, 4_000, 60_000, 700_000];

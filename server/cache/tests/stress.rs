@@ -10,7 +10,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lookaside_cache::{Cache, Config, Entry, Expiry, Hit, Session, StoreError, Stored, Updated, Verb};
+use lookaside_cache::engine::{
+    Cache, Config, Entry, Expiry, Hit, Session, StoreError, Stored, Updated, Verb,
+};
 
 const KEYS: usize = 4096;
 const WRITERS: usize = 2;

@@ -1,5 +1,12 @@
 //! What the command `lookaside` does, for it and for the laboratory's own command, which starts servers of the same
-//! build.
+//! build. Each file stands on some of those below it, and on none above:
+//!
+//! ```text
+//!   main
+//!   serve              from the command line to a server that runs, and to its end
+//!   serve/options      serve/process      serve/limits
+//!   output
+//! ```
 
 #![forbid(unsafe_code)]
 

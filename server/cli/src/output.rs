@@ -6,7 +6,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::fmt::Arguments;
+use std::fmt::{self, Arguments};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -19,9 +19,26 @@ const CLOSED: u8 = 141;
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// What could not be written.
-#[derive(Debug, thiserror::Error)]
-#[error("standard output: {0}")]
-pub struct OutputError(#[from] io::Error);
+#[derive(Debug)]
+pub struct OutputError(io::Error);
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "standard output: {}", self.0)
+    }
+}
+
+impl Error for OutputError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl From<io::Error> for OutputError {
+    fn from(error: io::Error) -> Self {
+        OutputError(error)
+    }
+}
 
 /// Reads the command line; None where it asked for help or the version: they are output as any other. What it cannot be
 /// is said, and ends the program.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
 /// How long a busy machine may take for anything.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -141,17 +141,69 @@ fn a_user_who_may_not_give_up_groups_was_not_served() {
     let inside = ["-U", "-r"];
     let may = Command::new("unshare").args(inside).arg("true").stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {
-        // Not `eprintln`, which the test harness keeps to itself when a test passes.
-        let why = "no user name space can be made here (unshare -U -r)";
-        assert!(std::env::var("LOOKASIDE_REQUIRE_PEERS").as_deref() != Ok("1"), "{why}");
-        let _ = std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes());
+        return outside::skip("no user name space can be made here (unshare -U -r)");
+    }
+    for user in ["root", "0"] {
+        let mut command = Command::new("unshare");
+        let server = Serving::start(command.args(inside).args([PROGRAM, "-u", user, "-m", "8"]));
+        assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
+        let log = server.log();
+        assert!(log.contains("WARN") && log.contains("supplementary groups"), "{log:?}");
+    }
+}
+
+/// `-u 65534` was refused, for no user is called that: images of containers name users by their numbers, and often have
+/// no list of users at all.
+#[test]
+fn a_user_by_number_was_not_known() {
+    if !rustix::process::geteuid().is_root() {
+        return outside::say("only root can become somebody else");
+    }
+    // The last is nobody's.
+    for number in ["65534", "123456789"] {
+        let server = Serving::start(Command::new(PROGRAM).args(["-u", number, "-m", "8"]));
+        assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
+        let status = fs::read_to_string(format!("/proc/{}/status", server.child.id())).expect("it runs");
+        let ids = |name: &str| -> Vec<String> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux says so");
+            line.split_whitespace().map(str::to_owned).collect()
+        };
+        assert_eq!((ids("Uid:"), ids("Gid:")), (vec![number.to_owned(); 4], vec![number.to_owned(); 4]));
+        assert!(!ids("Groups:").contains(&"0".to_owned()), "{status}");
+    }
+    let mut command = Command::new(PROGRAM);
+    let output = command.args(["-u", "nobody-at-all", "-m", "8", "-p", "-1"]).output().expect("it starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(!output.status.success() && said.contains("no user 'nobody-at-all'"), "{said}");
+}
+
+/// A signal that came while memory was claimed, which takes seconds if it is much, was minded after that: the server
+/// started, listened, and only then ended.
+#[test]
+fn a_signal_before_the_start_waited_until_after_it() {
+    if fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|mode| mode.trim() == "2") {
         return;
     }
-    let mut command = Command::new("unshare");
-    let server = Serving::start(command.args(inside).args([PROGRAM, "-u", "root", "-m", "8"]));
-    assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
-    let log = server.log();
-    assert!(log.contains("WARN") && log.contains("supplementary groups"), "{log:?}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let port_file = directory.path().join("port");
+    let mut child = Command::new(PROGRAM)
+        .args(["-p", "-1", "-m", "1048576"])
+        .env("MEMCACHED_PORT_FILENAME", &port_file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let minds_signals = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("Linux says so");
+        let caught = u64::from_str_radix(caught.trim(), 16).expect("a number");
+        (caught >> (Signal::TERM.as_raw() - 1) & 1 == 1).then_some(())
+    };
+    wait_for("it minds signals", minds_signals);
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, Signal::TERM).expect("it runs");
+    assert_eq!(child.wait().expect("it is our child").code(), Some(0));
+    assert!(!port_file.exists(), "it has listened");
 }
 
 /// How often the thread that accepts has gone to sleep: in a shortage, once for each attempt.

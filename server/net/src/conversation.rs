@@ -9,21 +9,22 @@
 //!                  | a value that is still      | a data block        | a get whose  |
 //!                  | to come, and large         | to be ignored       | line is not  |
 //!                  v                            v                     v all here,    |
-//!               Value -----> stored          Swallow ----> ...      Keys  or whose   |
+//!               Value -----> stored          Swallow ----> ...      List  or whose   |
 //!                  +----------------------------+---------------------+ replies do   |
 //!                                               +-----------------------------------+
 //!                                                                       not fit
 //! ```
 //!
-//! Gets that follow each other, in one line or in many, are gathered and looked up together, so that their cache misses
-//! overlap; their replies are written in order. Nothing else is reordered.
+//! Gets that follow each other, in one line or in many, are looked up together ([`crate::gets`]); their replies are
+//! written in order. Nothing else is reordered.
 
 use protocol::{
-    Connection, ErrorReply, GetRequest, KeyStream, Line, Refusal, Request, StoreRequest, StreamState, parse,
-    reply, split_line,
+    Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState,
+    parse, reply, split_line,
 };
 
 use crate::executor::{After, Executor, StoreReply};
+use crate::gets::{Group, Unanswered};
 use crate::output::Output;
 
 /// A value is waited for in the receive buffer if it and its line are not longer than this; a longer one is written into
@@ -31,8 +32,6 @@ use crate::output::Output;
 const MOST_BUFFERED: usize = 16 << 10;
 /// What a conversation that needs more leaves of what it was offered, at the most: the receive buffer must be larger.
 pub(crate) const MOST_LEFT: usize = MOST_BUFFERED;
-/// Keys looked up together.
-const GATHERED: usize = 64;
 /// What the requests of the binary protocol, which is not spoken here, begin with, and no other does: their values are not
 /// to be taken for commands.
 const BINARY_REQUEST: u8 = 0x80;
@@ -83,18 +82,19 @@ enum State {
     Value(Block),
     /// In a data block that is not wanted.
     Swallow(usize),
-    /// In the key list of a `get` whose line was seen to its end and found good.
-    Keys { with_cas: bool, exptime: Option<i32> },
-    /// In the key list of a `get` whose end has not come yet.
-    KeyStream(KeyStream),
+    /// In the key list of a `get`, or of a `gat`, which has a time.
+    List { stream: KeyStream, exptime: Option<i32> },
 }
+
+/// How far a step has come: bytes that are done with; and if it cannot go on, what it needs.
+type Step = Result<usize, (usize, Needs)>;
 
 /// A data block that comes in pieces.
 struct Block {
     verb: protocol::Verb,
     noreply: bool,
     /// Where the value goes; an error if it does not go anywhere.
-    reservation: Result<cache::Reservation, ErrorReply>,
+    reservation: Result<cache::engine::Reservation, ErrorReply>,
     /// Bytes of the value that are still to come.
     missing: usize,
     /// Bytes of the line ending behind it that have come, and whether they were right.
@@ -112,45 +112,6 @@ pub(crate) struct Conversation {
 impl Default for Conversation {
     fn default() -> Self {
         Conversation { state: State::Command, has_line: false }
-    }
-}
-
-/// Gets that are looked up together: keys, and how to go on from each if the output fills up there.
-struct Gathered<'d> {
-    keys: [&'d [u8]; GATHERED],
-    /// Where in the data the request, or the rest of the key list, begins that starts with this key.
-    resume_at: [usize; GATHERED],
-    /// Of each key a bit: whether it is the first of its line, the last of its line, wants its number.
-    first: u64,
-    last: u64,
-    with_cas: u64,
-    len: usize,
-}
-
-impl<'d> Gathered<'d> {
-    fn new() -> Self {
-        Gathered { keys: [&[]; GATHERED], resume_at: [0; GATHERED], first: 0, last: 0, with_cas: 0, len: 0 }
-    }
-
-    fn is_full(&self) -> bool {
-        self.len == GATHERED
-    }
-
-    fn push(&mut self, key: &'d [u8], resume_at: usize, first: bool, with_cas: bool) {
-        let bit = 1 << self.len;
-        self.keys[self.len] = key;
-        self.resume_at[self.len] = resume_at;
-        self.first |= if first { bit } else { 0 };
-        self.with_cas |= if with_cas { bit } else { 0 };
-        self.len += 1;
-    }
-
-    fn end_line(&mut self) {
-        self.last |= 1 << (self.len - 1);
-    }
-
-    fn clear(&mut self) {
-        (self.first, self.last, self.with_cas, self.len) = (0, 0, 0, 0);
     }
 }
 
@@ -198,8 +159,7 @@ impl Conversation {
                         Err((swallowed, Needs::Input))
                     }
                 }
-                State::Keys { .. } => self.keys(rest, executor, output),
-                State::KeyStream(_) => self.key_stream(rest, executor, output),
+                State::List { .. } => self.list(rest, executor, output),
             };
             match step {
                 Ok(consumed) => at += consumed,
@@ -218,7 +178,7 @@ impl Conversation {
             State::Command if self.has_line => Awaits::Value,
             State::Value(_) => Awaits::Value,
             State::Swallow(_) => Awaits::UnwantedValue,
-            State::Command | State::Keys { .. } | State::KeyStream(_) => Awaits::Request,
+            State::Command | State::List { .. } => Awaits::Request,
         }
     }
 
@@ -230,16 +190,10 @@ impl Conversation {
         turn: &mut usize,
         executor: &mut Executor,
         output: &mut Output,
-    ) -> Result<usize, (usize, Needs)> {
+    ) -> Step {
         let rest = &data[at..];
         if rest.starts_with(&[BINARY_REQUEST]) {
             return Err((0, Needs::Abort));
-        }
-        if rest.starts_with(b"get") {
-            match self.run_of_gets(data, at, turn, executor, output) {
-                Ok(0) => {}
-                served => return served,
-            }
         }
         let line = match split_line(rest) {
             Line::Complete(line) => line,
@@ -247,49 +201,30 @@ impl Conversation {
             Line::LongGet if rest.len() < MOST_BUFFERED => return Err((0, Needs::Input)),
             Line::LongGet => {
                 let (stream, consumed) = KeyStream::begin(rest).expect("split_line has found one");
-                self.state = State::KeyStream(stream);
+                self.state = State::List { stream, exptime: None };
                 return Ok(consumed);
             }
             Line::TooLong => return Err((0, Needs::Abort)),
         };
+        *turn -= 1;
         match parse(line) {
-            Ok(request) => {
-                *turn -= 1;
-                match request {
-                    Request::Get(GetRequest { keys, with_cas }) => {
-                        // With spaces before it: the run of gets has not taken it for one.
-                        let first =
-                            keys.clone().next().map_or(line.len(), |key| offset_in(line, key.as_bytes()));
-                        self.state = State::Keys { with_cas, exptime: None };
-                        Ok(first)
-                    }
-                    Request::Store(store) => self.store(&store, line.len(), rest, executor, output),
-                    Request::GetAndTouch { exptime, keys, with_cas } => {
-                        let first =
-                            keys.clone().next().map_or(line.len(), |key| offset_in(line, key.as_bytes()));
-                        self.state = State::Keys { with_cas, exptime: Some(exptime) };
-                        Ok(first)
-                    }
-                    request => match executor.execute(&request, output) {
-                        After::GoOn => Ok(line.len()),
-                        After::Later => Err((0, Needs::Turn)),
-                        After::Close => Err((line.len(), Needs::Close)),
-                    },
-                }
+            Ok(Request::Get(get)) => self.gets(get, line.len(), rest, turn, executor, output),
+            Ok(Request::Store(store)) => self.store(&store, line.len(), rest, executor, output),
+            Ok(Request::GetAndTouch { exptime, mut keys, with_cas }) => {
+                let first = keys.next().map_or(line.len(), |key| offset_in(line, &key));
+                self.state = State::List { stream: KeyStream::resume(with_cas), exptime: Some(exptime) };
+                Ok(first)
             }
-            Err(refusal) => {
-                *turn -= 1;
-                self.refuse(refusal, line.len(), output)
-            }
+            Ok(request) => match executor.execute(&request, output) {
+                After::GoOn => Ok(line.len()),
+                After::Later => Err((0, Needs::Turn)),
+                After::Close => Err((line.len(), Needs::Close)),
+            },
+            Err(refusal) => self.refuse(refusal, line.len(), output),
         }
     }
 
-    fn refuse(
-        &mut self,
-        refusal: Refusal,
-        line: usize,
-        output: &mut Output,
-    ) -> Result<usize, (usize, Needs)> {
+    fn refuse(&mut self, refusal: Refusal, line: usize, output: &mut Output) -> Step {
         if refusal.connection == Connection::Close {
             return Err((line, Needs::Abort));
         }
@@ -302,115 +237,58 @@ impl Conversation {
         Ok(line)
     }
 
-    /// Serves gets for as long as they follow each other; consumes up to the first request that is not one, or up to where
-    /// it must go on when there is room again.
-    fn run_of_gets(
+    /// Serves a get, whose line has `line` bytes at the start of `rest`, and those that follow it at once.
+    fn gets<'d>(
         &mut self,
-        data: &[u8],
-        start: usize,
+        mut get: GetRequest<'d>,
+        line: usize,
+        rest: &'d [u8],
         turn: &mut usize,
         executor: &mut Executor,
         output: &mut Output,
-    ) -> Result<usize, (usize, Needs)> {
-        let mut gathered = Gathered::new();
-        let mut at = start;
-        while *turn > 0
-            && let Line::Complete(line) = split_line(&data[at..])
-            && let Ok(Request::Get(get)) = parse(line)
-        {
-            *turn -= 1;
-            let mut first = true;
-            for key in get.keys {
-                let key = key.as_bytes();
-                if gathered.is_full() && !self.answer_gathered(&mut gathered, executor, output) {
-                    return Err((gathered.resume_at[0] - start, Needs::Room));
-                }
-                let resume_at = if first { at } else { offset_in(data, key) };
-                gathered.push(key, resume_at, first, get.with_cas);
-                first = false;
+    ) -> Step {
+        let mut group = Group::new();
+        let mut end = line;
+        let mut answered;
+        loop {
+            answered = group.add(get.keys, get.with_cas, executor, output);
+            if answered.is_err() {
+                break;
             }
-            gathered.end_line();
-            at += line.len();
+            group.end_line();
+            if *turn > 0
+                && let Line::Complete(line) = split_line(&rest[end..])
+                && let Ok(Request::Get(next)) = parse(line)
+            {
+                *turn -= 1;
+                end += line.len();
+                get = next;
+            } else {
+                answered = group.answer(executor, output);
+                break;
+            }
         }
-        if !self.answer_gathered(&mut gathered, executor, output) {
-            return Err((gathered.resume_at[0] - start, Needs::Room));
-        }
-        Ok(at - start)
+        answered.map(|()| end).map_err(|Unanswered { key, with_cas }| {
+            self.state = State::List { stream: KeyStream::resume(with_cas), exptime: None };
+            (offset_in(rest, key), Needs::Room)
+        })
     }
 
-    /// Answers what was gathered; false if the output is full before the last of it, and then `resume_at[0]` and the state
-    /// say where to go on.
-    fn answer_gathered(
-        &mut self,
-        gathered: &mut Gathered<'_>,
-        executor: &mut Executor,
-        output: &mut Output,
-    ) -> bool {
-        let (with_cas, last) = (gathered.with_cas, gathered.last);
-        let answered = executor.get(
-            &gathered.keys[..gathered.len],
-            |number| with_cas >> number & 1 != 0,
-            |number, bytes| {
-                if last >> number & 1 != 0 {
-                    bytes.extend_from_slice(reply::END);
-                }
-            },
-            output,
-        );
-        if answered == gathered.len {
-            gathered.clear();
-            return true;
-        }
-        gathered.resume_at[0] = gathered.resume_at[answered];
-        if gathered.first >> answered & 1 == 0 {
-            let with_cas = gathered.with_cas >> answered & 1 != 0;
-            self.state = State::Keys { with_cas, exptime: None };
-        }
-        false
-    }
-
-    /// Goes on with a key list that is known to be good, up to the end of its line.
-    fn keys(
-        &mut self,
-        rest: &[u8],
-        executor: &mut Executor,
-        output: &mut Output,
-    ) -> Result<usize, (usize, Needs)> {
-        let State::Keys { with_cas, exptime } = self.state else { unreachable!("called in this state") };
-        let line = match split_line(rest) {
-            Line::Complete(line) => line,
-            // The line was complete when the state was entered, and nothing of it has been dropped.
-            _ => return Err((0, Needs::Abort)),
-        };
-        let list = line.strip_suffix(b"\n").unwrap_or(line);
-        let list = list.strip_suffix(b"\r").unwrap_or(list);
-        let keys = list.split(|&byte| byte == b' ').filter(|key| !key.is_empty());
-        let unanswered = match exptime {
-            Some(exptime) => touch_list(keys, exptime, with_cas, executor, output),
-            None => get_list(keys, with_cas, executor, output),
-        };
-        if let Some(key) = unanswered {
-            return Err((offset_in(line, key), Needs::Room));
-        }
-        output.bytes().extend_from_slice(reply::END);
-        self.state = State::Command;
-        Ok(line.len())
-    }
-
-    /// Goes on with a key list whose end has not been seen.
-    fn key_stream(
-        &mut self,
-        rest: &[u8],
-        executor: &mut Executor,
-        output: &mut Output,
-    ) -> Result<usize, (usize, Needs)> {
-        let State::KeyStream(stream) = &mut self.state else { unreachable!("called in this state") };
+    /// Goes on with a key list.
+    fn list(&mut self, rest: &[u8], executor: &mut Executor, output: &mut Output) -> Step {
+        let State::List { stream, exptime } = &mut self.state else { unreachable!("called in this state") };
         // A step back to here is possible at any key: the stream itself remembers only what kind of line it is.
         let before = stream.clone();
         let step = stream.feed(rest);
         let with_cas = stream.with_cas();
-        let unanswered = get_list(step.keys.map(|key| key.as_bytes()), with_cas, executor, output);
-        if let Some(key) = unanswered {
+        let answered = match *exptime {
+            Some(exptime) => touch(step.keys, exptime, with_cas, executor, output),
+            None => {
+                let mut group = Group::new();
+                group.add(step.keys, with_cas, executor, output).and_then(|()| group.answer(executor, output))
+            }
+        };
+        if let Err(Unanswered { key, .. }) = answered {
             *stream = before;
             return Err((offset_in(rest, key), Needs::Room));
         }
@@ -436,7 +314,7 @@ impl Conversation {
         rest: &[u8],
         executor: &mut Executor,
         output: &mut Output,
-    ) -> Result<usize, (usize, Needs)> {
+    ) -> Step {
         if executor.refuse_too_large(request) {
             answer(Err(ErrorReply::TooLarge), request.noreply, output);
             self.state = State::Swallow(request.length + reply::CRLF.len());
@@ -469,48 +347,22 @@ impl Conversation {
     }
 }
 
-/// Answers the keys of a list, many at a time, until the output is full; says which key is the first not answered.
-fn get_list<'d>(
-    mut keys: impl Iterator<Item = &'d [u8]>,
-    with_cas: bool,
-    executor: &mut Executor,
-    output: &mut Output,
-) -> Option<&'d [u8]> {
-    loop {
-        let mut group: [&[u8]; GATHERED] = [&[]; GATHERED];
-        let mut len = 0;
-        for (slot, key) in group.iter_mut().zip(&mut keys) {
-            *slot = key;
-            len += 1;
-        }
-        if len == 0 {
-            return None;
-        }
-        if output.is_full() {
-            return Some(group[0]);
-        }
-        let answered = executor.get(&group[..len], |_| with_cas, |_, _| {}, output);
-        if answered < len {
-            return Some(group[answered]);
-        }
-    }
-}
-
-/// As [`get_list`], giving each item another expiry.
-fn touch_list<'d>(
-    keys: impl Iterator<Item = &'d [u8]>,
+/// Answers the keys of a list and gives each item another expiry: one after the other, for the second of two equal keys
+/// is not there if its time has passed.
+fn touch<'d>(
+    keys: impl Iterator<Item = Key<'d>>,
     exptime: i32,
     with_cas: bool,
     executor: &mut Executor,
     output: &mut Output,
-) -> Option<&'d [u8]> {
+) -> Result<(), Unanswered<'d>> {
     for key in keys {
         if output.is_full() {
-            return Some(key);
+            return Err(Unanswered { key: key.as_bytes(), with_cas });
         }
-        executor.get_and_touch(key, exptime, with_cas, output);
+        executor.get_and_touch(&key, exptime, with_cas, output);
     }
-    None
+    Ok(())
 }
 
 impl Block {

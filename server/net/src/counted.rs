@@ -5,22 +5,21 @@
 //! counted is remembered and taken off whenever somebody asks. Whoever shows a counter takes it from here, so that none
 //! is left out.
 
-use cache::ClassReport;
+use cache::engine::ClassReport;
 
 use crate::connections::Arrivals;
 use crate::metrics::{ClassSums, Sums, SumsByClass};
-use crate::shared::Shared;
 
 /// What has been counted since the start, or since a reset.
 #[derive(Clone, Default)]
 pub(crate) struct Counted {
     pub(crate) sums: Sums,
     pub(crate) by_class: SumsByClass,
-    pub(crate) cache: cache::Counts,
+    pub(crate) cache: cache::engine::Counts,
     pub(crate) arrivals: Arrivals,
     pub(crate) pages_moved: u64,
     /// By slab class; empty before the first reset.
-    departures: Vec<Departures>,
+    pub(crate) departures: Vec<Departures>,
 }
 
 /// What has become of the items of a slab class.
@@ -34,7 +33,7 @@ pub(crate) struct Departures {
 }
 
 impl Departures {
-    fn of(report: &ClassReport) -> Self {
+    pub(crate) fn of(report: &ClassReport) -> Self {
         let ClassReport { evicted, evicted_unfetched, reclaimed, expired_unfetched, out_of_memory, .. } =
             *report;
         Departures { evicted, evicted_unfetched, reclaimed, expired_unfetched, out_of_memory }
@@ -52,18 +51,6 @@ impl Departures {
 }
 
 impl Counted {
-    /// What the server has counted since it was started; `classes` is what its cache says of its classes.
-    pub(crate) fn in_all(shared: &Shared, classes: &[ClassReport]) -> Counted {
-        Counted {
-            sums: shared.metrics.sums(),
-            by_class: shared.by_class.sums(),
-            cache: shared.cache.counts(),
-            arrivals: shared.connections.arrivals(),
-            pages_moved: shared.cache.memory().pages_moved as u64,
-            departures: classes.iter().map(Departures::of).collect(),
-        }
-    }
-
     /// What has been counted since.
     pub(crate) fn since(mut self, earlier: &Counted) -> Counted {
         for (departures, &earlier) in self.departures.iter_mut().zip(&earlier.departures) {

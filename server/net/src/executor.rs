@@ -6,12 +6,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atomics::Counting;
-use cache::{Entry, Expiry, Hit, Housekeeper, Reservation, Session, StoreError, Stored, Updated, Verb};
+use cache::engine::{
+    Entry, Expiry, Hit, Housekeeper, Reservation, Session, StoreError, Stored, Updated, Verb,
+};
 use protocol::{ErrorReply, Operation, Request, StoreRequest, reply};
 
 use crate::metrics::{ByClass, Metrics};
 use crate::output::Output;
 use crate::shared::Shared;
+use crate::version::VERSION;
 
 /// What a reply to a storage command may be.
 pub(crate) type StoreReply = Result<&'static [u8], ErrorReply>;
@@ -278,7 +281,7 @@ impl Executor {
                 answer(output, noreply, reply::OK);
             }
             Request::Stats(topic) => self.shared.write_stats(topic, output.bytes()),
-            Request::Version => reply::version(output.bytes(), crate::VERSION),
+            Request::Version => reply::version(output.bytes(), VERSION),
             Request::Verbosity { level, noreply } => {
                 self.shared.set_verbosity(level);
                 answer(output, noreply, reply::OK);

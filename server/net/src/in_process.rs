@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use cache::Housekeeper;
+use cache::engine::Housekeeper;
 
 use crate::conversation::{Conversation, Needs};
+use crate::error::StartError;
 use crate::executor::Executor;
 use crate::output::Output;
-use crate::server::StartError;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::worker::RECEIVE;

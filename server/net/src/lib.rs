@@ -17,15 +17,33 @@
 //! nothing with the others but the cache, and takes no lock and touches no shared counter on a `get`. The control plane is
 //! the listener and the housekeeper.
 //!
-//! | module | idea |
+//! # The files
+//!
+//! Each stands on some of those below it, and on none above.
+//!
+//! ```text
+//!   threads         server
+//!                   listener       in_process
+//!                   worker
+//!   without them    conversation
+//!                   gets
+//!                   executor       stats
+//!                   shared
+//!                   counted
+//!   alone           connections  metrics  output  settings  error  version
+//! ```
+//!
+//! | file | idea |
 //! |---|---|
-//! | `settings`, `server` | what a server is started with; starting and stopping |
+//! | `settings`, `server`, `error` | what a server is started with; starting and stopping; why it does not start |
 //! | `listener`, `worker` | accepting; the event loop |
 //! | `connections` | who is connected |
 //! | `conversation` | bytes in, requests out: one client's side of things, without sockets |
+//! | `gets` | keys that are looked up together |
 //! | `executor` | carrying out a request |
 //! | `output` | what waits to be sent |
-//! | `stats` | what monitoring reads |
+//! | `shared` | what all threads of a server share |
+//! | `stats`, `version` | what monitoring reads; which server this is |
 //! | `metrics`, `counted` | what the workers count; what `stats reset` sets to zero |
 //! | `in_process` | a server without sockets and threads, for models and fuzzers |
 //!
@@ -42,7 +60,9 @@
 mod connections;
 mod conversation;
 mod counted;
+mod error;
 mod executor;
+mod gets;
 mod in_process;
 mod listener;
 mod metrics;
@@ -51,19 +71,14 @@ mod server;
 mod settings;
 mod shared;
 mod stats;
+mod version;
 mod worker;
 
+pub use error::StartError;
 pub use in_process::InProcess;
-pub use server::{Prepared, Server, StartError};
+pub use server::{Furnished, Prepared, Server};
 pub use settings::{Settings, UnixSocket};
-
-/// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.
-///
-/// Clients take the first word for the version, or what begins with a digit, or the *last* three numbers with dots
-/// between them (npm's memcached), and some do without what follows a space. So memcached's stands first, and ours in
-/// two numbers.
-pub const VERSION: &str =
-    concat!("1.6.45 (lookaside ", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), ")");
+pub use version::VERSION;
 
 /// The programs of the READMEs and of the book, compiled and run.
 #[cfg(doctest)]

@@ -22,7 +22,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tracing::{debug, info, warn};
 
 use crate::connections::Place;
-use crate::server::StartError;
+use crate::error::StartError;
 use crate::settings::{Settings, UnixSocket};
 use crate::shared::Shared;
 use crate::worker::{Client, Stream, WAKER};

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 
-use cache::Kept;
+use cache::engine::Kept;
 
 /// Bytes that may wait before a connection's next request has to.
 const FULL: usize = 32 << 10;
@@ -155,7 +155,7 @@ fn skip_bytes<'a>(pieces: impl Iterator<Item = &'a [u8]>, mut skip: usize) -> im
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cache::{Cache, Config, Entry, Verb};
+    use cache::engine::{Cache, Config, Entry, Verb};
 
     /// A socket that takes a few bytes at a time and blocks in between.
     struct Trickle {

@@ -2,16 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use cache::{Cache, CreateError, Todo};
+use cache::engine::{Cache, Todo};
 use mio::{Poll, Waker};
 use tracing::{error, info};
 
+use crate::error::StartError;
 use crate::listener::{self, Inbox, Sockets};
 use crate::settings::Settings;
 use crate::shared::{Shared, unix_time};
@@ -20,38 +20,34 @@ use crate::worker::{WAKER, Worker};
 /// How long housekeeping rests when nothing is to be done.
 const REST: Duration = Duration::from_millis(100);
 
-/// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// Neither a TCP address nor a Unix socket was given.
-    #[error("nowhere to listen: give a TCP port (-p) or a Unix socket (-s)")]
-    NowhereToListen,
-    /// A socket could not be bound.
-    #[error("cannot listen on {what}: {source}")]
-    Bind {
-        /// The address or path.
-        what: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// The ports could not be written to the file they were wanted in.
-    #[error("cannot write the ports to {path}: {source}")]
-    PortFile {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// No threads were asked for.
-    #[error("a server needs at least one thread (-t)")]
-    NoThreads,
-    /// The cache could not be made.
-    #[error("cannot make the cache: {0}")]
-    Cache(#[from] CreateError),
-    /// The kernel refused something that a server needs.
-    #[error("cannot start: {0}")]
-    System(#[from] io::Error),
+/// A server that has its memory, and no sockets yet: nothing that others could see.
+pub struct Furnished {
+    settings: Settings,
+    cache: Cache,
+}
+
+impl Furnished {
+    /// Takes memory. Of terabytes that may take seconds.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing has been left behind then.
+    pub fn new(settings: Settings) -> Result<Furnished, StartError> {
+        if settings.threads == 0 {
+            return Err(StartError::NoThreads);
+        }
+        let cache = settings.cache()?;
+        Ok(Furnished { settings, cache })
+    }
+
+    /// Binds sockets: clients can connect from here on, and wait.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing has been left behind then.
+    pub fn listen(self) -> Result<Prepared, StartError> {
+        let Furnished { settings, cache } = self;
+        let sockets = Sockets::bind(&settings)?;
+        Ok(Prepared { settings, cache, started: unix_time(), sockets })
+    }
 }
 
 /// A server that has its memory and its sockets, and no thread yet.
@@ -66,19 +62,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Takes memory and binds sockets: clients can connect from here on, and wait.
-    ///
-    /// # Errors
-    /// [`StartError`]: nothing has been left behind then.
-    pub fn new(settings: Settings) -> Result<Prepared, StartError> {
-        if settings.threads == 0 {
-            return Err(StartError::NoThreads);
-        }
-        let cache = settings.cache()?;
-        let sockets = Sockets::bind(&settings)?;
-        Ok(Prepared { settings, cache, started: unix_time(), sockets })
-    }
-
     /// What it was made with.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -120,12 +103,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Prepares a server and starts it.
+    /// Takes memory, binds sockets and starts the threads.
     ///
     /// # Errors
     /// [`StartError`]: nothing has been left behind then.
     pub fn start(settings: Settings) -> Result<Server, StartError> {
-        Prepared::new(settings)?.start()
+        Furnished::new(settings)?.listen()?.start()
     }
 
     fn start_threads(&mut self, sockets: Sockets) -> Result<(), StartError> {
@@ -261,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_before_its_time_ends_the_server() {
-        let settings = Settings { tcp: vec![([127, 0, 0, 1], 0).into()], ..Settings::default() };
+        let settings = Settings::default().with_tcp(vec![([127, 0, 0, 1], 0).into()]);
         let mut server = Server::start(settings).expect("a free port");
         let (told, heard) = crossbeam_channel::unbounded();
         server.when_broken(move || told.send(()).expect("somebody listens"));

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use atomics::Registry;
-use cache::Cache;
+use cache::engine::Cache;
 use parking_lot::Mutex;
 
 use crate::connections::Connections;

@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use cache::ClassReport;
+use cache::engine::ClassReport;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use protocol::{StatsTopic, reply};
@@ -13,6 +13,7 @@ use protocol::{StatsTopic, reply};
 use crate::counted::{Counted, Departures};
 use crate::metrics::ClassSums;
 use crate::shared::{Shared, unix_time};
+use crate::version::VERSION;
 
 impl Shared {
     /// Answers `stats`.
@@ -20,7 +21,7 @@ impl Shared {
         match topic {
             StatsTopic::General => self.general(out),
             StatsTopic::Reset => {
-                *self.baseline.lock() = Counted::in_all(self, &self.classes());
+                *self.baseline.lock() = self.counted_in_all(&self.classes());
                 out.extend_from_slice(reply::RESET);
                 return;
             }
@@ -47,7 +48,7 @@ impl Shared {
         stat("pid", &std::process::id());
         stat("uptime", &now.saturating_sub(self.started));
         stat("time", &now);
-        stat("version", &crate::VERSION);
+        stat("version", &VERSION);
         stat("pointer_size", &usize::BITS);
         if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
             let seconds = |time: nix::sys::time::TimeVal| {
@@ -176,7 +177,7 @@ impl Shared {
         stat("lru_maintainer_thread", &"no");
         stat("temp_lru", &"no");
         stat("idle_timeout", &0);
-        stat("eviction_policy", &<cache::Clock as cache::Policy>::NAME);
+        stat("eviction_policy", &<cache::engine::Clock as cache::engine::Policy>::NAME);
         stat("page_kind", &self.cache.page_kind());
     }
 
@@ -227,7 +228,7 @@ impl Shared {
         }
         let pages: usize = classes.iter().map(|class| class.pages).sum();
         reply::stat(out, "active_slabs", classes.iter().filter(|class| class.pages > 0).count());
-        reply::stat(out, "total_malloced", pages * cache::PAGE);
+        reply::stat(out, "total_malloced", pages * cache::engine::PAGE);
     }
 
     fn conns(&self, out: &mut Vec<u8>) {
@@ -245,12 +246,24 @@ impl Shared {
     }
 
     /// All slab classes, by number.
+    /// What the server has counted since it was started; `classes` is what its cache says of its classes.
+    fn counted_in_all(&self, classes: &[ClassReport]) -> Counted {
+        Counted {
+            sums: self.metrics.sums(),
+            by_class: self.by_class.sums(),
+            cache: self.cache.counts(),
+            arrivals: self.connections.arrivals(),
+            pages_moved: self.cache.memory().pages_moved as u64,
+            departures: classes.iter().map(Departures::of).collect(),
+        }
+    }
+
     fn classes(&self) -> Vec<ClassReport> {
         (0..).map_while(|number| self.cache.class(number)).collect()
     }
 
     fn counted(&self, classes: &[ClassReport]) -> Counted {
-        Counted::in_all(self, classes).since(&self.baseline.lock())
+        self.counted_in_all(classes).since(&self.baseline.lock())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::differences::{STATISTICS, Shows, difference};
 use crate::memcached_model::{self, Model};
 use crate::peer::{self, End, Memcached};
 use crate::{conversations, random};
-use lookaside_server::{Server, Settings};
+use lookaside_server::Server;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -116,7 +116,7 @@ fn requests(mut bytes: &[u8]) -> (Vec<&[u8]>, End) {
 impl Pair {
     fn start() -> Option<Pair> {
         let memcached = Memcached::start()?;
-        let server = Server::start(Settings { threads: 1, ..settings() }).expect("it starts");
+        let server = Server::start(settings().with_threads(1)).expect("it starts");
         let sides = [memcached.connect(), peer::Conversation::with(server.addresses()[0])].map(Side::new);
         let mut pair = Pair { memcached, server, sides, cleaning: Vec::new() };
         // After these, no item has one of the small numbers that the tests try.

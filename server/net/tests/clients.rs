@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client::settings;
 use crate::peer;
 use crate::programs::{Ended, run};
-use lookaside_server::{Server, Settings, UnixSocket};
+use lookaside_server::{Server, UnixSocket};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[test]
 fn memccapable() {
     for threads in [1, 4] {
-        let server = Server::start(Settings { threads, ..settings() }).expect("it starts");
+        let server = Server::start(settings().with_threads(threads)).expect("it starts");
         let port = server.addresses()[0].port().to_string();
         let mut command = Command::new("memccapable");
         command.args(["-a", "-h", "127.0.0.1", "-p", &port]);
@@ -34,8 +34,8 @@ const PYMEMCACHE_TESTS: usize = 21;
 fn pymemcache() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("socket");
-    let unix = Some(UnixSocket { path: path.clone(), mode: 0o700 });
-    let server = Server::start(Settings { unix, threads: 2, ..settings() }).expect("it starts");
+    let unix = UnixSocket::new(path.clone(), 0o700);
+    let server = Server::start(settings().with_unix(unix).with_threads(2)).expect("it starts");
     if !run_pymemcache(&server.addresses()[0].to_string()) {
         return;
     }

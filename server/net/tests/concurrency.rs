@@ -215,19 +215,19 @@ fn unleash(settings: Settings, keys: u32, eviction: Eviction) {
 #[test]
 fn every_value_could_be_current() {
     // Few keys, so that clients are in each other's way, and room for all of them.
-    unleash(Settings { threads: 4, ..settings() }, 12, Eviction::Impossible);
+    unleash(settings().with_threads(4), 12, Eviction::Impossible);
 }
 
 #[test]
 fn every_value_could_be_current_behind_a_lookaside_buffer() {
-    unleash(Settings { threads: 4, lookaside: 64, ..settings() }, 12, Eviction::Impossible);
-    let evicting = Settings { threads: 3, memory: 8 << 20, lookaside: 1 << 16, ..settings() };
+    unleash(settings().with_threads(4).with_lookaside(64), 12, Eviction::Impossible);
+    let evicting = settings().with_threads(3).with_memory(8 << 20).with_lookaside(1 << 16);
     unleash(evicting, 8000, Eviction::Possible);
 }
 
 #[test]
 fn every_value_could_be_current_while_others_are_evicted() {
-    unleash(Settings { threads: 3, memory: 8 << 20, ..settings() }, 8000, Eviction::Possible);
+    unleash(settings().with_threads(3).with_memory(8 << 20), 8000, Eviction::Possible);
 }
 
 /// Runs a client's part in as many threads as there are clients, all beginning at the same time.
@@ -257,7 +257,7 @@ fn line(client: &mut Client) -> String {
 #[test]
 fn what_must_be_atomic_is() {
     const CLIENTS: usize = 6;
-    let server = Server::start(Settings { threads: 4, ..settings() }).expect("it starts");
+    let server = Server::start(settings().with_threads(4)).expect("it starts");
     let address = Address::from(server.addresses()[0]);
     let mut observer = Client::connect(&address);
 
@@ -348,7 +348,7 @@ fn what_must_be_atomic_is() {
 /// A deletion takes away what is there, and what others make of it at the same moment too.
 #[test]
 fn what_is_deleted_stays_deleted() {
-    let server = Server::start(Settings { threads: 2, ..settings() }).expect("it starts");
+    let server = Server::start(settings().with_threads(2)).expect("it starts");
     let address = Address::from(server.addresses()[0]);
     let [mut observer, mut other] = [(); 2].map(|()| Client::connect(&address));
     let changes = b"incr n 1\r\nappend n 0 0 1\r\n \r\ntouch n 1000\r\n".repeat(40);
@@ -390,12 +390,12 @@ fn stopping_in_the_middle_of_it() {
     for round in 0..6 {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("socket");
-        let server = Server::start(Settings {
-            tcp: vec![LOCALHOST],
-            unix: Some(UnixSocket { path: path.clone(), mode: 0o700 }),
-            threads: 1 + round % 4,
-            ..settings()
-        })
+        let server = Server::start(
+            settings()
+                .with_tcp([LOCALHOST])
+                .with_unix(UnixSocket::new(path.clone(), 0o700))
+                .with_threads(1 + round % 4),
+        )
         .expect("it starts");
         let places = [Address::from(server.addresses()[0]), Address::Unix(path.clone())];
         let large = [b"set large 0 0 500000\r\n".as_slice(), &vec![b'x'; 500_000], b"\r\n"].concat();

@@ -205,13 +205,11 @@ struct World {
 
 impl World {
     fn new(cuts: Vec<usize>, lookaside: usize) -> World {
-        let settings = Settings {
-            lookaside,
-            memory: 16 << 20,
-            largest_item: LARGEST_ITEM,
-            requests_per_turn: 5,
-            ..Settings::default()
-        };
+        let settings = Settings::default()
+            .with_lookaside(lookaside)
+            .with_memory(16 << 20)
+            .with_largest_item(LARGEST_ITEM)
+            .with_requests_per_turn(5);
         World {
             server: InProcess::new(settings, START).expect("a cache"),
             map: Map::new(START, LARGEST_VALUE),

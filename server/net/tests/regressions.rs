@@ -41,7 +41,7 @@ fn set(key: &str, exptime: i64, len: usize) -> String {
 #[test]
 fn a_reset_left_evictions_and_connections_counted() {
     const NOW: u64 = 1_700_000_000;
-    let mut server = Called::new(Settings { memory: 2 << 20, largest_item: 1 << 20, ..settings() }, NOW);
+    let mut server = Called::new(settings().with_memory(2 << 20).with_largest_item(1 << 20), NOW);
     for number in 0..200 {
         server.ask(&set(&format!("expires{number}"), 10, 1000), "STORED\r\n");
     }
@@ -85,7 +85,7 @@ fn a_reset_left_evictions_and_connections_counted() {
     assert_eq!((server.stat("cmd_set"), server.stat("evictions") > 0), (50, true));
     assert_eq!(sum(&server.stats("items"), "evicted"), server.stat("evictions"));
 
-    let server = Server::start(Settings { connections: 1, ..settings() }).expect("it starts");
+    let server = Server::start(settings().with_connections(1)).expect("it starts");
     let address = Address::from(server.addresses()[0]);
     let mut client = Client::connect(&address);
     client.expect_open();
@@ -148,9 +148,8 @@ fn nobody_was_connected() {
 
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("socket");
-    let unix = UnixSocket { path: path.clone(), mode: 0o700 };
-    let server =
-        Server::start(Settings { tcp: Vec::new(), unix: Some(unix), ..settings() }).expect("it starts");
+    let unix = UnixSocket::new(path.clone(), 0o700);
+    let server = Server::start(settings().with_tcp(Vec::new()).with_unix(unix)).expect("it starts");
     let mut client = Client::connect(&Address::Unix(path.clone()));
     let stats = client.stats("conns");
     let named = format!("unix:{}", path.display());
@@ -163,14 +162,14 @@ fn nobody_was_connected() {
 /// turn.
 #[test]
 fn one_large_set_counted_as_ten_yields() {
-    let server = Server::start(Settings { requests_per_turn: 20, ..settings() }).expect("it starts");
+    let server = Server::start(settings().with_requests_per_turn(20)).expect("it starts");
     let mut client = Client::connect(&server.addresses()[0].into());
     client.ask(set("large", 0, 1_000_000).as_bytes(), b"STORED\r\n");
     client.send(&b"get large\r\n".repeat(5));
     (0..5).for_each(|_| drop(client.receive(b"VALUE large 0 1000000\r\n".len() + 1_000_000 + 7)));
     assert_eq!(client.stat("conn_yields"), 0);
     // As many as memcached 1.6 with the same -R counts, if they come in one piece.
-    let mut server = Called::new(Settings { requests_per_turn: 20, ..settings() }, 1_700_000_000);
+    let mut server = Called::new(settings().with_requests_per_turn(20), 1_700_000_000);
     for (requests, yields) in [(1, 0), (20, 0), (21, 1), (40, 1), (41, 2), (100, 4)] {
         let before = server.stat("conn_yields");
         server.ask(&"get a\r\n".repeat(requests), &"END\r\n".repeat(requests));
@@ -247,8 +246,7 @@ fn classes_did_not_say_what_was_asked_of_them() {
 /// counts of a class without pages were to be seen nowhere, and the classes' sum was less than what was said in all.
 #[test]
 fn classes_without_pages_kept_their_counts_to_themselves() {
-    let mut server =
-        Called::new(Settings { memory: 1 << 20, largest_item: 1 << 10, ..settings() }, 1_700_000_000);
+    let mut server = Called::new(settings().with_memory(1 << 20).with_largest_item(1 << 10), 1_700_000_000);
     // All pages are those of one class before the others come.
     for (number, size) in
         (0..3000).map(|number| (number, if number < 2900 { 900 } else { 500 + number % 300 }))
@@ -270,7 +268,7 @@ fn classes_without_pages_kept_their_counts_to_themselves() {
 #[test]
 fn what_was_refused_for_want_of_memory_counted_as_stored() {
     for size in [1000, 100_000] {
-        let settings = Settings { memory: 2 << 20, largest_item: 1 << 20, evict: false, ..settings() };
+        let settings = settings().with_memory(2 << 20).with_largest_item(1 << 20).with_evictions(false);
         let mut server = Called::new(settings, 1_700_000_000);
         let mut stored = 0;
         while server.0.receive(set(&format!("key{stored}"), 0, size).as_bytes()) == b"STORED\r\n" {

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::client::{Address, Client, LOCALHOST, LOCALHOST_6, settings, shorten, wait_until};
 use crate::conversations::{self, Conversation, End};
-use lookaside_server::{InProcess, Server, Settings, UnixSocket};
+use lookaside_server::{InProcess, Server, UnixSocket};
 
 /// The two ways to a server, as a conversation needs them.
 trait Connection {
@@ -175,13 +175,13 @@ fn server(threads: usize) -> (Server, Vec<Address>, tempfile::TempDir) {
         outside::say("this machine has no IPv6");
     }
     // A number of requests in a turn that the table goes beyond.
-    let server = Server::start(Settings {
-        tcp,
-        unix: Some(UnixSocket { path: path.clone(), mode: 0o700 }),
-        threads,
-        requests_per_turn: 50,
-        ..settings()
-    })
+    let server = Server::start(
+        settings()
+            .with_tcp(tcp)
+            .with_unix(UnixSocket::new(path.clone(), 0o700))
+            .with_threads(threads)
+            .with_requests_per_turn(50),
+    )
     .expect("it starts");
     let mut places: Vec<Address> = server.addresses().iter().copied().map(Address::from).collect();
     places.push(Address::Unix(path));
@@ -206,7 +206,7 @@ fn over_every_transport_with_any_number_of_threads() {
 
 #[test]
 fn cut_anywhere() {
-    let settings = Settings { requests_per_turn: 3, ..settings() };
+    let settings = settings().with_requests_per_turn(3);
     let server = RefCell::new(InProcess::new(settings, 1_700_000_000).expect("a cache"));
     let connect = || {
         server.borrow_mut().reconnect();
@@ -411,7 +411,7 @@ fn statistics_tell_of_a_lookaside_buffer_only_where_there_is_one() {
     let stats = Client::connect(&Address::from(bare.addresses()[0])).stats("");
     assert!(!stats.keys().any(|name| name.starts_with("lookaside")), "{stats:?}");
 
-    let server = Server::start(Settings { lookaside: 1 << 16, ..settings() }).expect("it starts");
+    let server = Server::start(settings().with_lookaside(1 << 16)).expect("it starts");
     let mut client = Client::connect(&Address::from(server.addresses()[0]));
     client.ask(b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
     // From the index, from the table, and one of each.

@@ -204,13 +204,13 @@ fn replies_under_way_when_their_item_changes() {
     ];
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("socket");
-    let server = Server::start(Settings {
-        tcp: vec![LOCALHOST],
-        unix: Some(UnixSocket { path: path.clone(), mode: 0o700 }),
-        threads: 2,
-        memory: 16 << 20,
-        ..Settings::default()
-    })
+    let server = Server::start(
+        Settings::new()
+            .with_tcp([LOCALHOST])
+            .with_unix(UnixSocket::new(path.clone(), 0o700))
+            .with_threads(2)
+            .with_memory(16 << 20),
+    )
     .expect("it starts");
     let places = [Address::from(server.addresses()[0]), Address::Unix(path)];
     // The only one whose replies are known to the byte: what all others have been sent can be told.
@@ -378,7 +378,7 @@ fn read_old_then_new(
 /// Half a request, and then nothing more: nothing is stored, nothing stays behind.
 #[test]
 fn half_a_request_and_then_gone() {
-    let server = Server::start(Settings { memory: 16 << 20, ..settings() }).expect("it starts");
+    let server = Server::start(settings().with_memory(16 << 20)).expect("it starts");
     let address = server.addresses()[0].into();
     let mut observer = Client::connect(&address);
     observer.ask(b"set kept 0 0 1\r\nx\r\n", b"STORED\r\n");
@@ -470,9 +470,9 @@ fn too_many_connections() {
     for threads in [1, 4] {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("socket");
-        let unix = Some(UnixSocket { path: path.clone(), mode: 0o700 });
-        let server =
-            Server::start(Settings { threads, unix, connections: 10, ..settings() }).expect("it starts");
+        let unix = UnixSocket::new(path.clone(), 0o700);
+        let server = Server::start(settings().with_threads(threads).with_unix(unix).with_connections(10))
+            .expect("it starts");
         let places = [Address::from(server.addresses()[0]), Address::Unix(path)];
         let mut clients: Vec<Client> = (0..10).map(|number| Client::connect(&places[number % 2])).collect();
         clients.iter_mut().for_each(Client::expect_open);

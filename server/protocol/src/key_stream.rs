@@ -69,6 +69,17 @@ impl KeyStream {
         Some((KeyStream { with_cas: start.with_cas, found_a_key: false, refused }, start.length))
     }
 
+    /// Goes on in the middle of the list of a line that has been found good: at a key, or at the line's ending.
+    ///
+    /// ```
+    /// # use lookaside_protocol::{KeyStream, StreamState};
+    /// let step = KeyStream::resume(false).feed(b"moon star\r\n");
+    /// assert_eq!((step.keys.count(), step.consumed, step.state), (2, 11, StreamState::End));
+    /// ```
+    pub fn resume(with_cas: bool) -> KeyStream {
+        KeyStream { with_cas, found_a_key: true, refused: None }
+    }
+
     /// Whether the reply states each value's CAS id (`gets`).
     pub fn with_cas(&self) -> bool {
         self.with_cas

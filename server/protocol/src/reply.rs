@@ -102,16 +102,8 @@ pub enum ErrorReply {
     TooLarge,
     /// No memory for the item. The data is swallowed, and what `set` was to replace is deleted.
     OutOfMemoryStoring,
-    /// No memory to answer a `get`.
-    OutOfMemoryGetting,
-    /// No memory to read a request; the connection is closed after this.
-    OutOfMemoryReading,
-    /// No memory to answer `stats`.
-    OutOfMemoryStats,
     /// No memory for `incr`, `decr`, or anything else.
     OutOfMemory,
-    /// `flush_all` is switched off.
-    FlushNotAllowed,
     /// `stats detail` is switched off.
     StatsDetailNotAllowed,
     /// `stats cachedump` is switched off.
@@ -149,11 +141,7 @@ impl ErrorReply {
             ErrorReply::BadDataChunk => b"CLIENT_ERROR bad data chunk\r\n",
             ErrorReply::TooLarge => b"SERVER_ERROR object too large for cache\r\n",
             ErrorReply::OutOfMemoryStoring => b"SERVER_ERROR out of memory storing object\r\n",
-            ErrorReply::OutOfMemoryGetting => b"SERVER_ERROR out of memory writing get response\r\n",
-            ErrorReply::OutOfMemoryReading => b"SERVER_ERROR out of memory reading request\r\n",
-            ErrorReply::OutOfMemoryStats => b"SERVER_ERROR out of memory writing stats\r\n",
             ErrorReply::OutOfMemory => b"SERVER_ERROR out of memory\r\n",
-            ErrorReply::FlushNotAllowed => b"CLIENT_ERROR flush_all not allowed\r\n",
             ErrorReply::StatsDetailNotAllowed => b"CLIENT_ERROR stats detail not allowed\r\n",
             ErrorReply::StatsCachedumpNotAllowed => b"CLIENT_ERROR stats cachedump not allowed\r\n",
             ErrorReply::WatchNotAllowed => b"CLIENT_ERROR watch commands not allowed\r\n",

@@ -62,9 +62,11 @@ impl Design {
             Design::ChainingClock => {
                 Box::new(ChainingClock::new(space / chaining_clock::LAYOUT.bytes(), huge)?)
             }
-            Design::CuckooClock => {
-                Box::new(CuckooClock::<cache::Clock>::new(space, size_of::<Key>(), size_of::<Value>())?)
-            }
+            Design::CuckooClock => Box::new(CuckooClock::<cache::engine::Clock>::new(
+                space,
+                size_of::<Key>(),
+                size_of::<Value>(),
+            )?),
         })
     }
 }

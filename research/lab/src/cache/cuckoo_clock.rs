@@ -1,11 +1,11 @@
-//! The cache under test: [`cache::Cache`], the cuckoo index with CLOCK, asked what experiments ask.
+//! The cache under test: [`cache::engine::Cache`], the cuckoo index with CLOCK, asked what experiments ask.
 //!
 //! Its limit holds for items and index together, the paper's cache size for items alone. [`limit_for`] turns the one
 //! into the other.
 
 use std::ops::ControlFlow;
 
-use cache::{Cache, Config, Entry, Policy, SMALLEST_LIMIT, Session, Verb};
+use cache::engine::{Cache, Config, Entry, Policy, SMALLEST_LIMIT, Session, Verb};
 use cuckoo::{Linear, Table};
 
 use super::contestant::{Contestant, Holding, Request, Tally, Value, Verb as Asked, Visitor};
@@ -16,7 +16,7 @@ use crate::index::Key;
 const BATCH: usize = 64;
 
 /// The cache.
-pub(super) struct CuckooClock<P: Policy = cache::Clock> {
+pub(super) struct CuckooClock<P: Policy = cache::engine::Clock> {
     cache: Cache<P>,
 }
 

@@ -4,7 +4,7 @@
 //! has one, and then compares the resident memory that this process has gained, all of it, with the limit and with the
 //! number of items. Nothing else of any size is allocated meanwhile.
 
-use cache::{Cache, Config, Entry, Stored, Verb};
+use cache::engine::{Cache, Config, Entry, Stored, Verb};
 use serde::Deserialize;
 use workload::facebook::{EtcKeySizes, EtcValueSizes};
 use workload::key::spell;

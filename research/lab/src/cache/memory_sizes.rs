@@ -10,7 +10,7 @@
 //! No housekeeper runs: what is asked of the cache it does while it stores. Where nothing may be evicted, and old items are
 //! overwritten that outnumber the new ones, only as many are stored before as fit beside these.
 
-use cache::{Cache, Config, Entry, Eviction, Expiry, StoreError, Verb};
+use cache::engine::{Cache, Config, Entry, Eviction, Expiry, StoreError, Verb};
 use serde::Deserialize;
 
 use crate::experiment::{ExperimentError, Session};
@@ -74,7 +74,7 @@ impl Case {
 /// A cache that is filled with numbered items.
 struct Subject {
     cache: Cache,
-    session: cache::Session,
+    session: cache::engine::Session,
 }
 
 impl Subject {

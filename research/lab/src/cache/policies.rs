@@ -7,7 +7,9 @@
 
 use std::collections::HashMap;
 
-use cache::{Cache, Chunks, Clock, Config, CountingClock, Entry, Look, Policy, Position, Recency, Verb};
+use cache::engine::{
+    Cache, Chunks, Clock, Config, CountingClock, Entry, Look, Policy, Position, Recency, Verb,
+};
 use pages::PageKind;
 use serde::Deserialize;
 use workload::generated::recorded_or_generated;

@@ -1,8 +1,8 @@
 //! `lookaside serve`: from the command line to a server that runs, and to its end.
 //!
-//! The order matters. Signals are minded first, so that none kills it raw. Everything that can be refused comes while there
-//! is still a terminal to say so on: options, open files, memory, sockets (the ports may need root), the file for the process
-//! id, becoming another user. Then the process goes into the background, and only then are threads started.
+//! The order matters. Signals are minded first, so that none kills it raw: until there are sockets and files to remove, one
+//! ends it at once. Everything that can be refused comes while there is still a terminal to say so on: options, open files,
+//! memory, sockets (the ports may need root), the file for the process id, becoming another user. Then the process goes into the background, and only then are threads started.
 
 mod limits;
 mod options;
@@ -12,7 +12,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use server::{Prepared, Settings};
+use server::{Furnished, Prepared, Settings};
 use tracing::level_filters::LevelFilter;
 use tracing::warn;
 
@@ -34,7 +34,9 @@ pub fn run(arguments: &Arguments) -> Outcome {
     }
     process::allow_connections(settings.connections, settings.threads)?;
     let user = arguments.user.as_deref().map(process::find_user).transpose()?.flatten();
-    let prepared = Prepared::new(settings)?;
+    let furnished = Furnished::new(settings)?;
+    ending.in_order();
+    let prepared = furnished.listen()?;
     let mut pidfile = arguments.pidfile.as_deref().map(PidFile::create).transpose()?;
     if let Some(user) = &user {
         let socket = prepared.settings().unix.iter().map(|socket| socket.path.as_path());
@@ -116,12 +118,12 @@ mod tests {
     #[test]
     fn more_memory_than_there_is_is_told_with_both_numbers() {
         let limit = |bytes| Limit { bytes, source: Source::ControlGroup("/sys/fs/cgroup/memory.max".into()) };
-        let settings = Settings { memory: 512 << 20, ..Settings::default() };
+        let settings = Settings::default().with_memory(512 << 20);
         assert_eq!(too_much(&settings, &limit(512 << 20)), None);
         let warning = too_much(&settings, &limit((512 << 20) - 1)).expect("a byte too much");
         assert!(warning.contains("512 MB are asked for (-m)"), "{warning}");
         assert!(warning.contains("may use 511 MB (/sys/fs/cgroup/memory.max)"), "{warning}");
-        let settings = Settings { lookaside: 1, ..settings };
+        let settings = settings.with_lookaside(1);
         let warning =
             too_much(&settings, &Limit { bytes: 512 << 20, source: Source::Machine }).expect("too much");
         assert!(warning.contains("513 MB are asked for (-m and --lookaside)"), "{warning}");

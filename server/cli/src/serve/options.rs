@@ -4,6 +4,8 @@
 //! refused, and so is what only it can do, rather than silently left out. Defaults are its own, but for two: without `-l`
 //! only this machine is listened to, and `-R` counts many more requests, because ours are served in batches.
 
+use std::error::Error;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;
 
@@ -120,17 +122,30 @@ enum Protocol {
 }
 
 /// Why options mean no settings.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub(super) enum OptionError {
-    #[error("cannot listen on '{given}': {reason}")]
     Address { given: String, reason: String },
-    #[error(
-        "an item of {item} bytes (-I) is more than half of the memory of {memory} bytes (-m): lower the one or raise the other"
-    )]
     ItemSize { item: usize, memory: usize },
-    #[error("cannot tell where '{path}' is: {error}")]
     Path { path: PathBuf, error: std::io::Error },
 }
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptionError::Address { given, reason } => write!(f, "cannot listen on '{given}': {reason}"),
+            OptionError::ItemSize { item, memory } => write!(
+                f,
+                "an item of {item} bytes (-I) is more than half of the memory of {memory} bytes (-m): lower the one or \
+                 raise the other"
+            ),
+            OptionError::Path { path, error } => {
+                write!(f, "cannot tell where '{}' is: {error}", path.display())
+            }
+        }
+    }
+}
+
+impl Error for OptionError {}
 
 impl Arguments {
     /// What the options mean.
@@ -141,22 +156,22 @@ impl Arguments {
         }
         let unix = match &self.unix_socket {
             // Absolute, because the directory changes when it goes into the background.
-            Some(path) => Some(UnixSocket { path: absolute(path.clone())?, mode: self.unix_mask }),
+            Some(path) => Some(UnixSocket::new(absolute(path.clone())?, self.unix_mask)),
             None => None,
         };
-        Ok(Settings {
-            tcp: if unix.is_some() { Vec::new() } else { self.addresses()? },
-            unix,
-            threads: self.threads.into(),
-            connections: self.conn_limit as usize,
-            memory,
-            lookaside: self.lookaside.unwrap_or(0),
-            largest_item: self.max_item_size,
-            evict: !self.disable_evictions,
-            requests_per_turn: self.max_reqs_per_event as usize,
-            backlog: self.listen_backlog,
-            port_file: std::env::var_os(PORT_FILE).map(PathBuf::from).map(absolute).transpose()?,
-        })
+        let mut settings = Settings::new()
+            .with_tcp(if unix.is_some() { Vec::new() } else { self.addresses()? })
+            .with_threads(self.threads.into())
+            .with_connections(self.conn_limit as usize)
+            .with_memory(memory)
+            .with_lookaside(self.lookaside.unwrap_or(0))
+            .with_largest_item(self.max_item_size)
+            .with_evictions(!self.disable_evictions)
+            .with_requests_per_turn(self.max_reqs_per_event as usize)
+            .with_backlog(self.listen_backlog);
+        settings.unix = unix;
+        settings.port_file = std::env::var_os(PORT_FILE).map(PathBuf::from).map(absolute).transpose()?;
+        Ok(settings)
     }
 
     fn addresses(&self) -> Result<Vec<SocketAddr>, OptionError> {
@@ -295,7 +310,7 @@ mod tests {
     fn a_unix_socket_takes_the_place_of_tcp() {
         let settings = parse("-s /run/some.sock -a 770 -p 5000").unwrap();
         assert_eq!(settings.tcp, []);
-        assert_eq!(settings.unix, Some(UnixSocket { path: "/run/some.sock".into(), mode: 0o770 }));
+        assert_eq!(settings.unix, Some(UnixSocket::new("/run/some.sock", 0o770)));
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! What the process asks of the kernel before and while it serves: file descriptors, another user, the background, a file
 //! with its number, and signals.
 
+use std::error::Error;
 use std::ffi::CString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{Uid, User, chdir, chown, daemon, initgroups, setgid, setuid};
+use nix::unistd::{Gid, Uid, User, chdir, chown, daemon, initgroups, setgid, setgroups, setuid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};
 use tracing::warn;
 
@@ -18,23 +23,36 @@ const DESCRIPTORS_ASIDE: u64 = 64;
 const DESCRIPTORS_PER_THREAD: u64 = 3;
 
 /// What the kernel refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub(super) enum ProcessError {
-    #[error(
-        "{connections} connections (-c) need {wanted} open files, which the system refuses ({error}): ask for fewer, or start as root"
-    )]
     OpenFiles { connections: usize, wanted: u64, error: io::Error },
-    #[error("there is no user '{0}' (-u)")]
     NoSuchUser(String),
-    #[error("cannot become the user '{user}' (-u): {error}")]
     User { user: String, error: io::Error },
-    #[error("cannot go into the background (-d): {0}")]
     Daemon(io::Error),
-    #[error("cannot write the process id to {path} (-P): {error}")]
     PidFile { path: PathBuf, error: io::Error },
-    #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
 }
+
+impl fmt::Display for ProcessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProcessError::OpenFiles { connections, wanted, error } => write!(
+                f,
+                "{connections} connections (-c) need {wanted} open files, which the system refuses ({error}): ask for \
+                 fewer, or start as root"
+            ),
+            ProcessError::NoSuchUser(user) => write!(f, "there is no user '{user}' (-u)"),
+            ProcessError::User { user, error } => write!(f, "cannot become the user '{user}' (-u): {error}"),
+            ProcessError::Daemon(error) => write!(f, "cannot go into the background (-d): {error}"),
+            ProcessError::PidFile { path, error } => {
+                write!(f, "cannot write the process id to {} (-P): {error}", path.display())
+            }
+            ProcessError::Signals(error) => write!(f, "cannot wait for signals: {error}"),
+        }
+    }
+}
+
+impl Error for ProcessError {}
 
 /// Makes room for as many open files as there may be connections.
 pub(super) fn allow_connections(connections: usize, threads: usize) -> Result<(), ProcessError> {
@@ -47,33 +65,59 @@ pub(super) fn allow_connections(connections: usize, threads: usize) -> Result<()
     raise().map_err(|error: nix::Error| ProcessError::OpenFiles { connections, wanted, error: error.into() })
 }
 
-/// The user to become, if root started this; anybody else stays what he is, as with memcached.
-pub(super) fn find_user(name: &str) -> Result<Option<User>, ProcessError> {
+/// Whom to become.
+pub(super) struct Account {
+    /// As it was given.
+    given: String,
+    /// What the system's groups are listed under; a number that no user has is in none of them.
+    name: Option<CString>,
+    user: Uid,
+    group: Gid,
+}
+
+/// The user to become, by name or by number, if root started this; anybody else stays what he is, as with memcached.
+pub(super) fn find_user(given: &str) -> Result<Option<Account>, ProcessError> {
     if !Uid::effective().is_root() {
         return Ok(None);
     }
-    match User::from_name(name) {
-        Ok(Some(user)) => Ok(Some(user)),
-        Ok(None) => Err(ProcessError::NoSuchUser(name.to_owned())),
-        Err(error) => Err(ProcessError::User { user: name.to_owned(), error: error.into() }),
+    let refused = |error: nix::Error| ProcessError::User { user: given.to_owned(), error: error.into() };
+    let number = given.parse().ok().map(Uid::from_raw);
+    let found = match (User::from_name(given).map_err(refused)?, number) {
+        (None, Some(number)) => User::from_uid(number).map_err(refused)?,
+        (named, _) => named,
+    };
+    let given = given.to_owned();
+    match (found, number) {
+        (Some(User { name, uid: user, gid: group, .. }), _) => {
+            let name = CString::new(name).map_err(|_| ProcessError::NoSuchUser(given.clone()))?;
+            Ok(Some(Account { given, name: Some(name), user, group }))
+        }
+        (None, Some(user)) => {
+            Ok(Some(Account { given, name: None, user, group: Gid::from_raw(user.as_raw()) }))
+        }
+        (None, None) => Err(ProcessError::NoSuchUser(given)),
     }
 }
 
 /// Becomes this user, who gets `files`: he is to be able to use them, and to remove them at the end.
-pub(super) fn become_user(user: &User, files: &[&Path]) -> Result<(), ProcessError> {
-    let refused = |error: nix::Error| ProcessError::User { user: user.name.clone(), error: error.into() };
-    let name = CString::new(user.name.as_str()).map_err(|_| ProcessError::NoSuchUser(user.name.clone()))?;
+pub(super) fn become_user(account: &Account, files: &[&Path]) -> Result<(), ProcessError> {
+    let Account { given, name, user, group } = account;
+    let refused = |error: nix::Error| ProcessError::User { user: given.clone(), error: error.into() };
     for &file in files {
-        chown(file, Some(user.uid), Some(user.gid)).map_err(refused)?;
+        chown(file, Some(*user), Some(*group)).map_err(refused)?;
     }
     // The groups go first: afterwards there is no right to.
-    match initgroups(&name, user.gid) {
+    let groups = match name {
+        Some(name) => initgroups(name, *group),
+        None => setgroups(&[]),
+    };
+    match groups {
         // Nobody may in a user name space whose groups are not mapped, as in containers without root: little can be
         // given up there, and memcached goes on as well.
-        Err(Errno::EPERM) => warn!(user = user.name, "cannot give up supplementary groups: they stay (-u)"),
+        Err(Errno::EPERM) => warn!(user = given, "cannot give up supplementary groups: they stay (-u)"),
         outcome => outcome.map_err(refused)?,
     }
-    setgid(user.gid).and_then(|()| setuid(user.uid)).map_err(refused)
+    setgid(*group).and_then(|()| setuid(*user)).map_err(refused)
 }
 
 /// Goes on in the background. Must come before any thread is started: threads do not survive it.
@@ -113,20 +157,37 @@ impl Drop for PidFile {
 }
 
 /// The signals that end the server. Registered before it starts, so that none is missed.
-pub(super) struct Ending(Signals);
+pub(super) struct Ending {
+    signals: Signals,
+    /// Whether one ends the process where it stands.
+    at_once: Arc<AtomicBool>,
+}
 
 impl Ending {
+    /// Minds signals. Until [`Ending::in_order`] each ends the process at once, as a success: memory may take long to
+    /// claim, and there is nothing to put in order yet.
     pub(super) fn register() -> Result<Ending, ProcessError> {
+        let at_once = Arc::new(AtomicBool::new(true));
+        for signal in [SIGINT, SIGTERM, SIGUSR1] {
+            flag::register_conditional_shutdown(signal, 0, at_once.clone()).map_err(ProcessError::Signals)?;
+        }
         // SIGHUP: a terminal that closes is no reason to lose a cache; memcached does not mind it either.
-        Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map(Ending).map_err(ProcessError::Signals)
+        let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(ProcessError::Signals)?;
+        Ok(Ending { signals, at_once })
+    }
+
+    /// From now on a signal waits until it is asked for: there will be something to put in order.
+    pub(super) fn in_order(&self) {
+        // Relaxed: the handler that looks at it runs in this thread, the only one yet.
+        self.at_once.store(false, Ordering::Relaxed);
     }
 
     /// Blocks until one comes, or the handle is closed.
     pub(super) fn wait(&mut self) {
-        self.0.forever().find(|&signal| signal != SIGHUP);
+        self.signals.forever().find(|&signal| signal != SIGHUP);
     }
 
     pub(super) fn handle(&self) -> Handle {
-        self.0.handle()
+        self.signals.handle()
     }
 }

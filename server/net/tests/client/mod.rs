@@ -22,7 +22,7 @@ pub(crate) const LOCALHOST_6: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::
 
 /// A server on a free port of this machine, of the size that tests need.
 pub(crate) fn settings() -> Settings {
-    Settings { tcp: vec![LOCALHOST], threads: 2, ..Settings::default() }
+    Settings::new().with_tcp([LOCALHOST]).with_threads(2)
 }
 
 /// Where a server listens.

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, io};
 
-use lookaside_server::{Server, Settings};
+use lookaside_server::Server;
 use nix::sys::resource::{Resource, setrlimit};
 
 use crate::client::{Address, PATIENCE, settings, wait_until};
@@ -122,7 +122,7 @@ pub(crate) fn serve() {
     let Some(port_file) = env::var_os(PORT_FILE) else { return };
     let number = |name: &str| env::var(name).ok().map(|number| number.parse::<usize>().expect("a number"));
     let connections = number(CONNECTIONS).expect("given with the port file");
-    let server = Server::start(Settings { connections, ..settings() }).expect("it starts");
+    let server = Server::start(settings().with_connections(connections)).expect("it starts");
     if let Some(more) = number(DESCRIPTORS) {
         let mut open: Vec<u64> = fs::read_dir("/proc/self/fd")
             .expect("Linux")

@@ -1,7 +1,7 @@
 //! What requests are made of: an index with a table in front, whose records stand beside it; or the cache, which has both
 //! its items and its own table within.
 
-use cache::{Cache, Config, Entry, Eviction, Session, Verb};
+use cache::engine::{Cache, Config, Entry, Eviction, Session, Verb};
 
 use crate::in_front::{InFront, Tally};
 use crate::index::Index;

@@ -1,0 +1,287 @@
+//! How an item leaves: out of the index, through limbo, and its chunks back to their classes.
+//!
+//! Whoever takes its exact location out of the index stamps it and puts its chunk into its class's limbo; nobody else does.
+//! A location leaves the index here and nowhere else: replaced, deleted, evicted, expired, or flushed.
+//!
+//! The hash of a victim's key is computed while its class is locked, which keeps the item where it is; the index is asked
+//! to remove exactly that location afterwards. If the item has gone meanwhile, the location is not there, or it is another
+//! item's by now: so whoever finds an item on a page, and not in the index, has it looked at again while its buckets are
+//! locked ([`Engine::remove_if_still`]).
+
+#![allow(unsafe_code)]
+
+use cuckoo::{Location, TooFull, Upsertion};
+use parking_lot::MutexGuard;
+
+use crate::counters::Counters;
+use crate::front::Change;
+use crate::index::Indexed;
+use crate::item::Item;
+use crate::policy::Policy;
+use crate::pool::Need;
+use crate::recency::Recency;
+use crate::shared::Engine;
+use crate::size_classes::ClassId;
+use crate::slab::{Class, ClassState, Returned};
+
+/// Chunks taken out of limbo at once.
+const RECYCLED_AT_ONCE: usize = 64;
+/// Chunks that may wait in the limbo of a class before those who put more there see whether some are safe.
+const LIMBO_LEFT_ALONE: usize = 256;
+
+/// Why an item leaves the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Departure {
+    /// Somebody replaced or deleted it.
+    Asked,
+    /// It had to make way.
+    Evicted,
+    /// It was dead.
+    Reclaimed,
+}
+
+impl<P: Policy> Engine<P> {
+    /// Takes exactly this item out of the index and retires it; false if it is not there. The caller found it in the index
+    /// and has been pinned since: no other item can have come to its location.
+    pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
+        self.remove_where(hash, |found| found == at, why, counters)
+    }
+
+    /// As [`remove`](Engine::remove), for a caller who found the item on its page: false also if another one has come to
+    /// its location since, unless that has the same hash and is as dead as the first was.
+    pub(crate) fn remove_if_still(
+        &self,
+        hash: u64,
+        at: Location,
+        why: Departure,
+        counters: &Counters,
+    ) -> bool {
+        let is_still = |found| {
+            if found != at {
+                return false;
+            }
+            // SAFETY: in the index, which cannot lose it while the buckets are locked: it is not reused before that.
+            let item = unsafe { Item::at(&self.arena, at) };
+            self.hash(item.key()) == hash && (why != Departure::Reclaimed || self.judge().is_dead(item))
+        };
+        self.remove_where(hash, is_still, why, counters)
+    }
+
+    fn remove_where(
+        &self,
+        hash: u64,
+        is_it: impl FnMut(Location) -> bool,
+        why: Departure,
+        counters: &Counters,
+    ) -> bool {
+        let change = self.change(hash);
+        let removed = self.table.remove(hash, is_it);
+        drop(change);
+        if let Some(at) = removed {
+            // SAFETY: removed by us, just now.
+            unsafe { self.retire(at, why, counters) };
+        }
+        removed.is_some()
+    }
+
+    /// Puts `new` into the place of `old` in the index; false if `old` is not there, or `still` says no, which is asked while
+    /// its buckets are locked. It is the caller's to retire then.
+    pub(crate) fn replace_if(
+        &self,
+        hash: u64,
+        old: Location,
+        new: Location,
+        still: impl FnOnce() -> bool,
+    ) -> bool {
+        let change = self.change(hash);
+        let replaced = self.table.replace_if(hash, old, new, still);
+        if let Some(change) = change.filter(|_| replaced) {
+            change.put(new);
+        }
+        replaced
+    }
+
+    /// Puts the item of `key` at `at` into the index, in the place of the one that is there, if there is one: that is the
+    /// caller's to retire.
+    pub(crate) fn upsert(
+        &self,
+        entries: &Indexed<'_>,
+        key: &[u8],
+        hash: u64,
+        at: Location,
+    ) -> Result<Upsertion, TooFull> {
+        let change = self.change(hash);
+        let upsertion = self.table.insert_or_replace(hash, at, |at| entries.holds(at, key), *entries)?;
+        if let Some(change) = change {
+            change.put(at);
+        }
+        Ok(upsertion)
+    }
+
+    /// Tells the lookaside buffer, where there is one, that the index is about to lose something of this hash.
+    #[inline]
+    fn change(&self, hash: u64) -> Option<Change<'_>> {
+        self.front.as_ref().map(|front| front.write(hash))
+    }
+
+    /// Sends an item that has left the index to limbo.
+    ///
+    /// # Safety
+    /// The caller has taken this location out of the index: nobody else will retire it.
+    pub(crate) unsafe fn retire(&self, at: Location, why: Departure, counters: &Counters) {
+        // SAFETY: it is not reused before it is retired, which is ours to do.
+        let item = unsafe { Item::at(&self.arena, at) };
+        counters.removed(1);
+        counters.bytes_removed(item.size() as u64);
+        let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(self.now()));
+        let chunks = item.chunks_at_home();
+        let class = self.class_of(at);
+        let stamp = self.epochs.stamp();
+        let mut state = class.lock();
+        let tallies = &mut state.tallies;
+        match why {
+            Departure::Asked => {}
+            Departure::Evicted => {
+                tallies.evicted += 1;
+                tallies.evicted_unfetched += u64::from(!fetched);
+            }
+            Departure::Reclaimed => {
+                tallies.reclaimed += 1;
+                tallies.expired_unfetched += u64::from(expired && !fetched);
+            }
+        }
+        class.retire(&mut state, self.memory(), at, stamp, chunks);
+        // Where more leaves than comes, nobody else would: and memory in limbo serves no other class.
+        let waiting = state.limbo_len();
+        if waiting > LIMBO_LEFT_ALONE && waiting.is_multiple_of(RECYCLED_AT_ONCE) {
+            self.recycle_some(class, state);
+        }
+    }
+
+    /// Makes room in the index for a key of this hash, by evicting one of those in its two buckets: the first that has not
+    /// been used lately, or else the first. The caller must be pinned.
+    pub(crate) fn evict_neighbour(&self, hash: u64, counters: &Counters) -> bool {
+        let mut choice: Option<(u64, Location, Recency)> = None;
+        for at in self.table.neighbours(hash) {
+            // SAFETY: found in the index while pinned.
+            let item = unsafe { Item::at(&self.arena, at) };
+            if choice.is_none_or(|(_, _, recency)| item.recency() < recency) {
+                choice = Some((self.hash(item.key()), at, item.recency()));
+            }
+        }
+        choice.is_some_and(|(hash, at, _)| self.remove(hash, at, Departure::Evicted, counters))
+    }
+
+    /// Evicts one item that has a chunk of this class, if there is one; says in the limbo of which class it is.
+    pub(crate) fn evict_from(&self, class: &Class<P>, counters: &Counters) -> Option<&Class<P>> {
+        let judge = self.judge();
+        let mut state = class.lock();
+        let victim = class.victim(&mut state, self.memory(), judge)?;
+        let (at, hash, dead) = (victim.location(), self.hash(victim.key()), judge.is_dead(victim));
+        // While the class is locked: once the item is retired, others may empty its page, and it may be nobody's.
+        let home = self.class_of(at);
+        drop(state);
+        let why = if dead { Departure::Reclaimed } else { Departure::Evicted };
+        self.remove_if_still(hash, at, why, counters).then_some(home)
+    }
+
+    /// Frees what is safe in the limbo of a class, and says whether the class has free chunks now.
+    pub(crate) fn recycle(&self, class: &Class<P>, state: MutexGuard<'_, ClassState<P>>) -> bool {
+        if state.limbo_len() == 0 {
+            return state.free() > 0;
+        }
+        self.recycle_some(class, state);
+        class.lock().free() > 0
+    }
+
+    /// Frees up to [`RECYCLED_AT_ONCE`] of what is safe in the limbo of a class, and says how many it has looked at.
+    pub(crate) fn recycle_some(&self, class: &Class<P>, mut state: MutexGuard<'_, ClassState<P>>) -> usize {
+        // What was stamped until now becomes safe as soon as those pinned now have left.
+        self.epochs.advance();
+        let safe = self.epochs.safe_before();
+        let mut chained = Vec::new();
+        let mut emptied = Vec::new();
+        let mut popped = 0;
+        while popped < RECYCLED_AT_ONCE {
+            let Some((at, stamp)) = class.pop_limbo(&mut state, safe) else { break };
+            popped += 1;
+            // SAFETY: taken out of the index by whoever retired it, and safe: nobody reads it but us.
+            let item = unsafe { Item::at(&self.arena, at) };
+            state.leave_limbo(item.chunks_at_home());
+            if !item.is_chained() {
+                let returned = class.push(&mut state, self.memory(), at);
+                if returned != Returned::ToItsPage {
+                    emptied.push(returned);
+                }
+            } else if item.is_kept() {
+                class.postpone(&mut state, at, stamp, item.chunks_at_home());
+            } else {
+                chained.push(at);
+            }
+        }
+        drop(state);
+        for returned in emptied {
+            self.give_page(class, returned);
+        }
+        for at in chained {
+            // SAFETY: as above, and nobody keeps it.
+            unsafe { self.dismantle(at) };
+        }
+        popped
+    }
+
+    /// Frees all that is in the limbo of a class now, as far as it is safe and nobody keeps it.
+    pub(crate) fn recycle_fully(&self, class: &Class<P>) {
+        // Counted beforehand: what is kept comes back to the end of the list.
+        let mut left = class.lock().limbo_len();
+        while left > 0 {
+            match self.recycle_some(class, class.lock()) {
+                0 => return,
+                popped => left = left.saturating_sub(popped),
+            }
+        }
+    }
+
+    /// Frees all that is safe, in all classes.
+    pub(crate) fn recycle_all(&self) {
+        self.classes().for_each(|class| self.recycle_fully(class));
+    }
+
+    /// Frees all chunks of an item.
+    ///
+    /// # Safety
+    /// The caller owns the item: it was never in the index, or is safe to reuse.
+    pub(crate) unsafe fn dismantle(&self, first: Location) {
+        // SAFETY: the caller's.
+        let item = unsafe { Item::at(&self.arena, first) };
+        // The first chunk last: as long as a further one is not free, its owner is not reused (see `slab`).
+        let further: Vec<Location> = item.further().map(|further| further.location()).collect();
+        let home = self.class_of(first).id();
+        for at in further {
+            self.give_chunk(at, home);
+        }
+        self.give_chunk(first, home);
+    }
+
+    fn give_chunk(&self, at: Location, home: ClassId) {
+        let class = self.class_of(at);
+        let mut state = class.lock();
+        if class.id() != home {
+            state.comes_back();
+        }
+        let returned = class.push(&mut state, self.memory(), at);
+        drop(state);
+        self.give_page(class, returned);
+    }
+
+    /// Gives a page that has left a class to the one that it was drained for.
+    pub(crate) fn give_page(&self, class: &Class<P>, returned: Returned) {
+        let Returned::Emptied(page, heir) = returned else { return };
+        self.pool.give(page, class.per_page());
+        let Some(heir) = heir.map(|id| self.class(id)) else { return };
+        // Not if there is too little for the heir's share of the index, or the reserve has been used: it asks again then.
+        if let Some(page) = self.pool.take(&self.arena, heir.per_page(), Need::Ordinary) {
+            heir.adopt(&mut heir.lock(), self.memory(), page);
+        }
+    }
+}

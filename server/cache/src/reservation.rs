@@ -1,0 +1,127 @@
+//! Values that come in pieces: room is made for all of one beforehand, and nobody sees it before it is whole.
+
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use crate::allocation::StoreError;
+use crate::clock::Clock;
+use crate::item::Item;
+use crate::policy::Policy;
+use crate::session::Session;
+use crate::shared::Engine;
+use crate::store::{Entry, Stored, Verb};
+use crate::unfinished::Unfinished;
+
+impl<P: Policy> Session<P> {
+    /// Makes room for a value that is still to come, piece by piece.
+    ///
+    /// # Errors
+    /// [`StoreError`], as [`Session::store`].
+    ///
+    /// # Panics
+    /// If the key is empty or longer than 250 bytes.
+    pub fn reserve(
+        &mut self,
+        verb: Verb,
+        entry: Entry<'_>,
+        value_len: usize,
+    ) -> Result<Reservation<P>, StoreError> {
+        if !self.engine.promise(value_len) {
+            return Err(self.fail(verb, entry.key, StoreError::OutOfMemory));
+        }
+        let mut reservation =
+            Reservation { engine: self.engine.clone(), unfinished: None, verb, promised: value_len };
+        match self.engine.begin(&entry.outline(value_len), &self.counters) {
+            Ok(unfinished) => {
+                reservation.unfinished = Some(unfinished);
+                Ok(reservation)
+            }
+            Err(error) => Err(self.fail(verb, entry.key, error)),
+        }
+    }
+
+    /// Adds the next piece of a reserved value.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfMemory`]: the reservation is of no use any more, and is to be dropped.
+    ///
+    /// # Panics
+    /// If the pieces are longer together than was reserved.
+    pub fn fill(&mut self, reservation: &mut Reservation<P>, piece: &[u8]) -> Result<(), StoreError> {
+        let Some(unfinished) = &mut reservation.unfinished else { return Ok(()) };
+        self.engine
+            .append(unfinished, piece, &self.counters)
+            .map_err(|error| self.fail(reservation.verb, &reservation.key(), error))
+    }
+
+    /// Stores a reserved value, all of which has come.
+    ///
+    /// # Errors
+    /// [`StoreError`], as [`Session::store`].
+    ///
+    /// # Panics
+    /// If pieces of the value are missing.
+    pub fn commit(&mut self, mut reservation: Reservation<P>) -> Result<Stored, StoreError> {
+        let (verb, key) = (reservation.verb, reservation.key());
+        if let Verb::Append | Verb::Prepend = verb {
+            assert_eq!(reservation.missing(), 0, "a value that was promised has not been written");
+            let pieces = reservation.item().into_iter().flat_map(Item::parts).collect::<Vec<_>>().concat();
+            drop(reservation);
+            return self.extend(verb, &key, &pieces);
+        }
+        let unfinished = reservation.unfinished.take().expect("a reservation is committed once");
+        self.commit_unfinished(verb, &key, &unfinished)
+    }
+}
+
+/// Room for a value that is still to come. Dropped, it is given back.
+pub struct Reservation<P: Policy = Clock> {
+    engine: Arc<Engine<P>>,
+    /// There, until it is committed.
+    unfinished: Option<Unfinished>,
+    verb: Verb,
+    /// Bytes that were promised for it.
+    promised: usize,
+}
+
+impl<P: Policy> Reservation<P> {
+    /// Bytes of the value that are still to come.
+    #[must_use]
+    pub fn missing(&self) -> usize {
+        self.unfinished.as_ref().map_or(0, Unfinished::missing)
+    }
+
+    fn item(&self) -> Option<Item<'_>> {
+        // SAFETY: the reservation's own, header and key written when it began.
+        self.unfinished.as_ref().map(|unfinished| unsafe { Item::at(&self.engine.arena, unfinished.first()) })
+    }
+
+    /// Bytes of the value, come or still to come.
+    #[must_use]
+    pub fn value_len(&self) -> usize {
+        self.item().map_or(0, Item::value_len)
+    }
+
+    /// The number of the slab class that an item with this value is counted in, as in
+    /// [`Cache::classes`](crate::engine::Cache::classes).
+    #[must_use]
+    pub fn class(&self) -> u8 {
+        self.engine.sizes.class_of_item(self.item().map_or(0, Item::first_chunk)).0
+    }
+
+    /// The key that the value is for.
+    #[must_use]
+    pub fn key(&self) -> Vec<u8> {
+        self.item().map_or_else(Vec::new, |item| item.key().to_vec())
+    }
+}
+
+impl<P: Policy> Drop for Reservation<P> {
+    fn drop(&mut self) {
+        self.engine.settle(self.promised);
+        if let Some(unfinished) = &self.unfinished {
+            self.engine.discard(unfinished);
+        }
+    }
+}
