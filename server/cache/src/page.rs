@@ -27,7 +27,9 @@ pub(crate) struct Page {
     draining: AtomicBool,
     /// No item in the page expires before this second.
     earliest_expiry: AtomicU32,
-    /// When it came to its class, or was last passed by the hand, by the pool's clock.
+    /// When it came to its class, by the pool's clock.
+    came: AtomicU32,
+    /// When it came to its class, or was last passed by the hand, by the same clock.
     passed: AtomicU32,
 }
 
@@ -41,6 +43,7 @@ impl Page {
             listed: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             earliest_expiry: AtomicU32::new(NONE),
+            came: AtomicU32::new(0),
             passed: AtomicU32::new(0),
         }
     }
@@ -52,6 +55,7 @@ impl Page {
         self.fresh.store(0, Ordering::Relaxed);
         self.listed.store(true, Ordering::Relaxed);
         self.draining.store(false, Ordering::Relaxed);
+        self.came.store(now, Ordering::Relaxed);
         self.pass(now);
         self.forget_expiries();
     }
@@ -137,6 +141,11 @@ impl Page {
     #[inline]
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has come to its class after that time.
+    pub(crate) fn came_after(&self, time: u32) -> bool {
+        self.came.load(Ordering::Relaxed).wrapping_sub(time).cast_signed() > 0
     }
 
     /// The hand has passed it, or it was spared.

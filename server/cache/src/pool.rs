@@ -19,6 +19,9 @@ use parking_lot::Mutex;
 
 use crate::arena::{Arena, PAGE, PageNumber};
 
+/// The weight of the last of those that were evicted in their mean age is one part in so many.
+const EVICTED_LATELY: i64 = 4;
+
 /// Whether a page is wanted or needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
@@ -42,6 +45,8 @@ pub(crate) struct Pool {
     spare: AtomicUsize,
     /// The clock that pages are aged by: see [`Pool::tick`].
     turns: AtomicU32,
+    /// How old the large items were that were evicted last, on average, by that clock.
+    evicted_age: AtomicU32,
     state: Mutex<PoolState>,
 }
 
@@ -72,6 +77,7 @@ impl Pool {
             reserve: (limit / 64).clamp(PAGE, 64 * PAGE),
             spare: AtomicUsize::new(0),
             turns: AtomicU32::new(0),
+            evicted_age: AtomicU32::new(0),
             state: Mutex::new(PoolState {
                 free: Vec::new(),
                 released: Vec::new(),
@@ -163,6 +169,18 @@ impl Pool {
     pub(crate) fn tick(&self) {
         // Relaxed: a number that orders nothing.
         self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How old the large items were that were evicted last, on average, by the clock: about as old as all will be.
+    pub(crate) fn evicted_age(&self) -> u32 {
+        self.evicted_age.load(Ordering::Relaxed)
+    }
+
+    /// A large item of that age is evicted. (Two who say so at once count as one.)
+    pub(crate) fn evicts_of_age(&self, age: u32) {
+        let mean = self.evicted_age();
+        let change = (i64::from(age) - i64::from(mean)) / EVICTED_LATELY;
+        self.evicted_age.store(mean.saturating_add_signed(change as i32), Ordering::Relaxed);
     }
 
     /// What that clock says.

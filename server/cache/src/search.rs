@@ -41,6 +41,8 @@ struct Round {
     unasked: PageNumber,
     /// Pages still to be walked for what was flushed before that moment.
     unwalked: PageNumber,
+    /// When that flush was noticed, by the pool's clock: what has come to its class since holds nothing of before.
+    noticed: u32,
 }
 
 impl Search {
@@ -48,7 +50,7 @@ impl Search {
         let moment = Moment { now: 0, flush: 0 };
         Search {
             clear_at: AtomicU64::new(moment.word()),
-            round: Mutex::new(Round { moment, next: 0, unasked: 0, unwalked: 0 }),
+            round: Mutex::new(Round { moment, next: 0, unasked: 0, unwalked: 0, noticed: 0 }),
         }
     }
 
@@ -64,6 +66,7 @@ impl Search {
         let touched = memory.pool.touched();
         if round.moment.flush != moment.flush {
             round.unwalked = touched;
+            round.noticed = memory.pool.turns();
         }
         if round.moment != moment {
             round.unasked = touched;
@@ -72,7 +75,8 @@ impl Search {
         while round.unasked > 0 || round.unwalked > 0 {
             let page = if round.next < touched { round.next } else { 0 };
             round.next = page + 1;
-            let may_be_flushed = round.unwalked > 0 && flushes.is_pending();
+            let may_be_flushed =
+                round.unwalked > 0 && flushes.is_pending() && !memory.page(page).came_after(round.noticed);
             round.unasked = round.unasked.saturating_sub(1);
             round.unwalked = round.unwalked.saturating_sub(1);
             if may_be_flushed || memory.page(page).earliest_expiry() <= moment.now {

@@ -243,17 +243,11 @@ impl<P: Policy> Class<P> {
         judge: Judge<'a>,
     ) -> Option<Item<'a>> {
         // SAFETY: the ring is borrowed from the state that the lock of this class protects.
-        let chunks = unsafe { Chunks::new(self.chunk_size, memory, &state.ring, judge) };
+        let chunks = unsafe { Chunks::new(self.chunk_size, memory, &state.ring, judge, state.hand) };
         if chunks.len() == 0 {
             return None;
         }
-        let position = state.policy.victim(&chunks).or_else(|| {
-            // All that is there has come since: the hand has been all around now.
-            for &number in &state.ring {
-                memory.page(number).pass(memory.pool.turns());
-            }
-            state.policy.victim(&chunks)
-        })?;
+        let position = state.policy.victim(&chunks)?;
         // The pages between the last victim's and this one's have been passed; all of them, if it lies before the last
         // one.
         let pages = state.ring.len();
@@ -265,6 +259,9 @@ impl<P: Policy> Class<P> {
             memory.page(number).pass(memory.pool.turns());
         }
         let victim = chunks.item(position)?;
+        if let Some(age) = chunks.age(position, victim).filter(|_| !judge.is_dead(victim)) {
+            memory.pool.evicts_of_age(age);
+        }
         let chunks_passed = (passed * self.per_page + position.chunk).saturating_sub(state.hand.chunk);
         let (home, _) = memory.arena.page_of(victim.location());
         let freed = match memory.page(home).class() == self.id {

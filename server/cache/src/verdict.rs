@@ -11,7 +11,7 @@ use crate::judge::Judge;
 use crate::page::Memory;
 use crate::recency::Recency;
 
-/// Of so many items of a page one may have been used lately if the page is to go.
+/// Of so many bytes of a page one may be lost of what has been used lately, or is young, if the page is to go.
 const MOST_USED: usize = 4;
 
 /// What is to become of a page that is the oldest of its class.
@@ -19,8 +19,8 @@ const MOST_USED: usize = 4;
 pub(crate) enum Verdict {
     /// It can be emptied, and little is lost by that.
     Goes,
-    /// More than a quarter of its items have been used since they were last looked at, or are much younger than the
-    /// page.
+    /// More than a quarter of its bytes would be lost of items that have been used since they were last looked at, or are
+    /// much younger than the page: of a large item all bytes, whatever of it lies here.
     Used,
     /// Something on it is being written, or is kept by a reader.
     Held,
@@ -58,17 +58,22 @@ impl Verdict {
             if state != State::Live || judge.is_dead(item) {
                 continue;
             }
-            alive += 1;
+            alive += chunk_size;
+            // A large item goes whole, whatever of it lies here.
+            let loss = if item.is_chained() { item.size() } else { chunk_size };
             // What has recency and was never fetched has it from its birth.
             if item.recency() > Recency::NONE && item.is_fetched() {
                 used.push(item);
-            } else if item.location() != at {
-                // SAFETY: live and not the first of its item, under the lock of the class.
-                let born = unsafe { born(memory.arena, at) };
-                kept += usize::from(now.wrapping_sub(born) < age / 2);
+                kept += loss;
+            } else if item.is_chained() {
+                let first = item.location() == at;
+                let further =
+                    if first { item.further().next().map(|chunk| chunk.location()) } else { Some(at) };
+                // SAFETY: a further chunk of a live item of which a chunk is here, under the lock of the class.
+                let born = further.map(|further| unsafe { born(memory.arena, further) });
+                kept += if born.is_some_and(|born| now.wrapping_sub(born) < age / 2) { loss } else { 0 };
             }
         }
-        kept += used.len();
         for item in used {
             let lower = Recency::new(item.recency().get().saturating_sub(1));
             memory.arena.set_recency(item.location(), lower);
