@@ -12,7 +12,7 @@
 //! | `stlt-switches` | `switches` | what do other processes cost, by time slice (III-D1)? |
 //! | `stlt-moves` | `moves` | what is left of the gain when records and pages move (III-F, III-D1)? |
 //!
-//! Each is a [`Kind`]: parameters, which give cases, and what is measured of a case. All run guests in this process, on the machine and with the timing of all other experiments; a run takes seconds, so it
+//! Each is a `Kind`: parameters, which give cases, and what is measured of a case. All run guests in this process, on the machine and with the timing of all other experiments; a run takes seconds, so it
 //! is not kept ([`crate::store`]), and definitions have no `tables` and `machines` to multiply. Common to all is
 //!
 //! ```toml
