@@ -81,7 +81,7 @@ impl<P: Policy> Engine<P> {
             bytes => Some(Front::new(bytes, config.pages)?),
         };
         let sizes = SizeClasses::new();
-        // Addresses, which may be refused, before the table of pages, which is written: 28 bytes for each.
+        // Addresses, which may be refused, before the table of pages, which is written: 32 bytes for each.
         let table = Table::with_buckets(INITIAL_BUCKETS, &index)?;
         Ok(Engine {
             front,
