@@ -1,5 +1,5 @@
-//! Gives the shared library the name that programs which are linked with it ask for: with the major version, as `install` and
-//! cargo-c (Cargo.toml) have it.
+//! Gives the shared library the name that programs which are linked with it ask for: with the major version, as
+//! `install` and cargo-c (Cargo.toml) have it.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

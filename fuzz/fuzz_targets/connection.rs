@@ -25,8 +25,9 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Whether the replies depend on nothing but the bytes. Statistics tell of memory and traffic, the numbers of items come
-/// from a hash with a random seed; and of a line that is longer than a line may be it matters whether its end was seen.
+/// Whether the replies depend on nothing but the bytes. Statistics tell of memory and traffic, the numbers of items
+/// come from a hash with a random seed; and of a line that is longer than a line may be it matters whether its end was
+/// seen.
 fn is_repeatable(data: &[u8]) -> bool {
     let tells = |word: &[u8]| data.windows(word.len()).any(|window| window == word);
     !tells(b"stats")

@@ -1,5 +1,5 @@
-//! Bytes to the parser: it takes them apart without a panic, what it finds stays within them, and a request that is written
-//! out again means the same.
+//! Bytes to the parser: it takes them apart without a panic, what it finds stays within them, and a request that is
+//! written out again means the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -70,7 +70,8 @@ fn check_stream(line: &[u8]) {
         }
     };
     let whole = keys(line.len());
-    // The keys before one that is too long are answered if they had come before it was seen, so these depend on the cut.
+    // The keys before one that is too long are answered if they had come before it was seen, so these depend on the
+    // cut.
     let good = line.split(|&byte| matches!(byte, b' ' | b'\n')).all(|token| token.len() <= MAX_KEY_LENGTH);
     for cut in [1, 7, 251] {
         let pieces = keys(cut);

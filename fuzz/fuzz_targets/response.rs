@@ -1,5 +1,5 @@
-//! Bytes to the client's side: what a hostile server may send is taken apart without a panic, and never more of it than has
-//! come.
+//! Bytes to the client's side: what a hostile server may send is taken apart without a panic, and never more of it than
+//! has come.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -7,8 +7,8 @@
 //! | `abseil` | libabsl-dev and pkg-config |
 //! | `sparsehash` | libsparsehash-dev and pkg-config |
 //!
-//! Without one of them the crate builds all the same, without that cfg, and its runs say what they skipped. So it does for a
-//! sanitizer, which would see nothing of what is compiled here.
+//! Without one of them the crate builds all the same, without that cfg, and its runs say what they skipped. So it does
+//! for a sanitizer, which would see nothing of what is compiled here.
 
 use std::path::Path;
 
@@ -29,8 +29,8 @@ fn main() {
     own.iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
     for header in foreign {
         let path = system.join(header);
-        // Packages bring headers that are older than this run, so that a file which was not there is no change. The folder that
-        // it is put into is.
+        // Packages bring headers that are older than this run, so that a file which was not there is no change. The
+        // folder that it is put into is.
         let watched = if path.exists() { &path } else { system };
         println!("cargo::rerun-if-changed={}", watched.display());
     }

@@ -1,9 +1,10 @@
 #![forbid(unsafe_code)]
-//! What a test wants from outside this repository: a foreign program, its headers, recorded data. Where it is not there, the
-//! test is skipped with a word; where [`REQUIRED`] says that all has to be there, it fails.
+//! What a test wants from outside this repository: a foreign program, its headers, recorded data. Where it is not
+//! there, the test is skipped with a word; where [`REQUIRED`] says that all has to be there, it fails.
 //!
-//! The word is a line on standard error, `skipped: TEST: WHY`. `ci/test` reads the tests' names from it and has them run again
-//! where everything is installed. It goes past the test harness, which keeps to itself what a test that passes prints.
+//! The word is a line on standard error, `skipped: TEST: WHY`. `ci/test` reads the tests' names from it and has them
+//! run again where everything is installed. It goes past the test harness, which keeps to itself what a test that
+//! passes prints.
 //!
 //! And what it may have from outside: [`limited`].
 
@@ -38,7 +39,8 @@ pub fn say(why: impl fmt::Display) {
     // A test that finds out in every of its cases says so once.
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let thread = std::thread::current();
-    // The harness names a test's thread after the test. If it runs them one by one, there is only the program's main thread.
+    // The harness names a test's thread after the test. If it runs them one by one, there is only the program's main
+    // thread.
     let line = format!("skipped: {}: {why}\n", thread.name().unwrap_or("main"));
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     if !said.contains(&line) {

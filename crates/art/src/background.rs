@@ -1,9 +1,9 @@
 //! Reorganising every so often.
 //!
-//! A thread looks at the access log now and then, asks whether what is hot lies more scattered than it need be, and if so
-//! moves it, in small steps, with rests between them for those who write. When it has gained nothing several times in a row,
-//! it ends. What a round has gained is looked at, too: places that do not fit the holes of sparse pages leave some of each,
-//! and what was moved into them may lie no denser than before ([`crate::mixed`]).
+//! A thread looks at the access log now and then, asks whether what is hot lies more scattered than it need be, and if
+//! so moves it, in small steps, with rests between them for those who write. When it has gained nothing several times
+//! in a row, it ends. What a round has gained is looked at, too: places that do not fit the holes of sparse pages leave
+//! some of each, and what was moved into them may lie no denser than before ([`crate::mixed`]).
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;

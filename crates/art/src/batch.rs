@@ -1,11 +1,12 @@
 //! Many lookups at once, each a step at a time.
 //!
-//! A lookup is a chain of lines, each named by the one before it. A batch walks many chains in turn: it takes one step of
-//! the first, asks for the line of its next step, goes on to the second, and by the time it is back the line has come. A
-//! chain that has ended makes room for the next key's at once, so that as many lines as possible are always on their way.
+//! A lookup is a chain of lines, each named by the one before it. A batch walks many chains in turn: it takes one step
+//! of the first, asks for the line of its next step, goes on to the second, and by the time it is back the line has
+//! come. A chain that has ended makes room for the next key's at once, so that as many lines as possible are always on
+//! their way.
 //!
-//! The reference to a node tells its kind, so the one line that matters of a Node256, or the one of a Node48's index, is
-//! asked for before anything of the node has been read. A Node48 takes two steps: its index, its slot.
+//! The reference to a node tells its kind, so the one line that matters of a Node256, or the one of a Node48's index,
+//! is asked for before anything of the node has been read. A Node48 takes two steps: its index, its slot.
 //!
 //! Rejected: *all keys one level down, then the next level*: the ends of short chains leave gaps.
 
@@ -69,7 +70,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         }
     }
 
-    /// A lookup that has begun. The first steps it takes at once: large nodes at the top of a large tree are in the caches.
+    /// A lookup that has begun. The first steps it takes at once: large nodes at the top of a large tree are in the
+    /// caches.
     #[inline(always)]
     fn start(view: View<'_, K, V>, root: Ref, key: usize, bytes: &[u8]) -> Lane {
         let (mut next, mut position) = (root, 0);
@@ -87,8 +89,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         Lane { key, next, position, slot: 0 }
     }
 
-    /// Takes one step, and asks for what the next one looks at; `false` if there is none, because the leaf of the key, or
-    /// null, has been reached.
+    /// Takes one step, and asks for what the next one looks at; `false` if there is none, because the leaf of the key,
+    /// or null, has been reached.
     #[inline(always)]
     fn advance(view: View<'_, K, V>, lane: &mut Lane, key: &K) -> bool {
         let bytes = key.as_ref();

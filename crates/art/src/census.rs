@@ -1,13 +1,14 @@
-//! Which places of a space are in use: for builds with debug assertions, in which a reference that is followed after its
-//! time is a panic rather than a wrong answer.
+//! Which places of a space are in use: for builds with debug assertions, in which a reference that is followed after
+//! its time is a panic rather than a wrong answer.
 //!
-//! Nodes and leaves lie in regions of their own, of which the address sanitizer knows nothing: to it, a place that was given
-//! back is memory like any other. So each place has a bit here, at its first unit. It is set while the place is given out,
-//! asked whenever a reference is followed, and a place that is given back is filled with [`FREED`] besides. Builds without
-//! debug assertions have none of this.
+//! Nodes and leaves lie in regions of their own, of which the address sanitizer knows nothing: to it, a place that was
+//! given back is memory like any other. So each place has a bit here, at its first unit. It is set while the place is
+//! given out, asked whenever a reference is followed, and a place that is given back is filled with [`FREED`] besides.
+//! Builds without debug assertions have none of this.
 //!
-//! The bits order nothing (all accesses are relaxed), so that they hide no race between threads. They lie in pieces that are
-//! made when a place of theirs is first given out: a process with few addresses has none for those of all places.
+//! The bits order nothing (all accesses are relaxed), so that they hide no race between threads. They lie in pieces
+//! that are made when a place of theirs is first given out: a process with few addresses has none for those of all
+//! places.
 
 /// What fills places that were given back: neither zero, nor likely to be a key, a value or a reference.
 pub(crate) const FREED: u8 = 0xA5;

@@ -20,10 +20,10 @@ pub struct Config {
     /// The pages that nodes and leaves live in; a machine that lacks them gives the next smaller ones.
     pub pages: PageKind,
     /// Bytes of nodes that the tree may ever have; at most 8 GiB. Of base and transparent pages only addresses are
-    /// claimed, so the default, which is the most, takes no memory. Where a process may not have as many addresses as it
-    /// likes (`ulimit -v`), or has used them up, a tree begins with a megabyte of them and claims more as it grows. Pages of
-    /// a hugetlb pool are claimed at once: say how many. Each kind of node, and each length of leaf, takes 64 KiB at a
-    /// time and keeps it: less than a megabyte is soon used up.
+    /// claimed, so the default, which is the most, takes no memory. Where a process may not have as many addresses as
+    /// it likes (`ulimit -v`), or has used them up, a tree begins with a megabyte of them and claims more as it grows.
+    /// Pages of a hugetlb pool are claimed at once: say how many. Each kind of node, and each length of leaf, takes 64
+    /// KiB at a time and keeps it: less than a megabyte is soon used up.
     pub node_bytes: usize,
     /// Bytes of leaves that the tree may ever have; at most 32 GiB. As above.
     pub leaf_bytes: usize,

@@ -8,9 +8,9 @@
 //! found, if next is a leaf whose key is the key
 //! ```
 //!
-//! Bytes that all keys below a node agree in are not compared on the way (optimistic path compression), and a subtree of
-//! one key is its leaf alone (lazy expansion): the leaf's full key decides. So a lookup touches one line of each Node4 and
-//! Node256 and two of the others, and a leaf's.
+//! Bytes that all keys below a node agree in are not compared on the way (optimistic path compression), and a subtree
+//! of one key is its leaf alone (lazy expansion): the leaf's full key decides. So a lookup touches one line of each
+//! Node4 and Node256 and two of the others, and a leaf's.
 //!
 //! Who is pinned, or owns the tree, may call anything here; see [`crate::storage`] and [`crate::lock`].
 
@@ -196,7 +196,8 @@ pub(crate) fn difference(a: &[u8], b: &[u8]) -> Option<usize> {
 
 impl<K: Key + ?Sized, V> Drop for Core<K, V> {
     fn drop(&mut self) {
-        // Otherwise the spaces are all there is to free; but where debug assertions are on, `Storage` wants to see it empty.
+        // Otherwise the spaces are all there is to free; but where debug assertions are on, `Storage` wants to see it
+        // empty.
         let has_more = std::mem::needs_drop::<V>() || self.storage.heap.load(Ordering::Relaxed) > 0;
         if has_more || cfg!(debug_assertions) {
             // SAFETY: nobody else has the tree any more, and what was retired has left it.

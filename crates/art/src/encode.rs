@@ -1,8 +1,8 @@
 //! Keys whose bytes are in the order of what they encode.
 //!
-//! The tree compares bytes, the first ones first. Big-endian integers are in their order as they are; signed ones once the
-//! sign is flipped; floating-point numbers once those with a sign are turned round; strings as they are. A tuple is its
-//! parts one after the other, where each part has a known length or says where it ends.
+//! The tree compares bytes, the first ones first. Big-endian integers are in their order as they are; signed ones once
+//! the sign is flipped; floating-point numbers once those with a sign are turned round; strings as they are. A tuple is
+//! its parts one after the other, where each part has a known length or says where it ends.
 //!
 //! ```
 //! use lookaside_art::encode;

@@ -1,4 +1,5 @@
-//! Failing the n-th place for a node, leaf or long key, for tests that walk through every allocation that an operation makes.
+//! Failing the n-th place for a node, leaf or long key, for tests that walk through every allocation that an operation
+//! makes.
 
 use pages::fault::Countdown;
 

@@ -1,10 +1,11 @@
 //! A value at an address that stays when its owner is moved.
 //!
-//! What has left a tree is freed later, by any thread, into the tree's spaces, which it knows by their address; and the tree
-//! may have been moved meanwhile. It is freed before the tree is gone at the latest: the tree owns the collector, too.
+//! What has left a tree is freed later, by any thread, into the tree's spaces, which it knows by their address; and the
+//! tree may have been moved meanwhile. It is freed before the tree is gone at the latest: the tree owns the collector,
+//! too.
 //!
-//! Rejected: *a box*, which would claim to be the only way to what is in it; *an `Arc`*, which goes to another thread only with
-//! what may be shared among threads, while a tree of one owner needs less.
+//! Rejected: *a box*, which would claim to be the only way to what is in it; *an `Arc`*, which goes to another thread
+//! only with what may be shared among threads, while a tree of one owner needs less.
 
 #![allow(unsafe_code)]
 

@@ -1,9 +1,10 @@
-//! The tree behind a lookaside table: [`lookaside::Map`] over a [`Tree`], [`lookaside::OwnedMap`] over an [`OwnedTree`].
+//! The tree behind a lookaside table: [`lookaside::Map`] over a [`Tree`], [`lookaside::OwnedMap`] over an
+//! [`OwnedTree`].
 //!
-//! The tree maps a key's bytes to the [handle](Handle) of its entry, which is the map's and lies on the heap. A lookup that
-//! the table answers does not come here. What the table misses does, and batches of misses descend together
-//! ([`crate::batch`]). Ranges are the tree's, in the order of the bytes; for prefixes and for both directions ask the tree
-//! itself: a map [shows](lookaside::Map::view) it as a [`TreeView`], which has all but the tree's changes.
+//! The tree maps a key's bytes to the [handle](Handle) of its entry, which is the map's and lies on the heap. A lookup
+//! that the table answers does not come here. What the table misses does, and batches of misses descend together
+//! ([`crate::batch`]). Ranges are the tree's, in the order of the bytes; for prefixes and for both directions ask the
+//! tree itself: a map [shows](lookaside::Map::view) it as a [`TreeView`], which has all but the tree's changes.
 //!
 //! A tree behind a map [samples](crate::AccessLog::sample_every) what it is asked for without a session, each thread on
 //! its own. So its log knows the keys that the table misses, and [`Tree::reorganize`] lays the paths of these
@@ -47,11 +48,12 @@
 //!
 //! # Panics
 //!
-//! The map's calls do not expect an index to refuse an entry. A tree that is [full](crate::Reason::Full) therefore panics, as
-//! collections of the standard library do without memory; the map is as it was before. Give it room: see [`crate::Config`].
+//! The map's calls do not expect an index to refuse an entry. A tree that is [full](crate::Reason::Full) therefore
+//! panics, as collections of the standard library do without memory; the map is as it was before. Give it room: see
+//! [`crate::Config`].
 //!
-//! Rejected: *entries in the place of leaves*: a lookup would read one line less, but entries lie anywhere on the heap, and the
-//! tree refers to what it has by 32 bits.
+//! Rejected: *entries in the place of leaves*: a lookup would read one line less, but entries lie anywhere on the heap,
+//! and the tree refers to what it has by 32 bits.
 
 use std::array::from_fn;
 use std::borrow::Borrow;

@@ -1,8 +1,8 @@
 //! Keys, and how a leaf keeps one beside its value.
 //!
-//! A key is a string of bytes, in whose order the tree is. Keys of one known length are arrays: their leaves are the key and
-//! the value and nothing else. Keys of any length are slices: their leaves have a length too, and the bytes of a key that
-//! does not fit a leaf lie on the heap.
+//! A key is a string of bytes, in whose order the tree is. Keys of one known length are arrays: their leaves are the
+//! key and the value and nothing else. Keys of any length are slices: their leaves have a length too, and the bytes of
+//! a key that does not fit a leaf lie on the heap.
 //!
 //! ```text
 //! [u8; N]    | key | value |
@@ -136,8 +136,8 @@ impl<V> Slice<V> {
     }
 }
 
-// SAFETY: the length at offset 0, the value at its alignment, then the bytes or, if by the length they do not fit, their
-// address.
+// SAFETY: the length at offset 0, the value at its alignment, then the bytes or, if by the length they do not fit,
+// their address.
 unsafe impl LeafLayout for [u8] {
     #[inline]
     fn size<V>(&self) -> usize {

@@ -3,11 +3,11 @@
 //! After Leis, Kemper and Neumann, "The adaptive radix tree: ARTful indexing for main-memory databases", ICDE 2013, and
 //! Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing issue of adaptive radix tree?", DaMoN 2015; and beyond them:
 //!
-//! - **Lookups never wait and never start anew.** What a node says of itself does not change; only slots do, one word at
-//!   a time. (A scan looks for its first key again if that key's surroundings are emptied meanwhile.) So a reader needs no
-//!   version of a node, only slots: see `lock`, the protocol page.
-//! - **References of 32 bits** that tell the kind of what they lead to: a lookup asks for the one line of a large node that
-//!   it needs, and for nothing before it.
+//! - **Lookups never wait and never start anew.** What a node says of itself does not change; only slots do, one word
+//!   at a time. (A scan looks for its first key again if that key's surroundings are emptied meanwhile.) So a reader
+//!   needs no version of a node, only slots: see `lock`, the protocol page.
+//! - **References of 32 bits** that tell the kind of what they lead to: a lookup asks for the one line of a large node
+//!   that it needs, and for nothing before it.
 //! - **Nodes in pages of their own**: 4 KiB, transparent 2 MiB, hugetlb 2 MiB or 1 GiB ([`PageKind`]).
 //! - **Batches**: [`Reader::get_many`] walks many chains of lines at once.
 //! - **Reorganisation in use**: what the second paper stops the tree for goes on here while others read and write

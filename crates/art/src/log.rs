@@ -1,17 +1,17 @@
 //! Which keys are looked up how often.
 //!
-//! Each session samples its own lookups, every so many, into its own ring; a pass in the background empties the rings and
-//! counts (Stoica and Ailamaki, DaMoN 2013; Wong and others, DaMoN 2015, section 5, who log "probabilistically ... to a
-//! dedicated circular buffer"). The distance to the next sample is drawn anew each time, so that no pattern in the
+//! Each session samples its own lookups, every so many, into its own ring; a pass in the background empties the rings
+//! and counts (Stoica and Ailamaki, DaMoN 2013; Wong and others, DaMoN 2015, section 5, who log "probabilistically ...
+//! to a dedicated circular buffer"). The distance to the next sample is drawn anew each time, so that no pattern in the
 //! lookups is missed or hit every time. A lookup that is not sampled pays for one counter of its own thread.
 //!
-//! A ring that is full forgets its oldest sample. While its ring is being emptied, a session drops its sample rather than
-//! wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Reader::contains`], nor writes. What
-//! a session has not had counted when it ends goes to one more ring, that of all sessions that have ended: however many come
-//! and go, the log holds no more than a ring for each that is there, and one.
+//! A ring that is full forgets its oldest sample. While its ring is being emptied, a session drops its sample rather
+//! than wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Reader::contains`], nor
+//! writes. What a session has not had counted when it ends goes to one more ring, that of all sessions that have ended:
+//! however many come and go, the log holds no more than a ring for each that is there, and one.
 //!
-//! Rejected: *a count in each reader*, with a session or without, so that a lookup asks neither for the session nor for its
-//! count: lookups that are logged were no faster, and those that cannot be lost a fortieth; *whole visits instead
+//! Rejected: *a count in each reader*, with a session or without, so that a lookup asks neither for the session nor for
+//! its count: lookups that are logged were no faster, and those that cannot be lost a fortieth; *whole visits instead
 //! of lookups*, which would cost nothing: their samples come in bursts.
 
 use std::cell::Cell;
@@ -28,8 +28,8 @@ use crate::key::Key;
 /// Lookups between samples, on average, where nothing else is said.
 pub const DEFAULT_INTERVAL: u32 = 256;
 
-/// Bytes of the longest keys that are sampled: a ring, which is bounded in samples, is bounded in bytes by it. Whoever asks for
-/// keys of megabytes that are not there shall not fill the memory with them.
+/// Bytes of the longest keys that are sampled: a ring, which is bounded in samples, is bounded in bytes by it. Whoever
+/// asks for keys of megabytes that are not there shall not fill the memory with them.
 pub const LONGEST_SAMPLED: usize = 512;
 
 /// Samples that a session's ring holds, and that of all sessions that have ended.
@@ -70,9 +70,9 @@ impl<K: Key + ?Sized> Default for AccessLog<K> {
 }
 
 impl<K: Key + ?Sized> AccessLog<K> {
-    /// Samples one lookup in `interval` from now on, on average; none if it is zero, as at first.
-    /// [`DEFAULT_INTERVAL`] costs no more than the counter of a session that samples nothing: a few per cent of a lookup.
-    /// Sessions notice when their next sample is due, or within a few thousand lookups if none is.
+    /// Samples one lookup in `interval` from now on, on average; none if it is zero, as at first. [`DEFAULT_INTERVAL`]
+    /// costs no more than the counter of a session that samples nothing: a few per cent of a lookup. Sessions notice
+    /// when their next sample is due, or within a few thousand lookups if none is.
     pub fn sample_every(&self, interval: u32) {
         self.shared.interval.store(interval, Ordering::Relaxed);
     }
@@ -120,13 +120,13 @@ impl<K: Key + ?Sized> AccessLog<K> {
     }
 }
 
-/// The share of lookups that go to keys that were sampled `samples` times or more, estimated from all that were sampled: 0
-/// to 1.
+/// The share of lookups that go to keys that were sampled `samples` times or more, estimated from all that were
+/// sampled: 0 to 1.
 ///
-/// What was sampled seldom was sampled by chance: of keys asked for alike, of which a few were sampled once each, the next
-/// lookup is hardly of one of these. The estimate is that of Good and Turing (I. J. Good, Biometrika 1953): keys that were
-/// seen so many times are asked for as often as the samples are of keys seen once more than that. So it is the share of the
-/// samples that are of keys sampled more than `samples` times. 0 if nothing was sampled.
+/// What was sampled seldom was sampled by chance: of keys asked for alike, of which a few were sampled once each, the
+/// next lookup is hardly of one of these. The estimate is that of Good and Turing (I. J. Good, Biometrika 1953): keys
+/// that were seen so many times are asked for as often as the samples are of keys seen once more than that. So it is
+/// the share of the samples that are of keys sampled more than `samples` times. 0 if nothing was sampled.
 ///
 /// ```
 /// // One key is asked for in half of the lookups, and in the other half one of very many.
@@ -199,7 +199,8 @@ impl<K: Key + ?Sized> Sampler<K> {
     }
 }
 
-/// Lookups to the next sample: for even random numbers, evenly between one and twice the interval, on average the interval.
+/// Lookups to the next sample: for even random numbers, evenly between one and twice the interval, on average the
+/// interval.
 fn distance(interval: u32, random: u32) -> u64 {
     let range = u64::from(interval) * 2 - 1;
     1 + ((u128::from(random) * u128::from(range)) >> 32) as u64

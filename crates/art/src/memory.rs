@@ -7,8 +7,8 @@ use crate::key::{Key, LARGEST_LEAF};
 use crate::kind::Kind;
 use crate::reference::Ref;
 
-/// What a tree occupies, exactly: counted as places are given out and taken back. What has left the tree while someone was
-/// pinned counts until it has been given back.
+/// What a tree occupies, exactly: counted as places are given out and taken back. What has left the tree while someone
+/// was pinned counts until it has been given back.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
     /// Nodes of each kind.
@@ -21,9 +21,9 @@ pub struct Memory {
     pub heap_bytes: usize,
     /// Bytes that were used once, or lie in pages that were filled by a reorganisation, and wait to be used again.
     pub free_bytes: usize,
-    /// Bytes of pages that have been begun, for nodes and leaves together: all of the above but the heap, the ends of runs
-    /// that are not cut yet, what is left over where places do not fill a run, and a page that is never used at the
-    /// beginning of each.
+    /// Bytes of pages that have been begun, for nodes and leaves together: all of the above but the heap, the ends of
+    /// runs that are not cut yet, what is left over where places do not fill a run, and a page that is never used at
+    /// the beginning of each.
     pub begun_bytes: usize,
 }
 

@@ -1,25 +1,25 @@
 //! Pages of mixed use: filled with places of any class, one path after the other, and used again.
 //!
-//! The reorganisation ([`crate::relocation`]) lays what is hot together here. What was hot cools, and what lies beside it in a
-//! page leaves one by one: it is moved again, replaced, or removed. A page of which three quarters are free is *sparse*. It
-//! is filled again before a new one is begun, so what lies in pages of mixed use takes at most four times its own room,
-//! whichever way the hot set wanders; and pages so filled are dense enough to be worth it, unless what comes fits the
-//! holes badly, which whoever reorganises again and again has to look at ([`crate::background`]). An *empty* page may also
-//! become a run of one class ([`crate::space`]), and when a space has no other room left, classes take places in holes
-//! between others.
+//! The reorganisation ([`crate::relocation`]) lays what is hot together here. What was hot cools, and what lies beside
+//! it in a page leaves one by one: it is moved again, replaced, or removed. A page of which three quarters are free
+//! is *sparse*. It is filled again before a new one is begun, so what lies in pages of mixed use takes at most four
+//! times its own room, whichever way the hot set wanders; and pages so filled are dense enough to be worth it, unless
+//! what comes fits the holes badly, which whoever reorganises again and again has to look at ([`crate::background`]).
+//! An *empty* page may also become a run of one class ([`crate::space`]), and when a space has no other room left,
+//! classes take places in holes between others.
 //!
-//! A page has a bit for each unit in use. Pages that nobody is filling are listed by the eighths of them that are free, so the
-//! roomiest is found at once, and a place that is given back moves its page from list to list at most.
+//! A page has a bit for each unit in use. Pages that nobody is filling are listed by the eighths of them that are free,
+//! so the roomiest is found at once, and a place that is given back moves its page from list to list at most.
 //!
-//! Whether a place lies in such a page is one bit of its page, read without a lock. It does not change while the place is
-//! used, and who gives a place back has seen it published: so relaxed loads will do.
+//! Whether a place lies in such a page is one bit of its page, read without a lock. It does not change while the place
+//! is used, and who gives a place back has seen it published: so relaxed loads will do.
 //!
-//! Pages are found by their addresses, hashed with a seed that is fixed: trees that are treated alike then fill their pages
-//! in the same order, and a simulation of one repeats to the last line that is written back.
+//! Pages are found by their addresses, hashed with a seed that is fixed: trees that are treated alike then fill their
+//! pages in the same order, and a simulation of one repeats to the last line that is written back.
 //!
-//! Rejected: *giving freed places to their classes' lists*: what is inserted next, which nobody has asked for, comes to lie
-//! beside what is hot, and no page is ever free as a whole; *moving the rest out of sparse pages*: for a node one would
-//! have to find a key below it.
+//! Rejected: *giving freed places to their classes' lists*: what is inserted next, which nobody has asked for, comes to
+//! lie beside what is hot, and no page is ever free as a whole; *moving the rest out of sparse pages*: for a node one
+//! would have to find a key below it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -38,8 +38,8 @@ const PARTS: usize = 8;
 const SPARSE: usize = 6;
 /// Sparse pages that are begun for one place, which may fit none of their holes.
 const TRIES: usize = 4;
-/// Holes that are passed over for one place: a huge page may have tens of thousands that are too small, and others wait for
-/// the lock.
+/// Holes that are passed over for one place: a huge page may have tens of thousands that are too small, and others wait
+/// for the lock.
 const PASSED_OVER: usize = 1024;
 
 /// The pages of mixed use of one space.
@@ -156,8 +156,8 @@ impl MixedUse {
         };
     }
 
-    /// A place behind those that `filling` got last, or in the next page: one that has room again, or a `fresh` one, which
-    /// comes with what was passed over before it, for any other use.
+    /// A place behind those that `filling` got last, or in the next page: one that has room again, or a `fresh` one,
+    /// which comes with what was passed over before it, for any other use.
     pub(crate) fn place(
         &self,
         class: usize,

@@ -7,9 +7,10 @@
 //! | Node48 | 48 | 480 | 2: index and slot |
 //! | Node256 | 256 | 1056 | 1: the slot's |
 //!
-//! Every node begins with its lock word, its level, and a slot for the key that *ends* here: keys may be prefixes of each
-//! other, and the end of a key is a symbol of its own, before all bytes. Bytes of small nodes are kept in the order in
-//! which they were assigned, not sorted: sorting would move them under readers. Scans sort the few there are: [`crate::order`].
+//! Every node begins with its lock word, its level, and a slot for the key that *ends* here: keys may be prefixes of
+//! each other, and the end of a key is a symbol of its own, before all bytes. Bytes of small nodes are kept in the
+//! order in which they were assigned, not sorted: sorting would move them under readers. Scans sort the few there are:
+//! [`crate::order`].
 //!
 //! Nodes are all atomics but for the level, which is written before the node is published. So shared references to them
 //! are all that anyone ever needs.
@@ -76,9 +77,9 @@ pub(crate) struct Header {
     pub(crate) end: Slot,
 }
 
-/// Where the next leaf or Node4 below a node is to lie, so that those which are near each other in the tree are so in memory: a
-/// place in a few lines that are set aside for the node, or zero. See [`crate::space`], which alone looks at it, under the
-/// lock of their class.
+/// Where the next leaf or Node4 below a node is to lie, so that those which are near each other in the tree are so in
+/// memory: a place in a few lines that are set aside for the node, or zero. See [`crate::space`], which alone looks at
+/// it, under the lock of their class.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Plot(pub(crate) AtomicU32);
@@ -307,8 +308,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// [`Node::child`], but never what is being assigned to another byte at this moment: for those who go on to change what
-    /// they come to, or have no key to compare with it. See [`crate::lock`].
+    /// [`Node::child`], but never what is being assigned to another byte at this moment: for those who go on to change
+    /// what they come to, or have no key to compare with it. See [`crate::lock`].
     #[inline(always)]
     pub(crate) fn child_assigned(self, symbol: Symbol) -> Ref {
         self.slot(symbol).map_or(Ref::NULL, Slot::load)

@@ -10,9 +10,9 @@
 //! Whether a slot is null, and how many are not, cannot be predicted, and a misprediction costs as much as a dozen
 //! instructions. So all the slots of a small node are sorted, and those that are null are left for [`keep`] to drop.
 //!
-//! Rejected: *a sorting network* over pairs of byte and child: eight instructions a comparison, ten for four children, sixty
-//! for sixteen; *making bits of the bytes of a Node16*, as of a Node48's: the way back from a bit to its slot is another
-//! search.
+//! Rejected: *a sorting network* over pairs of byte and child: eight instructions a comparison, ten for four children,
+//! sixty for sixteen; *making bits of the bytes of a Node16*, as of a Node48's: the way back from a bit to its slot is
+//! another search.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -57,8 +57,8 @@ const TOGETHER: usize = 8;
 pub(crate) const SOME: usize = TOGETHER + 1;
 
 impl Node<'_> {
-    /// Puts the children of a node that is not a Node256 that come after a symbol, in this direction, into `found`, in order,
-    /// and says how many; some may be null.
+    /// Puts the children of a node that is not a Node256 that come after a symbol, in this direction, into `found`, in
+    /// order, and says how many; some may be null.
     #[inline(always)]
     pub(crate) fn few(self, direction: Direction, after: Symbol, found: &mut [Ref; FEW]) -> usize {
         // Those between two symbols, by rising bytes.
@@ -176,8 +176,8 @@ impl Node48 {
 }
 
 impl Node256 {
-    /// Puts some of the children that come after a symbol, in this direction, into `found`: says how many, and which symbol
-    /// was looked at last.
+    /// Puts some of the children that come after a symbol, in this direction, into `found`: says how many, and which
+    /// symbol was looked at last.
     #[inline(always)]
     pub(crate) fn some(
         &self,

@@ -1,7 +1,7 @@
 //! The tree of one owner: the same code, without locks to wait for and without epochs.
 //!
-//! It is changed through `&mut`, so the borrow checker keeps readers and changes apart, and what is removed is given back
-//! at once.
+//! It is changed through `&mut`, so the borrow checker keeps readers and changes apart, and what is removed is given
+//! back at once.
 
 #![allow(unsafe_code)]
 
@@ -37,8 +37,8 @@ const TOGETHER: usize = 64;
 /// # Ok::<(), lookaside_art::CreateError>(())
 /// ```
 ///
-/// It may go to another thread if its values may: all there is of it goes along, for what it removes it frees at once, and
-/// nothing of it is left to be freed by others.
+/// It may go to another thread if its values may: all there is of it goes along, for what it removes it frees at once,
+/// and nothing of it is left to be freed by others.
 ///
 /// ```
 /// use std::cell::Cell;

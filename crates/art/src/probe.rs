@@ -2,8 +2,8 @@
 //!
 //! A lookup is written once, for any probe. The probe that does nothing compiles to nothing.
 
-/// Told of what a lookup reads in nodes and leaves, in the order in which it does. The slot of the root, which every lookup
-/// reads, and the bytes of keys that are too long for their leaves are left out.
+/// Told of what a lookup reads in nodes and leaves, in the order in which it does. The slot of the root, which every
+/// lookup reads, and the bytes of keys that are too long for their leaves are left out.
 pub trait Probe {
     /// `bytes` bytes at `address` are read.
     fn touch(&mut self, address: usize, bytes: usize);

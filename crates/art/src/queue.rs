@@ -1,8 +1,8 @@
 //! What a scan has still to show: queues of what comes next, and a stack of the nodes behind it.
 //!
-//! Queues are arrays on the cursor, each as long as what a turn wants and one node more (see [`crate::scan`] for why turns, and
-//! why as many). Nothing asks for memory, and nothing is moved when the first is taken, but at most once a turn. The stack
-//! holds a path's nodes, in an array as well, and beyond that in a vector for paths that are very long.
+//! Queues are arrays on the cursor, each as long as what a turn wants and one node more (see [`crate::scan`] for why
+//! turns, and why as many). Nothing asks for memory, and nothing is moved when the first is taken, but at most once a
+//! turn. The stack holds a path's nodes, in an array as well, and beyond that in a vector for paths that are very long.
 //!
 //! Rejected: *a deque*: its bookkeeping is done for every entry that a scan shows.
 
@@ -68,8 +68,8 @@ impl<const ROOM: usize> Queue<ROOM> {
             .expect("queues are long enough for what a turn wants")
     }
 
-    /// Puts so many of what comes next in another queue behind what is here: eight at a time, for there are never many, and how
-    /// many cannot be predicted.
+    /// Puts so many of what comes next in another queue behind what is here: eight at a time, for there are never many,
+    /// and how many cannot be predicted.
     #[inline(always)]
     pub(crate) fn take_some<const OTHER: usize>(&mut self, other: &mut Queue<OTHER>, count: u32) {
         let end = self.end + count;

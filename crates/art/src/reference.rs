@@ -9,12 +9,12 @@
 //! +---+---------------------------------------------------+
 //! ```
 //!
-//! Half the size of pointers, so that a Node4 is half a line, a Node256 is 1 KiB, and twice as many of them share a page
-//! and its translation. And a reference says what its target is, before the target's line has come: a lookup knows which
-//! line of a Node256 it needs from the reference and its key alone.
+//! Half the size of pointers, so that a Node4 is half a line, a Node256 is 1 KiB, and twice as many of them share a
+//! page and its translation. And a reference says what its target is, before the target's line has come: a lookup knows
+//! which line of a Node256 it needs from the reference and its key alone.
 //!
-//! *Skip* says that the node does not tell apart the byte that follows its parent's, but a later one: some bytes between
-//! are common to all keys below it, and its header says how many. Without it the header need not be read.
+//! *Skip* says that the node does not tell apart the byte that follows its parent's, but a later one: some bytes
+//! between are common to all keys below it, and its header says how many. Without it the header need not be read.
 //!
 //! The first unit of each space is never given out, so zero is no node.
 
@@ -87,7 +87,8 @@ impl Ref {
         }
     }
 
-    /// What it refers to, for tables: a node of which [kind](Ref::kind), or, from four on, a leaf. Null is among the Node4s.
+    /// What it refers to, for tables: a node of which [kind](Ref::kind), or, from four on, a leaf. Null is among the
+    /// Node4s.
     #[inline(always)]
     pub(crate) fn sort(self) -> usize {
         (self.0 >> Ref::KIND_SHIFT) as usize

@@ -1,21 +1,22 @@
 //! Moving what is on the paths of hot keys together, page by page, while the tree is in use.
 //!
-//! After Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing issue of adaptive radix tree?", DaMoN 2015,
-//! section 5: take the keys by falling frequency, follow each down, and lay every node on its path that has not been moved
-//! yet into the page that is being filled; when it is full, begin another. Pages of leaves are filled beside those of nodes.
-//! The paper builds a second tree and stops updates meanwhile. Here each node moves by itself, as if it had grown into a
-//! copy of its own size: its parent and it are locked for as long as copying takes ([`crate::lock`]), readers notice nothing,
-//! and the tree is whole between any two steps. So it can be done a little at a time.
+//! After Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing issue of adaptive radix tree?", DaMoN 2015, section 5:
+//! take the keys by falling frequency, follow each down, and lay every node on its path that has not been moved yet
+//! into the page that is being filled; when it is full, begin another. Pages of leaves are filled beside those of
+//! nodes. The paper builds a second tree and stops updates meanwhile. Here each node moves by itself, as if it had
+//! grown into a copy of its own size: its parent and it are locked for as long as copying takes ([`crate::lock`]),
+//! readers notice nothing, and the tree is whole between any two steps. So it can be done a little at a time.
 //!
-//! A leaf moves by cloning its value. What is changed through a shared reference while it is being moved may be lost in the
-//! copy. Most such types are not `Clone` ([`std::sync::Mutex`], atomics), and so cannot be values of a tree that is
-//! reorganised; [`std::sync::OnceLock`] is, and what sets it may set it in a leaf that has just been replaced. They belong
-//! behind an [`std::sync::Arc`], whose clones are one.
+//! A leaf moves by cloning its value. What is changed through a shared reference while it is being moved may be lost in
+//! the copy. Most such types are not `Clone` ([`std::sync::Mutex`], atomics), and so cannot be values of a tree that is
+//! reorganised; [`std::sync::OnceLock`] is, and what sets it may set it in a leaf that has just been replaced. They
+//! belong behind an [`std::sync::Arc`], whose clones are one.
 //!
 //! # When it helps
 //!
-//! [`Tree::assess`] follows the hot keys without moving anything, and counts the pages that their nodes and leaves lie in
-//! and the pages that they would fill if they lay side by side. Where these are nearly the same there is nothing to gain.
+//! [`Tree::assess`] follows the hot keys without moving anything, and counts the pages that their nodes and leaves lie
+//! in and the pages that they would fill if they lay side by side. Where these are nearly the same there is nothing to
+//! gain.
 //!
 //! Rejected: *building a second tree*, as the paper does: it needs the memory twice and leaves no place for writers.
 
@@ -78,9 +79,9 @@ pub struct Assessment {
 }
 
 impl Assessment {
-    /// How many times as many pages there are as there need be: one, if they are so few that a processor has the translations
-    /// of all of them at hand (32). A million dense keys lie in nine huge pages, which fit six: to move them cost
-    /// a twentieth of the lookups, and saved no translation.
+    /// How many times as many pages there are as there need be: one, if they are so few that a processor has the
+    /// translations of all of them at hand (32). A million dense keys lie in nine huge pages, which fit six: to move
+    /// them cost a twentieth of the lookups, and saved no translation.
     #[must_use]
     pub fn gain(&self) -> f64 {
         if self.pages <= FEW_PAGES { 1.0 } else { self.pages as f64 / self.packed.max(1) as f64 }
@@ -124,9 +125,9 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
         reorganization.done()
     }
 
-    /// Of these keys with their samples, the most frequent first, those that were sampled [often enough](Schedule::samples), if
-    /// moving what is on their paths together is worth it: if [`Assessment::gain`], of the [share of
-    /// lookups](share_of_lookups) that they get, is no less than [`Schedule::gain`]. None otherwise.
+    /// Of these keys with their samples, the most frequent first, those that were sampled [often
+    /// enough](Schedule::samples), if moving what is on their paths together is worth it: if [`Assessment::gain`], of
+    /// the [share of lookups](share_of_lookups) that they get, is no less than [`Schedule::gain`]. None otherwise.
     #[must_use]
     pub fn worth_moving(&self, frequencies: Vec<(K::Owned, usize)>, schedule: &Schedule) -> Vec<K::Owned> {
         self.worth(frequencies, schedule).0
@@ -179,8 +180,8 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {
 }
 
 impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V> {
-    /// Does some of it: follows paths until about `work` nodes and leaves have been looked at, one whole path at least. Says
-    /// whether there is more to do.
+    /// Does some of it: follows paths until about `work` nodes and leaves have been looked at, one whole path at least.
+    /// Says whether there is more to do.
     pub fn step(&mut self, work: usize) -> ControlFlow<()> {
         let mut guard = self.tree.collector.pin();
         let mut left = work;
@@ -208,8 +209,9 @@ impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Reorganization<'_, K, V>
         }
     }
 
-    /// [`Reorganization::step`], after which the thread sleeps for `rest` times as long as the step took, or only gives way
-    /// if that is nothing. Whoever writes beside it waits for lines that it has moved: with a rest of one, half as often.
+    /// [`Reorganization::step`], after which the thread sleeps for `rest` times as long as the step took, or only gives
+    /// way if that is nothing. Whoever writes beside it waits for lines that it has moved: with a rest of one, half as
+    /// often.
     pub fn step_and_rest(&mut self, work: usize, rest: f64) -> ControlFlow<()> {
         let began = Instant::now();
         let goes_on = self.step(work);

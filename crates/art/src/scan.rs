@@ -1,37 +1,39 @@
 //! Keys in order.
 //!
 //! A cursor has queues of what comes next, and behind them a stack of nodes with the symbol behind which they are still
-//! to be shown. Nothing is locked: what was in the tree from the beginning of the scan to its end is shown, once, in order;
-//! what came or went meanwhile may be shown or not. (A node that has been replaced under the cursor still shows what it
-//! held then: see [`crate::lock`].)
+//! to be shown. Nothing is locked: what was in the tree from the beginning of the scan to its end is shown, once, in
+//! order; what came or went meanwhile may be shown or not. (A node that has been replaced under the cursor still shows
+//! what it held then: see [`crate::lock`].)
 //!
-//! To begin at a key, the cursor follows it down. Where bytes were skipped, the node does not know them, and any leaf below
-//! it tells whether all of its keys lie before the bound, or behind it, or go on agreeing with it.
+//! To begin at a key, the cursor follows it down. Where bytes were skipped, the node does not know them, and any leaf
+//! below it tells whether all of its keys lie before the bound, or behind it, or go on agreeing with it.
 //!
-//! Scans are fast because what they look at has been asked for before, and because no more is than is wanted. A cursor works
-//! in turns, of a few entries at first, for those who want few, and of more as it goes on. In one turn
+//! Scans are fast because what they look at has been asked for before, and because no more is than is wanted. A cursor
+//! works in turns, of a few entries at first, for those who want few, and of more as it goes on. In one turn
 //!
-//! 1. what was made ready in the last turn becomes what is shown, leaves, one by one ([`Cursor::near`]). Nodes among them,
-//!    which lay below small nodes, are opened;
+//! 1. what was made ready in the last turn becomes what is shown, leaves, one by one ([`Cursor::near`]). Nodes among
+//!    them, which lay below small nodes, are opened;
 //! 2. the small nodes that were asked for in the last turn are opened, and their children are asked for
 //!    ([`Cursor::soon`]);
 //! 3. the cursor goes on through large nodes, from slot to slot, and asks for the leaves and small nodes that it finds
 //!    ([`Cursor::far`]).
 //!
 //! All but a Node256 are small: they are opened at once, and their children put in order where they are to lie
-//! ([`crate::order`]). What is found out of turn, a large node below a small one, say, sends the queues back to the stack.
-//! On the way to the bound, what comes behind a small node is asked for before the small node is looked at, and what comes
-//! behind the first leaf before the leaf is compared.
+//! ([`crate::order`]). What is found out of turn, a large node below a small one, say, sends the queues back to the
+//! stack. On the way to the bound, what comes behind a small node is asked for before the small node is looked at, and
+//! what comes behind the first leaf before the leaf is compared.
 //!
-//! What is done for each entry is what costs. So leaves are taken over in runs, eight at a time; whether an item is a leaf or a
-//! node, which cannot be predicted, is a bit or a selection rather than a branch; bounds and nulls are asked about once for
-//! all entries of a node where they can be; and an iterator remembers what it showed last by its reference.
+//! What is done for each entry is what costs. So leaves are taken over in runs, eight at a time; whether an item is a
+//! leaf or a node, which cannot be predicted, is a bit or a selection rather than a branch; bounds and nulls are asked
+//! about once for all entries of a node where they can be; and an iterator remembers what it showed last by its
+//! reference.
 //!
-//! Rejected: *a stack alone*, on which the children of a large node are put some at a time: each time they are used up there
-//! is nothing under way; *queues that take one entry as they give one*: every entry pays for their bookkeeping; *turns of as
-//! many nodes, whatever they hold*: a scan of ten entries asked for a hundred; *a Node48 as a large node*, some children
-//! at a time: its leaves are asked for a turn later, and pass through one place more; *turns of sixteen entries* at most: less
-//! to do for nothing at the end of a scan, but too little under way where every leaf is a miss.
+//! Rejected: *a stack alone*, on which the children of a large node are put some at a time: each time they are used up
+//! there is nothing under way; *queues that take one entry as they give one*: every entry pays for their
+//! bookkeeping; *turns of as many nodes, whatever they hold*: a scan of ten entries asked for a hundred; *a Node48 as a
+//! large node*, some children at a time: its leaves are asked for a turn later, and pass through one place more; *turns
+//! of sixteen entries* at most: less to do for nothing at the end of a scan, but too little under way where every leaf
+//! is a miss.
 
 use std::cmp::Ordering as Order;
 use std::hint::select_unpredictable;
@@ -379,8 +381,8 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
         self.stack.push_all(items, self.direction.outset());
     }
 
-    /// Asks for what has been found from here on, up to the first large node: what is to be expected of it, and how many there
-    /// are from that node on, which are left out.
+    /// Asks for what has been found from here on, up to the first large node: what is to be expected of it, and how
+    /// many there are from that node on, which are left out.
     #[inline(always)]
     fn ask(&mut self, from: usize) -> (isize, usize) {
         let end = self.far.end as usize;

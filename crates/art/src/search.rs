@@ -3,9 +3,9 @@
 //! The answer is the first position that has the byte, or none. Bytes that have not been assigned read as zero and come
 //! after the assigned ones, so the first position is the right one if there is one; see [`crate::lock`].
 //!
-//! Four bytes are compared inside one word; sixteen by SSE2, where there is, which x86-64 has had from the start. Both are
-//! loaded as atomic words, so that there is no data race to excuse. `--cfg lookaside_portable` does without SSE2 on x86-64, too,
-//! so that what runs elsewhere is tested here.
+//! Four bytes are compared inside one word; sixteen by SSE2, where there is, which x86-64 has had from the start. Both
+//! are loaded as atomic words, so that there is no data race to excuse. `--cfg lookaside_portable` does without SSE2 on
+//! x86-64, too, so that what runs elsewhere is tested here.
 
 const LOW: u32 = 0x0101_0101;
 const HIGH: u32 = 0x8080_8080;

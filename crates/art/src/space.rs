@@ -1,19 +1,21 @@
 //! Where nodes and leaves live: a region of addresses, cut into runs, cut into places.
 //!
-//! A space claims addresses for all it may ever hold, and pages as they are touched, so a reference is an offset from one
-//! base that never moves; where addresses are limited, it begins with few and claims more from there on. A *run* of pages belongs to one class (a kind of node, a size of leaf), whose places follow each
-//! other without gaps; a place that is freed goes to its class's list and is given out again before new ones are. The
-//! list is threaded through the free places themselves. A run stays its class's, even when nothing in it is in use: a place
-//! that waits may lie in any of them, and what a plot has left is known to its node alone.
+//! A space claims addresses for all it may ever hold, and pages as they are touched, so a reference is an offset from
+//! one base that never moves; where addresses are limited, it begins with few and claims more from there on. A *run* of
+//! pages belongs to one class (a kind of node, a size of leaf), whose places follow each other without gaps; a place
+//! that is freed goes to its class's list and is given out again before new ones are. The list is threaded through the
+//! free places themselves. A run stays its class's, even when nothing in it is in use: a place that waits may lie in
+//! any of them, and what a plot has left is known to its node alone.
 //!
 //! Beside the runs there are *pages of mixed use*, into which the reorganisation lays places of any class: see
 //! [`crate::mixed`].
 //!
-//! Leaves of one size lie in *plots*: a node with room for many children sets a few lines aside, and the leaves below it take
-//! their places there, one after the other. Range scans, which visit neighbours, find several to a line and many to a page
-//! that way, whatever the order of insertion was; left to the class alone, neighbours are a line and a translation each. The
-//! Node4s below a Node256 lie in plots, too: among random keys, every other child of such a node is one. What a plot has
-//! left when its node goes is given to the class. While much has been given back, it is used up first.
+//! Leaves of one size lie in *plots*: a node with room for many children sets a few lines aside, and the leaves below
+//! it take their places there, one after the other. Range scans, which visit neighbours, find several to a line and
+//! many to a page that way, whatever the order of insertion was; left to the class alone, neighbours are a line and a
+//! translation each. The Node4s below a Node256 lie in plots, too: among random keys, every other child of such a node
+//! is one. What a plot has left when its node goes is given to the class. While much has been given back, it is used up
+//! first.
 //!
 //! Rejected: *a heap allocation each*: sixteen bytes of bookkeeping for a Node4 of thirty-two, and pages shared with
 //! everything else in the program; *chunks found through a table*: one more dependent load a level.
@@ -265,8 +267,8 @@ impl Space {
         if self.mixed.contains(start) {
             return self.mixed.put_back(class, start, self.sizes[class]);
         }
-        // Nobody has looked at it for a while: its line is fetched before the lock is taken, not while others wait for it.
-        // SAFETY: by the contract the place is ours.
+        // Nobody has looked at it for a while: its line is fetched before the lock is taken, not while others wait for
+        // it. SAFETY: by the contract the place is ours.
         unsafe { self.at(place).cast::<u32>().write(0) };
         let class = &mut *self.classes[class].lock();
         // SAFETY: by the contract.

@@ -1,8 +1,8 @@
 //! Nodes and leaves in their spaces.
 //!
 //! What this module gives out by reference it finds by reference: a [`Ref`] that was read from a slot by someone who is
-//! pinned, or who owns the tree, refers to a node or a leaf that stays while they are. All the unsafe code above the spaces
-//! rests on that one sentence; why it holds is told in [`crate::lock`].
+//! pinned, or who owns the tree, refers to a node or a leaf that stays while they are. All the unsafe code above the
+//! spaces rests on that one sentence; why it holds is told in [`crate::lock`].
 
 #![allow(unsafe_code)]
 
@@ -22,15 +22,15 @@ use crate::node::{Node, Symbol};
 use crate::reference::Ref;
 use crate::space::Space;
 
-/// Bytes of a plot of leaves, by the kind of the node: a line, or several. Small nodes are many, and most never fill more. What
-/// the last plot of a node has left is nobody's: with a KiB for a Node256, a tree of sixteen million random keys of sixteen
-/// bytes had 0.9 bytes a key more.
+/// Bytes of a plot of leaves, by the kind of the node: a line, or several. Small nodes are many, and most never fill
+/// more. What the last plot of a node has left is nobody's: with a KiB for a Node256, a tree of sixteen million random
+/// keys of sixteen bytes had 0.9 bytes a key more.
 const LEAVES: [usize; 4] = [64, 64, 256, 512];
 /// Bytes of a plot of Node4s, by the kind of the node. Only a Node256 has any.
 const FORKS: [usize; 4] = [64, 64, 64, 256];
 
-/// What a tree has of its entries. Invariant in their types, for it changes them through shared references: whoever saw a
-/// tree as one of subtypes could put values into it that others read as what they are not.
+/// What a tree has of its entries. Invariant in their types, for it changes them through shared references: whoever saw
+/// a tree as one of subtypes could put values into it that others read as what they are not.
 ///
 /// ```compile_fail
 /// use lookaside_art::Tree;
@@ -53,8 +53,8 @@ pub(crate) struct Storage<K: ?Sized, V> {
     entries: Entries<K, V>,
 }
 
-/// Where nodes and leaves begin, in registers. No load may be moved before the load of a slot, which is an acquire: a search
-/// that asked the storage would load both anew at every node, a tenth of its instructions.
+/// Where nodes and leaves begin, in registers. No load may be moved before the load of a slot, which is an acquire: a
+/// search that asked the storage would load both anew at every node, a tenth of its instructions.
 pub(crate) struct View<'s, K: Key + ?Sized, V> {
     nodes: *mut u8,
     leaves: *mut u8,

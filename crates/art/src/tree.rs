@@ -1,8 +1,8 @@
 //! The tree that threads share.
 //!
-//! A [`Reader`] pins an epoch, once for as many operations as one likes: what it has been shown stays as long as it does. What
-//! has left the tree is freed by a collector of the tree's own ([`atomics::reclaim`]), which is dropped before all else.
-//! Values are shared, never changed in place; a new value is a new leaf.
+//! A [`Reader`] pins an epoch, once for as many operations as one likes: what it has been shown stays as long as it
+//! does. What has left the tree is freed by a collector of the tree's own ([`atomics::reclaim`]), which is dropped
+//! before all else. Values are shared, never changed in place; a new value is a new leaf.
 
 #![allow(unsafe_code)]
 
@@ -105,11 +105,11 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
         self.len() == 0
     }
 
-    /// Drops all values that were removed or replaced, by whichever thread, and gives their memory and that of nodes back to the
-    /// tree; but for what a [`Reader`] holds back, of any thread, this one as well.
+    /// Drops all values that were removed or replaced, by whichever thread, and gives their memory and that of nodes
+    /// back to the tree; but for what a [`Reader`] holds back, of any thread, this one as well.
     ///
-    /// Nobody has to call this. A thread that drops or refreshes its reader leaves at most 64 removed values waiting, none of
-    /// them for longer than two refreshes, or 64 readers; and with the tree all are dropped.
+    /// Nobody has to call this. A thread that drops or refreshes its reader leaves at most 64 removed values waiting,
+    /// none of them for longer than two refreshes, or 64 readers; and with the tree all are dropped.
     pub fn collect(&self) {
         self.collector.collect();
     }
@@ -180,8 +180,9 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         Reader { tree, guard: tree.collector.pin(), view, sampler }
     }
 
-    /// Lets go of what was shown, so that what has been removed can be given back: at once, if it is more than 64 values, and
-    /// what is left of it the next time at the latest. While this thread has another reader of the tree, nothing is let go.
+    /// Lets go of what was shown, so that what has been removed can be given back: at once, if it is more than 64
+    /// values, and what is left of it the next time at the latest. While this thread has another reader of the tree,
+    /// nothing is let go.
     #[inline]
     pub fn refresh(&mut self) {
         self.guard.refresh();
@@ -217,8 +218,8 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         self.core().find_in(self.view, key, &mut Unwatched).is_some()
     }
 
-    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given during
-    /// the call.
+    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given
+    /// during the call.
     ///
     /// # Panics
     /// If the slices differ in length.
@@ -450,8 +451,8 @@ impl<K: Key + ?Sized, V> fmt::Debug for Session<'_, K, V> {
     }
 }
 
-/// Small enough for an interpreter that looks for undefined behaviour (`cargo miri test --lib`), which finds most of it in a
-/// few steps; `tests/` go further.
+/// Small enough for an interpreter that looks for undefined behaviour (`cargo miri test --lib`), which finds most of it
+/// in a few steps; `tests/` go further.
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

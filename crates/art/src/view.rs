@@ -1,8 +1,8 @@
 //! What a tree shows of itself while it stands behind a map: all of it but its changes.
 //!
 //! A map's table would not hear of an entry that comes or goes behind its back. So [`Onlooker`] has those calls of a
-//! [`Reader`] that read, and [`TreeView`] those of a [`Tree`] that leave its entries as they are: reorganising is one of
-//! them, because entries move and stay the same.
+//! [`Reader`] that read, and [`TreeView`] those of a [`Tree`] that leave its entries as they are: reorganising is one
+//! of them, because entries move and stay the same.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -69,8 +69,8 @@ impl<'t, K: Key + ?Sized, V: Clone + Send + Sync + 'static> TreeView<'t, K, V> {
     }
 }
 
-/// A thread that looks at a tree behind a map, with an epoch pinned: what it has been shown stays until it is dropped or
-/// refreshed, as with a [`Reader`].
+/// A thread that looks at a tree behind a map, with an epoch pinned: what it has been shown stays until it is dropped
+/// or refreshed, as with a [`Reader`].
 pub struct Onlooker<'t, K: Key + ?Sized, V>(Reader<'t, K, V>);
 
 impl<K: Key + ?Sized, V: Send + Sync + 'static> Onlooker<'_, K, V> {

@@ -15,9 +15,10 @@
 //! New nodes and leaves are made before they are published, so when there is no room for one, nothing has happened. A
 //! removal that finds no room for a smaller copy makes do with the node as it is.
 //!
-//! Where keys differ from a node's: a node does not store the bytes that its keys agree in, so a writer that skipped some
-//! compares its key with that of any leaf below, finds the first byte that differs, and if that is above where the search
-//! ended, searches again down to there. Without skipped bytes, as mostly among numbers, the way down is proof enough.
+//! Where keys differ from a node's: a node does not store the bytes that its keys agree in, so a writer that skipped
+//! some compares its key with that of any leaf below, finds the first byte that differs, and if that is above where the
+//! search ended, searches again down to there. Without skipped bytes, as mostly among numbers, the way down is proof
+//! enough.
 
 #![allow(unsafe_code)]
 
@@ -44,8 +45,8 @@ pub(crate) trait Discipline {
     /// Frees what has left the tree, when nobody can reach it any more.
     ///
     /// # Safety
-    /// It has left the tree, and is retired once. Entries of a shared tree must be `Send` and `Sync`, and its collector is
-    /// dropped before its storage.
+    /// It has left the tree, and is retired once. Entries of a shared tree must be `Send` and `Sync`, and its collector
+    /// is dropped before its storage.
     unsafe fn retire<K: Key + ?Sized, V>(&self, storage: &Fixed<Storage<K, V>>, gone: Ref);
 }
 
@@ -64,8 +65,8 @@ impl Discipline for Guard<'_> {
             unsafe { (*storage.cast::<Storage<K, V>>()).free(Ref::from_bits(gone.addr() as u32)) }
         }
         let bits = ptr::without_provenance_mut(gone.bits() as usize);
-        // SAFETY: by the contract it is out of reach for whoever is pinned after this, any thread may drop it, and the storage
-        // is there for longer than the collector.
+        // SAFETY: by the contract it is out of reach for whoever is pinned after this, any thread may drop it, and the
+        // storage is there for longer than the collector.
         unsafe { Guard::retire(self, bits, storage.address().cast(), free::<K, V>) };
     }
 }
@@ -137,8 +138,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         self.slot_of(holder).expect("a slot that held something is assigned").store(child);
     }
 
-    /// Puts a leaf of this key into the tree. `make` makes it, or says again which it is; it is asked before any lock is taken,
-    /// and told where the leaf is to lie. The leaf stays the caller's unless it is said to be in the tree.
+    /// Puts a leaf of this key into the tree. `make` makes it, or says again which it is; it is asked before any lock
+    /// is taken, and told where the leaf is to lie. The leaf stays the caller's unless it is said to be in the tree.
     #[inline]
     pub(crate) fn insert<D: Discipline>(
         &self,
@@ -200,7 +201,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         true
     }
 
-    /// Puts a copy of a node, in a page of mixed use, where the node is: the copy, or nothing if it is not there any more.
+    /// Puts a copy of a node, in a page of mixed use, where the node is: the copy, or nothing if it is not there any
+    /// more.
     pub(crate) fn relocate<D: Discipline>(
         &self,
         holder: &Holder,
@@ -434,8 +436,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
         held.lock.release(State::new(held.state.assigned(), held.state.live() - 1));
     }
 
-    /// Takes all keys out that begin with `prefix`, and shows each leaf, which is then retired. Takes as long as there are
-    /// such keys.
+    /// Takes all keys out that begin with `prefix`, and shows each leaf, which is then retired. Takes as long as there
+    /// are such keys.
     pub(crate) fn remove_prefix<D: Discipline>(&self, prefix: &[u8], by: &D, mut each: impl FnMut(Ref)) {
         loop {
             let Some(found) = self.subtree(prefix) else { return };
@@ -455,8 +457,8 @@ impl<K: Key + ?Sized, V> Core<K, V> {
                     node.each(|_, child| waiting.push(child));
                     node.header().lock.release_obsolete();
                 }
-                // SAFETY: it left the tree with the subtree; whoever else could take it out of there would need the lock
-                // of the node above it, which is obsolete.
+                // SAFETY: it left the tree with the subtree; whoever else could take it out of there would need the
+                // lock of the node above it, which is obsolete.
                 unsafe { by.retire(&self.storage, next) };
             }
             return;

@@ -1,6 +1,6 @@
-//! Every place that a tree has taken comes back: nodes of every kind, leaves of every size, keys on the heap; in one owner's
-//! tree and in a shared one, before and after reorganisation. (Builds with debug assertions check besides, whenever a tree
-//! has gone, that none of its places was in use.)
+//! Every place that a tree has taken comes back: nodes of every kind, leaves of every size, keys on the heap; in one
+//! owner's tree and in a shared one, before and after reorganisation. (Builds with debug assertions check besides,
+//! whenever a tree has gone, that none of its places was in use.)
 
 use std::panic::resume_unwind;
 use std::sync::Arc;

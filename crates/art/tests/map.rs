@@ -1,5 +1,6 @@
-//! The tree behind a lookaside table against a plain map: any sequence of operations, on both forms of the map, with tables so
-//! small that the tree is asked as often as they are. Keys are prefixes of each other and full of zeros and 255s.
+//! The tree behind a lookaside table against a plain map: any sequence of operations, on both forms of the map, with
+//! tables so small that the tree is asked as often as they are. Keys are prefixes of each other and full of zeros and
+//! 255s.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};

@@ -1,5 +1,5 @@
-//! Sequences of operations against the standard library's ordered map: both faces, all kinds of key, keys that are prefixes of
-//! each other, bytes at the ends of their range, and nodes at the boundaries of their kinds.
+//! Sequences of operations against the standard library's ordered map: both faces, all kinds of key, keys that are
+//! prefixes of each other, bytes at the ends of their range, and nodes at the boundaries of their kinds.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Leaves that are near each other in the tree lie near each other in memory, whatever the order of insertion was; and no
-//! memory is lost for it.
+//! Leaves that are near each other in the tree lie near each other in memory, whatever the order of insertion was; and
+//! no memory is lost for it.
 
 use lookaside_art::{Config, OwnedTree, Tree};
 

@@ -13,8 +13,8 @@ fn key(n: u64) -> [u8; 8] {
     encode::u64(n.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
-/// A tree claimed 40 GiB of addresses, and could not be made where a process may not have as many (`ulimit -v`). It begins with
-/// few now, and claims more as it grows; and it leaves some to others.
+/// A tree claimed 40 GiB of addresses, and could not be made where a process may not have as many (`ulimit -v`). It
+/// begins with few now, and claims more as it grows; and it leaves some to others.
 #[test]
 fn trees_grow_where_addresses_are_limited() {
     limited("regressions::trees_grow_where_addresses_are_limited", Resource::As, 128 << 20, || {
@@ -74,9 +74,9 @@ fn waiting(tree: &Tree<[u8; 8], Counted>, there: &AtomicUsize) -> usize {
     there.load(Ordering::Relaxed) - tree.len()
 }
 
-/// 40 values of 20 MB were removed, and then came 10,000 readers and refreshes, and the tree was dropped: 802 MB stayed, and no
-/// destructor had run. What left the tree waited until its thread had deferred 64 things, and nobody could do anything
-/// about it.
+/// 40 values of 20 MB were removed, and then came 10,000 readers and refreshes, and the tree was dropped: 802 MB
+/// stayed, and no destructor had run. What left the tree waited until its thread had deferred 64 things, and nobody
+/// could do anything about it.
 #[test]
 fn values_that_were_removed_are_dropped() {
     let (tree, there) = counted(40);
@@ -241,8 +241,8 @@ fn what_a_reader_was_shown_stays_and_then_goes() {
     });
 }
 
-/// Memory of nodes and leaves comes back, too, however little was written at a time: what is inserted and removed again and
-/// again needs no more of it.
+/// Memory of nodes and leaves comes back, too, however little was written at a time: what is inserted and removed again
+/// and again needs no more of it.
 #[test]
 fn memory_that_was_freed_is_used_again() {
     let tree = Tree::<[u8; 8], Arc<()>>::new().unwrap();

@@ -1,5 +1,5 @@
-//! The access log, and moving what is hot together: the tree stays equal to a model, what is hot comes to lie together, and
-//! what no longer helps is not done again.
+//! The access log, and moving what is hot together: the tree stays equal to a model, what is hot comes to lie together,
+//! and what no longer helps is not done again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -98,8 +98,9 @@ fn keys_that_were_sampled_by_chance_stay_where_they_are() {
         let lie = tree.assess(&keys);
         assert!(lie.gain() > 3.0, "by their pages alone they were worth it: {lie:?}");
         let share = share_of_lookups(&frequencies, 1);
-        // Of 6250 samples those of keys that were sampled once say nothing (Good and Turing): of the half that goes to 2000 keys a
-        // fifth, of the other half nearly all. That is 0.41, give or take 0.01 for other draws of the sampler; and 0.06 of all keys.
+        // Of 6250 samples those of keys that were sampled once say nothing (Good and Turing): of the half that goes to
+        // 2000 keys a fifth, of the other half nearly all. That is 0.41, give or take 0.01 for other draws of the
+        // sampler; and 0.06 of all keys.
         let expected = if worth { 0.35..0.47 } else { 0.03..0.1 };
         assert!(expected.contains(&share), "{share} of lookups go to what was sampled");
         let schedule = Schedule::new().with_samples(1);
@@ -111,7 +112,8 @@ fn keys_that_were_sampled_by_chance_stay_where_they_are() {
     assert!(tree.reorganize().keys > 2_000);
 }
 
-/// What was hot in some round lies in the pages of that round. They are used again as it leaves them, in whatever order.
+/// What was hot in some round lies in the pages of that round. They are used again as it leaves them, in whatever
+/// order.
 #[test]
 fn a_hot_set_that_wanders_needs_no_more_room_with_every_round() {
     const KEYS: u64 = 20_000;
@@ -267,7 +269,8 @@ fn the_background_moves_what_is_hot_and_ends_when_it_no_longer_helps() {
     assert_eq!(tree.pin().iter().count(), 100_000);
 }
 
-/// Places that fit the holes of sparse pages badly lie no denser after a round than before it: there is an end to that, too.
+/// Places that fit the holes of sparse pages badly lie no denser after a round than before it: there is an end to that,
+/// too.
 #[test]
 fn the_background_ends_when_what_it_moves_comes_to_lie_no_better() {
     const KEYS: u64 = 50_000;

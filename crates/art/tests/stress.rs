@@ -1,10 +1,10 @@
-//! Many threads on one tree, with the history of every key checked: what a lookup or a scan shows must have been in the tree
-//! at some moment while it went on, and what was there all the while must be shown.
+//! Many threads on one tree, with the history of every key checked: what a lookup or a scan shows must have been in the
+//! tree at some moment while it went on, and what was there all the while must be shown.
 //!
-//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records it
-//! when it is made. A reader notes what was made before its lookup and what was announced when it returned; the version
-//! it saw must lie between. Odd versions are those in which the key is in the tree; its value is its version. Other
-//! threads reorganise the tree, and take out whole prefixes of keys of their own and put them in again.
+//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records
+//! it when it is made. A reader notes what was made before its lookup and what was announced when it returned; the
+//! version it saw must lie between. Odd versions are those in which the key is in the tree; its value is its version.
+//! Other threads reorganise the tree, and take out whole prefixes of keys of their own and put them in again.
 
 use std::ops::Bound;
 use std::sync::Barrier;
@@ -285,8 +285,8 @@ fn agrees_at_the_end(world: &World) {
     drop(reader);
     world.tree.collect();
     assert_eq!(world.tree.memory().leaves, entries);
-    // When nobody disturbs, a reorganisation does what it is there for, whatever it comes after: what is hot lies together, and
-    // what was moved before makes room for it.
+    // When nobody disturbs, a reorganisation does what it is there for, whatever it comes after: what is hot lies
+    // together, and what was moved before makes room for it.
     let mut begun = Vec::new();
     for round in 0..20 {
         let reader = world.tree.pin();
@@ -307,15 +307,16 @@ fn agrees_at_the_end(world: &World) {
     assert!(begun[5..].iter().all(|&bytes| bytes == begun[5]), "it grows with every round: {begun:?}");
 }
 
-/// Writers put entries in below a prefix and take them out, while others remove the prefix, and move what is there. Nothing
-/// that was there when a removal began is there when it has ended, nothing is counted twice or not at all, and what is
-/// beside the prefix stays.
+/// Writers put entries in below a prefix and take them out, while others remove the prefix, and move what is there.
+/// Nothing that was there when a removal began is there when it has ended, nothing is counted twice or not at all, and
+/// what is beside the prefix stays.
 #[test]
 fn a_prefix_is_removed_under_the_hands_of_its_writers() {
     const KEYS: usize = 512;
     let config = Config::new().with_node_bytes(1 << 28).with_leaf_bytes(1 << 28);
     let tree = Tree::<[u8], u64>::with_config(&config).unwrap();
-    // All in one subtree below two bytes that are skipped: of Node256, Node48, and small ones, with keys that end within.
+    // All in one subtree below two bytes that are skipped: of Node256, Node48, and small ones, with keys that end
+    // within.
     let key = |n: usize| match n % 4 {
         0 => vec![7, 7, 7, (n / 2) as u8],
         1 => vec![7, 7, 7, (n / 16) as u8, 3, (n * 5) as u8],

@@ -1,7 +1,7 @@
 //! Counting without sharing.
 //!
-//! Each thread counts in its own cache lines, with plain loads and stores that no other thread makes; who wants the sums
-//! adds them up. A thread that leaves leaves its counts behind. [`counters!`](crate::counters) makes the types.
+//! Each thread counts in its own cache lines, with plain loads and stores that no other thread makes; who wants the
+//! sums adds them up. A thread that leaves leaves its counts behind. [`counters!`](crate::counters) makes the types.
 
 use std::fmt;
 use std::sync::Arc;

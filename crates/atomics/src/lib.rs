@@ -43,12 +43,12 @@
 //!
 //! # Loom's blind spot
 //!
-//! To decide which accesses to try in another order, loom 0.7 remembers only the last access to an object. Where a thread
-//! loads and then stores, as every writer of a version word does, its load hides an earlier load by another thread, and
-//! loom never tries the store before that load: whole models were "explored" in a single execution. So here each atomic
-//! has a companion that every access touches first. The companion is only ever changed by relaxed read-modify-writes,
-//! which hide nothing from each other and synchronise nothing: all orders are tried, and the load or store behind it
-//! still sees whatever the memory model lets it see.
+//! To decide which accesses to try in another order, loom 0.7 remembers only the last access to an object. Where a
+//! thread loads and then stores, as every writer of a version word does, its load hides an earlier load by another
+//! thread, and loom never tries the store before that load: whole models were "explored" in a single execution. So here
+//! each atomic has a companion that every access touches first. The companion is only ever changed by relaxed
+//! read-modify-writes, which hide nothing from each other and synchronise nothing: all orders are tried, and the load
+//! or store behind it still sees whatever the memory model lets it see.
 
 #[cfg(not(loom))]
 mod counters;

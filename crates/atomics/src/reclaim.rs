@@ -2,9 +2,9 @@
 //!
 //! Each structure whose readers take no lock owns one [`Collector`]. A reader pins it and holds a [`Guard`] while it
 //! looks; a writer unlinks an object and [retires](Guard::retire) it; the object is freed when all guards are gone, or
-//! have been [refreshed](Guard::refresh), that were there when it was unlinked. Epochs as in Fraser, "Practical lock-freedom"
-//! (2004), with an asymmetric barrier as in Meyer's and Wolff's, and Wasowicz's `seize`: readers are many and pay nothing,
-//! collecting is rare and pays for both.
+//! have been [refreshed](Guard::refresh), that were there when it was unlinked. Epochs as in Fraser, "Practical
+//! lock-freedom" (2004), with an asymmetric barrier as in Meyer's and Wolff's, and Wasowicz's `seize`: readers are many
+//! and pay nothing, collecting is rare and pays for both.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicPtr, Ordering};
@@ -37,75 +37,81 @@
 //!                                                           free what has a stamp less than all of them
 //! ```
 //!
-//! Claim: *when an object with stamp `s` is freed, nobody looks at it, and nobody will.* Let `R` be a thread that found it: it
-//! loaded a pointer to it, behind a barrier, behind a store of its epoch `e`.
+//! Claim: *when an object with stamp `s` is freed, nobody looks at it, and nobody will.* Let `R` be a thread that found
+//! it: it loaded a pointer to it, behind a barrier, behind a store of its epoch `e`.
 //!
-//! 1. `e <= s`. Had `R` loaded an epoch above `s`, then from the addition that made it, or a later one: acquire there pairs
-//!    with the release of the addition (and additions continue a release sequence). The object was unlinked before that
-//!    addition, by the lock of the bag that it was taken from; so `R` would have found it unlinked.
-//! 2. The scan that frees the object sees `R`'s store of `e`, or something later. This is what the two barriers are for: `R`
-//!    stores its epoch and then loads the pointer; the collector unlinks (or was told of it) and then loads the epoch. If
-//!    neither saw the other's store, the object would be freed while `R` looks at it.
-//!    * *Both are sequentially consistent fences*, where there is no `membarrier`: one of the fences comes first in their order.
+//! 1. `e <= s`. Had `R` loaded an epoch above `s`, then from the addition that made it, or a later one: acquire there
+//!    pairs with the release of the addition (and additions continue a release sequence). The object was unlinked
+//!    before that addition, by the lock of the bag that it was taken from; so `R` would have found it unlinked.
+//! 2. The scan that frees the object sees `R`'s store of `e`, or something later. This is what the two barriers are
+//!    for: `R` stores its epoch and then loads the pointer; the collector unlinks (or was told of it) and then loads
+//!    the epoch. If neither saw the other's store, the object would be freed while `R` looks at it.
+//!    * *Both are sequentially consistent fences*, where there is no `membarrier`: one of the fences comes first in
+//!      their order.
 //!      If `R`'s does, the scan sees its store; if the collector's does, `R` sees the object unlinked.
 //!    * *`membarrier`* (private, expedited) makes each running thread of the process execute a full fence at some point
 //!      between the call and its return; a thread that is not running went through one when it was switched out, or goes
 //!      through one before it runs on. If that point of `R`'s comes behind the store, the scan sees it. If it
 //!      comes before the store, it comes before the load, too, which therefore sees the object unlinked. There is no third
 //!      case, for the compiler keeps the store before the load: that is what is left of the light barrier, a compiler fence.
-//! 3. What the scan sees instead of `e` allows to free the object: none, or an epoch above `s`. It was stored by `R` later
-//!    than `e`, when its guard went or was refreshed. Each such store is a release, and the scan's load an acquire: all that
-//!    `R` did with the object was done before it is freed.
+//! 3. What the scan sees instead of `e` allows to free the object: none, or an epoch above `s`. It was stored by `R`
+//!    later than `e`, when its guard went or was refreshed. Each such store is a release, and the scan's load an
+//!    acquire: all that `R` did with the object was done before it is freed.
 //!
-//! A record that is new is seen by the scan as well: it is put into the list of records before the store of its first epoch, and the
-//! scan goes over the list behind the heavy barrier.
+//! A record that is new is seen by the scan as well: it is put into the list of records before the store of its first
+//! epoch, and the scan goes over the list behind the heavy barrier.
 //!
-//! A guard is refreshed by the function that pins ([`Record::enter`]), and there is no other. (Of its two halves a refresh could do
-//! without the barrier, for what the scan sees instead of the new epoch is the older one, which holds as much; the acquire it
-//! needs as pinning does: looks must not be made before the new epoch was loaded.)
+//! A guard is refreshed by the function that pins ([`Record::enter`]), and there is no other. (Of its two halves a
+//! refresh could do without the barrier, for what the scan sees instead of the new epoch is the older one, which holds
+//! as much; the acquire it needs as pinning does: looks must not be made before the new epoch was loaded.)
 //!
-//! *Later scans need no barrier*: what was not free waits with its stamp, and step 2 holds for every scan behind the barrier.
-//! Objects get into the list of those that wait behind their barrier; the list is locked while a scan goes on that frees from it.
+//! *Later scans need no barrier*: what was not free waits with its stamp, and step 2 holds for every scan behind the
+//! barrier. Objects get into the list of those that wait behind their barrier; the list is locked while a scan goes on
+//! that frees from it.
 //!
-//! One heavy barrier and one scan free all that nobody holds. Whether the process has `membarrier` is decided once, before
-//! the first pin, for both sides: see [`Barrier`].
+//! One heavy barrier and one scan free all that nobody holds. Whether the process has `membarrier` is decided once,
+//! before the first pin, for both sides: see [`Barrier`].
 //!
 //! # When
 //!
-//! What a thread retires lies in the bag of its record, which any thread can empty: nothing has to happen when a thread ends.
-//! A thread collects
+//! What a thread retires lies in the bag of its record, which any thread can empty: nothing has to happen when a thread
+//! ends. A thread collects
 //!
 //! * when it unpins or refreshes, and 64 objects or more are in its bag ([`Guard::retire_large`] counts as so many);
 //! * at the second refresh, or the 64th time that it unpins, after it has retired anything, however little;
-//! * when it unpins or refreshes and was found to hold back what others had retired: then it looks again, without a barrier.
+//! * when it unpins or refreshes and was found to hold back what others had retired: then it looks again, without a
+//!   barrier.
 //!
 //! It then takes what is in its own bag and in those of all threads that are not pinned, of which some may have ended.
 //! [`Collector::collect`] takes everything. A collector that is dropped frees everything.
 //!
 //! # Destructors
 //!
-//! To free an object may run users' code, which may pin, unlink and retire in the same structure, and panic. No lock is held
-//! then. A thread that is collecting already leaves what comes up meanwhile to the outermost call, which goes round again: a chain
-//! of ten thousand objects, each of which retires the next, needs no more stack than one, also at a thread's end, when its
-//! thread-locals are being destroyed. A panic ends where the object is freed, once the panic hook has told.
+//! To free an object may run users' code, which may pin, unlink and retire in the same structure, and panic. No lock is
+//! held then. A thread that is collecting already leaves what comes up meanwhile to the outermost call, which goes
+//! round again: a chain of ten thousand objects, each of which retires the next, needs no more stack than one, also at
+//! a thread's end, when its thread-locals are being destroyed. A panic ends where the object is freed, once the panic
+//! hook has told.
 //!
 //! # Threads
 //!
-//! A thread finds its record by its number, the smallest that no other living thread has ([`thread`]). Behind the record's own
-//! line lies what the structure keeps for each thread (`L`). A thread that is past the destructor which gives its number back
-//! borrows a spare record for each guard; so does one whose number's record is held by a guard of the number's last owner.
+//! A thread finds its record by its number, the smallest that no other living thread has ([`thread`]). Behind the
+//! record's own line lies what the structure keeps for each thread (`L`). A thread that is past the destructor which
+//! gives its number back borrows a spare record for each guard; so does one whose number's record is held by a guard of
+//! the number's last owner.
 //!
 //! # Rejected
 //!
-//! * *crossbeam-epoch*: its pin has a full fence (5 ns and more), it frees when it sees fit, at most some objects at a time, two
-//!   grace periods after they were retired, and not at all while nobody pins: a map that is dropped leaves its values
-//!   behind. One collector for the whole process lets a reader of one structure hold back all others.
+//! * *crossbeam-epoch*: its pin has a full fence (5 ns and more), it frees when it sees fit, at most some objects at a
+//!   time, two grace periods after they were retired, and not at all while nobody pins: a map that is dropped leaves
+//!   its values behind. One collector for the whole process lets a reader of one structure hold back all others.
 //! * *`seize`*: has the barrier and a collector for each structure, but frees nothing before as many objects as there
 //!   are threads have come together in a batch, and keeps the batch of a thread that has ended.
 //! * *Hazard pointers*: a store and a barrier for each pointer that is followed.
-//! * *The `thread_local` crate* for the records: past its own destructor it panics, and it gives a thread's number to the next
-//!   while guards of the first, in other thread-locals, may still hold the record.
-//! * *A thread-local list of collectors*: a search for each pin, and with more structures than it has room for, a new record.
+//! * *The `thread_local` crate* for the records: past its own destructor it panics, and it gives a thread's number to
+//!   the next while guards of the first, in other thread-locals, may still hold the record.
+//! * *A thread-local list of collectors*: a search for each pin, and with more structures than it has room for, a new
+//!   record.
 
 #![allow(unsafe_code)]
 
@@ -145,8 +151,8 @@ pub use self::turn::free_in_turn;
 #[cfg(not(loom))]
 const NEAR: usize = 64;
 
-/// Frees what a structure's writers unlink, when its readers have left: see the module. `L` is what the structure keeps for
-/// each thread.
+/// Frees what a structure's writers unlink, when its readers have left: see the module. `L` is what the structure keeps
+/// for each thread.
 pub struct Collector<L = ()> {
     shared: CachePadded<Shared>,
     /// All records, newest first.
@@ -210,8 +216,8 @@ impl<L: Default + 'static> Collector<L> {
 }
 
 impl<L> Collector<L> {
-    /// A collector with what `make` makes for each thread that pins it, when it first does. What an ended thread had is the
-    /// next one's, as it is.
+    /// A collector with what `make` makes for each thread that pins it, when it first does. What an ended thread had is
+    /// the next one's, as it is.
     #[must_use]
     pub fn with_locals(make: impl Fn() -> L + Send + Sync + 'static) -> Self {
         Collector::with_barrier(Barrier::of_this_process(), make)
@@ -231,8 +237,8 @@ impl<L> Collector<L> {
         }
     }
 
-    /// Pins: what the thread can find from now on stays until the guard is dropped or refreshed. Guards of one thread can be
-    /// held at the same time; the last that is dropped unpins.
+    /// Pins: what the thread can find from now on stays until the guard is dropped or refreshed. Guards of one thread
+    /// can be held at the same time; the last that is dropped unpins.
     ///
     /// # Panics
     /// If a thread holds 2^32 guards.
@@ -242,8 +248,9 @@ impl<L> Collector<L> {
         Guard { collector: self, record, on_this_thread: PhantomData }
     }
 
-    /// Frees everything that was retired before the call, by whichever thread, and that no guard holds back; and what is retired
-    /// by what runs meanwhile. Where this thread is freeing already, further up its stack, it is left to that call.
+    /// Frees everything that was retired before the call, by whichever thread, and that no guard holds back; and what
+    /// is retired by what runs meanwhile. Where this thread is freeing already, further up its stack, it is left to
+    /// that call.
     pub fn collect(&self) {
         self.reclaim(Bags::All);
     }
@@ -475,13 +482,14 @@ impl<'c, L> Guard<'c, L> {
         self.record.depth() > 1
     }
 
-    /// Retires an object: `free(object, context)` is called once, by any thread, when no guard of the collector is held any
-    /// more that is held now; at the latest when the collector is dropped. It may do what it likes, but in the last case: then
-    /// it must not come by the collector. Whoever owns a collector calls [`Collector::collect`] first when it is dropped.
+    /// Retires an object: `free(object, context)` is called once, by any thread, when no guard of the collector is held
+    /// any more that is held now; at the latest when the collector is dropped. It may do what it likes, but in the last
+    /// case: then it must not come by the collector. Whoever owns a collector calls [`Collector::collect`] first when
+    /// it is dropped.
     ///
     /// # Safety
-    /// Nobody who pins from now on can find the object: it was unlinked before. It is retired once. Until the collector has
-    /// been dropped, any thread may call `free` with these arguments.
+    /// Nobody who pins from now on can find the object: it was unlinked before. It is retired once. Until the collector
+    /// has been dropped, any thread may call `free` with these arguments.
     #[inline]
     pub unsafe fn retire(&self, object: *mut (), context: *const (), free: unsafe fn(*mut (), *const ())) {
         self.record.put(Retired { object, context, free }, 1);
@@ -513,8 +521,8 @@ impl<'c, L> Guard<'c, L> {
         unsafe { self.retire(object.cast(), std::ptr::null(), free::<T>) };
     }
 
-    /// Lets go of what was found, and pins anew: what others have retired so far is not held back by this guard any more.
-    /// While this thread holds another guard of the collector, nothing changes.
+    /// Lets go of what was found, and pins anew: what others have retired so far is not held back by this guard any
+    /// more. While this thread holds another guard of the collector, nothing changes.
     #[inline(always)]
     pub fn refresh(&mut self) {
         if self.is_nested() {
@@ -550,7 +558,8 @@ impl<'c, L> Guard<'c, L> {
         }
     }
 
-    /// Unpins by a record in whose bag there is something, or that was found to hold something back, or that is a spare one.
+    /// Unpins by a record in whose bag there is something, or that was found to hold something back, or that is a spare
+    /// one.
     #[cold]
     #[inline(never)]
     fn unpin_and_collect(&mut self) {

@@ -1,15 +1,16 @@
 //! Which locks this thread holds while it runs its caller's code, so that one who would wait for himself is told.
 //!
-//! A comparison of keys, a hash, a visitor: whatever a library calls under a lock may call the library again, and then the
-//! thread waits for its own lock, for ever. Nobody can prevent it, and a lock that says nothing hangs. So whoever calls out under
-//! a lock [enters](Within::enter) it here, and whoever cannot have a lock asks whether that is why ([`held`]).
+//! A comparison of keys, a hash, a visitor: whatever a library calls under a lock may call the library again, and then
+//! the thread waits for its own lock, for ever. Nobody can prevent it, and a lock that says nothing hangs. So whoever
+//! calls out under a lock [enters](Within::enter) it here, and whoever cannot have a lock asks whether that is why
+//! ([`held`]).
 //!
-//! A thread's locks are in a small array of its own: to enter and to leave is a handful of plain loads and stores. Of more than
-//! [`MOST`] locks, each taken by code that was called under the one before, the innermost are not noted: there a thread that waits
-//! for itself still hangs.
+//! A thread's locks are in a small array of its own: to enter and to leave is a handful of plain loads and stores. Of
+//! more than [`MOST`] locks, each taken by code that was called under the one before, the innermost are not noted:
+//! there a thread that waits for itself still hangs.
 //!
-//! Rejected: *an owner in the lock*, where the lock is not ours or has no room for one; *a set that is allocated*, whose destructor
-//! would run before those that still lock.
+//! Rejected: *an owner in the lock*, where the lock is not ours or has no room for one; *a set that is allocated*,
+//! whose destructor would run before those that still lock.
 //!
 //! Not under loom, whose threads are one thread's.
 

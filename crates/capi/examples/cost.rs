@@ -1,5 +1,6 @@
-//! What the border to C costs: hits through `SLB_get`, through the owner-only form and in batches, beside those of the generic
-//! Rust path, in turns; all tables are of one size. Prints nanoseconds a lookup: medians of the turns, and the fastest.
+//! What the border to C costs: hits through `SLB_get`, through the owner-only form and in batches, beside those of the
+//! generic Rust path, in turns; all tables are of one size. Prints nanoseconds a lookup: medians of the turns, and the
+//! fastest.
 //!
 //!     cargo run --release -p lookaside-capi --example cost [RECORDS [LOOKUPS]]
 
@@ -44,7 +45,8 @@ const TURNS: usize = 9;
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().expect("a number"));
     let (records, lookups) = (arguments.next().unwrap_or(100_000), arguments.next().unwrap_or(4_000_000));
-    // As C's tables and an owner's are by default. One that fits itself lies in fewer lines: that is not what the border costs.
+    // As C's tables and an owner's are by default. One that fits itself lies in fewer lines: that is not what the
+    // border costs.
     let config = Config::with_size(32 << 20).fits(false);
     let key = |number: usize| -> Key { [7, 7, number as u64] };
     let random = Random::new(1);

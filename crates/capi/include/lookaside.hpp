@@ -3,10 +3,10 @@
 //     lookaside::Buffer<std::string, Record, std::hash<std::string>, SameName> slb(64 << 20);
 //     Record* record = slb.find(name, [&] { return index.search(name); });
 //
-// A buffer is made for a type of keys, a type of entries, a hash of keys, and a comparison: `bool match(const Entry&, const
-// Key&)`. The last two may be lambdas, with captures: they are kept in the buffer, and compiled into its lookups. Nothing is
-// thrown across the library's border: lookups and comparisons are compiled into your code, and may throw. In every other
-// call the hash has been computed before the library is entered.
+// A buffer is made for a type of keys, a type of entries, a hash of keys, and a comparison: `bool match(const Entry&,
+// const Key&)`. The last two may be lambdas, with captures: they are kept in the buffer, and compiled into its lookups.
+// Nothing is thrown across the library's border: lookups and comparisons are compiled into your code, and may throw. In
+// every other call the hash has been computed before the library is entered.
 //
 // Who may call what, and when, is said at the head of lookaside.h: alone, with locks, or with tickets. Here:
 //
@@ -55,9 +55,9 @@ inline const char* last_error() noexcept { return lookaside_last_error(); }
 
 namespace detail {
 
-// Ends the use of the wide vector registers. g++ copies structures by them; below -O2 it does not end their use where it
-// calls a function or returns. Every instruction in SSE's encoding then waits for their upper halves, in the C library too,
-// for as long as nobody else ends it: the program takes more than twice as long.
+// Ends the use of the wide vector registers. g++ copies structures by them; below -O2 it does not end their use where
+// it calls a function or returns. Every instruction in SSE's encoding then waits for their upper halves, in the C
+// library too, for as long as nobody else ends it: the program takes more than twice as long.
 inline void end_wide_vectors() noexcept {
 #if defined(__AVX__)
     __builtin_ia32_vzeroupper();
@@ -126,8 +126,8 @@ public:
 
     explicit operator bool() const noexcept { return raw_ != nullptr; }
 
-    /// What the functions of lookaside.h take. Their keys are pointers to hashes here: pass none of your own; and entries
-    /// that are emitted without a key do not enter.
+    /// What the functions of lookaside.h take. Their keys are pointers to hashes here: pass none of your own; and
+    /// entries that are emitted without a key do not enter.
     typename Form::Raw* raw() const noexcept { return raw_.get(); }
 
     /// The entry of a key, or null.
@@ -164,8 +164,8 @@ public:
     /// Forgets the entry of a key.
     void invalidate(const Key& key) { Form::invalidate(raw(), raw_hash(key)); }
 
-    /// The entry of a key is now another. Nobody else may write the same key from before the index is changed until this
-    /// returns: see SLB_update().
+    /// The entry of a key is now another. Nobody else may write the same key from before the index is changed until
+    /// this returns: see SLB_update().
     void update(const Key& key, Entry* entry) { Form::update(raw(), raw_hash(key), pointer(entry)); }
 
     /// Replaces the table by an empty one of so many bytes; false if that cannot be.
@@ -197,7 +197,8 @@ public:
         std::uint8_t temperature;
     };
 
-    /// The warmest entries of this index, warmest first, at most so many. Walks over the table. Under a pin where threads share.
+    /// The warmest entries of this index, warmest first, at most so many. Walks over the table. Under a pin where
+    /// threads share.
     std::vector<Warm> hottest(std::size_t most) const {
         most = std::min<std::size_t>(most, counts().capacity);
         std::vector<void*> entries(most);
@@ -370,9 +371,9 @@ public:
     /// Deletes now what can be deleted of what this thread has retired. Without this it happens by and by.
     void reclaim() noexcept { lookaside_reclaim(this->raw()); }
 
-    /// The same buffer in front of one more index, which may have other keys and entries: equal keys of the two never meet. Table,
-    /// locks, pins and counts are shared, and live until the last of them goes. Test it: it is false where this was made for
-    /// fewer indexes (lookaside_options.indexes); last_error() says so.
+    /// The same buffer in front of one more index, which may have other keys and entries: equal keys of the two never
+    /// meet. Table, locks, pins and counts are shared, and live until the last of them goes. Test it: it is false where
+    /// this was made for fewer indexes (lookaside_options.indexes); last_error() says so.
     template <class OtherKey, class OtherEntry, class OtherHash = std::hash<OtherKey>, class OtherMatch = std::equal_to<>>
     [[nodiscard]] Buffer<OtherKey, OtherEntry, OtherHash, OtherMatch> share(OtherHash hash = OtherHash(),
                                                                             OtherMatch match = OtherMatch()) {

@@ -1,14 +1,14 @@
 /* The hit path of the Search Lookaside Buffer, compiled into your code: your comparison and your hash are inlined. Calls remain
- * for one lookup in eight, if it is a hit, to warm its entry (not where every hit counts), and every 1024 lookups, to tell the
- * counts. For C11 and C++ of GCC and Clang.
+ * for one lookup in eight, if it is a hit, to warm its entry (not where every hit counts), and every 1024 lookups, to
+ * tell the counts. For C11 and C++ of GCC and Clang.
  *
  *     lookaside_session *s = lookaside_inline_attach(b);      // once a thread; NULL if the library's layout is another
  *     entry = lookaside_inline_get(b, s, my_hash(key), key, my_match);
  *     found = lookaside_inline_get_many(b, s, keys, count, entries, sizeof(my_entry), my_hash, my_match);
  *
- * They do what SLB_get and lookaside_get_many do, under the same conditions (lookaside.h): pinned, or alone; or, the first,
- * under SLB_lock. The hash is what keyhash would return. What misses is emitted as ever; but nothing needs to be, and no ticket
- * to be taken, while s->uses_table is 0. For a lookaside_owned: pass it as `b`, and
+ * They do what SLB_get and lookaside_get_many do, under the same conditions (lookaside.h): pinned, or alone; or, the
+ * first, under SLB_lock. The hash is what keyhash would return. What misses is emitted as ever; but nothing needs to
+ * be, and no ticket to be taken, while s->uses_table is 0. For a lookaside_owned: pass it as `b`, and
  * lookaside_owned_attach(b, LOOKASIDE_INLINE_LAYOUT) as `s`.
  *
  * What is read here is frozen in crates/capi/src/layout.rs:
@@ -26,7 +26,8 @@
 #include "lookaside.h"
 
 /* Vector instructions compare the tags of a line at once: on x86-64, which has had SSE2 from the start. LOOKASIDE_PORTABLE, if
- * it is defined before this, forces what all other processors do: one word after the other. So does the thread sanitizer,
+ * it is defined before this, forces what all other processors do: one word after the other. So does the thread
+ * sanitizer,
  * which knows atomic loads. */
 #if defined(__x86_64__) && !defined(LOOKASIDE_PORTABLE) && !defined(__SANITIZE_THREAD__)
 #define LOOKASIDE_INLINE_SSE2
@@ -99,14 +100,16 @@ LOOKASIDE_INLINE_ALWAYS const uint64_t *lookaside_inline_line(const void *b, uin
 
 /* The slots whose tag may be that of a hash: of slot n, bit 2n + 1. A hint: look again at the slot itself.
  *
- * The loads race with writers, who store words whole. The languages have atomic loads for that, of a word each, and none of a
- * vector. These are volatile: both compilers make each of them once and as it is written, and neither takes what a volatile load
- * races with for undefined (LLVM: "target-dependent"; GCC: as the hardware does it). On this hardware each aligned half is what
- * some store wrote. Were it torn, nothing would be lost but a hint: whoever follows it loads the slot by itself, atomically, and
- * looks at the tag again; and a slot whose tag is read wrongly is being written just now, so that to miss it is as good.
+ * The loads race with writers, who store words whole. The languages have atomic loads for that, of a word each, and
+ * none of a vector. These are volatile: both compilers make each of them once and as it is written, and neither takes
+ * what a volatile load races with for undefined (LLVM: "target-dependent"; GCC: as the hardware does it). On this
+ * hardware each aligned half is what some store wrote. Were it torn, nothing would be lost but a hint: whoever follows
+ * it loads the slot by itself, atomically, and looks at the tag again; and a slot whose tag is read wrongly is being
+ * written just now, so that to miss it is as good.
  *
- * Rejected: assembly, as it was before. It has one encoding, and the compiler chooses another with -mavx: a legacy instruction
- * then waits for the upper halves of the registers, and a batch takes ten times as long. Eight atomic loads that are moved into
+ * Rejected: assembly, as it was before. It has one encoding, and the compiler chooses another with -mavx: a legacy
+ * instruction then waits for the upper halves of the registers, and a batch takes ten times as long. Eight atomic loads
+ * that are moved into
  * vectors: twice the instructions. */
 LOOKASIDE_INLINE_ALWAYS unsigned lookaside_inline_slots(const uint64_t *line, uint64_t hash) {
 #if defined(LOOKASIDE_INLINE_SSE2)

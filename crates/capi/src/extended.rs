@@ -8,15 +8,16 @@ use crate::handle::{Handle, SLB, VOID_TICKET, lookaside_ticket};
 use crate::layout::{check_layout, lookaside_session};
 use crate::session::{self, Session};
 
-/// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer, in
-/// lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), lookaside_resize(),
-/// SLB_destroy(), or as a thread ends; and in lookups, SLB_unlock() and lookaside_write_end(), where the table fits what is
-/// asked for. It must not call functions of the same buffer, nor wait for a lock that somebody has who calls one.
+/// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer,
+/// in lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(),
+/// lookaside_resize(), SLB_destroy(), or as a thread ends; and in lookups, SLB_unlock() and lookaside_write_end(),
+/// where the table fits what is asked for. It must not call functions of the same buffer, nor wait for a lock that
+/// somebody has who calls one.
 pub type lookaside_freefunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_void, context: *mut c_void)>;
 
-/// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see lookaside_ticket_take().
-/// On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good for nothing. `ticket` may be
-/// NULL.
+/// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see
+/// lookaside_ticket_take(). On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good
+/// for nothing. `ticket` may be NULL.
 ///
 /// # Safety
 /// As SLB_get(). `ticket` is NULL or points to a ticket.
@@ -41,8 +42,8 @@ pub unsafe extern "C" fn lookaside_get(
     found
 }
 
-/// A ticket for a key: to be taken before the index is searched for it. It is void if a write of the key's stripe is going
-/// on. NULL `b` or `key`: a void one.
+/// A ticket for a key: to be taken before the index is searched for it. It is void if a write of the key's stripe is
+/// going on. NULL `b` or `key`: a void one.
 ///
 /// # Safety
 /// `key` is a key for the callbacks of `b`.
@@ -55,8 +56,8 @@ pub unsafe extern "C" fn lookaside_ticket_take(b: *mut SLB, key: *mut c_void) ->
     }
 }
 
-/// Offers an entry that was found in the index after `ticket` was taken for its key. Dropped if a write of the key's stripe
-/// has begun since; so the buffer cannot be given what the index no longer has. Otherwise as SLB_emit().
+/// Offers an entry that was found in the index after `ticket` was taken for its key. Dropped if a write of the key's
+/// stripe has begun since; so the buffer cannot be given what the index no longer has. Otherwise as SLB_emit().
 ///
 /// # Safety
 /// `entry` is an entry for the callbacks of `b`, alive; this thread has pinned since before the search, or is alone.
@@ -70,8 +71,8 @@ pub unsafe extern "C" fn lookaside_emit_ticket(b: *mut SLB, entry: *mut c_void, 
     }
 }
 
-/// As lookaside_emit_ticket(), or as SLB_emit() if `ticket` is NULL; but the hash is that of `key`, so that `entryhash` is not
-/// called. NULL `key`: nothing.
+/// As lookaside_emit_ticket(), or as SLB_emit() if `ticket` is NULL; but the hash is that of `key`, so that `entryhash`
+/// is not called. NULL `key`: nothing.
 ///
 /// # Safety
 /// As those. `key` is the key of `entry`; `ticket` is NULL or points to a ticket.
@@ -92,11 +93,11 @@ pub unsafe extern "C" fn lookaside_emit_key(
     }
 }
 
-/// Begins a write of a key: takes its lock, as SLB_lock(), and forgets its entry. To be called before the index is changed.
-/// NULL `b` or `key`: nothing.
+/// Begins a write of a key: takes its lock, as SLB_lock(), and forgets its entry. To be called before the index is
+/// changed. NULL `b` or `key`: nothing.
 ///
-/// From here to lookaside_write_end() no thread is given the key's entry, and no ticket is good; whoever was given it before
-/// may still use it while it is pinned.
+/// From here to lookaside_write_end() no thread is given the key's entry, and no ticket is good; whoever was given it
+/// before may still use it while it is pinned.
 ///
 /// # Safety
 /// `key` is a key for the callbacks of `b`.
@@ -112,10 +113,10 @@ pub unsafe extern "C" fn lookaside_write_begin(b: *mut SLB, key: *mut c_void) {
     }
 }
 
-/// Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one was
-/// there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old entry. Where the
-/// table fits what is asked for, retired entries may be freed here: see lookaside_freefunc.
-/// NULL `b` or `key`, or no lock of this thread on the key: nothing.
+/// Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one
+/// was there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old
+/// entry. Where the table fits what is asked for, retired entries may be freed here: see lookaside_freefunc. NULL `b`
+/// or `key`, or no lock of this thread on the key: nothing.
 ///
 /// # Safety
 /// As SLB_update().
@@ -159,8 +160,8 @@ pub unsafe extern "C" fn lookaside_unpin(b: *mut SLB) {
     }
 }
 
-/// Unpins and pins again, so that what was retired can be freed: for threads that stay pinned. Nothing if this thread has
-/// not pinned, or has pinned more than once; or if `b` is NULL.
+/// Unpins and pins again, so that what was retired can be freed: for threads that stay pinned. Nothing if this thread
+/// has not pinned, or has pinned more than once; or if `b` is NULL.
 ///
 /// # Safety
 /// As lookaside_unpin().
@@ -177,7 +178,8 @@ pub unsafe extern "C" fn lookaside_refresh(b: *mut SLB) {
 /// lookaside_write_end() or SLB_unlock(). Nothing if `b`, `entry` or `free` is NULL.
 ///
 /// # Safety
-/// Nobody can find the entry any more, and nobody else frees it. `free` may be called in any thread that uses the buffer.
+/// Nobody can find the entry any more, and nobody else frees it. `free` may be called in any thread that uses the
+/// buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_retire(
     b: *mut SLB,
@@ -191,7 +193,8 @@ pub unsafe extern "C" fn lookaside_retire(
     {
         let retired = Box::into_raw(Box::new(Retired { free, entry, context }));
         session::of(handle).pinned(|guard| {
-            // SAFETY: the caller's promise: whoever still uses it is pinned, it is freed by this only, and by any thread.
+            // SAFETY: the caller's promise: whoever still uses it is pinned, it is freed by this only, and by any
+            // thread.
             unsafe { guard.retire(retired.cast(), std::ptr::null(), Retired::free) };
         });
     }
@@ -225,9 +228,9 @@ extern "C" fn call_free(
     unsafe { free(entry, context) };
 }
 
-/// Frees now what was retired, by whichever thread, and that nobody holds back by a pin. Without this a thread does it by and by,
-/// when it unpins or refreshes: then at most 64 entries that it has retired wait, and none longer than two refreshes, unless another
-/// thread is pinned for so long. NULL: nothing.
+/// Frees now what was retired, by whichever thread, and that nobody holds back by a pin. Without this a thread does it
+/// by and by, when it unpins or refreshes: then at most 64 entries that it has retired wait, and none longer than two
+/// refreshes, unless another thread is pinned for so long. NULL: nothing.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.
@@ -239,12 +242,12 @@ pub unsafe extern "C" fn lookaside_reclaim(b: *mut SLB) {
     }
 }
 
-/// The entries of `count` keys: `entries[i]` becomes that of `keys[i]`, or NULL. How many were found. Lines are asked for
-/// ahead, those of the table for sixteen keys, then those of their entries: the largest gain that there is. Needs a pin, or
-/// to be alone.
+/// The entries of `count` keys: `entries[i]` becomes that of `keys[i]`, or NULL. How many were found. Lines are asked
+/// for ahead, those of the table for sixteen keys, then those of their entries: the largest gain that there is. Needs a
+/// pin, or to be alone.
 ///
-/// If `tickets` is not NULL, `tickets[i]` becomes what to emit with where `entries[i]` is NULL. A NULL key has no entry. If
-/// `b`, `keys` or `entries` is NULL: 0, and nothing is written.
+/// If `tickets` is not NULL, `tickets[i]` becomes what to emit with where `entries[i]` is NULL. A NULL key has no
+/// entry. If `b`, `keys` or `entries` is NULL: 0, and nothing is written.
 ///
 /// # Safety
 /// As SLB_get(). The arrays have `count` elements each, and do not overlap.
@@ -266,9 +269,9 @@ pub unsafe extern "C" fn lookaside_get_many(
     }
 }
 
-/// This thread's session for lookups by `lookaside_inline.h`, which passes the version of the layout that it knows. Good
-/// until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, or if the library's layout is
-/// another: lookaside_last_error() says so.
+/// This thread's session for lookups by `lookaside_inline.h`, which passes the version of the layout that it knows.
+/// Good until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, or if the library's layout
+/// is another: lookaside_last_error() says so.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.
@@ -282,8 +285,8 @@ pub unsafe extern "C" fn lookaside_attach(b: *mut SLB, layout: u32) -> *mut look
     std::ptr::from_ref(session::of(handle)).cast::<lookaside_session>().cast_mut()
 }
 
-/// For `lookaside_inline.h`: tells what a session counted, and asks the monitor, before a call of so many lookups. Nothing if either
-/// is NULL.
+/// For `lookaside_inline.h`: tells what a session counted, and asks the monitor, before a call of so many lookups.
+/// Nothing if either is NULL.
 ///
 /// # Safety
 /// `session` is this thread's for `b`.
@@ -295,8 +298,8 @@ pub unsafe extern "C" fn lookaside_turn(b: *const SLB, session: *mut lookaside_s
     }
 }
 
-/// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is left behind
-/// its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
+/// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is
+/// left behind its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
 ///
 /// # Safety
 /// `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.

@@ -7,9 +7,9 @@ use crate::handle::{Handle, SLB, hashfunc, matchfunc};
 use crate::options::{create, lookaside_options};
 use crate::session;
 
-/// Makes a buffer in front of one index. `size` is the bytes of the Cache Table, at least 64; locks and what else is needed
-/// come on top. What admits entries by default has no Log Table; see lookaside_paper_options() for the paper's. The monitor
-/// is on: now and then lookups miss on purpose, for a trial; see lookaside_monitor().
+/// Makes a buffer in front of one index. `size` is the bytes of the Cache Table, at least 64; locks and what else is
+/// needed come on top. What admits entries by default has no Log Table; see lookaside_paper_options() for the paper's.
+/// The monitor is on: now and then lookups miss on purpose, for a trial; see lookaside_monitor().
 ///
 /// NULL if a callback is NULL, if `size` is less than 64 or absurd, or without memory: lookaside_last_error() says why.
 ///
@@ -25,9 +25,9 @@ pub unsafe extern "C" fn SLB_create(
     create(&lookaside_options { size, r#match, keyhash, entryhash, ..lookaside_options::default() })
 }
 
-/// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread; where indexes share it
-/// (lookaside_share()), as the last of them is ended. Other threads must have made their last call; they need not have
-/// ended. NULL: nothing.
+/// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread; where indexes share
+/// it (lookaside_share()), as the last of them is ended. Other threads must have made their last call; they need not
+/// have ended. NULL: nothing.
 ///
 /// # Safety
 /// `b` is not used after this.
@@ -41,9 +41,10 @@ pub unsafe extern "C" fn SLB_destroy(b: *mut SLB) {
 
 /// The entry emitted for a key, or NULL: then search the index. NULL `b` or `key`: NULL.
 ///
-/// Under SLB_lock() for the key, nothing more is needed, and the entry may be used until SLB_unlock(). Without it, other
-/// threads may use the buffer only if this one has called lookaside_pin(): the entry may be used until lookaside_unpin(), and
-/// whoever removes an entry frees it through lookaside_retire(). Where only one thread uses the buffer, neither is needed.
+/// Under SLB_lock() for the key, nothing more is needed, and the entry may be used until SLB_unlock(). Without it,
+/// other threads may use the buffer only if this one has called lookaside_pin(): the entry may be used until
+/// lookaside_unpin(), and whoever removes an entry frees it through lookaside_retire(). Where only one thread uses the
+/// buffer, neither is needed.
 ///
 /// # Safety
 /// `key` is a key for the callbacks of `b`, and this thread has the lock, or a pin, or is alone.
@@ -56,12 +57,12 @@ pub unsafe extern "C" fn SLB_get(b: *mut SLB, key: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Offers an entry that was found in the index; the buffer decides whether it enters. Does nothing if `b` or `entry` is NULL,
-/// or if the address of `entry` needs more than 48 bits: it is refused, never cut.
+/// Offers an entry that was found in the index; the buffer decides whether it enters. Does nothing if `b` or `entry` is
+/// NULL, or if the address of `entry` needs more than 48 bits: it is refused, never cut.
 ///
-/// Under SLB_lock() for the entry's key, from before the search of the index, this is the paper's protocol. Without the lock
-/// it is right only where nobody can change the index between the search and this call: where one thread is alone, or
-/// searches under a lock of the index that writers take too. Otherwise use lookaside_emit_ticket().
+/// Under SLB_lock() for the entry's key, from before the search of the index, this is the paper's protocol. Without the
+/// lock it is right only where nobody can change the index between the search and this call: where one thread is alone,
+/// or searches under a lock of the index that writers take too. Otherwise use lookaside_emit_ticket().
 ///
 /// # Safety
 /// `entry` is an entry for the callbacks of `b`, alive, and what the index has. This thread has the lock, or has called
@@ -78,9 +79,9 @@ pub unsafe extern "C" fn SLB_emit(b: *mut SLB, entry: *mut c_void) {
 
 /// Forgets the entry of a key, which is being removed from the index. NULL `b` or `key`: nothing.
 ///
-/// Under SLB_lock() for the key: call it before SLB_unlock(); before or after the index changes is the same. Without the
-/// lock: call it *after* the index has changed; until it returns, other threads may still be given the old entry, and when
-/// it has returned none will be, and tickets taken before are void. (Where that interval matters, use
+/// Under SLB_lock() for the key: call it before SLB_unlock(); before or after the index changes is the same. Without
+/// the lock: call it *after* the index has changed; until it returns, other threads may still be given the old entry,
+/// and when it has returned none will be, and tickets taken before are void. (Where that interval matters, use
 /// lookaside_write_begin().) Only then free the entry: if threads pin, through lookaside_retire().
 ///
 /// # Safety
@@ -97,12 +98,12 @@ pub unsafe extern "C" fn SLB_invalidate(b: *mut SLB, key: *mut c_void) {
 
 /// Tells that the entry of a key is now another: changed, or moved. If the buffer has the old one, or had it when this
 /// thread began the write (by lookaside_write_begin(), or by SLB_invalidate() under the lock), it now has the new one;
-/// otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL
-/// `b` or `key`: nothing.
+/// otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all.
+/// NULL `b` or `key`: nothing.
 ///
-/// With and without SLB_lock(): as SLB_invalidate(). Without, nobody else may write the same key from before the index is
-/// changed until this returns, or an entry could come back that has gone already: lookaside_write_begin() sees to that. The
-/// old entry, if it is another, is to be freed as said there.
+/// With and without SLB_lock(): as SLB_invalidate(). Without, nobody else may write the same key from before the index
+/// is changed until this returns, or an entry could come back that has gone already: lookaside_write_begin() sees to
+/// that. The old entry, if it is another, is to be freed as said there.
 ///
 /// # Safety
 /// `key` is a key, and `entry` an entry, for the callbacks of `b`; `entry` is what the index has.
@@ -118,8 +119,9 @@ pub unsafe extern "C" fn SLB_update(b: *mut SLB, key: *mut c_void, entry: *mut c
 
 /// Takes the lock of a key's stripe, one of 1024, waiting for whoever has it. NULL `b` or `key`: nothing.
 ///
-/// Take it before any lock of the index, and give it back after those. A thread that has it may take it again, and gives it
-/// back as often. Threads that take the locks of several keys at once can deadlock: keys of one stripe look like any others.
+/// Take it before any lock of the index, and give it back after those. A thread that has it may take it again, and
+/// gives it back as often. Threads that take the locks of several keys at once can deadlock: keys of one stripe look
+/// like any others.
 ///
 /// # Safety
 /// `key` is a key for the callbacks of `b`.

@@ -1,14 +1,14 @@
 //! A buffer, its callbacks, and what can be done with both.
 //!
-//! An [`SLB`] of the header is a [`Handle`]: a buffer that several may share, the number of the index among those that do, and
-//! the callbacks that know the index's keys and entries.
+//! An [`SLB`] of the header is a [`Handle`]: a buffer that several may share, the number of the index among those that
+//! do, and the callbacks that know the index's keys and entries.
 //!
 //! # Who may touch the table
 //!
-//! The core wants an epoch pinned around every use of the table, since [`lookaside_resize`](crate::lookaside_resize) may
-//! replace it. A hit under the paper's lock shall not pay for that. So here a resize first takes all stripes: who holds a
-//! stripe needs no pin, who has pinned needs no stripe, and who is alone needs neither. Every function of the interface asks
-//! its caller for one of the three, and [`Handle::table`] rests on it.
+//! The core wants an epoch pinned around every use of the table, since [`lookaside_resize`](crate::lookaside_resize)
+//! may replace it. A hit under the paper's lock shall not pay for that. So here a resize first takes all stripes: who
+//! holds a stripe needs no pin, who has pinned needs no stripe, and who is alone needs neither. Every function of the
+//! interface asks its caller for one of the three, and [`Handle::table`] rests on it.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub struct SLB {
 /// It must not call functions of the same buffer, and must not let an exception out: that ends the process.
 pub type matchfunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_void, key: *mut c_void) -> bool>;
 
-/// The hash of a key, or of an entry's key: equal for a key and its entry. It need not be a good one, only different for
-/// different keys: the library mixes it.
+/// The hash of a key, or of an entry's key: equal for a key and its entry. It need not be a good one, only different
+/// for different keys: the library mixes it.
 ///
 /// It must not call functions of the same buffer, and must not let an exception out: that ends the process.
 pub type hashfunc = Option<unsafe extern "C-unwind" fn(opaque: *mut c_void) -> u64>;
@@ -63,8 +63,8 @@ pub(crate) struct Callbacks {
 pub(crate) struct Shared {
     pub(crate) buffer: Buffer,
     lines: AtomicPtr<Lines>,
-    /// Tables that have been replaced by those that fit, and their lines, until a thread without a lock lets them go: that may
-    /// run what users have given to free entries by.
+    /// Tables that have been replaced by those that fit, and their lines, until a thread without a lock lets them go:
+    /// that may run what users have given to free entries by.
     replaced: Mutex<Vec<(Replaced, Option<*mut Lines>)>>,
     any_replaced: AtomicBool,
     pub(crate) registry: Arc<Registry>,
@@ -106,10 +106,11 @@ impl Shared {
         unsafe { self.buffer.resize_exclusively(size, &guard, publish) }
     }
 
-    /// Lets the table fit what is asked for: by this session, which has nothing of the table, and has done this since the last
-    /// time; whether the next should be soon.
+    /// Lets the table fit what is asked for: by this session, which has nothing of the table, and has done this since
+    /// the last time; whether the next should be soon.
     fn fit(&self, session: &Session, passed: Passed) -> bool {
-        // Of an owner, who pins nothing, a lookup outside of this one may have the table: its callbacks may look up again.
+        // Of an owner, who pins nothing, a lookup outside of this one may have the table: its callbacks may look up
+        // again.
         if session.is_owners() {
             return false;
         }
@@ -222,7 +223,8 @@ impl Handle {
     /// The table. See the head of this module.
     #[inline(always)]
     pub(crate) fn table(&self) -> &Slb {
-        // SAFETY: whoever calls the interface has pinned, or holds a stripe, or is alone: the table is not replaced meanwhile.
+        // SAFETY: whoever calls the interface has pinned, or holds a stripe, or is alone: the table is not replaced
+        // meanwhile.
         unsafe { self.shared.buffer.table() }
     }
 
@@ -270,8 +272,8 @@ impl Handle {
 
     #[inline(always)]
     fn is_of(&self, pointer: Pointer, key: *mut c_void) -> bool {
-        // SAFETY: the callback is for entries and keys of this index: the table holds entries emitted under its mark, and the
-        // caller sees to it that they live.
+        // SAFETY: the callback is for entries and keys of this index: the table holds entries emitted under its mark,
+        // and the caller sees to it that they live.
         unsafe { (self.callbacks.matches)(address(pointer), key) }
     }
 
@@ -424,7 +426,8 @@ impl Handle {
         hits
     }
 
-    /// Offers an entry: under the stripe if this thread holds it, and otherwise with a ticket, if need be one of this moment.
+    /// Offers an entry: under the stripe if this thread holds it, and otherwise with a ticket, if need be one of this
+    /// moment.
     pub(crate) fn emit(&self, session: &Session, entry: *mut c_void, ticket: Option<lookaside_ticket>) {
         self.emit_hashed(session, || self.hash_of_entry(entry), entry, ticket);
     }

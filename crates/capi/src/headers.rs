@@ -1,14 +1,14 @@
 //! Which headers the library was built with, as bytes that can be looked for in it.
 //!
-//! A program that was compiled with the headers of one day, and is linked with the library of another, is linked without a
-//! word, and does something else: the layout that `lookaside_inline.h` reads has a version, but an option that is new has not.
-//! So what links programs by itself (the guests of `research/sim-qemu`) first looks into the file whether it has
-//! [`HEADERS`].
+//! A program that was compiled with the headers of one day, and is linked with the library of another, is linked
+//! without a word, and does something else: the layout that `lookaside_inline.h` reads has a version, but an option
+//! that is new has not. So what links programs by itself (the guests of `research/sim-qemu`) first looks into the file
+//! whether it has [`HEADERS`].
 //!
 //! Rejected: a function that says so. It could be asked only by a program that is linked already.
 
-/// A word, and the hash of `lookaside.h` and `lookaside_inline.h`. They stand in every library that was built with these
-/// headers, static or shared.
+/// A word, and the hash of `lookaside.h` and `lookaside_inline.h`. They stand in every library that was built with
+/// these headers, static or shared.
 pub const HEADERS: [u8; 24] =
     stamp(include_bytes!("../include/lookaside.h"), include_bytes!("../include/lookaside_inline.h"));
 

@@ -1,5 +1,5 @@
-//! What `include/lookaside_inline.h` reads by itself. Frozen: whoever changes anything here raises [`LOOKASIDE_LAYOUT`], and
-//! code that was compiled for another layout is turned away when it asks for a session.
+//! What `include/lookaside_inline.h` reads by itself. Frozen: whoever changes anything here raises
+//! [`LOOKASIDE_LAYOUT`], and code that was compiled for another layout is turned away when it asks for a session.
 //!
 //! ```text
 //!   SLB ---> [ layout | others | mark | lines ]                     one a handle
@@ -12,18 +12,19 @@
 //!   [ slot 0 | slot 1 | ... | slot 6 | counters ]                   `count` lines of 64 bytes
 //! ```
 //!
-//! * The caller's hash is *mixed*: exclusive-ored with [`MIX_WITH`], and twice *folded*, with [`MIX_BY`] and [`MIX_AGAIN_BY`]:
-//!   multiplied to 128 bits, the halves exclusive-ored. Then its highest bits are replaced by the index's number: and-ed with
-//!   `others`, or-ed with `mark`.
+//! * The caller's hash is *mixed*: exclusive-ored with [`MIX_WITH`], and twice *folded*, with [`MIX_BY`] and
+//!   [`MIX_AGAIN_BY`]: multiplied to 128 bits, the halves exclusive-ored. Then its highest bits are replaced by the
+//!   index's number: and-ed with `others`, or-ed with `mark`.
 //! * The line of a hash is its low 32 bits times `count`, shifted right by 32.
-//! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is zero is
-//!   empty.
+//! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is
+//!   zero is empty.
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
-//! * A hit calls lookaside_warm() if what is left behind its lookup is `due` or less: that warms its slot if the lookup is one of
-//!   those that count, and says which is the next. In a batch, of which all are taken from `left` at once, that is `left` and the
-//!   lookups of the batch behind it. Where `every_hit` is not zero it warms the slot itself, if that still has the hash's tag
-//!   and an entry, and leaves `due` as it is, which stays at what is left or above: it adds one to the slot's temperature, or
-//!   where that is 255 takes one from another's that is not zero, if there is one.
+//! * A hit calls lookaside_warm() if what is left behind its lookup is `due` or less: that warms its slot if the lookup
+//!   is one of those that count, and says which is the next. In a batch, of which all are taken from `left` at once,
+//!   that is `left` and the lookups of the batch behind it. Where `every_hit` is not zero it warms the slot itself, if
+//!   that still has the hash's tag and an entry, and leaves `due` as it is, which stays at what is left or above: it
+//!   adds one to the slot's temperature, or where that is 255 takes one from another's that is not zero, if there is
+//!   one.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
@@ -44,11 +45,12 @@ const MIX_BY: u64 = 0xd6e8_feb8_6659_fd93;
 /// As above. Digits of pi, and odd.
 const MIX_AGAIN_BY: u64 = 0x243f_6a88_85a3_08d3;
 
-/// A hash that is good enough for the table, whatever the caller's was: that of an integer is often the integer itself, and
-/// the table takes the line from the low bits, the tag from the high ones, and the stripe from ten bits of the tag.
+/// A hash that is good enough for the table, whatever the caller's was: that of an integer is often the integer itself,
+/// and the table takes the line from the low bits, the tag from the high ones, and the stripe from ten bits of the tag.
 ///
-/// Folded once, integers in a row are multiples of one number in each of these parts, and there are distances at which those
-/// of any number lie close together: of layout 2, that did so, 128 neighbours lay in 13 of 64 lines, where 76 of them had room.
+/// Folded once, integers in a row are multiples of one number in each of these parts, and there are distances at which
+/// those of any number lie close together: of layout 2, that did so, 128 neighbours lay in 13 of 64 lines, where 76 of
+/// them had room.
 #[inline(always)]
 pub(crate) fn mix(hash: u64) -> u64 {
     fold(fold(hash ^ MIX_WITH, MIX_BY), MIX_AGAIN_BY)
@@ -112,9 +114,9 @@ pub(crate) fn check_layout(layout: u32) -> bool {
 
 /// What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
 ///
-/// A lookup first takes one from `left`. It asks the table if that is not below zero then. It does not if that is LOOKASIDE_OFF
-/// to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again: then it asks if
-/// `uses_table` is not zero. Of those that ask, `misses` are no hits.
+/// A lookup first takes one from `left`. It asks the table if that is not below zero then. It does not if that is
+/// LOOKASIDE_OFF to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again:
+/// then it asks if `uses_table` is not zero. Of those that ask, `misses` are no hits.
 #[repr(C)]
 #[derive(Debug)]
 pub struct lookaside_session {
@@ -160,7 +162,8 @@ mod tests {
         }
     }
 
-    /// What a folded table has to hold: of two keys a line, thrown at random, one in 1,500 has no room beside seven others.
+    /// What a folded table has to hold: of two keys a line, thrown at random, one in 1,500 has no room beside seven
+    /// others.
     #[test]
     fn few_hashes_a_step_apart_have_room_in_a_small_table_whatever_the_step() {
         const LINES: u64 = 64;

@@ -1,7 +1,8 @@
 //! The Search Lookaside Buffer for C and C++: `include/lookaside.h` is made from this crate.
 //!
-//! The paper's interface (Wu, Ni and Jiang, SoCC 2017, Figure 4) by name and type, and what it lacks under `lookaside_`.
-//! Everything here is documented for its C user; the protocol is on one page, in the header's head (`cbindgen.toml`).
+//! The paper's interface (Wu, Ni and Jiang, SoCC 2017, Figure 4) by name and type, and what it lacks under
+//! `lookaside_`. Everything here is documented for its C user; the protocol is on one page, in the header's head
+//! (`cbindgen.toml`).
 //!
 //! | module | idea |
 //! |---|---|
@@ -18,12 +19,12 @@
 //! # What crosses the border
 //!
 //! Nothing unwinds into C: a panic in a function that C calls ends the process, as Rust has it for `extern "C"`. No
-//! function is meant to panic. Callbacks are declared as functions that may unwind, and are called from functions that may
-//! not: so an exception that a C++ callback lets out ends the process too, for certain. (Were they declared as functions
-//! that cannot unwind, an exception would be undefined behaviour, and indeed would pass through.)
+//! function is meant to panic. Callbacks are declared as functions that may unwind, and are called from functions that
+//! may not: so an exception that a C++ callback lets out ends the process too, for certain. (Were they declared as
+//! functions that cannot unwind, an exception would be undefined behaviour, and indeed would pass through.)
 //!
-//! Pointers are the caller's: each function says what null means to it. Addresses of more than 48 bits are refused, never
-//! cut.
+//! Pointers are the caller's: each function says what null means to it. Addresses of more than 48 bits are refused,
+//! never cut.
 
 // Every function here is called by C with pointers: that is what the crate is for.
 #![allow(unsafe_code)]

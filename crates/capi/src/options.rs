@@ -38,8 +38,8 @@ pub const LOOKASIDE_PAGES_1G: u32 = 3;
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct lookaside_options {
-    /// Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
-    /// zero.
+    /// Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those
+    /// that are zero.
     pub struct_size: usize,
     /// Bytes of the Cache Table, 64 at least. A Log Table comes on top.
     pub size: usize,
@@ -69,19 +69,19 @@ pub struct lookaside_options {
     pub entry_bytes: u32,
     /// Whether the monitor watches, and switches the table off where it does not pay.
     pub monitor: bool,
-    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an eighth, and so
-    /// on; when it has no room there any more, the whole table begins empty. Then any lookup may replace the table, as
-    /// lookaside_resize() does: what needs a pin where others may resize needs one, threads that only look up under a lock that
-    /// they share need one, too, and what was retired may be freed in lookups, SLB_unlock() and lookaside_write_end(). It is
-    /// replaced only while no other thread holds a lock: where one nearly always does, it stays as it is for long. The
-    /// owner-only form does without.
+    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an
+    /// eighth, and so on; when it has no room there any more, the whole table begins empty. Then any lookup may replace
+    /// the table, as lookaside_resize() does: what needs a pin where others may resize needs one, threads that only
+    /// look up under a lock that they share need one, too, and what was retired may be freed in lookups, SLB_unlock()
+    /// and lookaside_write_end(). It is replaced only while no other thread holds a lock: where one nearly always does,
+    /// it stays as it is for long. The owner-only form does without.
     pub fits: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
 }
 
-/// What [`Config::default`] has, but no size yet, and a table that stays as large as it was made: one that fits itself has to be
-/// asked for, since who has written by the rules of the other may have no pin where this one needs it.
+/// What [`Config::default`] has, but no size yet, and a table that stays as large as it was made: one that fits itself
+/// has to be asked for, since who has written by the rules of the other may have no pin where this one needs it.
 impl Default for lookaside_options {
     fn default() -> lookaside_options {
         lookaside_options { fits: false, ..lookaside_options::from(&Config::with_size(0)) }
@@ -184,8 +184,8 @@ impl lookaside_options {
     /// More than any version will have: who says more has filled nothing in.
     const MOST_BYTES: usize = 4096;
 
-    /// What the caller gave. One who knows more fields than this library may leave them zero, which is what was so before there
-    /// were any; one who knows fewer there cannot be yet, for this is the first version of them.
+    /// What the caller gave. One who knows more fields than this library may leave them zero, which is what was so
+    /// before there were any; one who knows fewer there cannot be yet, for this is the first version of them.
     ///
     /// # Safety
     /// Null, or points to as many bytes as it begins by saying.
@@ -293,9 +293,9 @@ unsafe fn fill(options: *mut lookaside_options, bytes: usize, with: lookaside_op
     }
 }
 
-/// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
-/// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options
-/// as the caller knows it. Nothing if `options` is NULL.
+/// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more
+/// rarely, a table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+/// sizeof *options as the caller knows it. Nothing if `options` is NULL.
 ///
 /// # Safety
 /// `options` is NULL, or points to `bytes` bytes.
@@ -305,8 +305,8 @@ pub unsafe extern "C" fn lookaside_default_options(options: *mut lookaside_optio
     unsafe { fill(options, bytes, lookaside_options::default()) };
 }
 
-/// The paper to the letter: a Log Table four times the Cache Table, 5 % of the emissions logged, a threshold of three, every
-/// hit counted, a table of one size, no monitor. The rest as lookaside_default_options().
+/// The paper to the letter: a Log Table four times the Cache Table, 5 % of the emissions logged, a threshold of three,
+/// every hit counted, a table of one size, no monitor. The rest as lookaside_default_options().
 ///
 /// # Safety
 /// `options` is NULL, or points to `bytes` bytes.
@@ -317,8 +317,8 @@ pub unsafe extern "C" fn lookaside_paper_options(options: *mut lookaside_options
     unsafe { fill(options, bytes, paper) };
 }
 
-/// Makes a buffer. NULL if `options` is NULL or has a field that cannot be, or without memory: lookaside_last_error() says
-/// why. To be ended by SLB_destroy().
+/// Makes a buffer. NULL if `options` is NULL or has a field that cannot be, or without memory: lookaside_last_error()
+/// says why. To be ended by SLB_destroy().
 ///
 /// # Safety
 /// `options` is NULL, or points to one. For the callbacks: as SLB_create().
@@ -329,12 +329,12 @@ pub unsafe extern "C" fn lookaside_create(options: *const lookaside_options) -> 
     made(|| options.handle()).map_or(null_mut(), Handle::into_raw)
 }
 
-/// The same buffer in front of one more index, with its own callbacks: equal keys of the two never meet. Table, locks, pins
-/// and counts are shared, and live until the last of them is destroyed; each is ended by SLB_destroy(). Callbacks may be NULL
-/// as in lookaside_options.
+/// The same buffer in front of one more index, with its own callbacks: equal keys of the two never meet. Table, locks,
+/// pins and counts are shared, and live until the last of them is destroyed; each is ended by SLB_destroy(). Callbacks
+/// may be NULL as in lookaside_options.
 ///
-/// NULL if `b` is NULL, or if it was made for fewer indexes (lookaside_options.indexes, rounded up to a power of two). An
-/// index that was destroyed does not give its number back.
+/// NULL if `b` is NULL, or if it was made for fewer indexes (lookaside_options.indexes, rounded up to a power of two).
+/// An index that was destroyed does not give its number back.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer. For the callbacks: as SLB_create().
@@ -359,8 +359,8 @@ pub unsafe extern "C" fn lookaside_share(
     .map_or(null_mut(), Handle::into_raw)
 }
 
-/// Replaces the table by an empty one of `size` bytes, while other threads use it: under locks, or pinned. False if `b` is
-/// NULL, if this thread holds a lock of the buffer, if `size` is less than 64 or absurd, or without memory:
+/// Replaces the table by an empty one of `size` bytes, while other threads use it: under locks, or pinned. False if `b`
+/// is NULL, if this thread holds a lock of the buffer, if `size` is less than 64 or absurd, or without memory:
 /// lookaside_last_error() says why, and the old one stays.
 ///
 /// Takes each lock once, and has them all for a moment. So it must not be called under a lock that others take after

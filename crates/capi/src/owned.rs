@@ -1,7 +1,7 @@
 //! The form for one owner: for an index that one thread has for itself, as where data is partitioned.
 //!
-//! No locks, no pins, no tickets, no thread-local variable: a hit's loads and stores are those of a plain table. It may go
-//! from one thread to another, but two must not use it at once.
+//! No locks, no pins, no tickets, no thread-local variable: a hit's loads and stores are those of a plain table. It may
+//! go from one thread to another, but two must not use it at once.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -101,7 +101,8 @@ pub unsafe extern "C" fn lookaside_owned_get_many(
     }
 }
 
-/// Offers an entry that was found in the index. Nothing if `o` or `entry` is NULL, or if its address needs more than 48 bits.
+/// Offers an entry that was found in the index. Nothing if `o` or `entry` is NULL, or if its address needs more than 48
+/// bits.
 ///
 /// # Safety
 /// As SLB_emit().

@@ -1,20 +1,20 @@
 //! What a thread keeps for a buffer, and how it finds it.
 //!
-//! The paper's functions name no thread. Yet counts, the numbers of lookups, the stripes that a thread holds and its pins
-//! are the thread's own. They lie in a session, found through a thread-local pointer to the one used last: a hit compares
-//! one number. That variable has no destructor, so using it registers nothing and works until the thread's very end; who has
-//! several buffers finds the others in the list behind it.
+//! The paper's functions name no thread. Yet counts, the numbers of lookups, the stripes that a thread holds and its
+//! pins are the thread's own. They lie in a session, found through a thread-local pointer to the one used last: a hit
+//! compares one number. That variable has no destructor, so using it registers nothing and works until the thread's
+//! very end; who has several buffers finds the others in the list behind it.
 //!
 //! # Who frees what
 //!
 //! A thread ends, or a buffer does; either may be first, and both may happen at once.
 //!
-//! * The memory of a session is its thread's. A second thread-local variable, touched only when a session is made, has a
-//!   destructor that frees the list. (What is made after that, by destructors of C++ for instance, is not freed.)
-//! * The contents of a session, that is its untold counts and its guard if it is pinned, go when the first of both ends. The
-//!   buffer's [`Registry`] knows which sessions still have theirs, under a mutex.
-//! * What was retired is the buffer's: it lies in the buffer's collector ([`atomics::reclaim`]), which frees it when nobody is
-//!   pinned any more who was then, also of threads that have ended; and when the buffer has ended, all of it.
+//! * The memory of a session is its thread's. A second thread-local variable, touched only when a session is made, has
+//!   a destructor that frees the list. (What is made after that, by destructors of C++ for instance, is not freed.)
+//! * The contents of a session, that is its untold counts and its guard if it is pinned, go when the first of both
+//!   ends. The buffer's [`Registry`] knows which sessions still have theirs, under a mutex.
+//! * What was retired is the buffer's: it lies in the buffer's collector ([`atomics::reclaim`]), which frees it when
+//!   nobody is pinned any more who was then, also of threads that have ended; and when the buffer has ended, all of it.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ptr::{NonNull, null_mut};
@@ -76,11 +76,12 @@ unsafe impl Send for Registered {}
 impl Registry {
     /// The buffer ends: nobody uses it any more, and no thread will.
     pub(crate) fn close(&self) {
-        // Held to the end: a thread that ends meanwhile may free its session only when nothing here looks at it any more.
+        // Held to the end: a thread that ends meanwhile may free its session only when nothing here looks at it any
+        // more.
         let mut sessions = self.0.lock();
         for Registered(session) in sessions.drain(..) {
-            // SAFETY: registered, hence not freed: its thread waits for the mutex before it does that. By the contract of
-            // `SLB_destroy` its thread is in no call.
+            // SAFETY: registered, hence not freed: its thread waits for the mutex before it does that. By the contract
+            // of `SLB_destroy` its thread is in no call.
             let session = unsafe { &*session };
             // SAFETY: as above. Whoever opens the contents otherwise is in a call, or has found the session registered.
             let contents = unsafe { std::mem::take(&mut *session.contents.get()) };
@@ -253,8 +254,8 @@ impl Session {
 
     fn grant(&self, left: i32) {
         let face = &self.face;
-        // As far away as before: where every hit counts, no further than the next lookup, which C relies on. Where no lookup was a
-        // hit for long, not too far behind to count from.
+        // As far away as before: where every hit counts, no further than the next lookup, which C relies on. Where no
+        // lookup was a hit for long, not too far behind to count from.
         let ahead = face.left.get().saturating_sub(face.due.get()).max(-(Seat::TURN as i32));
         face.due.set(left - ahead);
         face.left.set(left);
@@ -274,7 +275,8 @@ impl Session {
         shared.map(|shared| unsafe { shared.as_ref() })
     }
 
-    /// A guard of its own for this call; `None` in an owner's. When it goes, what was retired may be freed, and so user code run.
+    /// A guard of its own for this call; `None` in an owner's. When it goes, what was retired may be freed, and so user
+    /// code run.
     pub(crate) fn guard(&self) -> Option<Guard<'_>> {
         self.shared_buffer().map(|shared| shared.buffer.pin())
     }
@@ -436,8 +438,8 @@ mod tests {
     // SAFETY: its functions may be called by any thread.
     unsafe impl Send for Sent {}
 
-    /// What users free runs when no session is left to be closed, and no lock is held: a thread, pinned or not, can end meanwhile,
-    /// and free its session.
+    /// What users free runs when no session is left to be closed, and no lock is held: a thread, pinned or not, can end
+    /// meanwhile, and free its session.
     #[test]
     fn a_thread_ends_while_a_buffer_frees_what_was_retired_to_it() {
         for pinned in [false, true] {

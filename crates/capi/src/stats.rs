@@ -89,8 +89,8 @@ pub(crate) unsafe fn write_counts(
     unsafe { write_known(&all, counts, bytes) };
 }
 
-/// What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end. Needs
-/// a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
+/// What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end.
+/// Needs a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
 ///
 /// # Safety
 /// `counts` is NULL, or points to `bytes` bytes.
@@ -114,8 +114,8 @@ pub unsafe extern "C" fn lookaside_occupancy(b: *mut SLB) -> usize {
     unsafe { Handle::of(b) }.map_or(0, |handle| handle.table().occupancy())
 }
 
-/// The warmest entries of this index, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the
-/// table. Needs a pin. `temperatures` may be NULL; if `b` or `entries` is, 0.
+/// The warmest entries of this index, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks
+/// over the table. Needs a pin. `temperatures` may be NULL; if `b` or `entries` is, 0.
 ///
 /// # Safety
 /// The arrays have `most` elements each.
@@ -154,8 +154,8 @@ pub(crate) unsafe fn write_hottest(
     hottest.len()
 }
 
-/// Lets the monitor watch, or not: if not, the table is always used. It is on in a new buffer, unless lookaside_options say
-/// otherwise. Threads follow within 1024 lookups. NULL: nothing.
+/// Lets the monitor watch, or not: if not, the table is always used. It is on in a new buffer, unless lookaside_options
+/// say otherwise. Threads follow within 1024 lookups. NULL: nothing.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.

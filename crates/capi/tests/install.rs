@@ -1,5 +1,5 @@
-//! What `crates/capi/install` puts into a prefix is enough to build programs with: shared, and static. And what cargo-c is told
-//! for `cargo cinstall` is the same: names, version, headers.
+//! What `crates/capi/install` puts into a prefix is enough to build programs with: shared, and static. And what cargo-c
+//! is told for `cargo cinstall` is the same: names, version, headers.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,8 @@ fn output_of(command: &mut Command) -> String {
     out.trim().to_string()
 }
 
-/// What cargo-c 0.10 reads below `package.metadata.capi`, by its `load_manifest_capi_config`. Other keys it passes over.
+/// What cargo-c 0.10 reads below `package.metadata.capi`, by its `load_manifest_capi_config`. Other keys it passes
+/// over.
 const READ_BY_CARGO_C: [(&str, &[&str]); 4] = [
     ("header", &["name", "subdirectory", "generation", "enabled", "emit_version_constants"]),
     (
@@ -42,9 +43,9 @@ const READ_BY_CARGO_C: [(&str, &[&str]); 4] = [
     ("install", &["include", "data"]),
 ];
 
-/// `ci/nightly cinstall` runs it, which takes longer to be built than all else here. What a quick test can see is that cargo-c is
-/// told by the names that it knows. Once it was told `pkgconfig`, which it is not, and had no feature to know the package by; and
-/// the test asked for just that.
+/// `ci/nightly cinstall` runs it, which takes longer to be built than all else here. What a quick test can see is that
+/// cargo-c is told by the names that it knows. Once it was told `pkgconfig`, which it is not, and had no feature to
+/// know the package by; and the test asked for just that.
 #[test]
 fn cargo_c_is_told_what_install_does() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -98,8 +99,8 @@ fn programs_are_built_with_what_pkg_config_says() {
     }
     let (home, directory) = (Path::new(env!("CARGO_MANIFEST_DIR")), tempfile::tempdir().unwrap());
     let prefix = directory.path().join("prefix");
-    // In a build folder of its own: built for itself, the library is of other features than in the workspace, and would lie where
-    // the workspace's is, which other crates are built with.
+    // In a build folder of its own: built for itself, the library is of other features than in the workspace, and would
+    // lie where the workspace's is, which other crates are built with.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("install");
     output_of(
         Command::new(home.join("install")).arg(&prefix).env("PROFILE", "dev").env("CARGO_TARGET_DIR", target),

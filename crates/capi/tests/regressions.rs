@@ -47,9 +47,10 @@ fn of_vectors(assembly: &str) -> (Vec<&str>, Vec<&str>) {
         .partition(|line| line.starts_with('v'))
 }
 
-/// The header loaded a line by inline assembly, which has one encoding: SSE's. In code compiled for AVX, where the upper halves of
-/// the vector registers are in use, each such instruction waits for them: batches fell from 70 million lookups a second to 5.6
-/// with -march=native, and single ones to a tenth with some compilers. Nobody had compiled a program so.
+/// The header loaded a line by inline assembly, which has one encoding: SSE's. In code compiled for AVX, where the
+/// upper halves of the vector registers are in use, each such instruction waits for them: batches fell from 70 million
+/// lookups a second to 5.6 with -march=native, and single ones to a tenth with some compilers. Nobody had compiled a
+/// program so.
 #[test]
 fn code_for_avx_has_no_instruction_of_the_encoding_before_it() {
     for level in ["-O1", "-O2"] {
@@ -73,9 +74,10 @@ fn code_for_avx_has_no_instruction_of_the_encoding_before_it() {
     }
 }
 
-/// g++ copied the options of a buffer by the widest registers there are, and at -O1 it does not end their use. From the line that
-/// made the buffer, every instruction of the other encoding waited, those of `exp` and of `snprintf` among them: three of four
-/// examples took 2.5 times as long with -march=native. The first mend of this kind had looked at the lookups alone.
+/// g++ copied the options of a buffer by the widest registers there are, and at -O1 it does not end their use. From the
+/// line that made the buffer, every instruction of the other encoding waited, those of `exp` and of `snprintf` among
+/// them: three of four examples took 2.5 times as long with -march=native. The first mend of this kind had looked at
+/// the lookups alone.
 #[test]
 fn wide_registers_are_left_before_anybody_else_runs() {
     for level in ["-O1", "-O2"] {
@@ -93,7 +95,8 @@ fn wide_registers_are_left_before_anybody_else_runs() {
 fn leaves_wide(assembly: &str) -> Vec<&str> {
     let mut wide = false;
     let ends = assembly.lines().map(str::trim).filter(|line| {
-        // What is written is the last operand. What is stored from a wide register need not have been wide: zero is not.
+        // What is written is the last operand. What is stored from a wide register need not have been wide: zero is
+        // not.
         let written = line.rsplit([' ', '\t']).next().unwrap_or_default();
         wide |= written.starts_with("%ymm") || written.starts_with("%zmm");
         wide &= !line.starts_with("vzeroupper");
@@ -102,8 +105,8 @@ fn leaves_wide(assembly: &str) -> Vec<&str> {
     ends.collect()
 }
 
-/// What other processors do instead of SSE2 was in the header from the start, and nothing had ever compiled it: they were promised
-/// what nobody had seen run.
+/// What other processors do instead of SSE2 was in the header from the start, and nothing had ever compiled it: they
+/// were promised what nobody had seen run.
 #[test]
 fn the_portable_lookups_do_the_same_as_the_library() {
     let directory = tempfile::tempdir().unwrap();
@@ -124,9 +127,9 @@ fn the_portable_lookups_do_the_same_as_the_library() {
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Every program that made a buffer ended under valgrind: the library that asks for memory read the vector of the kernel's
-/// parameters by a system call, which valgrind does not know, and gave up at what it shows programs instead. Users debug with it;
-/// we had only run it on programs without a buffer.
+/// Every program that made a buffer ended under valgrind: the library that asks for memory read the vector of the
+/// kernel's parameters by a system call, which valgrind does not know, and gave up at what it shows programs instead.
+/// Users debug with it; we had only run it on programs without a buffer.
 #[test]
 fn programs_that_make_a_buffer_run_under_valgrind() {
     if Command::new("valgrind").arg("--version").output().is_err() {
@@ -211,8 +214,9 @@ impl Buffer {
     }
 }
 
-/// A thread collected when it had retired 256 entries, and before that never: 40 values of 20 MB stayed until the buffer ended,
-/// whatever the thread did. Now few are enough: none waits longer than two refreshes, and never more than 64 after one.
+/// A thread collected when it had retired 256 entries, and before that never: 40 values of 20 MB stayed until the
+/// buffer ended, whatever the thread did. Now few are enough: none waits longer than two refreshes, and never more than
+/// 64 after one.
 #[test]
 fn few_retired_entries_are_freed_as_well() {
     for entries in [1, 40, 63] {
@@ -231,7 +235,8 @@ fn few_retired_entries_are_freed_as_well() {
     }
 }
 
-/// The same of threads that pin for each lookup: what each retires under its pin, and with none, is never more than 64 afterwards.
+/// The same of threads that pin for each lookup: what each retires under its pin, and with none, is never more than 64
+/// afterwards.
 #[test]
 fn at_most_64_retired_entries_of_a_thread_wait_after_it_unpins() {
     for pinned in [true, false] {
@@ -254,8 +259,8 @@ fn at_most_64_retired_entries_of_a_thread_wait_after_it_unpins() {
     }
 }
 
-/// What a thread had retired when it ended went into a queue of the collector, and was freed when others had pinned often enough. It
-/// is the buffer's now: whoever collects next takes it.
+/// What a thread had retired when it ended went into a queue of the collector, and was freed when others had pinned
+/// often enough. It is the buffer's now: whoever collects next takes it.
 #[test]
 fn what_an_ended_thread_has_retired_others_free() {
     let freed = AtomicUsize::new(0);
@@ -288,7 +293,8 @@ fn what_an_ended_thread_has_retired_others_free() {
     }
 }
 
-/// The end of a buffer runs every release before it returns, also where a thread has retired and pinned that is still there.
+/// The end of a buffer runs every release before it returns, also where a thread has retired and pinned that is still
+/// there.
 #[test]
 fn the_end_of_a_buffer_frees_what_every_thread_has_retired() {
     let (b, freed) = (Buffer::new(), AtomicUsize::new(0));

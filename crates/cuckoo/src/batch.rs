@@ -1,12 +1,12 @@
 //! Batches: many keys whose cache misses overlap.
 //!
 //! A lookup waits twice: for its buckets, then for its entry. Within a group of keys all buckets are asked for before
-//! the first is looked at, and all entries before the first is compared, so a group waits about as long as a single key.
-//! The papers look one key up at a time.
+//! the first is looked at, and all entries before the first is compared, so a group waits about as long as a single
+//! key. The papers look one key up at a time.
 //!
-//! The middle pass is a full optimistic probe of the tags, validation included, so a key whose tag is nowhere is settled
-//! there; a key whose first matching tag turns out to be another key's, about one in a thousand, is looked up again by
-//! itself.
+//! The middle pass is a full optimistic probe of the tags, validation included, so a key whose tag is nowhere is
+//! settled there; a key whose first matching tag turns out to be another key's, about one in a thousand, is looked up
+//! again by itself.
 
 use crate::layout::Layout;
 #[cfg(not(loom))]
@@ -14,8 +14,8 @@ use crate::outcome::{Insertion, TooFull};
 use crate::slot::{Location, Tag};
 use crate::table::{Entries, Probe, Table};
 
-/// Keys in flight at once: more than the line-fill buffers of today's cores can use, and few enough that what was fetched
-/// first is still in the first-level cache when it is needed.
+/// Keys in flight at once: more than the line-fill buffers of today's cores can use, and few enough that what was
+/// fetched first is still in the first-level cache when it is needed.
 const GROUP: usize = if cfg!(loom) { 2 } else { 16 };
 
 impl<L: Layout> Table<L> {

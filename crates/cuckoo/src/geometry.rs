@@ -13,8 +13,9 @@
 //! ```
 //!
 //! So the index of a hash is its low bits, with one bit more where that bucket is open. The whole geometry is one
-//! number, `open`; a reader loads it once. A table that shrinks ([`mod@crate::shrink`]) goes the same way back, and counts
-//! the merges beside `open` in the same word, so that a geometry that has come back is told from one that never left.
+//! number, `open`; a reader loads it once. A table that shrinks ([`mod@crate::shrink`]) goes the same way back, and
+//! counts the merges beside `open` in the same word, so that a geometry that has come back is told from one that never
+//! left.
 //!
 //! Because the cuckoo has two choices for every key, buckets that have split and buckets that have not end up equally
 //! full although twice as many keys name the latter: the load stays level at every size, where doubling the table
@@ -154,8 +155,8 @@ impl Geometry {
         }
     }
 
-    /// The half that an entry with this hash and tag goes to when `bucket`, the next to split, splits; and the bit for the
-    /// split after that. A hash that leads elsewhere, which only an owner that tells wrong hashes can cause, stays.
+    /// The half that an entry with this hash and tag goes to when `bucket`, the next to split, splits; and the bit for
+    /// the split after that. A hash that leads elsewhere, which only an owner that tells wrong hashes can cause, stays.
     #[inline]
     pub(crate) fn half(self, bucket: usize, hash: u64, tag: Tag) -> (usize, Next) {
         let hashes = [hash, hash ^ tag.hash()];
@@ -191,9 +192,9 @@ mod tests {
             prop_assert_eq!(candidates, (naive_bucket(open, hash), naive_bucket(open, hash ^ tag.hash())));
         }
 
-        /// An entry is displaced to and fro while its table grows from 1 bucket to many, and splits when its turn comes:
-        /// it is always in one of its candidates, its word always tells the other one or that it does not know, and it
-        /// knows right after its key was read.
+        /// An entry is displaced to and fro while its table grows from 1 bucket to many, and splits when its turn
+        /// comes: it is always in one of its candidates, its word always tells the other one or that it does not know,
+        /// and it knows right after its key was read.
         #[test]
         fn a_word_leads_to_its_keys_other_bucket_at_every_size(
             hash: u64,

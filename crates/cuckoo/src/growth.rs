@@ -6,14 +6,14 @@
 //! steps is argued in [`crate::version`]. Buckets split in the order of [`crate::geometry`], one splitter at a time; an
 //! insert that finds another one at it goes on without splitting, unless it found no free slot: then it waits its turn.
 //!
-//! An insert that leaves the load above the target splits at most [`SPLITS_WHEN_LOADED`] buckets, one that found no path
-//! at most [`SPLITS_WHEN_FULL`] for each of its attempts: that is the longest pause growth can cause. Since a split adds
-//! more slots than an insert uses, growth keeps up.
+//! An insert that leaves the load above the target splits at most [`SPLITS_WHEN_LOADED`] buckets, one that found no
+//! path at most [`SPLITS_WHEN_FULL`] for each of its attempts: that is the longest pause growth can cause. Since a
+//! split adds more slots than an insert uses, growth keeps up.
 //!
 //! A split leaves behind prefetches for the next one, which comes a few inserts later, so it seldom waits for memory.
 //!
-//! Nothing is called back while a split is half done: all keys are rehashed first, so that a hash that panics leaves the
-//! table as it was.
+//! Nothing is called back while a split is half done: all keys are rehashed first, so that a hash that panics leaves
+//! the table as it was.
 //!
 //! Rejected: a table of twice the size beside the old one (see `geometry`); a thread that splits in the background (it
 //! competes for cores with the writers that need the room, and must be waited for when it falls behind).
@@ -137,8 +137,8 @@ impl<L: Layout> Table<L> {
         if to >= linear.limit || !self.take_memory_for(to) {
             return Split::Impossible;
         }
-        // The new bucket too, although nobody knows it before the geometry is published: between that and the clearing of
-        // the old bucket an entry stands in both, and must not be removed from one of them.
+        // The new bucket too, although nobody knows it before the geometry is published: between that and the clearing
+        // of the old bucket an entry stands in both, and must not be removed from one of them.
         let locks = self.lock([from, to]);
         let old = &self.buckets[from];
         let new = &self.buckets[to];

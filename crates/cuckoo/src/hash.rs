@@ -1,29 +1,30 @@
 //! What a hash must be, and the mixing of those that are not.
 //!
-//! A table takes a key's bucket from the lowest bits of its hash, its tag from the highest ([`crate::slot`]), and its other
-//! bucket from both. Hashes of which some of these bits hardly differ crowd few buckets, which no growth cures, since growth
-//! tells keys apart by more of the same bits: of keys whose hashes are the multiples of 4,096, or of 2^32, a growing table that
-//! took them as they are had room for 14; of 32-bit hashes, all of one tag, for some thousand.
+//! A table takes a key's bucket from the lowest bits of its hash, its tag from the highest ([`crate::slot`]), and its
+//! other bucket from both. Hashes of which some of these bits hardly differ crowd few buckets, which no growth cures,
+//! since growth tells keys apart by more of the same bits: of keys whose hashes are the multiples of 4,096, or of 2^32,
+//! a growing table that took them as they are had room for 14; of 32-bit hashes, all of one tag, for some thousand.
 //!
-//! So a table mixes what it is given, unless told that it need not ([`Hashes::Avalanching`]). What it asks of a hash is then
-//! one thing:
+//! So a table mixes what it is given, unless told that it need not ([`Hashes::Avalanching`]). What it asks of a hash is
+//! then one thing:
 //!
-//! * **Different keys have different hashes**, nearly all of them. The mix is a bijection: it neither adds equal hashes nor
-//!   takes them away, and more keys of the very same hash than two buckets have slots (14) find no place in any table.
-//!   [`TooFull::Hashes`](crate::TooFull::Hashes) says so. 32 bits are enough for some hundred thousand keys.
+//! * **Different keys have different hashes**, nearly all of them. The mix is a bijection: it neither adds equal hashes
+//!   nor takes them away, and more keys of the very same hash than two buckets have slots (14) find no place in any
+//!   table. [`TooFull::Hashes`](crate::TooFull::Hashes) says so. 32 bits are enough for some hundred thousand keys.
 //!
 //! Against somebody who chooses keys to harm, the hash must be keyed with a secret as well: the mix has none.
 //!
-//! The mix is two multiplications, and before, between and after them the upper half is brought down, where a multiplication
-//! carries only upwards: the form of MurmurHash3's finaliser (Appleby), with one constant and one distance, as degski found them.
+//! The mix is two multiplications, and before, between and after them the upper half is brought down, where a
+//! multiplication carries only upwards: the form of MurmurHash3's finaliser (Appleby), with one constant and one
+//! distance, as degski found them.
 //!
-//! It costs a lookup 12 instructions of 170 (callgrind): 2 to 15 % of the lookups in a table that lies in the caches, of which
-//! there is little else to wait for, and nothing that could be measured in one that does not (`examples/hash_cost.rs`). So whoever
-//! has good hashes says so.
+//! It costs a lookup 12 instructions of 170 (callgrind): 2 to 15 % of the lookups in a table that lies in the caches,
+//! of which there is little else to wait for, and nothing that could be measured in one that does not
+//! (`examples/hash_cost.rs`). So whoever has good hashes says so.
 //!
-//! Rejected: *one multiplication*, by which some bits of the hash change few of the result; *a folded 128-bit product*, which is
-//! no bijection; *a type parameter* instead of a choice at run time, which would save a load and a branch that is always foreseen,
-//! and stand in every signature.
+//! Rejected: *one multiplication*, by which some bits of the hash change few of the result; *a folded 128-bit product*,
+//! which is no bijection; *a type parameter* instead of a choice at run time, which would save a load and a branch that
+//! is always foreseen, and stand in every signature.
 
 /// What the hashes are that a table is given: see [`Config::hashes`](crate::Config::hashes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,8 +33,9 @@ pub enum Hashes {
     /// Different for different keys, but for few: of any shape beyond that. The table mixes them.
     #[default]
     Any,
-    /// Each bit depends on the whole key as in a random number, as in XXH3, SipHash, wyhash or foldhash: they are used as they
-    /// are. A lie costs room: [`TooFull::Hashes`](crate::TooFull::Hashes) comes early, or the table grows for too few keys.
+    /// Each bit depends on the whole key as in a random number, as in XXH3, SipHash, wyhash or foldhash: they are used
+    /// as they are. A lie costs room: [`TooFull::Hashes`](crate::TooFull::Hashes) comes early, or the table grows for
+    /// too few keys.
     Avalanching,
 }
 

@@ -41,8 +41,8 @@ const ATTEMPTS: usize = 64;
 const MOST_STEPS: usize = 500;
 /// The number of no tag: that of an empty slot.
 const EMPTY: u64 = 0;
-/// Buckets that a breadth-first search asks for before it looks at them: more would mostly be fetched for nothing, since
-/// one of the first few has a free slot unless the table is nearly full.
+/// Buckets that a breadth-first search asks for before it looks at them: more would mostly be fetched for nothing,
+/// since one of the first few has a free slot unless the table is nearly full.
 const AHEAD: usize = 6;
 /// Buckets looked at in one breadth-first search.
 const MOST_BUCKETS: usize = 512;
@@ -308,8 +308,8 @@ impl<L: Layout> Table<L> {
         unreachable!("a path has at least one step")
     }
 
-    /// Moves an entry to its other bucket, both being locked; false if it is no longer where the search saw it, its other
-    /// bucket is not `to`, or that is full.
+    /// Moves an entry to its other bucket, both being locked; false if it is no longer where the search saw it, its
+    /// other bucket is not `to`, or that is full.
     pub(crate) fn displace(&self, from: Step, to: usize) -> bool {
         debug_assert!(self.version(from.bucket).is_locked() && self.version(to).is_locked());
         let cell = &self.buckets[from.bucket].slots()[from.slot];

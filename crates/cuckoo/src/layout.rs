@@ -6,11 +6,11 @@
 //! | [`SevenWay`] | 7 slots, one line | 14 bits | in the bucket | 9.14 |
 //! | [`EightWay`] | 8 slots, one line | 14 bits | 8192 striped words | 8 |
 //!
-//! The paper keeps its 1-byte tags beside 8-byte pointers, 9 bytes a slot (Table 2: 1152 MB for 134 M slots). Pointers of
-//! 48 bits leave room for the tag inside the word, so that a slot is read and written whole and costs a byte less.
+//! The paper keeps its 1-byte tags beside 8-byte pointers, 9 bytes a slot (Table 2: 1152 MB for 134 M slots). Pointers
+//! of 48 bits leave room for the tag inside the word, so that a slot is read and written whole and costs a byte less.
 //!
-//! The trade between the two line-sized layouts: eight slots are denser and fill further, but their readers also load two
-//! stripes, which writers to other buckets keep changing; seven slots keep the version where the reader is looking
+//! The trade between the two line-sized layouts: eight slots are denser and fill further, but their readers also load
+//! two stripes, which writers to other buckets keep changing; seven slots keep the version where the reader is looking
 //! anyway. Which wins is measured (research/experiments/memc3-layouts.toml) and the winner is [`crate::Table`]'s
 //! default.
 
@@ -89,8 +89,8 @@ impl SlotCell {
     }
 }
 
-/// A number of slots, if buckets can have so many: a set of slots is a byte for each of a key's two buckets. Another one
-/// does not compile.
+/// A number of slots, if buckets can have so many: a set of slots is a byte for each of a key's two buckets. Another
+/// one does not compile.
 const fn slots(of_a_bucket: usize) -> usize {
     assert!(of_a_bucket >= 1 && of_a_bucket <= 8, "a bucket has 1 to 8 slots");
     of_a_bucket
@@ -100,7 +100,8 @@ const fn slots(of_a_bucket: usize) -> usize {
 #[derive(Debug)]
 pub struct Inline<const S: usize>;
 
-/// Buckets of `S` slots, 1 to 8, and nothing else, with tags of `T` bits, 1 to 14; version words are striped beside them.
+/// Buckets of `S` slots, 1 to 8, and nothing else, with tags of `T` bits, 1 to 14; version words are striped beside
+/// them.
 #[derive(Debug)]
 pub struct Striped<const S: usize, const T: u32>;
 

@@ -3,10 +3,11 @@
 //! After Fan, Andersen and Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing",
 //! NSDI 2013, section 3; and beyond it in three ways:
 //!
-//! - **Many writers.** The paper serialises them. Here a writer locks the two buckets of its key, and no more than three at
-//!   any moment.
-//! - **Growth.** The paper's table has the size it was made with. Ours grows one bucket at a time, in place, while readers
-//!   and writers go on; its load stays level while it does, and no operation moves more than a handful of buckets.
+//! - **Many writers.** The paper serialises them. Here a writer locks the two buckets of its key, and no more than
+//!   three at any moment.
+//! - **Growth.** The paper's table has the size it was made with. Ours grows one bucket at a time, in place, while
+//!   readers and writers go on; its load stays level while it does, and no operation moves more than a handful of
+//!   buckets.
 //! - **Batches.** [`Table::find_many`] fetches the buckets of all keys together, then their entries.
 //!
 //! The table holds 48-bit [`Location`]s and short tags, never keys: the owner of the entries compares those, and tells
@@ -72,8 +73,9 @@
 //!
 //! # Which size
 //!
-//! A table of a power of two of buckets fills to 98 % and more before [`TooFull`]; one of any other size, which is what a
-//! growing table mostly is, to somewhat above 90 %, because buckets that have not been split yet are wanted by more keys.
+//! A table of a power of two of buckets fills to 98 % and more before [`TooFull`]; one of any other size, which is what
+//! a growing table mostly is, to somewhat above 90 %, because buckets that have not been split yet are wanted by more
+//! keys.
 
 mod batch;
 mod config;

@@ -27,8 +27,8 @@ fn location(key: usize, which: usize) -> Location {
     Location::new((2 * key + which) as u64).unwrap()
 }
 
-/// The `nth` hash whose candidates among `open` buckets are these, in this order; with the bit of its first hash that the
-/// next doubling looks at.
+/// The `nth` hash whose candidates among `open` buckets are these, in this order; with the bit of its first hash that
+/// the next doubling looks at.
 fn hash_for(open: usize, bits: u32, candidates: (usize, usize), next_bit: u64, nth: usize) -> u64 {
     let geometry = Geometry::new(open);
     (0u64..1 << 16)
@@ -114,9 +114,9 @@ fn grows_to(limit: usize, target_load: f64) -> Growth {
     Growth::Linear(Linear::up_to(limit).with_target_load(target_load))
 }
 
-/// Key 0 sits in bucket 0 with key 1 in bucket 1; key 2, whose buckets are these two, displaces one of them. Whoever looks
-/// for either finds it. Each of the two is asked for in a model of its own: one after the other in one model explores the
-/// product of both, and shows nothing more.
+/// Key 0 sits in bucket 0 with key 1 in bucket 1; key 2, whose buckets are these two, displaces one of them. Whoever
+/// looks for either finds it. Each of the two is asked for in a model of its own: one after the other in one model
+/// explores the product of both, and shows nothing more.
 fn displacement_against_lookup<L: Layout>() {
     let bits = L::TAG_BITS;
     let hashes = vec![
@@ -264,8 +264,8 @@ fn removal_against_removal() {
     });
 }
 
-/// A reader that looks for an entry finds it before, during and after the split of its bucket, the one that stays and the one
-/// that goes, each in a model of its own as above.
+/// A reader that looks for an entry finds it before, during and after the split of its bucket, the one that stays and
+/// the one that goes, each in a model of its own as above.
 fn growth_against_lookup<L: Layout>() {
     let bits = L::TAG_BITS;
     // Both sit in bucket 0 of 2; when it splits, key 0 stays and key 1 goes to bucket 2. Key 2 makes the table grow.
@@ -403,11 +403,12 @@ fn about_to_merge<L: Layout>(target_load: f64) -> impl Fn() -> Arc<World<L>> + C
     }
 }
 
-/// A reader that looks for an entry finds it before, during and after the merge of its bucket, also where the bucket is split
-/// again at once: then the reader may see the same geometry twice, and in between none of it.
+/// A reader that looks for an entry finds it before, during and after the merge of its bucket, also where the bucket is
+/// split again at once: then the reader may see the same geometry twice, and in between none of it.
 fn merge_and_split_against_lookup<L: Layout>() {
     let world = about_to_merge::<L>(0.6);
-    // All of it takes the better part of an hour. It was explored whole once, with two preemptions, with one kind of versions.
+    // All of it takes the better part of an hour. It was explored whole once, with two preemptions, with one kind of
+    // versions.
     let explored_for = Some(Duration::from_secs(20));
     for asked in [0, 1] {
         let world = world.clone();

@@ -9,18 +9,18 @@
 //!     clear the last bucket
 //! ```
 //!
-//! It is a split the other way round, and readers rely on the same order, copy, announce, clear: see [`crate::version`],
-//! also for why merges are counted. No key is read: which of the two buckets an entry comes from is the bit that the next
-//! split will ask for.
+//! It is a split the other way round, and readers rely on the same order, copy, announce, clear: see
+//! [`crate::version`], also for why merges are counted. No key is read: which of the two buckets an entry comes from is
+//! the bit that the next split will ask for.
 //!
 //! Nobody shrinks a table but who calls [`Table::shrink`], because he wants its memory for something else.
 //!
 //! # Memory
 //!
-//! It goes back in the pieces that growth takes. A writer whose geometry is out of date may lock a bucket that is closed; he
-//! finds that it is, and unlocks it. So that his lock is not lost when the memory becomes zero, and another one's taken for
-//! his, all version words in the piece are locked first: zero is unlocked, and who waited gets the lock of an empty bucket
-//! after that. Readers may look at the piece at any time, and find empty buckets.
+//! It goes back in the pieces that growth takes. A writer whose geometry is out of date may lock a bucket that is
+//! closed; he finds that it is, and unlocks it. So that his lock is not lost when the memory becomes zero, and another
+//! one's taken for his, all version words in the piece are locked first: zero is unlocked, and who waited gets the lock
+//! of an empty bucket after that. Readers may look at the piece at any time, and find empty buckets.
 //!
 //! Rejected: shrinking whenever the load is low (a cache that was flushed grows again); a second, smaller table.
 
@@ -40,9 +40,9 @@ use atomics::Ordering;
 const MOST_DISPLACED: usize = 8;
 
 impl<L: Layout> Table<L> {
-    /// Merges buckets until a piece of the memory that growth took from its budget is free, and gives that back: 64 KiB, which
-    /// takes a thousand merges. False if no piece came free, because the load would be above `highest_load`, or an entry
-    /// found no other place; the table may have fewer buckets then, all the same.
+    /// Merges buckets until a piece of the memory that growth took from its budget is free, and gives that back: 64
+    /// KiB, which takes a thousand merges. False if no piece came free, because the load would be above `highest_load`,
+    /// or an entry found no other place; the table may have fewer buckets then, all the same.
     ///
     /// Writers to other buckets, and readers, go on meanwhile.
     #[cfg(not(loom))]
@@ -113,16 +113,17 @@ impl<L: Layout> Table<L> {
         })
     }
 
-    /// Gives the memory of the buckets between two offsets back, all of which are closed; false if the machine does not take
-    /// it.
+    /// Gives the memory of the buckets between two offsets back, all of which are closed; false if the machine does not
+    /// take it.
     #[cfg(not(loom))]
     fn release(&self, from: usize, to: usize) -> bool {
         let Some(budget) = self.config.budget() else { return false };
         let closed = &self.buckets[from / L::BUCKET_BYTES..to / L::BUCKET_BYTES];
         // In ascending order, as all locks.
         closed.iter().filter_map(Bucket::version).for_each(crate::version::Version::lock);
-        // SAFETY: the buckets are closed: nobody puts anything there, for that takes a lock and then a look at the geometry;
-        // they are empty, and what is not of the locks reads as it was. All locks are ours, and nobody has them afterwards.
+        // SAFETY: the buckets are closed: nobody puts anything there, for that takes a lock and then a look at the
+        // geometry; they are empty, and what is not of the locks reads as it was. All locks are ours, and nobody has
+        // them afterwards.
         let released = unsafe { self.buckets.region().release(from..to) };
         if !released {
             closed.iter().filter_map(Bucket::version).for_each(crate::version::Version::unlock);

@@ -1,7 +1,8 @@
 //! The table: its parts, its lookup, and the operations on an entry that is there.
 //!
-//! A lookup (paper, section 3.1) reads the key's two buckets, compares tags, and asks the owner of the entries to compare
-//! the full key only where a tag agrees: two parallel cache-line reads and, for a key that is there, one for its entry.
+//! A lookup (paper, section 3.1) reads the key's two buckets, compares tags, and asks the owner of the entries to
+//! compare the full key only where a tag agrees: two parallel cache-line reads and, for a key that is there, one for
+//! its entry.
 //!
 //! ```text
 //! get(key):
@@ -60,8 +61,8 @@ const MOST_LOCKS: usize = 3;
 /// are locked: they must not use the table, and a call that would have to wait for buckets of it panics. What answers
 /// wrongly makes the table answer wrongly, and nothing worse.
 pub trait Entries {
-    /// The hash that the entry at `location` was inserted with, as it was given to the table. Called only when a bucket splits,
-    /// or a key is refused.
+    /// The hash that the entry at `location` was inserted with, as it was given to the table. Called only when a bucket
+    /// splits, or a key is refused.
     fn hash(&self, location: Location) -> u64;
 
     /// Asks for the cache line that `eq` and [`hash`](Entries::hash) will read. The entry may be gone.
@@ -240,7 +241,8 @@ impl<L: Layout> Table<L> {
     ///
     /// `eq` is called for each entry whose tag agrees (for few that are not the one sought) and must compare the full
     /// key. The entry was in the table at some moment during the call; if there is none, there was none at some moment.
-    // Always: what a call saves and restores is a seventh of the instructions, and these are what limits it (see `tags`).
+    // Always: what a call saves and restores is a seventh of the instructions, and these are what limits it (see
+    // `tags`).
     #[inline(always)]
     pub fn find(&self, hash: u64, eq: impl FnMut(Location) -> bool) -> Option<Location> {
         self.get_mixed(self.mixed(hash), eq)
@@ -303,7 +305,8 @@ impl<L: Layout> Table<L> {
             // With inline versions the snapshots below fetch both lines; here nothing has touched the second one yet.
             self.prefetch_bucket(second);
         }
-        // One by one: `map` of an array is a call where the compiler thinks that the whole has become long, of forty instructions.
+        // One by one: `map` of an array is a call where the compiler thinks that the whole has become long, of forty
+        // instructions.
         let versions = (self.version(first), self.version(second));
         let snapshots = (versions.0.snapshot(), versions.1.snapshot());
         for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
@@ -360,8 +363,8 @@ impl<L: Layout> Table<L> {
 
     /// As [`replace`](Table::replace), if `old` is there and `still` says so.
     ///
-    /// `still` runs while the key's buckets are locked, so that nobody replaces or removes `old` meanwhile: it must not use
-    /// the table.
+    /// `still` runs while the key's buckets are locked, so that nobody replaces or removes `old` meanwhile: it must not
+    /// use the table.
     pub fn replace_if(&self, hash: u64, old: Location, new: Location, still: impl FnOnce() -> bool) -> bool {
         let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
@@ -375,8 +378,8 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// The locations in the two buckets of a key of this hash, whichever keys they belong to: those of which one must go
-    /// if the key is to enter a table that is [`TooFull`](crate::TooFull). A snapshot, slot by slot.
+    /// The locations in the two buckets of a key of this hash, whichever keys they belong to: those of which one must
+    /// go if the key is to enter a table that is [`TooFull`](crate::TooFull). A snapshot, slot by slot.
     pub fn neighbours(&self, hash: u64) -> impl Iterator<Item = Location> + use<'_, L> {
         let hash = self.mixed(hash);
         let (first, second) = self.geometry().candidates(hash, Tag::of(hash, L::TAG_BITS));
@@ -478,7 +481,8 @@ impl<L: Layout> Table<L> {
 
     #[inline]
     pub(crate) fn counter(&self, hash: u64) -> &AtomicUsize {
-        // By all bits (Fibonacci hashing): each counter is taken for a fair sample, whichever of them a weak hash leaves alone.
+        // By all bits (Fibonacci hashing): each counter is taken for a fair sample, whichever of them a weak hash
+        // leaves alone.
         &self.counters[(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as usize % COUNTERS]
     }
 

@@ -1,24 +1,24 @@
 //! Comparing the tags of a bucket, all at once.
 //!
 //! A lookup that finds nothing compares fourteen tags and needs none of the words behind them. One comparison and one
-//! branch after another, that is most of its instructions; and instructions are what limits it, because a core looks ahead
-//! only so many of them, and the fewer a lookup takes, the more lookups' cache misses overlap. So the tags of both buckets
-//! are compared together, into one set, and a lookup has one branch for it: which bucket it is that has the key is not for
-//! the branch predictor to guess.
+//! branch after another, that is most of its instructions; and instructions are what limits it, because a core looks
+//! ahead only so many of them, and the fewer a lookup takes, the more lookups' cache misses overlap. So the tags of
+//! both buckets are compared together, into one set, and a lookup has one branch for it: which bucket it is that has
+//! the key is not for the branch predictor to guess.
 //!
 //! The set is a hint, and may have too much in it: whoever follows it loads the slot by itself, as the protocol of
-//! [`crate::version`] has it, and looks at the tag again. That a slot is not in the set means that it did not have the tag
-//! at the moment when it was compared, which lies within the call. No later load is made before the comparison's.
+//! [`crate::version`] has it, and looks at the tag again. That a slot is not in the set means that it did not have the
+//! tag at the moment when it was compared, which lies within the call. No later load is made before the comparison's.
 //!
 //! | file | for |
 //! |---|---|
 //! | `tags/sse2.rs` | x86-64, which has had these instructions from the start |
 //! | `tags/portable.rs` | everything else, the model checker and the interpreter among it |
 //!
-//! Rejected, measured among 100 million keys on a Zen 4: *one bucket after the other*, which makes single positive lookups a
-//! quarter faster, because they need not wait for a second line, and negative ones a fifth slower; *deciding by the first
-//! bucket's set alone where it is not empty*, the same speed as now; *64-byte vectors, chosen when the program runs*, a
-//! quarter of the instructions: batches gain a tenth, and single negative lookups lose a fifth.
+//! Rejected, measured among 100 million keys on a Zen 4: *one bucket after the other*, which makes single positive
+//! lookups a quarter faster, because they need not wait for a second line, and negative ones a fifth slower; *deciding
+//! by the first bucket's set alone where it is not empty*, the same speed as now; *64-byte vectors, chosen when the
+//! program runs*, a quarter of the instructions: batches gain a tenth, and single negative lookups lose a fifth.
 
 mod portable;
 mod set;

@@ -14,20 +14,22 @@
 //! ```
 //!
 //! *Writers* lock the words of every bucket they are about to change, in ascending order, so they cannot deadlock, and
-//! two writers to different buckets run side by side. (The paper has one writer at a time, section 3.2.) *Readers* never
-//! lock and never wait: they load the two words of their key, search, and if they found nothing load them again.
+//! two writers to different buckets run side by side. (The paper has one writer at a time, section 3.2.) *Readers*
+//! never lock and never wait: they load the two words of their key, search, and if they found nothing load them again.
 //!
 //! # Why a reader that found its key needs no second look
 //!
 //! A slot is one word, read whole. If its entry's full key is the key sought, then that entry was in the table at the
-//! moment the slot was read, and that moment lies within the lookup. Entries are not changed once they are in the table,
-//! and their memory is not reused while a reader may hold their location; that is the owner's part of the bargain.
+//! moment the slot was read, and that moment lies within the lookup. Entries are not changed once they are in the
+//! table, and their memory is not reused while a reader may hold their location; that is the owner's part of the
+//! bargain.
 //!
 //! # Why a reader that found nothing needs one, and why it suffices
 //!
 //! An insert, a removal and a replacement change one word, once: a reader sees the table before or after it. Only a
-//! displacement, a split and a merge change more than one. All three copy first and clear last, so the entry is always in at least one
-//! bucket, and all announce the change in between, all of it under the lock of the bucket that the entry leaves:
+//! displacement, a split and a merge change more than one. All three copy first and clear last, so the entry is always
+//! in at least one bucket, and all announce the change in between, all of it under the lock of the bucket that the
+//! entry leaves:
 //!
 //! 1. store the entry's word into the bucket it moves to;
 //! 2. announce: a displacement raises the version of the bucket it leaves, a split publishes the geometry in which the
@@ -38,22 +40,23 @@
 //! geometry, then both versions, then the slots, then versions and geometry again, and believes a miss only if neither
 //! version, nor its candidates, nor the number of merges has changed.
 //!
-//! Suppose that a reader believes a miss of key `k`, although `k` was in the table all along. Call a move of `k` *known*
-//! if its announcement was seen by the first look, at the versions and the geometry. Consider the last known move (or
-//! the insert of `k`, if there is none). Seeing an announcement (2) implies seeing the copy before it (1), and, for a
-//! split, knowing the bucket it went to; for `k`'s candidates did not change between the looks, so they are those of the
-//! newest geometry the reader has seen. So in the slot of that copy the reader must find `k`, or something stored there
-//! later. `k` can only have been cleared from that slot by a further move (3), whose announcement the reader then sees in
-//! its second look, because (3) is a release after (2) and the reader's load of the slot an acquire. That move was not
-//! known, so the version, or the candidates, or the number of merges, have changed, and the miss is not believed. The case of a slot reused since
-//! is the same: who stores there has held the same lock later.
+//! Suppose that a reader believes a miss of key `k`, although `k` was in the table all along. Call a move of
+//! `k` *known* if its announcement was seen by the first look, at the versions and the geometry. Consider the last
+//! known move (or the insert of `k`, if there is none). Seeing an announcement (2) implies seeing the copy before it
+//! (1), and, for a split, knowing the bucket it went to; for `k`'s candidates did not change between the looks, so they
+//! are those of the newest geometry the reader has seen. So in the slot of that copy the reader must find `k`, or
+//! something stored there later. `k` can only have been cleared from that slot by a further move (3), whose
+//! announcement the reader then sees in its second look, because (3) is a release after (2) and the reader's load of
+//! the slot an acquire. That move was not known, so the version, or the candidates, or the number of merges, have
+//! changed, and the miss is not believed. The case of a slot reused since is the same: who stores there has held the
+//! same lock later.
 //!
-//! Without that number a bucket could be merged and split again between the two looks at the geometry, which would be the
-//! same. It has 24 bits and wraps as the versions do; a merge is not more frequent than a displacement.
+//! Without that number a bucket could be merged and split again between the two looks at the geometry, which would be
+//! the same. It has 24 bits and wraps as the versions do; a merge is not more frequent than a displacement.
 //!
-//! A reader compares tags first, of all slots together, and then loads the slots that may have its key ([`crate::tags`]). The
-//! comparison is a look at each slot like any other, and the load another one, later: what has been said of the slot of
-//! that copy holds for both.
+//! A reader compares tags first, of all slots together, and then loads the slots that may have its key
+//! ([`crate::tags`]). The comparison is a look at each slot like any other, and the load another one, later: what has
+//! been said of the slot of that copy holds for both.
 //!
 //! The paper (section 3.2.1) makes the counter odd before a move and even after it, and readers wait while it is odd.
 //! One step between copy and clear is enough, because here the entry is duplicated for a moment, never absent; so no
@@ -61,8 +64,9 @@
 //!
 //! # Rejected
 //!
-//! *Raising the version on every change*: negative lookups would retry for inserts that do not concern them. *Validating
-//! hits as well* (the paper's Algorithm 1): needed there because memory is reused under the reader; here it is not.
+//! *Raising the version on every change*: negative lookups would retry for inserts that do not concern
+//! them. *Validating hits as well* (the paper's Algorithm 1): needed there because memory is reused under the reader;
+//! here it is not.
 //!
 //! # Counters wrap
 //!
@@ -71,9 +75,9 @@
 //!
 //! # Literature
 //!
-//! Fan, Andersen, Kaminsky, "MemC3", NSDI 2013, section 3.2 and appendix A. Kung and Robinson, "On optimistic methods for
-//! concurrency control", TODS 1981. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012:
-//! slots are loaded with acquire, so no fence is needed before the second look.
+//! Fan, Andersen, Kaminsky, "MemC3", NSDI 2013, section 3.2 and appendix A. Kung and Robinson, "On optimistic methods
+//! for concurrency control", TODS 1981. Boehm, "Can seqlocks get along with programming language memory models?", MSPC
+//! 2012: slots are loaded with acquire, so no fence is needed before the second look.
 
 use atomics::{AtomicU32, Ordering, spin_loop, yield_now};
 

@@ -202,8 +202,8 @@ macro_rules! model_tests {
     )* };
 }
 
-// Buckets of one or two slots are no layout to use: keys that share few buckets overflow them at any size. They are here
-// because on them the rare cases of the wide layouts happen all the time.
+// Buckets of one or two slots are no layout to use: keys that share few buckets overflow them at any size. They are
+// here because on them the rare cases of the wide layouts happen all the time.
 model_tests! {
     four_way: FourWay, grows at 0.3..0.8, refusals 0..1,
     seven_way: SevenWay, grows at 0.3..0.9, refusals 0..1,

@@ -41,9 +41,9 @@ const KEYS: u64 = 30_000;
 /// What a weak hasher makes of the number of a key.
 type Shape = fn(u64) -> u64;
 
-/// Hashes that differ, but not in the bits that the table looked at: it refused the fifteenth key of those that were multiples
-/// of 2^32, of 64 or of 4,096, and the 7,149th of those that had 32 bits, although it could have grown and its documentation
-/// promised so.
+/// Hashes that differ, but not in the bits that the table looked at: it refused the fifteenth key of those that were
+/// multiples of 2^32, of 64 or of 4,096, and the 7,149th of those that had 32 bits, although it could have grown and
+/// its documentation promised so.
 #[test]
 fn a_growing_table_takes_keys_whose_hashes_differ_in_few_bits() {
     let shapes: [(&str, Shape); 9] = [
@@ -75,8 +75,9 @@ fn a_growing_table_takes_keys_whose_hashes_differ_in_few_bits() {
     }
 }
 
-/// No table has room for more keys of one hash than two buckets have slots. The error said that the table was too full, and to
-/// make a larger one; and where it was not nearly empty, each attempt made it split some hundred buckets more, in vain.
+/// No table has room for more keys of one hash than two buckets have slots. The error said that the table was too full,
+/// and to make a larger one; and where it was not nearly empty, each attempt made it split some hundred buckets more,
+/// in vain.
 #[test]
 fn more_equal_hashes_than_two_buckets_hold_are_called_that_and_do_not_grow_the_table() {
     const MOST: u64 = 2 * <Table>::BUCKET_SLOTS as u64;
@@ -113,7 +114,8 @@ fn a_table_that_trusts_weak_hashes_blames_them() {
     assert_eq!(refused, Err(TooFull::Table), "{taken} keys");
 }
 
-/// A comparison that uses the table, entries by which it does: the thread waited for a bucket that it had locked itself, for ever.
+/// A comparison that uses the table, entries by which it does: the thread waited for a bucket that it had locked
+/// itself, for ever.
 #[test]
 fn a_comparison_or_hash_that_uses_the_table_panics_instead_of_waiting_for_itself() {
     struct Reentrant<'t>(&'t Table);

@@ -1,9 +1,9 @@
 //! Many threads on one table, with the history of every key checked: what a lookup returned must have been in the table
 //! at some moment during the lookup.
 //!
-//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records it
-//! when it is made. A reader notes what was made before its lookup and what was announced when it returned; the version
-//! it saw must lie between. Entries are never reused here, so a location says its key and version for ever.
+//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records
+//! it when it is made. A reader notes what was made before its lookup and what was announced when it returned; the
+//! version it saw must lie between. Entries are never reused here, so a location says its key and version for ever.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

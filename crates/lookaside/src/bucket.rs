@@ -8,24 +8,25 @@
 //! ```
 //!
 //! Section 3.2 and Figure 5 of the paper. The seven 1-byte counters are the low bytes of one word, which is loaded and
-//! stored whole: the coldest slot is found in a register. This layout is frozen: the C header's inlined hit path knows it.
+//! stored whole: the coldest slot is found in a register. This layout is frozen: the C header's inlined hit path knows
+//! it.
 //!
 //! # Counters (section 3.3.1)
 //!
-//! A hit raises its slot's counter ([`Bucket::raise`]). At 255 another, random, non-zero counter of the bucket is lowered
-//! instead, so that the slots' temperatures stay comparable without anything outside the bucket. Counters are
-//! statistics: they are loaded and stored with no lock and no read-modify-write, and two hits at once may count as one, or a
-//! newcomer may inherit its victim's warmth. A wrong counter costs a hit ratio, never an answer.
+//! A hit raises its slot's counter ([`Bucket::raise`]). At 255 another, random, non-zero counter of the bucket is
+//! lowered instead, so that the slots' temperatures stay comparable without anything outside the bucket. Counters are
+//! statistics: they are loaded and stored with no lock and no read-modify-write, and two hits at once may count as one,
+//! or a newcomer may inherit its victim's warmth. A wrong counter costs a hit ratio, never an answer.
 //!
 //! [`CounterPolicy::Falling`] raises a counter of value x with probability 2^-x, up to fifteen, as STLT does, but never
-//! more often than once in eight hits: hot lines are then hardly ever written, and stay shared in the caches of all cores
-//! that read them. Since such a counter never
-//! comes down by overflow, admitting a newcomer cools the bucket: the victim's count is taken from everyone.
+//! more often than once in eight hits: hot lines are then hardly ever written, and stay shared in the caches of all
+//! cores that read them. Since such a counter never comes down by overflow, admitting a newcomer cools the bucket: the
+//! victim's count is taken from everyone.
 //!
 //! # Who writes slots
 //!
-//! Emissions and invalidations, which change a slot only by compare and swap: whatever they meet there, nobody's change is
-//! lost. That keys of one hash are not written by two at once is the stripe's affair ([`crate::stripes`]).
+//! Emissions and invalidations, which change a slot only by compare and swap: whatever they meet there, nobody's change
+//! is lost. That keys of one hash are not written by two at once is the stripe's affair ([`crate::stripes`]).
 
 use atomics::{AtomicU64, Ordering};
 
@@ -147,8 +148,8 @@ impl Bucket {
         }
     }
 
-    /// The overflow rule: one other slot that is not cold gets colder. In a register: the hottest entries, whose counters are
-    /// full, have a good part of the hits.
+    /// The overflow rule: one other slot that is not cold gets colder. In a register: the hottest entries, whose
+    /// counters are full, have a good part of the hits.
     #[inline]
     fn lower_another(&self, counters: u64, hit: usize, random: &Random) {
         const LOW: u64 = 0x007f_7f7f_7f7f_7f7f;

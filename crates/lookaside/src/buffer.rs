@@ -1,7 +1,7 @@
 //! The buffer: a table, the stripes that keep it equal to its index, and the account of what it is worth.
 //!
-//! It knows hashes and pointers only, like the table, and follows none. What stands behind a pointer, how keys are compared
-//! and when memory is freed is for the faces above it: the safe map ([`crate::Map`]), and the C interface.
+//! It knows hashes and pointers only, like the table, and follows none. What stands behind a pointer, how keys are
+//! compared and when memory is freed is for the faces above it: the safe map ([`crate::Map`]), and the C interface.
 //!
 //! ```text
 //!   lookup:   Visit::find -- hit ------------------------------> done
@@ -9,16 +9,16 @@
 //!   write:    Buffer::write -> change the index -> (Write::put) -> drop
 //! ```
 //!
-//! Several indexes may share one buffer: each has a [`Mark`]. Hashes are
-//! taken as they are: they must be even in all of their bits, or have been [mixed](crate::mix) (see [`crate::Hashing`]).
+//! Several indexes may share one buffer: each has a [`Mark`]. Hashes are taken as they are: they must be even in all of
+//! their bits, or have been [mixed](crate::mix) (see [`crate::Hashing`]).
 //!
 //! # Who holds a table
 //!
-//! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself: `Config::fits`), and
-//! the old one goes when all guards have gone that were there then. [`Buffer::resize`] and [`crate::Visit::uses_table`] retire it to the
-//! buffer's own collector, which visits pin ([`Buffer::pin`]); [`Buffer::resize_exclusively`] and
-//! [`Buffer::fit_exclusively`] to the caller's. Nobody can check cheaply that all who look have pinned the same, so it is a
-//! promise.
+//! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself:
+//! `Config::fits`), and the old one goes when all guards have gone that were there then. [`Buffer::resize`] and
+//! [`crate::Visit::uses_table`] retire it to the buffer's own collector, which visits pin ([`Buffer::pin`]);
+//! [`Buffer::resize_exclusively`] and [`Buffer::fit_exclusively`] to the caller's. Nobody can check cheaply that all
+//! who look have pinned the same, so it is a promise.
 //!
 //! | module | who is at the buffer |
 //! |---|---|
@@ -148,8 +148,8 @@ impl Buffer {
         self.seats.seat()
     }
 
-    /// Pins the buffer: no table goes that is there now, nor what is retired by a guard from now on, until the guard is dropped or
-    /// refreshed.
+    /// Pins the buffer: no table goes that is there now, nor what is retired by a guard from now on, until the guard is
+    /// dropped or refreshed.
     #[inline(always)]
     pub fn pin(&self) -> Guard<'_> {
         self.collector.pin()
@@ -160,8 +160,8 @@ impl Buffer {
         self.collector.collect();
     }
 
-    /// Begins a write of keys with this hash: waits for other writes of its stripe, and clears the table. The index is to
-    /// be changed before what is returned is dropped, and the old entry to be retired after.
+    /// Begins a write of keys with this hash: waits for other writes of its stripe, and clears the table. The index is
+    /// to be changed before what is returned is dropped, and the old entry to be retired after.
     ///
     /// # Safety
     /// As [`Buffer::table`], until what is returned is dropped.
@@ -211,7 +211,8 @@ impl Buffer {
         Write { buffer: self, table, hash, cleared, kept, _held: held }
     }
 
-    /// Clears the slots of a hash; the table in use, and how many they were. For those who hold the hash's stripe, or are alone.
+    /// Clears the slots of a hash; the table in use, and how many they were. For those who hold the hash's stripe, or
+    /// are alone.
     ///
     /// # Safety
     /// As [`Buffer::table`].
@@ -249,7 +250,8 @@ impl Buffer {
     #[allow(unsafe_code)]
     pub(crate) fn pinned<R>(&self, show: impl FnOnce(&Slb) -> R) -> R {
         let _guard = self.pin();
-        // SAFETY: `resize` retires tables to the buffer's collector. Who resizes in another way promises that nobody does this.
+        // SAFETY: `resize` retires tables to the buffer's collector. Who resizes in another way promises that nobody
+        // does this.
         show(unsafe { self.table.load() })
     }
 
@@ -268,9 +270,9 @@ impl Buffer {
     /// The table in use: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
     ///
     /// # Safety
-    /// While it is used, the caller has pinned the collector to which old tables are retired, the buffer's ([`Buffer::pin`]) or
-    /// that of whom this buffer is resized or fitted by; or nobody resizes it or lets it fit itself ([`crate::Visit::uses_table`],
-    /// [`Seat::turn`]).
+    /// While it is used, the caller has pinned the collector to which old tables are retired, the buffer's
+    /// ([`Buffer::pin`]) or that of whom this buffer is resized or fitted by; or nobody resizes it or lets it fit
+    /// itself ([`crate::Visit::uses_table`], [`Seat::turn`]).
     #[inline]
     #[must_use]
     #[allow(unsafe_code)]
@@ -293,13 +295,14 @@ impl Buffer {
                 table.retire(&guard);
             }
         }
-        // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has changed.
+        // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has
+        // changed.
         Ok(())
     }
 
-    /// As [`Buffer::resize`], but waits until nobody holds a stripe, and then lets `publish` see the new table before anyone
-    /// does: for faces whose threads read the table under a stripe, with no epoch pinned, or read it by another way. The old
-    /// table goes when all have left whom `guard`'s collector knows, which need not be the buffer's.
+    /// As [`Buffer::resize`], but waits until nobody holds a stripe, and then lets `publish` see the new table before
+    /// anyone does: for faces whose threads read the table under a stripe, with no epoch pinned, or read it by another
+    /// way. The old table goes when all have left whom `guard`'s collector knows, which need not be the buffer's.
     ///
     /// The caller holds no stripe.
     ///
@@ -307,8 +310,8 @@ impl Buffer {
     /// As [`Buffer::resize`].
     ///
     /// # Safety
-    /// All who use the table hold a stripe, or have pinned `guard`'s collector. So nobody visits the buffer, or makes it
-    /// forget, unless that is the buffer's.
+    /// All who use the table hold a stripe, or have pinned `guard`'s collector. So nobody visits the buffer, or makes
+    /// it forget, unless that is the buffer's.
     #[allow(unsafe_code)]
     pub unsafe fn resize_exclusively<L>(
         &self,
@@ -352,8 +355,8 @@ impl Buffer {
         Ok(replaced.map(Replaced::some))
     }
 
-    /// One step towards a table that fits what is asked for, by a thread that has nothing of the table and since the last step
-    /// has done this; whether the next should come soon.
+    /// One step towards a table that fits what is asked for, by a thread that has nothing of the table and since the
+    /// last step has done this; whether the next should come soon.
     ///
     /// # Safety
     /// All who use the table have pinned `guard`'s collector.
@@ -368,9 +371,9 @@ impl Buffer {
         soon
     }
 
-    /// The same for faces as those of [`Buffer::resize_exclusively`]: when the table is to be replaced, all stripes are taken but
-    /// those that this thread `holds`; while somebody has one for long, the old table stays. What was replaced is to be retired
-    /// to the caller's collector.
+    /// The same for faces as those of [`Buffer::resize_exclusively`]: when the table is to be replaced, all stripes are
+    /// taken but those that this thread `holds`; while somebody has one for long, the old table stays. What was
+    /// replaced is to be retired to the caller's collector.
     ///
     /// # Safety
     /// As [`Buffer::resize_exclusively`]; and this thread has nothing of the table.
@@ -386,8 +389,8 @@ impl Buffer {
     }
 
     /// # Safety
-    /// Who uses the table has pinned a collector to which what is given is retired, or holds one of these stripes, or is this
-    /// thread, which has nothing of it.
+    /// Who uses the table has pinned a collector to which what is given is retired, or holds one of these stripes, or
+    /// is this thread, which has nothing of it.
     #[allow(unsafe_code)]
     unsafe fn fit_under<'b>(
         &'b self,
@@ -396,7 +399,8 @@ impl Buffer {
         publish: impl FnOnce(&Slb),
     ) -> (bool, Option<Replaced>) {
         self.passed.add(passed);
-        // Else another thread does what there is to do. No user code runs under it: nothing is pinned, and nothing freed.
+        // Else another thread does what there is to do. No user code runs under it: nothing is pinned, and nothing
+        // freed.
         let Some(mut fitting) = self.fitting.try_lock() else { return (false, None) };
         // SAFETY: replaced under this lock only.
         let table = unsafe { self.table.load() };
@@ -471,8 +475,8 @@ impl Buffer {
         Stripes::stripe_of(hash)
     }
 
-    /// Lets the monitor watch, or not: if not, the table is always used. A thread takes note when it refreshes its visit, or
-    /// after 1024 lookups at most.
+    /// Lets the monitor watch, or not: if not, the table is always used. A thread takes note when it refreshes its
+    /// visit, or after 1024 lookups at most.
     pub fn monitor(&self, watching: bool) {
         self.monitor.watch(watching);
     }

@@ -1,5 +1,5 @@
-//! A seat by hand: for faces that keep guards and tables themselves, and count their lookups. The C interface is one, the front
-//! of the server's cache another.
+//! A seat by hand: for faces that keep guards and tables themselves, and count their lookups. The C interface is one,
+//! the front of the server's cache another.
 //!
 //! What needs the seat alone is in `seat`; here is what needs the buffer, too.
 
@@ -12,8 +12,8 @@ use crate::stripes::Ticket;
 use crate::word::Pointer;
 
 impl Seat {
-    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The first call of
-    /// these is of so many lookups. Tells the counts. `fit` is [`Buffer::fit_exclusively`].
+    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The
+    /// first call of these is of so many lookups. Tells the counts. `fit` is [`Buffer::fit_exclusively`].
     #[cold]
     pub fn turn(
         &self,

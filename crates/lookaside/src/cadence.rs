@@ -1,14 +1,14 @@
 //! Which lookups count, if they are hits: some in a row, at distances that no program's own period meets.
 //!
-//! The multiples of the golden ratio, of 2^32, are spread evenly. A lookup counts if the multiple of its number lies below a
-//! threshold; such numbers lie at three distances at most, of which the largest is the sum of the others (the three-distance
-//! theorem): with an eighth for threshold at 5, 8 and 13. So nobody has to look at each lookup's number: from one that counts
-//! it is known how far it is to the next, and a hit compares one number with another. The first hit behind one that counts
-//! looks for the next from there, and may be it ([`Cadence::due`]): it is not it for being the first, else those behind a row of
-//! misses would count each time, and those behind them never.
+//! The multiples of the golden ratio, of 2^32, are spread evenly. A lookup counts if the multiple of its number lies
+//! below a threshold; such numbers lie at three distances at most, of which the largest is the sum of the others (the
+//! three-distance theorem): with an eighth for threshold at 5, 8 and 13. So nobody has to look at each lookup's number:
+//! from one that counts it is known how far it is to the next, and a hit compares one number with another. The first
+//! hit behind one that counts looks for the next from there, and may be it ([`Cadence::due`]): it is not it for being
+//! the first, else those behind a row of misses would count each time, and those behind them never.
 //!
-//! Rejected: multiplying each hit's number. It is two instructions and a load more, and the fewer instructions a hit takes the
-//! more of them wait for memory at once.
+//! Rejected: multiplying each hit's number. It is two instructions and a load more, and the fewer instructions a hit
+//! takes the more of them wait for memory at once.
 
 use std::cell::Cell;
 
@@ -22,7 +22,8 @@ const NEVER: i32 = 1 << 28;
 pub(crate) struct Cadence {
     /// Those of which the multiple is at most this.
     counted: u32,
-    /// The two shorter distances: by the one the multiple comes to lie higher by at most the threshold, by the other lower.
+    /// The two shorter distances: by the one the multiple comes to lie higher by at most the threshold, by the other
+    /// lower.
     higher: u32,
     lower: u32,
     /// The multiple of the one that counted last.
@@ -53,8 +54,8 @@ impl Cadence {
         self.counted == u32::MAX
     }
 
-    /// Lookups are counted down: `due` is the number of one that counts, and `left` that of a hit, at it or behind. Whether this
-    /// counts, and the next that does.
+    /// Lookups are counted down: `due` is the number of one that counts, and `left` that of a hit, at it or behind.
+    /// Whether this counts, and the next that does.
     #[inline]
     pub(crate) fn due(&self, mut due: i32, left: i32) -> (bool, i32) {
         while due > left {
@@ -123,8 +124,8 @@ mod tests {
         assert!((7.9..8.1).contains(&mean), "{mean}");
     }
 
-    /// Lookups that repeat themselves, most of them misses: each of the hits counts as often as the others, and an eighth of them
-    /// in all.
+    /// Lookups that repeat themselves, most of them misses: each of the hits counts as often as the others, and an
+    /// eighth of them in all.
     #[test]
     fn what_comes_behind_misses_counts_no_more_often() {
         for (period, hits) in [(23, 3), (8, 1), (100, 2), (13, 12), (1, 1)] {

@@ -9,17 +9,17 @@ use pages::PageKind;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Admission {
-    /// The paper's (sections 3.3.2 and 3.3.3): a share of the emissions, drawn at random, is written into the Log Table, and
-    /// a key is admitted when it then stands there more than `threshold` times. While the Cache Table is not full, every
-    /// emission is admitted.
+    /// The paper's (sections 3.3.2 and 3.3.3): a share of the emissions, drawn at random, is written into the Log
+    /// Table, and a key is admitted when it then stands there more than `threshold` times. While the Cache Table is not
+    /// full, every emission is admitted.
     Logged {
         /// How often a key must have been logged before the emission that admits it: 0 to 14.
         threshold: u8,
         /// Which share of the emissions is logged: above 0, at most 1.
         sampling: f64,
     },
-    /// A share of the emissions, drawn at random, with no log: a newcomer takes the place of the coldest in its bucket, and
-    /// stays if it is asked for again before the next newcomer comes.
+    /// A share of the emissions, drawn at random, with no log: a newcomer takes the place of the coldest in its bucket,
+    /// and stays if it is asked for again before the next newcomer comes.
     Sampled {
         /// Which share of the emissions enters: above 0, at most 1.
         sampling: f64,
@@ -43,9 +43,9 @@ pub enum CounterPolicy {
 }
 
 impl CounterPolicy {
-    /// How many of 2^32 lookups count, less one: which ones is decided before the bucket is looked at (`seat`), since
-    /// a branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up the lookups behind
-    /// this one.
+    /// How many of 2^32 lookups count, less one: which ones is decided before the bucket is looked at (`seat`), since a
+    /// branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up the lookups
+    /// behind this one.
     pub(crate) fn counted(self) -> u32 {
         match self {
             CounterPolicy::EveryHit => u32::MAX,
@@ -77,16 +77,17 @@ pub struct Config {
     pub newcomer: u8,
     /// The pages that the tables are asked to lie in.
     pub pages: PageKind,
-    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a part of it: a quarter, an
-    /// eighth, and so on. It is then found in fewer lines. When it has no room there any more, the whole table begins empty.
-    /// While one is copied to the other, both take memory, and the old one does until all threads have refreshed or ended their
-    /// visits some times. A Log Table begins empty with each. Lookups see to it, as [`crate::Visit::uses_table`] counts them. An owner's table ([`crate::OwnedMap`]) is of one size.
+    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a part of it: a quarter,
+    /// an eighth, and so on. It is then found in fewer lines. When it has no room there any more, the whole table
+    /// begins empty. While one is copied to the other, both take memory, and the old one does until all threads have
+    /// refreshed or ended their visits some times. A Log Table begins empty with each. Lookups see to it, as
+    /// [`crate::Visit::uses_table`] counts them. An owner's table ([`crate::OwnedMap`]) is of one size.
     pub fits: bool,
 }
 
 impl Config {
-    /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the emissions logged, a
-    /// threshold of three, counters raised by every hit, a table of one size.
+    /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the emissions
+    /// logged, a threshold of three, counters raised by every hit, a table of one size.
     ///
     /// ```
     /// use lookaside::{Admission, Config};
@@ -106,9 +107,10 @@ impl Config {
     }
 
     /// What measured best: no log, every emission enters, counters that rise ever more rarely, newcomers begin at the
-    /// bottom, and the table fits itself. (Counting every hit, as the paper does, keeps a little more of what is hot, 86.5 % of hits instead of 85.3 %
-    /// where the table is full, and writes a line at each hit: research/experiments/slb-warm-up.toml and
-    /// slb-shared-writes.toml show both. The paper's log by itself keeps nothing more.)
+    /// bottom, and the table fits itself. (Counting every hit, as the paper does, keeps a little more of what is hot,
+    /// 86.5 % of hits instead of 85.3 % where the table is full, and writes a line at each hit:
+    /// research/experiments/slb-warm-up.toml and slb-shared-writes.toml show both. The paper's log by itself keeps
+    /// nothing more.)
     #[must_use]
     pub fn with_size(size: usize) -> Config {
         Config {

@@ -1,19 +1,20 @@
 //! Lookups counted down: until the watch has something to do, and until the next hit that counts.
 //!
-//! Each lookup takes itself off one number. Its sign says whether lookups ask the table; so the two comparisons that tell a lookup
-//! what to do are of that number alone, with one comparison for those that ask, as nearly all do: before a quick index, two
-//! instructions more are a twentieth of its lookups. What is left at the hit that counts next is beside it: a hit compares both.
+//! Each lookup takes itself off one number. Its sign says whether lookups ask the table; so the two comparisons that
+//! tell a lookup what to do are of that number alone, with one comparison for those that ask, as nearly all do: before
+//! a quick index, two instructions more are a twentieth of its lookups. What is left at the hit that counts next is
+//! beside it: a hit compares both.
 //!
-//! Whoever looks up keeps them himself while he visits ([`crate::Visit`]), and leaves them with the seat that he had: behind the
-//! seat's pointer they would be another load, of which the next lookup's all wait.
+//! Whoever looks up keeps them himself while he visits ([`crate::Visit`]), and leaves them with the seat that he had:
+//! behind the seat's pointer they would be another load, of which the next lookup's all wait.
 //!
-//! Rejected: *numbers below zero for lookups of a block that has ended*: then those that do not ask need two bounds to be told
-//! from it.
+//! Rejected: *numbers below zero for lookups of a block that has ended*: then those that do not ask need two bounds to
+//! be told from it.
 
 use std::cell::Cell;
 
-/// What is added to the number of those that do not ask: the two highest bits, which those that ask have not; far enough from the
-/// ends of the numbers that what is due behind them is a number, too.
+/// What is added to the number of those that do not ask: the two highest bits, which those that ask have not; far
+/// enough from the ends of the numbers that what is due behind them is a number, too.
 const PASSING: i32 = i32::MIN / 2;
 
 /// What a lookup is to do.
@@ -55,8 +56,8 @@ impl Countdown {
         turn
     }
 
-    /// So many are left from now on, that ask or do not. The hit that counts next is as far away as it was, but where no lookup was a
-    /// hit for long: it is not further behind than `behind`.
+    /// So many are left from now on, that ask or do not. The hit that counts next is as far away as it was, but where
+    /// no lookup was a hit for long: it is not further behind than `behind`.
     pub(crate) fn set(&self, lookups: i32, asks: bool, behind: i32) {
         let ahead = (self.left.get() - self.due.get()).max(-behind);
         let left = if asks { lookups } else { PASSING + lookups };

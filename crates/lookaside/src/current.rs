@@ -1,17 +1,18 @@
-//! The table in use, which another may replace while it is read: an empty one, or one into which its slots are copied first.
+//! The table in use, which another may replace while it is read: an empty one, or one into which its slots are copied
+//! first.
 //!
-//! A reader pins a collector ([`atomics::reclaim`]) and loads the table once a call. A replaced table is freed when all who may
-//! have loaded it have left.
+//! A reader pins a collector ([`atomics::reclaim`]) and loads the table once a call. A replaced table is freed when all
+//! who may have loaded it have left.
 //!
-//! Who still uses the old table can neither get nor do harm: a write clears only the new one, so the old table may answer
-//! with a pointer that has been removed since, but only to a call that loaded it before the new one was there, and so
-//! before the write began; the answer was right at the moment of that load, and the entry lives until the reader
+//! Who still uses the old table can neither get nor do harm: a write clears only the new one, so the old table may
+//! answer with a pointer that has been removed since, but only to a call that loaded it before the new one was there,
+//! and so before the write began; the answer was right at the moment of that load, and the entry lives until the reader
 //! leaves. What is emitted into the old table is lost with it.
 //!
 //! # A successor
 //!
-//! While slots are copied, nothing stops: lookups and emissions go to the table in use, and whoever clears a pointer there
-//! clears it in the successor as well, or sees it cleared there by who copies.
+//! While slots are copied, nothing stops: lookups and emissions go to the table in use, and whoever clears a pointer
+//! there clears it in the successor as well, or sees it cleared there by who copies.
 //!
 //! ```text
 //!   copy:   successor = the new one                      clear:   again: now = current
@@ -23,15 +24,16 @@
 //!           current = the new one; successor = none
 //! ```
 //!
-//! * Each of the two stores first and loads then, with a fence between. If the clear does not see the new table, or not what was
-//!   put into it, the copy's second load sees that the slot has been cleared (or taken by another: then the copy takes its own
-//!   back).
-//! * If it does not see the new table because the copy has ended, it sees that the current one is another, and clears that.
-//! * A slot that is emptied and filled again with the very same word between two loads of a copy has become the new entry's, and
-//!   is right.
+//! * Each of the two stores first and loads then, with a fence between. If the clear does not see the new table, or not
+//!   what was put into it, the copy's second load sees that the slot has been cleared (or taken by another: then the
+//!   copy takes its own back).
+//! * If it does not see the new table because the copy has ended, it sees that the current one is another, and clears
+//!   that.
+//! * A slot that is emptied and filled again with the very same word between two loads of a copy has become the new
+//!   entry's, and is right.
 //!
-//! Rejected: *a list of what was cleared meanwhile*, to be done again at the end: a lock for who clears without a stripe.
-//! *Stopping writes while slots are copied*: a millisecond for each 10 MB.
+//! Rejected: *a list of what was cleared meanwhile*, to be done again at the end: a lock for who clears without a
+//! stripe. *Stopping writes while slots are copied*: a millisecond for each 10 MB.
 
 #![allow(unsafe_code)]
 
@@ -96,18 +98,19 @@ impl Current {
     /// The one in use.
     ///
     /// # Safety
-    /// While what is returned is used, the collector is pinned to which what is replaced is retired, or nobody replaces it.
+    /// While what is returned is used, the collector is pinned to which what is replaced is retired, or nobody replaces
+    /// it.
     #[inline(always)]
     pub(crate) unsafe fn load(&self) -> &Slb {
         // Acquire pairs with the releases in `replace` and `succeed`: the table is seen as it was made.
         let table = self.now.load(Ordering::Acquire);
-        // SAFETY: never null: made from a value, and replaced by values only. A replaced one is freed only after all guards are gone
-        // that were there at the time, and this was pinned before the load.
+        // SAFETY: never null: made from a value, and replaced by values only. A replaced one is freed only after all
+        // guards are gone that were there at the time, and this was pinned before the load.
         unsafe { &*table }
     }
 
-    /// Makes a change to the table in use that takes pointers out, and to its successor; gives the one that was in use at the
-    /// end.
+    /// Makes a change to the table in use that takes pointers out, and to its successor; gives the one that was in use
+    /// at the end.
     ///
     /// # Safety
     /// As [`Current::load`].
@@ -119,8 +122,8 @@ impl Current {
             clear(now);
             // Pairs with the fence of who copies ([`Slb::copy_lines`]): see the head of this module.
             fence(Ordering::SeqCst);
-            // Acquire pairs with the release in `begin`: the successor is seen as it was made; and with that in `succeed`: who
-            // sees that there is none any more sees the new table in use.
+            // Acquire pairs with the release in `begin`: the successor is seen as it was made; and with that in
+            // `succeed`: who sees that there is none any more sees the new table in use.
             let successor = self.successor.load(Ordering::Acquire);
             // SAFETY: as the table in use, which it becomes, or by the same way it goes.
             if let Some(successor) = unsafe { successor.as_ref() } {
@@ -140,8 +143,8 @@ impl Current {
 
     /// Makes this one the successor, which slots are copied to. By one at a time.
     pub(crate) fn begin(&self, next: Slb) -> Replaced {
-        // Release pairs with the acquire in `everywhere`. The fence is that of who copies: it comes between this and his second
-        // load.
+        // Release pairs with the acquire in `everywhere`. The fence is that of who copies: it comes between this and
+        // his second load.
         Replaced(self.successor.swap(Box::into_raw(Box::new(next)), Ordering::AcqRel))
     }
 
@@ -150,7 +153,8 @@ impl Current {
         Replaced(self.successor.swap(std::ptr::null_mut(), Ordering::AcqRel))
     }
 
-    /// The successor. To be called by who has begun, and uses it no longer than until he lets it succeed or abandons it.
+    /// The successor. To be called by who has begun, and uses it no longer than until he lets it succeed or abandons
+    /// it.
     ///
     /// # Safety
     /// Nobody else begins, abandons or lets succeed meanwhile.

@@ -1,7 +1,7 @@
 //! Entries, and who may hold them.
 //!
-//! An entry is a key, its value and the hash it was made with, alone on the heap. Indexes store [`Handle`]s, which count;
-//! readers hold [`Found`]s, which do not: a [`Pin`] keeps what they see.
+//! An entry is a key, its value and the hash it was made with, alone on the heap. Indexes store [`Handle`]s, which
+//! count; readers hold [`Found`]s, which do not: a [`Pin`] keeps what they see.
 //!
 //! # When an entry is freed
 //!
@@ -15,27 +15,29 @@
 //! 3. wait until everyone has left who may have read it there before;
 //! 4. free it.
 //!
-//! An emission goes under the entry's own hash, so step 2 looks where it would be. With an honest index, the table was cleared
-//! long before, and step 2 finds nothing. A map can see that: where an index gives an entry back to a write that has cleared
-//! the table of its hash, and this is the only handle, nobody can emit it once more. Tickets from before are void, and those
-//! taken after come before a search that cannot find it. So it is marked as forgotten, and steps 1 and 2 are left out, the
-//! second of which would be a cold line for every write. And the write, which is pinned, retires it at once: the collector
-//! gets a handle of its own, and drops it when step 3 is over. Whoever drops the last, the collector or who has the
-//! [`crate::Removed`], frees the entry, and need not wait for anybody.
+//! An emission goes under the entry's own hash, so step 2 looks where it would be. With an honest index, the table was
+//! cleared long before, and step 2 finds nothing. A map can see that: where an index gives an entry back to a write
+//! that has cleared the table of its hash, and this is the only handle, nobody can emit it once more. Tickets from
+//! before are void, and those taken after come before a search that cannot find it. So it is marked as forgotten, and
+//! steps 1 and 2 are left out, the second of which would be a cold line for every write. And the write, which is
+//! pinned, retires it at once: the collector gets a handle of its own, and drops it when step 3 is over. Whoever drops
+//! the last, the collector or who has the [`crate::Removed`], frees the entry, and need not wait for anybody.
 //!
-//! What waits belongs to the buffer's collector ([`atomics::reclaim`]). An entry that waits holds a share in its map's reclaimer, and
-//! so in the buffer: so that this ends, who drops a map collects, and so does whoever drops a handle behind that.
+//! What waits belongs to the buffer's collector ([`atomics::reclaim`]). An entry that waits holds a share in its map's
+//! reclaimer, and so in the buffer: so that this ends, who drops a map collects, and so does whoever drops a handle
+//! behind that.
 //!
 //! Where the index is not asked for a write, the entry that it has owns another ([`succession`]).
 //!
-//! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which by
-//! the borrow checker is when no reader is left ([`crate::owned`]).
+//! The owner-only form has nobody to wait for: its dead lie in a graveyard until the owner next changes the map, which
+//! by the borrow checker is when no reader is left ([`crate::owned`]).
 //!
-//! A key or a value whose destructor panics does so in the middle of some other call, of another thread perhaps. That call
-//! goes on, and so do the other entries on their way: the panic ends where the entry is freed, once the panic hook has told.
+//! A key or a value whose destructor panics does so in the middle of some other call, of another thread perhaps. That
+//! call goes on, and so do the other entries on their way: the panic ends where the entry is freed, once the panic hook
+//! has told.
 //!
-//! Rejected: *an index that is trusted* (an `unsafe trait`): then whoever writes one must prove it; *counting readers*: an
-//! atomic read-modify-write on a line that all cores share, a hit.
+//! Rejected: *an index that is trusted* (an `unsafe trait`): then whoever writes one must prove it; *counting readers*:
+//! an atomic read-modify-write on a line that all cores share, a hit.
 
 #![allow(unsafe_code)]
 
@@ -120,8 +122,8 @@ pub(crate) trait Reclaim: Send + Sync {
     unsafe fn forget(&self, dead: Dead);
 }
 
-/// Where the entries of one map go. An entry names it in eight bytes, half of what `Arc<dyn Reclaim>` takes: each answer of an
-/// index looks there, and sixteen bytes behind a value are another line more often than eight.
+/// Where the entries of one map go. An entry names it in eight bytes, half of what `Arc<dyn Reclaim>` takes: each
+/// answer of an index looks there, and sixteen bytes behind a value are another line more often than eight.
 pub(crate) struct Reclaimer {
     reclaim: Arc<dyn Reclaim>,
     /// Entries of the map that have a successor, but for what is on its way out.
@@ -140,8 +142,9 @@ impl fmt::Debug for Reclaimer {
     }
 }
 
-/// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small. Behind
-/// them comes what each answer of an index is compared with, and what an emission is; last, what only handles change.
+/// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small.
+/// Behind them comes what each answer of an index is compared with, and what an emission is; last, what only handles
+/// change.
 #[repr(C)]
 struct Entry<K, V> {
     key: K,
@@ -204,7 +207,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     }
 
     /// The entry's value, as it was put into the index. Where the index lets entries be succeeded
-    /// ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)), the key may have another by now: [`Handle::found`] has it.
+    /// ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)), the key may have another by now: [`Handle::found`] has
+    /// it.
     #[must_use]
     pub fn value(&self) -> &V {
         &self.entry().value
@@ -213,7 +217,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// The entry as an answer to a search under this pin; `None` if it is another map's.
     #[must_use]
     pub fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p. The same goes for its successor.
+        // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p. The same goes for its
+        // successor.
         let entry = match self.entry().home.is_succeeded(pin.reclaimer)? {
             false => self.0,
             true => self.newest(),
@@ -221,8 +226,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         Some(Found { entry, life: PhantomData })
     }
 
-    /// Gives the handle up for the address of its entry, for an index that stores words. It still counts: the entry stays
-    /// until the handle has been [taken back](Handle::from_raw) and dropped.
+    /// Gives the handle up for the address of its entry, for an index that stores words. It still counts: the entry
+    /// stays until the handle has been [taken back](Handle::from_raw) and dropped.
     #[must_use]
     pub fn into_raw(self) -> usize {
         ManuallyDrop::new(self).0.as_ptr().expose_provenance()
@@ -230,13 +235,14 @@ impl<K: 'static, V: 'static> Handle<K, V> {
 
     /// The handle that was given up for this address.
     ///
-    /// An index that only looks may make one of these and forget it again ([`ManuallyDrop`]): what it is good for then is
-    /// reading the key, and [`Handle::found`].
+    /// An index that only looks may make one of these and forget it again ([`ManuallyDrop`]): what it is good for then
+    /// is reading the key, and [`Handle::found`].
     ///
     /// # Safety
-    /// The address came from [`Handle::into_raw`] of a handle of this type. Each handle is taken back, to be dropped, at
-    /// most once; and while it is only looked at, it is not cloned, and either the index still has it, or the search by which
-    /// the index came to it began before it was given back or dropped, under a pin of the entry's own map that still holds.
+    /// The address came from [`Handle::into_raw`] of a handle of this type. Each handle is taken back, to be dropped,
+    /// at most once; and while it is only looked at, it is not cloned, and either the index still has it, or the search
+    /// by which the index came to it began before it was given back or dropped, under a pin of the entry's own map that
+    /// still holds.
     #[must_use]
     pub unsafe fn from_raw(address: usize) -> Handle<K, V> {
         let entry = std::ptr::with_exposed_provenance_mut(address);
@@ -244,17 +250,19 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         Handle(unsafe { NonNull::new_unchecked(entry) })
     }
 
-    /// Takes note that this is the last of an entry, if so, and that no table has it, nor its successor; and retires it.
+    /// Takes note that this is the last of an entry, if so, and that no table has it, nor its successor; and retires
+    /// it.
     ///
     /// # Safety
-    /// The index gave this handle back to a write of the map of `reclaimer` that has cleared the table of `hash` and has not ended;
-    /// all who may have found the entry have pinned `guard`'s collector; and nobody makes another handle of this one.
+    /// The index gave this handle back to a write of the map of `reclaimer` that has cleared the table of `hash` and
+    /// has not ended; all who may have found the entry have pinned `guard`'s collector; and nobody makes another handle
+    /// of this one.
     pub(crate) unsafe fn forgotten<L>(&self, hash: u64, reclaimer: &Arc<Reclaimer>, guard: &Guard<'_, L>) {
         let entry = self.entry();
-        // Another map's or another hash's: that table may still have it. acquire pairs with the release in `drop`: what was
-        // done through other handles, to a value with a lock in it, say, is done before it dies. The store below would
-        // otherwise come between that release and the last drop. If there is no handle but this, nobody else changes the
-        // number.
+        // Another map's or another hash's: that table may still have it. acquire pairs with the release in `drop`: what
+        // was done through other handles, to a value with a lock in it, say, is done before it dies. The store below
+        // would otherwise come between that release and the last drop. If there is no handle but this, nobody else
+        // changes the number.
         if entry.hash == hash
             && entry.home.is_succeeded(Arc::as_ptr(reclaimer)).is_some()
             && entry.handles.load(Ordering::Acquire) == 1
@@ -271,7 +279,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
         }
     }
 
-    /// Gives the collector a handle, which it drops when all have left who are pinned now, and marks the entry as forgotten.
+    /// Gives the collector a handle, which it drops when all have left who are pinned now, and marks the entry as
+    /// forgotten.
     ///
     /// # Safety
     /// As [`Handle::forgotten`], and this is the only one.
@@ -291,8 +300,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     }
 }
 
-/// A new entry that nobody knows of, and that has no home yet: it may be given that of the entry which it replaces, which saves
-/// two atomic read-modify-writes of a word that all threads share.
+/// A new entry that nobody knows of, and that has no home yet: it may be given that of the entry which it replaces,
+/// which saves two atomic read-modify-writes of a word that all threads share.
 pub(crate) struct Draft<K: 'static, V: 'static>(NonNull<Entry<K, V>>);
 
 impl<K: 'static, V: 'static> Draft<K, V> {
@@ -347,12 +356,12 @@ impl<K: 'static, V: 'static> Clone for Handle<K, V> {
 impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
         let entry = self.entry();
-        // Of what is forgotten nobody makes another handle, so that the only one is the last, behind step 3 if it is the
-        // collector's, and else, too: then the collector's is gone. Acquire pairs with the release below.
+        // Of what is forgotten nobody makes another handle, so that the only one is the last, behind step 3 if it is
+        // the collector's, and else, too: then the collector's is gone. Acquire pairs with the release below.
         let mut before = entry.handles.load(Ordering::Acquire);
         if before != FORGOTTEN | 1 {
-            // release pairs with the fence below and with the acquires of the number: what other handles did to the entry is done
-            // before it dies.
+            // release pairs with the fence below and with the acquires of the number: what other handles did to the
+            // entry is done before it dies.
             before = entry.handles.fetch_sub(1, Ordering::Release);
             if before & !FORGOTTEN > 1 {
                 return;
@@ -483,7 +492,8 @@ pub(crate) const fn may_stay<V>() -> bool {
     !std::mem::needs_drop::<V>()
 }
 
-/// What a handle is looked up by: a `Q` that its key can be borrowed as. (`Borrow<Q>` itself cannot be written for every `Q`.)
+/// What a handle is looked up by: a `Q` that its key can be borrowed as. (`Borrow<Q>` itself cannot be written for
+/// every `Q`.)
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Sought<Q: ?Sized>(Q);
@@ -568,8 +578,8 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Found<'_, K, V> {
     }
 }
 
-/// Asks for the lines of an entry that a hit will read: the first, where the key is, and the last of a value that is not large.
-/// It may begin anywhere in its first line.
+/// Asks for the lines of an entry that a hit will read: the first, where the key is, and the last of a value that is
+/// not large. It may begin anywhere in its first line.
 #[inline(always)]
 pub(crate) fn prefetch<K, V>(pointer: Pointer) {
     let entry = std::ptr::with_exposed_provenance::<Entry<K, V>>(pointer.address() as usize);

@@ -1,10 +1,10 @@
 //! The table fits itself: while what is asked for has room in a part of it, it is no larger than that part.
 //!
-//! A bucket is a line, and a key's line is its own: a hundred thousand hot keys in a table of 32 MB lie in nearly as many lines,
-//! six megabytes of them, seven eighths of which are empty. In two megabytes they lie two and three to a line, and the
-//! second-level cache of a core holds the table. "It is ideal to match the cache size to the actual working set size" (the
-//! paper, section 4.2.1): there the user does, who rarely knows. What it brings is a sixth more single lookups of 0.1 M keys
-//! before a hash table, and nothing for batches, whose lines come in time from either
+//! A bucket is a line, and a key's line is its own: a hundred thousand hot keys in a table of 32 MB lie in nearly as
+//! many lines, six megabytes of them, seven eighths of which are empty. In two megabytes they lie two and three to a
+//! line, and the second-level cache of a core holds the table. "It is ideal to match the cache size to the actual
+//! working set size" (the paper, section 4.2.1): there the user does, who rarely knows. What it brings is a sixth more
+//! single lookups of 0.1 M keys before a hash table, and nothing for batches, whose lines come in time from either
 //! (research/experiments/slb-fitting.toml).
 //!
 //! ```text
@@ -14,28 +14,29 @@
 //!         long the next time
 //! ```
 //!
-//! *Folding* halves the number of lines as often as half of the slots stay free, and twice at least: half a table of 32 MB
-//! lies in no faster a cache than all of it, and keys that had a line each would have to share it for nothing. A line's number
-//! is the hash's low half times the number of lines, its upper half; so with half as many lines it is half the number, whatever
-//! the hash was, and slots are copied without it. The copy goes on beside lookups, emissions and writes ([`crate::current`]),
-//! some lines in each turn of whoever looks up, so that nobody waits; while nobody looks up, it stays as far as it has come.
+//! *Folding* halves the number of lines as often as half of the slots stay free, and twice at least: half a table of 32
+//! MB lies in no faster a cache than all of it, and keys that had a line each would have to share it for nothing. A
+//! line's number is the hash's low half times the number of lines, its upper half; so with half as many lines it is
+//! half the number, whatever the hash was, and slots are copied without it. The copy goes on beside lookups, emissions
+//! and writes ([`crate::current`]), some lines in each turn of whoever looks up, so that nobody waits; while nobody
+//! looks up, it stays as far as it has come.
 //!
-//! *Unfolding* would need the hashes. What is in the table is there because it was asked for, and what is asked for comes back
-//! as fast as it came; so the whole table begins empty.
+//! *Unfolding* would need the hashes. What is in the table is there because it was asked for, and what is asked for
+//! comes back as fast as it came; so the whole table begins empty.
 //!
-//! Where a table is replaced only while nobody writes (the C interface), that may not be possible for long: each attempt that
-//! a stripe prevents is followed by a rest of twice as many turns as the one before, and of eight at most; one for which there
-//! is no memory, by a rest of a thousand.
+//! Where a table is replaced only while nobody writes (the C interface), that may not be possible for long: each
+//! attempt that a stripe prevents is followed by a rest of twice as many turns as the one before, and of eight at most;
+//! one for which there is no memory, by a rest of a thousand.
 //!
-//! Only lookups that asked the table count: one that the monitor has switched off is asked in trials only, and what is not asked
-//! for is not new either.
+//! Only lookups that asked the table count: one that the monitor has switched off is asked in trials only, and what is
+//! not asked for is not new either.
 //!
 //! A table that is full of keys stays whole, however few of them are hot: what a smaller one would miss cannot be known
 //! beforehand, and what it would gain depends on the index.
 //!
-//! Rejected: *growing from a small table*: each step loses what was there, and the largest sets, which can least afford it, go
-//! through all of them. *Using every other line of the table in its place*: lines that are a power of two apart share few sets
-//! of the processor's caches.
+//! Rejected: *growing from a small table*: each step loses what was there, and the largest sets, which can least afford
+//! it, go through all of them. *Using every other line of the table in its place*: lines that are a power of two apart
+//! share few sets of the processor's caches.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,11 +58,12 @@ const NEW: usize = 64;
 const LINES: usize = 1024;
 /// Fewer than these are not worth folding: they lie in the first-level cache, or nearly.
 const FEWEST: usize = 64;
-/// Turns to rest after an attempt that somebody's stripe prevented, at most. An attempt takes some ten microseconds, a turn of
-/// those that should come soon is a thousand lookups.
+/// Turns to rest after an attempt that somebody's stripe prevented, at most. An attempt takes some ten microseconds, a
+/// turn of those that should come soon is a thousand lookups.
 const LONGEST_REST: u32 = 8;
-/// And after one for which there was no memory, which does not come back so soon: a million lookups while a whole table is wanted,
-/// some ten millions while only a smaller one is, for turns are longer then. That the table is crowded is seen nevertheless.
+/// And after one for which there was no memory, which does not come back so soon: a million lookups while a whole table
+/// is wanted, some ten millions while only a smaller one is, for turns are longer then. That the table is crowded is
+/// seen nevertheless.
 const WITHOUT_MEMORY: u32 = 1024;
 
 /// What is to be done with the table.

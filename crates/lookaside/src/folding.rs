@@ -6,17 +6,18 @@
 //!    none       state = fold(state * a constant)
 //! ```
 //!
-//! The last is for keys of whole pairs: folded once, integers in a row are multiples of one number in the bits that choose the
-//! bucket, and those of some numbers lie in few buckets. Of 128 keys of 16 bytes one in 85 had no room in 64 buckets, where one
-//! in 1,500 has none if they are thrown at random. A str of such a length takes it, too, and would not need it.
+//! The last is for keys of whole pairs: folded once, integers in a row are multiples of one number in the bits that
+//! choose the bucket, and those of some numbers lie in few buckets. Of 128 keys of 16 bytes one in 85 had no room in 64
+//! buckets, where one in 1,500 has none if they are thrown at random. A str of such a length takes it, too, and would
+//! not need it.
 //!
-//! fold adds, without carry, the upper half of the 128-bit product to the lower: it is the step of wyhash and foldhash. Keys of
-//! 24 bytes take three of them, inlined. It is seeded anew for each map: who does not know the seed cannot choose keys that
-//! crowd one bucket.
+//! fold adds, without carry, the upper half of the 128-bit product to the lower: it is the step of wyhash and foldhash.
+//! Keys of 24 bytes take three of them, inlined. It is seeded anew for each map: who does not know the seed cannot
+//! choose keys that crowd one bucket.
 //!
-//! Rejected: *foldhash* itself, which calls a function for keys of more than 16 bytes. A hit has some seventy instructions; the
-//! call and what it does are forty of them, and hits overlap in the processor only as far as its window of some hundred
-//! instructions reaches: it took a fifth of the throughput of hits that miss the caches.
+//! Rejected: *foldhash* itself, which calls a function for keys of more than 16 bytes. A hit has some seventy
+//! instructions; the call and what it does are forty of them, and hits overlap in the processor only as far as its
+//! window of some hundred instructions reaches: it took a fifth of the throughput of hits that miss the caches.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
@@ -206,8 +207,8 @@ mod tests {
         );
     }
 
-    /// What a table that has folded itself holds: of two keys a line, thrown at random, one in 1,500 has no room beside seven
-    /// others. Integers in a row that were folded once may lie in a few lines.
+    /// What a table that has folded itself holds: of two keys a line, thrown at random, one in 1,500 has no room beside
+    /// seven others. Integers in a row that were folded once may lie in a few lines.
     #[test]
     #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
     fn few_keys_in_a_row_have_room_in_a_small_table() {

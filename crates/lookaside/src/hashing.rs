@@ -1,20 +1,20 @@
 //! What a hash must be, and the mixing of those that are not.
 //!
-//! A table takes a key's bucket from the upper bits of its hash's lower half, its tag and its
-//! stripe from the highest bits, and the number of an index takes the place of some of these. All of them must be as even as
-//! random ones, of neighbouring keys, too: integers that are their own hashes all have one tag and one bucket, and of a table
-//! that took them as they are they got nothing, silently.
+//! A table takes a key's bucket from the upper bits of its hash's lower half, its tag and its stripe from the highest
+//! bits, and the number of an index takes the place of some of these. All of them must be as even as random ones, of
+//! neighbouring keys, too: integers that are their own hashes all have one tag and one bucket, and of a table that took
+//! them as they are they got nothing, silently.
 //!
 //! So a map mixes what its hasher gives, unless it is known to be even: that of the default hasher
 //! ([`FoldingState`](crate::FoldingState)), of the standard library's, and of those of whom the user says so
-//! ([`Hashing::avalanching`]). What is asked of a hasher is then that different keys have different hashes, nearly all of them.
-//! Of 32 bits that is so for some hundred thousand keys.
+//! ([`Hashing::avalanching`]). What is asked of a hasher is then that different keys have different hashes, nearly all
+//! of them. Of 32 bits that is so for some hundred thousand keys.
 //!
-//! A [`Buffer`](crate::Buffer) takes hashes as they are: whoever has hashes that are not even gives them to [`mix`] first. The C
-//! interface does so by itself.
+//! A [`Buffer`](crate::Buffer) takes hashes as they are: whoever has hashes that are not even gives them to [`mix`]
+//! first. The C interface does so by itself.
 //!
-//! The mix is a bijection: different hashes stay different. It has no secret: against somebody who chooses keys to crowd a
-//! bucket, the hasher must have one.
+//! The mix is a bijection: different hashes stay different. It has no secret: against somebody who chooses keys to
+//! crowd a bucket, the hasher must have one.
 //!
 //! Rejected: *mixing always*: a dozen instructions a hit for what the default hasher has done already; *a type
 //! that wraps the hasher*, which stands in every signature that names a map.
@@ -61,8 +61,8 @@ pub struct Hashing<S> {
 }
 
 impl<S> Hashing<S> {
-    /// By a hasher each bit of whose hashes depends on the whole key as in a random number, as those of foldhash, wyhash, SipHash
-    /// and XXH3 do: they are used as they are. A lie costs hits.
+    /// By a hasher each bit of whose hashes depends on the whole key as in a random number, as those of foldhash,
+    /// wyhash, SipHash and XXH3 do: they are used as they are. A lie costs hits.
     pub const fn avalanching(hasher: S) -> Hashing<S> {
         Hashing { hasher, mixes: false }
     }
@@ -130,8 +130,8 @@ const BY: u64 = 0xd6e8_feb8_6659_fd93;
 #[inline(always)]
 #[must_use]
 pub const fn mix(hash: u64) -> u64 {
-    // The form of MurmurHash3's finaliser (Appleby), with one constant and one distance, as degski found them: the upper half is
-    // brought down where a multiplication carries only upwards.
+    // The form of MurmurHash3's finaliser (Appleby), with one constant and one distance, as degski found them: the
+    // upper half is brought down where a multiplication carries only upwards.
     let once = (hash ^ hash >> 32).wrapping_mul(BY);
     let twice = (once ^ once >> 32).wrapping_mul(BY);
     twice ^ twice >> 32

@@ -1,7 +1,7 @@
 //! What an index must be able to do to stand behind a map.
 //!
-//! An index stores [`Handle`]s, ordered, hashed or however it likes, and finds them by key. It need not be trusted: one that
-//! loses handles, keeps them, or finds the wrong ones makes a map with wrong answers, and no worse.
+//! An index stores [`Handle`]s, ordered, hashed or however it likes, and finds them by key. It need not be trusted: one
+//! that loses handles, keeps them, or finds the wrong ones makes a map with wrong answers, and no worse.
 //!
 //! | trait | what | for |
 //! |---|---|---|
@@ -11,13 +11,14 @@
 //! | [`Scan`] | in order | where the index has an order |
 //! | [`View`] | be looked at, and do what only this index can | where there is such a thing |
 //!
-//! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a [`crate::RwLock`] they are
-//! shared ones. The project's radix tree is one, with its feature `lookaside` (crate `lookaside-art`). Concurrent indexes of
-//! other crates are a dozen lines each: see those of `research/peers`.
+//! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a [`crate::RwLock`] they
+//! are shared ones. The project's radix tree is one, with its feature `lookaside` (crate `lookaside-art`). Concurrent
+//! indexes of other crates are a dozen lines each: see those of `research/peers`.
 //!
-//! A shared index is changed by one thread at a time for any one key, and not while the same thread searches it. It must
-//! not use the map that it stands behind, nor write to another one behind the same buffer: they share stripes. Nor may what it
-//! calls while it is locked, the comparison of keys or the visitor of a scan, change it: under a `RwLock` that panics.
+//! A shared index is changed by one thread at a time for any one key, and not while the same thread searches it. It
+//! must not use the map that it stands behind, nor write to another one behind the same buffer: they share stripes. Nor
+//! may what it calls while it is locked, the comparison of keys or the visitor of a scan, change it: under a `RwLock`
+//! that panics.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
@@ -31,9 +32,9 @@ pub trait Find<Q: ?Sized, K: 'static, V: 'static> {
     /// The entry of this key.
     fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>>;
 
-    /// The entries of many keys: `found(i, ...)` is told that of `keys[i]`, for each of them once, in any order. An index that can
-    /// look up several at once overrides this. Whoever asks is told rather than given a list: to go over that again would cost a
-    /// quick index a twentieth of its lookups.
+    /// The entries of many keys: `found(i, ...)` is told that of `keys[i]`, for each of them once, in any order. An
+    /// index that can look up several at once overrides this. Whoever asks is told rather than given a list: to go over
+    /// that again would cost a quick index a twentieth of its lookups.
     #[inline]
     fn find_many<'p>(
         &self,
@@ -49,13 +50,14 @@ pub trait Find<Q: ?Sized, K: 'static, V: 'static> {
 
 /// Storing, by the one owner.
 pub trait Store<K: 'static, V: 'static> {
-    /// Whether a write whose key the table has may leave the index as it is, and let the entry that the index has be succeeded by
-    /// the new one, which is then what [`Handle::found`] finds. For an index whose search is long: behind a tree, it makes such a
-    /// write as quick as lookups are made, or nearly.
+    /// Whether a write whose key the table has may leave the index as it is, and let the entry that the index has be
+    /// succeeded by the new one, which is then what [`Handle::found`] finds. For an index whose search is long: behind
+    /// a tree, it makes such a write as quick as lookups are made, or nearly.
     ///
-    /// The index then does not hear of those writes: one that has side effects, or goes by values, or that lets entries go by itself,
-    /// with which a write would be lost, leaves it off. Each key written like that keeps the bytes of its old value, until the index
-    /// is next asked about it; as many keys at most as the table has slots. Values with a destructor are not succeeded.
+    /// The index then does not hear of those writes: one that has side effects, or goes by values, or that lets entries
+    /// go by itself, with which a write would be lost, leaves it off. Each key written like that keeps the bytes of its
+    /// old value, until the index is next asked about it; as many keys at most as the table has slots. Values with a
+    /// destructor are not succeeded.
     const SUCCESSION: bool = false;
 
     /// Puts a handle in, and gives back the one of an equal key, if there was one.
@@ -113,8 +115,8 @@ pub trait Scan<Q: ?Sized, K: 'static, V: 'static> {
 
 /// What an index shows of itself while it stands behind a map: see [`crate::Map::view`].
 ///
-/// Nothing that it shows puts an entry in, takes one out or replaces one: the table in front would not hear of it. An index
-/// that breaks this makes a map with old values, and no worse.
+/// Nothing that it shows puts an entry in, takes one out or replaces one: the table in front would not hear of it. An
+/// index that breaks this makes a map with old values, and no worse.
 pub trait View {
     /// What is shown.
     type Shown<'i>

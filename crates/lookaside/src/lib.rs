@@ -3,9 +3,9 @@
 //! A walk to an entry drags in cache lines and address translations that the answer never needed. The buffer remembers
 //! where hot entries are: a hit costs one line of the table and the entry itself, whatever index stands behind it.
 //!
-//! Wu, Ni and Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017. The paper asks its
-//! user to lock around each lookup and to keep the table equal to the index; here a hit takes no lock, and the map does
-//! the rest.
+//! Wu, Ni and Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017. The paper asks
+//! its user to lock around each lookup and to keep the table equal to the index; here a hit takes no lock, and the map
+//! does the rest.
 //!
 //! ```
 //! use lookaside::{Config, Map, RwLock};

@@ -7,8 +7,8 @@ pub(crate) type Lines<L> = pages::Array<L>;
 #[cfg(loom)]
 pub(crate) type Lines<L> = Box<[L]>;
 
-/// The line of a hash among `lines`: its low 32 bits, scaled. So tables may have any number of lines, up to 2^32, not only
-/// powers of two; and the high bits are left for tags.
+/// The line of a hash among `lines`: its low 32 bits, scaled. So tables may have any number of lines, up to 2^32, not
+/// only powers of two; and the high bits are left for tags.
 #[inline(always)]
 pub(crate) fn index(hash: u64, lines: usize) -> usize {
     (((hash & 0xffff_ffff) * lines as u64) >> 32) as usize

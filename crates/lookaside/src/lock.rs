@@ -1,8 +1,8 @@
-//! A lock by which threads share an index that is for one owner: whoever searches shares it, whoever changes the index has it
-//! alone.
+//! A lock by which threads share an index that is for one owner: whoever searches shares it, whoever changes the index
+//! has it alone.
 //!
-//! It wraps parking_lot's. The standard library's will not do: a thread that has it shared may come to have it shared once more,
-//! by the comparison of keys, though a writer waits meanwhile.
+//! It wraps parking_lot's. The standard library's will not do: a thread that has it shared may come to have it shared
+//! once more, by the comparison of keys, though a writer waits meanwhile.
 
 use std::ops::{Bound, ControlFlow, Deref, DerefMut};
 

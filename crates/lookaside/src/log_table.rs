@@ -1,9 +1,9 @@
 //! The Log Table: how often keys that are not in the Cache Table have been asked for.
 //!
-//! Section 3.3.2 and Figure 6 of the SLB paper. A bucket is a line: fifteen 4-byte hash tags, a circular log, and where it
-//! begins. An emission is appended, over the oldest once the log is full; a key whose tag stands in its log more often than
-//! a threshold says is hot. Two keys with one tag make each other look hotter, which hardly ever happens and costs one
-//! wrong admission.
+//! Section 3.3.2 and Figure 6 of the SLB paper. A bucket is a line: fifteen 4-byte hash tags, a circular log, and where
+//! it begins. An emission is appended, over the oldest once the log is full; a key whose tag stands in its log more
+//! often than a threshold says is hot. Two keys with one tag make each other look hotter, which hardly ever happens and
+//! costs one wrong admission.
 //!
 //! ```text
 //!   0       4       8                      60      64
@@ -12,8 +12,9 @@
 //!  +-------+-------+-- . . . --+----------+-------+
 //! ```
 //!
-//! The bucket is chosen by the low half of the hash and the tag is the high half, so that they say different things. All
-//! accesses are relaxed and no line is locked: two appends at once may become one, which is what sampling does anyway.
+//! The bucket is chosen by the low half of the hash and the tag is the high half, so that they say different things.
+//! All accesses are relaxed and no line is locked: two appends at once may become one, which is what sampling does
+//! anyway.
 
 use atomics::{AtomicU32, Ordering};
 

@@ -1,8 +1,8 @@
-//! Slots, counters, stripes and tickets under the model checker: every interleaving and every reordering that the memory
-//! model allows, on a table of one line and with one stripe, where everybody meets.
+//! Slots, counters, stripes and tickets under the model checker: every interleaving and every reordering that the
+//! memory model allows, on a table of one line and with one stripe, where everybody meets.
 //!
-//! An index is a number here, the pointer that it would find, loaded and stored relaxed: what order there is between it and
-//! the table is the protocol's.
+//! An index is a number here, the pointer that it would find, loaded and stored relaxed: what order there is between it
+//! and the table is the protocol's.
 //!
 //! Run by `ci/safety`: `RUSTFLAGS="--cfg loom" cargo test -p lookaside --lib --release`.
 
@@ -566,7 +566,8 @@ fn what_is_forgotten_while_slots_are_copied_is_in_no_table() {
     is_in_no_table_after(Fitted::forget);
 }
 
-/// It is thrown out of the table that is copied, when it has been copied already: who clears it finds it only in the copy.
+/// It is thrown out of the table that is copied, when it has been copied already: who clears it finds it only in the
+/// copy.
 #[test]
 fn what_another_has_taken_the_slot_of_is_cleared_from_the_copy() {
     check(3, || {

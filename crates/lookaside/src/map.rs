@@ -9,19 +9,20 @@
 //!     +---- Buffer: pointers to the hot ones, found by hash
 //! ```
 //!
-//! A lookup asks the table first; a hit compares the full key and is done. A miss takes a ticket, asks the index, and emits
-//! what it found. Values change by replacement only: a write clears the table, changes the index, and lets go of the old
-//! entry, all under the stripe of its key ([`crate::stripes`]), so writes of one key happen one after the other whatever the
-//! index does. Where the table has the key, and the index takes part, a write does without the index
-//! ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of atomics, or with a lock in it, can also be changed
-//! where it is found: neither table nor index take notice, and where the table has the key, that is as fast as a lookup.
+//! A lookup asks the table first; a hit compares the full key and is done. A miss takes a ticket, asks the index, and
+//! emits what it found. Values change by replacement only: a write clears the table, changes the index, and lets go of
+//! the old entry, all under the stripe of its key ([`crate::stripes`]), so writes of one key happen one after the other
+//! whatever the index does. Where the table has the key, and the index takes part, a write does without the index
+//! ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of atomics, or with a lock in it, can also be
+//! changed where it is found: neither table nor index take notice, and where the table has the key, that is as fast as
+//! a lookup.
 //!
 //! A [`Reader`] pins the buffer once for as many lookups as one likes: that is what a hit does not pay. What is removed
-//! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh). A map that is dropped frees all of its entries
-//! that nobody holds, before that returns.
+//! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh). A map that is dropped frees all of
+//! its entries that nobody holds, before that returns.
 //!
-//! In batches, lines are asked for before they are needed: those of the table for all keys, then those of the entries; and
-//! what the table does not have goes to the index together, which walks while the entries are on their way.
+//! In batches, lines are asked for before they are needed: those of the table for all keys, then those of the entries;
+//! and what the table does not have goes to the index together, which walks while the entries are on their way.
 
 #![allow(unsafe_code)]
 
@@ -50,9 +51,11 @@ use crate::visit::Visit;
 
 impl Reclaim for Buffer {
     fn retire(self: Arc<Self>, dead: Dead) {
-        // SAFETY: no handle is left, so that nobody who pins from now on comes to one; `forget` is the entry's own. Once.
+        // SAFETY: no handle is left, so that nobody who pins from now on comes to one; `forget` is the entry's own.
+        // Once.
         unsafe { self.collector.retire(dead.object(), std::ptr::null(), dead.forget) };
-        // Pairs with the fence of who drops a map: if that does not see what was put into the bag, this sees that it has gone.
+        // Pairs with the fence of who drops a map: if that does not see what was put into the bag, this sees that it
+        // has gone.
         fence(Ordering::SeqCst);
         if self.maps.load(Ordering::Relaxed) == 0 {
             // Nobody else may come by.
@@ -130,8 +133,8 @@ impl<K, V, I> Map<K, V, I, RandomState> {
 impl<K, V, I, S> Map<K, V, I, S> {
     /// A map over this index, behind a table that others may share.
     ///
-    /// Any hasher will do that gives different keys different hashes: those of hashers that are not known to be even in all of
-    /// their bits are mixed. See [`Hashing`] for what a hash must be.
+    /// Any hasher will do that gives different keys different hashes: those of hashers that are not known to be even in
+    /// all of their bits are mixed. See [`Hashing`] for what a hash must be.
     ///
     /// # Errors
     /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
@@ -168,8 +171,8 @@ impl<K, V, I, S> Map<K, V, I, S> {
 
     /// What the index shows of itself, for what only it can do: reorganise itself, say.
     ///
-    /// The index is not to be had otherwise: a key whose entry was taken out or replaced behind the map's back would still be
-    /// found in the table, with its old value.
+    /// The index is not to be had otherwise: a key whose entry was taken out or replaced behind the map's back would
+    /// still be found in the table, with its old value.
     #[must_use]
     pub fn view(&self) -> I::Shown<'_>
     where
@@ -216,7 +219,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
 }
 
 impl<K, V, I, S> fmt::Debug for Map<K, V, I, S> {
-    /// Sizes and counts. No entries: of those there are many, and only the index could show them, under its lock; and no seeds.
+    /// Sizes and counts. No entries: of those there are many, and only the index could show them, under its lock; and
+    /// no seeds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Map").field("buffer", &self.buffer).finish_non_exhaustive()
     }
@@ -237,8 +241,8 @@ pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState> {
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
-    /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has another
-    /// reader of a map behind the same buffer, that holds it still.
+    /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has
+    /// another reader of a map behind the same buffer, that holds it still.
     pub fn refresh(&mut self) {
         self.visit.refresh();
     }
@@ -250,12 +254,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
 
     #[inline(always)]
     fn token(&self) -> Pin<'_> {
-        // SAFETY: the visit has pinned the buffer, and keeps it pinned while it is borrowed: `refresh` needs it mutably.
-        // What is retired to the buffer after that is freed after it.
+        // SAFETY: the visit has pinned the buffer, and keeps it pinned while it is borrowed: `refresh` needs it
+        // mutably. What is retired to the buffer after that is freed after it.
         unsafe { Pin::new(&self.map.reclaimer) }
     }
 
-    /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole table.
+    /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole
+    /// table.
     #[must_use]
     pub fn hottest(&self, most: usize) -> Vec<(&K, &V, u8)> {
         let hottest = self.map.buffer.0.hottest(most, self.map.mark).into_iter();
@@ -272,7 +277,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        // Little stands here beside the index's own search: the fewer instructions, the more lookups wait for memory at once.
+        // Little stands here beside the index's own search: the fewer instructions, the more lookups wait for memory at
+        // once.
         if self.visit.uses_table(1) {
             Some(self.find_by_table(key)?.value())
         } else {
@@ -322,8 +328,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        // SAFETY, here and below: the table holds pointers of entries, of this type under this mark; they are freed only
-        // after all have left who were pinned when they could be read there.
+        // SAFETY, here and below: the table holds pointers of entries, of this type under this mark; they are freed
+        // only after all have left who were pinned when they could be read there.
         let holds = |pointer| {
             // SAFETY: as above.
             let found = unsafe { Found::<K, V>::at(pointer) };
@@ -343,8 +349,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         }
     }
 
-    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given during
-    /// the call.
+    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given
+    /// during the call.
     ///
     /// # Panics
     /// If the slices differ in length.
@@ -427,7 +433,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     /// Puts an entry in, and gives back the one that it replaced.
     ///
     /// # Panics
-    /// If the key's `Eq`, or its order or hash where the index asks for them, writes to the map: the write is under way.
+    /// If the key's `Eq`, or its order or hash where the index asks for them, writes to the map: the write is under
+    /// way.
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
         K: Hash + Eq,
@@ -458,8 +465,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         newest.or(old).map(Removed)
     }
 
-    /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back what
-    /// it was given.
+    /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back
+    /// what it was given.
     ///
     /// # Errors
     /// The key and the value, if the map has no such key.
@@ -524,7 +531,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         (write, known)
     }
 
-    /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the index.
+    /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the
+    /// index.
     #[inline(always)]
     fn succeed(
         &self,
@@ -534,8 +542,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     ) -> Result<Handle<K, V>, Draft<K, V>> {
         let Some(known) = known else { return Err(draft) };
         let pointer = draft.pointer();
-        // SAFETY: found by the write, of whose hash both are, and of this map by the mark. Readers have pinned the buffer; users get
-        // what is given back as a `Removed`.
+        // SAFETY: found by the write, of whose hash both are, and of this map by the mark. Readers have pinned the
+        // buffer; users get what is given back as a `Removed`.
         let old = unsafe { known.succeed(draft, write.capacity(), Some(self.visit.guard())) }?;
         if let Some(pointer) = pointer {
             write.put(pointer);
@@ -544,12 +552,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         Ok(old)
     }
 
-    /// The index gave this back to a write of this hash. Its successor, if it has one, is what was replaced. Users get either as a
-    /// [`Removed`], which is no handle to clone.
+    /// The index gave this back to a write of this hash. Its successor, if it has one, is what was replaced. Users get
+    /// either as a [`Removed`], which is no handle to clone.
     fn gave_back(&self, old: Option<&Handle<K, V>>, hash: u64, _write: &Write<'_>) -> Option<Handle<K, V>> {
         let old = old?;
-        // SAFETY: given back to that write, which cleared the table when it began; readers have pinned the buffer; of neither will
-        // another handle be made.
+        // SAFETY: given back to that write, which cleared the table when it began; readers have pinned the buffer; of
+        // neither will another handle be made.
         unsafe {
             let newest = old.successor(hash, &self.map.reclaimer);
             old.forgotten(hash, &self.map.reclaimer, self.visit.guard());
@@ -571,20 +579,20 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         newest.or(old).map(Removed)
     }
 
-    /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, as one does that
-    /// lets entries go when it is full.
+    /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, as one does
+    /// that lets entries go when it is full.
     pub fn forget<Q: Hash + ?Sized>(&self, key: &Q) {
         drop(self.visit.write(self.hash(key)));
     }
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
     ///
-    /// The index is in the middle of its search while `visit` runs: it must not change the map. To take out what is found, collect
-    /// the keys first.
+    /// The index is in the middle of its search while `visit` runs: it must not change the map. To take out what is
+    /// found, collect the keys first.
     ///
     /// # Panics
-    /// If `visit` changes an index under a [`RwLock`](crate::RwLock), which this thread has locked. An index with locks of its own
-    /// may wait for ever.
+    /// If `visit` changes an index under a [`RwLock`](crate::RwLock), which this thread has locked. An index with locks
+    /// of its own may wait for ever.
     pub fn range<'r, Q>(
         &'r self,
         from: Bound<&Q>,

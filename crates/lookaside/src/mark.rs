@@ -1,7 +1,7 @@
 //! The number of an index among those that share a table.
 //!
-//! It replaces the highest bits of its hashes, and so of their tags (HPCA 2021, Figure 10). Tags are compared exactly, so equal
-//! keys of two indexes never meet.
+//! It replaces the highest bits of its hashes, and so of their tags (HPCA 2021, Figure 10). Tags are compared exactly,
+//! so equal keys of two indexes never meet.
 
 use std::error::Error;
 use std::fmt;

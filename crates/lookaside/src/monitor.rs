@@ -1,11 +1,12 @@
 //! The monitor: switches the table off where it does not pay, and on again where it does.
 //!
-//! STLT's performance guarantee (HPCA 2021, section III-F) asks for turning the table off and on now and then and watching. Threads
-//! make trials of both ways ([`crate::watch`]); here is what they found. The verdict is the median of the last [`TRIALS`] trials of
-//! all threads, so a preempted one decides nothing; and going back takes a larger advantage than staying.
+//! STLT's performance guarantee (HPCA 2021, section III-F) asks for turning the table off and on now and then and
+//! watching. Threads make trials of both ways ([`crate::watch`]); here is what they found. The verdict is the median of
+//! the last [`TRIALS`] trials of all threads, so a preempted one decides nothing; and going back takes a larger
+//! advantage than staying.
 //!
-//! An index that looks up many keys together is quicker in batches by a factor that a table in front of it does not have: there may
-//! be a gain in lookups one at a time and a loss in batches. So there is a verdict for each.
+//! An index that looks up many keys together is quicker in batches by a factor that a table in front of it does not
+//! have: there may be a gain in lookups one at a time and a loss in batches. So there is a verdict for each.
 //!
 //! While it is off, writes go on telling the table, so that it is never wrong when it comes back.
 
@@ -15,8 +16,8 @@ use parking_lot::Mutex;
 
 /// Trials that the verdict is the median of.
 const TRIALS: usize = 7;
-/// How much cheaper lookups must be with the table for it to be switched on again: 2 %. It is switched off for a quarter of
-/// that.
+/// How much cheaper lookups must be with the table for it to be switched on again: 2 %. It is switched off for a
+/// quarter of that.
 const MARGIN: f64 = 0.02;
 
 /// How lookups come.
@@ -56,8 +57,8 @@ pub struct Verdict {
     pub watching: bool,
     /// Whether lookups one at a time use the table.
     pub on: bool,
-    /// Cost of such a lookup without the table by its cost with it, the median of the last trials; `None` before there were
-    /// enough.
+    /// Cost of such a lookup without the table by its cost with it, the median of the last trials; `None` before there
+    /// were enough.
     pub gain: Option<f64>,
     /// Whether lookups in batches use the table.
     pub on_in_batches: bool,
@@ -83,8 +84,8 @@ impl Monitor {
 
     /// Begins or ends watching. Who ends it leaves the table on.
     pub(crate) fn watch(&self, watching: bool) {
-        // Under the lock, so that no trial that ends now has the last word. All relaxed: decisions, which threads follow at
-        // their next block.
+        // Under the lock, so that no trial that ends now has the last word. All relaxed: decisions, which threads
+        // follow at their next block.
         let mut gains = self.gains.lock();
         self.watching.store(watching, Ordering::Relaxed);
         if !watching {

@@ -1,9 +1,9 @@
-//! The owner-only form: for an index and a table that one thread has for itself, as where data is partitioned (the paper's
-//! section 4.3.3).
+//! The owner-only form: for an index and a table that one thread has for itself, as where data is partitioned (the
+//! paper's section 4.3.3).
 //!
-//! Lookups borrow the map, changes borrow it mutably: so there are no epochs to pin, no tickets to take and no stripes to
-//! lock, and a hit has no atomic read-modify-write; its loads and stores are those of a plain table. The map can be sent to
-//! another thread, but not shared.
+//! Lookups borrow the map, changes borrow it mutably: so there are no epochs to pin, no tickets to take and no stripes
+//! to lock, and a hit has no atomic read-modify-write; its loads and stores are those of a plain table. The map can be
+//! sent to another thread, but not shared.
 //!
 //! Entries whose last handle is gone lie in a graveyard until the next change, which by the borrow checker comes when
 //! nothing found before is held any more. Then they are forgotten by the table and freed.
@@ -98,8 +98,8 @@ impl<K, V, I> OwnedMap<K, V, I, RandomState> {
 }
 
 impl<K, V, I, S> OwnedMap<K, V, I, S> {
-    /// A map over this index, whose keys are hashed so: any hasher will do that gives different keys different hashes (see
-    /// [`Hashing`]).
+    /// A map over this index, whose keys are hashed so: any hasher will do that gives different keys different hashes
+    /// (see [`Hashing`]).
     ///
     /// # Errors
     /// As [`OwnedMap::new`].
@@ -131,8 +131,8 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
         self.index.as_ref().expect("there while the map is")
     }
 
-    /// Frees the dead, and makes the table forget them: nothing that was found is held any more. After the index has changed: what
-    /// it let go of on its own is no answer from then on.
+    /// Frees the dead, and makes the table forget them: nothing that was found is held any more. After the index has
+    /// changed: what it let go of on its own is no answer from then on.
     fn bury(&mut self) {
         // Those that go with others, too.
         loop {
@@ -197,7 +197,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         self.ownership.table(self.buffer()).occupancy()
     }
 
-    /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole table.
+    /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole
+    /// table.
     #[must_use]
     pub fn hottest(&self, most: usize) -> Vec<(&K, &V, u8)> {
         let hottest = self.ownership.table(self.buffer()).hottest(most, Mark::new(0, 0)).into_iter();
@@ -262,8 +263,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         K: Borrow<Q>,
         Q: Eq + ?Sized,
     {
-        // SAFETY, here and below: the table holds pointers of this map's entries, and forgets them before they are freed,
-        // which is while nobody looks.
+        // SAFETY, here and below: the table holds pointers of this map's entries, and forgets them before they are
+        // freed, which is while nobody looks.
         let holds = |pointer| {
             // SAFETY: as above.
             let found = unsafe { Found::<K, V>::at(pointer) };
@@ -386,7 +387,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Some(self.ownership.table(self.buffer()).find(hash, same)?.1)
     }
 
-    /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the index.
+    /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the
+    /// index.
     fn succeed(&self, known: Option<Pointer>, draft: Draft<K, V>) -> Result<Handle<K, V>, Draft<K, V>> {
         let Some(known) = known else { return Err(draft) };
         // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map.
@@ -435,8 +437,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Some(newest.unwrap_or(old))
     }
 
-    /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back what
-    /// it was given.
+    /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back
+    /// what it was given.
     ///
     /// # Errors
     /// The key and the value, if the map has no such key.
@@ -469,9 +471,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         old.map(Removed)
     }
 
-    /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, and kept the old one's
-    /// handle. What it has let go of altogether, as one does that is full, is forgotten by itself: in the call that does it if
-    /// that is a write, or in the next.
+    /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, and kept the
+    /// old one's handle. What it has let go of altogether, as one does that is full, is forgotten by itself: in the
+    /// call that does it if that is a write, or in the next.
     pub fn forget<Q: Hash + ?Sized>(&mut self, key: &Q) {
         self.ownership.clear(self.buffer(), hash_of(&self.hashing, key));
     }

@@ -30,8 +30,8 @@ impl Ownership {
 
     #[inline(always)]
     pub(crate) fn uses_table(&self, buffer: &Buffer, lookups: u32) -> bool {
-        // An owner's table is of one size. A lookup runs the user's code, which may look up again: were the table replaced there,
-        // nobody could say that the lookup outside has nothing of it.
+        // An owner's table is of one size. A lookup runs the user's code, which may look up again: were the table
+        // replaced there, nobody could say that the lookup outside has nothing of it.
         let Ownership { seat } = self;
         seat.uses_table(
             &seat.countdown,

@@ -1,19 +1,20 @@
-//! What a thread keeps between its visits: random numbers, its account of hits and misses, its part of the monitor's trials.
+//! What a thread keeps between its visits: random numbers, its account of hits and misses, its part of the monitor's
+//! trials.
 //!
-//! A thread's seats wait for its next visit in a thread-local list: so visits of one lookup each are watched and counted as
-//! long ones are.
+//! A thread's seats wait for its next visit in a thread-local list: so visits of one lookup each are watched and
+//! counted as long ones are.
 //!
 //! # On account
 //!
-//! Maps ask the monitor before each lookup, and that counts it. So a hit has nothing to count: hits are the lookups that were
-//! let ask less those that missed. Nor has a lookup that was not let ask.
+//! Maps ask the monitor before each lookup, and that counts it. So a hit has nothing to count: hits are the lookups
+//! that were let ask less those that missed. Nor has a lookup that was not let ask.
 //!
 //! # Which hits warm their slot
 //!
-//! Decided by the number of the lookup, before the bucket is looked at ([`crate::cadence`]); and then the slot of the hit that
-//! counted before is warmed, whose line has come meanwhile: a hit writes one line at most, but another bucket's than its own. A
-//! branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up all lookups behind it. Where
-//! every hit counts, as in the paper, each warms its own slot.
+//! Decided by the number of the lookup, before the bucket is looked at ([`crate::cadence`]); and then the slot of the
+//! hit that counted before is warmed, whose line has come meanwhile: a hit writes one line at most, but another
+//! bucket's than its own. A branch that depends on a line which is yet to come cannot be predicted, and a wrong guess
+//! holds up all lookups behind it. Where every hit counts, as in the paper, each warms its own slot.
 
 use std::cell::Cell;
 
@@ -57,8 +58,8 @@ impl Seat {
     /// Lookups between two calls of [`Seat::turn`].
     pub const TURN: u32 = watch::BLOCK;
 
-    /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on from
-    /// there to the index, and those that did not ask because the monitor had switched the table off.
+    /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on
+    /// from there to the index, and those that did not ask because the monitor had switched the table off.
     #[inline]
     pub fn counted(&self, hits: u64, misses: u64, bypassed: u64) {
         let tally = &self.tally;
@@ -114,8 +115,8 @@ impl Seat {
         self.cadence.next()
     }
 
-    /// A hit that may count, as one does of some lookups in a row: warms its slot if it does. Lookups are counted down; `due` is the
-    /// one that was said to count next, `left` that of the hit, at it or behind. Which counts next.
+    /// A hit that may count, as one does of some lookups in a row: warms its slot if it does. Lookups are counted down;
+    /// `due` is the one that was said to count next, `left` that of the hit, at it or behind. Which counts next.
     ///
     /// # Panics
     /// Perhaps, if the slot is not what [`Slb::find`] or [`Slb::peek`] gave.
@@ -219,7 +220,8 @@ impl Seat {
         Some(pointer)
     }
 
-    /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to count.
+    /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to
+    /// count.
     #[inline(always)]
     pub(crate) fn find_on_account(
         &self,
@@ -313,8 +315,8 @@ impl Seat {
         }
     }
 
-    /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says decides
-    /// branches; were they to wait for memory, then all lookups behind them would, too.
+    /// Warms the slot of the hit that counted before this one, whose line has come meanwhile. What a counter says
+    /// decides branches; were they to wait for memory, then all lookups behind them would, too.
     #[inline]
     fn warm(&self, table: &Slb, hash: u64, slot: usize) {
         if let Some((hash, slot)) = self.warming.replace(Some((hash, slot))) {

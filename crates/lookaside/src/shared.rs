@@ -1,8 +1,8 @@
 //! The buffer that maps stand behind: all of a [`Buffer`] but what could put a pointer into its table.
 //!
 //! A map follows the pointers that its table gives. So whoever can reach the table of a map, and write to it, must be
-//! trusted as the map's own code is; and a buffer that has once been in other hands cannot be given to a map. The type says
-//! so: what is in here was never out, and only maps get at it.
+//! trusted as the map's own code is; and a buffer that has once been in other hands cannot be given to a map. The type
+//! says so: what is in here was never out, and only maps get at it.
 
 use std::fmt;
 use std::sync::Arc;

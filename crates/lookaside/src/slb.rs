@@ -1,17 +1,18 @@
 //! The Search Lookaside Buffer's two tables: the Cache Table, and the Log Table before its door.
 //!
-//! Wu, Ni, Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017, sections 3.2 and 3.3.
+//! Wu, Ni, Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017, sections 3.2 and
+//! 3.3.
 //!
 //! ```text
 //!   find:   bucket of the hash -> slots with its tag -> full comparison -> warm the slot
 //!   emit:   present? -> room? -> sampled, logged, hot? -> over the coldest of the bucket
 //! ```
 //!
-//! The paper logs 5 % of the emissions and admits the fourth of a key that its log remembers; so a key must be asked for
-//! some eighty times before it enters a full table. The default admits every emission and lets the bucket's counters
-//! decide who stays: a newcomer is the next victim unless it is asked for again. It needs no second table, one line
-//! is written a miss instead of one in twenty, and the table is as good as it gets almost as soon as an ideal one would
-//! be. Both are measured in research/experiments/slb-warm-up.toml.
+//! The paper logs 5 % of the emissions and admits the fourth of a key that its log remembers; so a key must be asked
+//! for some eighty times before it enters a full table. The default admits every emission and lets the bucket's
+//! counters decide who stays: a newcomer is the next victim unless it is asked for again. It needs no second table, one
+//! line is written a miss instead of one in twenty, and the table is as good as it gets almost as soon as an ideal one
+//! would be. Both are measured in research/experiments/slb-warm-up.toml.
 
 use std::ops::Range;
 
@@ -46,23 +47,23 @@ pub enum Emission {
 
 /// The Cache Table, with its Log Table where admission needs one.
 ///
-/// It knows hashes and pointers, and neither keys nor entries: it never follows a pointer and calls no user code but `accept`,
-/// with no lock held. It may forget anything at any time; what it must not do is answer with a pointer that has been cleared.
-/// Calls may come from any number of threads at once. That a pointer is not emitted after its entry has been removed is the
-/// affair of [`crate::stripes`].
+/// It knows hashes and pointers, and neither keys nor entries: it never follows a pointer and calls no user code but
+/// `accept`, with no lock held. It may forget anything at any time; what it must not do is answer with a pointer that
+/// has been cleared. Calls may come from any number of threads at once. That a pointer is not emitted after its entry
+/// has been removed is the affair of [`crate::stripes`].
 ///
 /// # What maps rely on
-/// They follow the pointers that the table gives. So [`Slb::find`] and [`Slb::peek`] answer only with pointers that were
-/// inserted with a hash of the same eight highest bits, which tell indexes apart: the whole 16-bit tag is compared. And when
-/// [`Slb::clear`], [`Slb::vacate`] or [`Slb::forget`] has returned, a pointer inserted before is no longer given for such a
-/// hash: a word is found in the bucket of its hash only, every slot of which they look at, and slots are changed by compare and
-/// swap only.
+/// They follow the pointers that the table gives. So [`Slb::find`] and [`Slb::peek`] answer only with pointers that
+/// were inserted with a hash of the same eight highest bits, which tell indexes apart: the whole 16-bit tag is
+/// compared. And when [`Slb::clear`], [`Slb::vacate`] or [`Slb::forget`] has returned, a pointer inserted before is no
+/// longer given for such a hash: a word is found in the bucket of its hash only, every slot of which they look at, and
+/// slots are changed by compare and swap only.
 #[derive(Debug)]
 pub struct Slb {
     buckets: Lines<Bucket>,
     log: Option<LogTable>,
-    /// Slots in use. Emissions count what they fill, invalidations what they clear. In a line of its own: every hit reads
-    /// what is beside it.
+    /// Slots in use. Emissions count what they fill, invalidations what they clear. In a line of its own: every hit
+    /// reads what is beside it.
     filled: CachePadded<AtomicUsize>,
     config: Config,
     /// An emission is logged, or enters, if a random number is below this.
@@ -108,8 +109,8 @@ impl Slb {
         line(&self.buckets, hash)
     }
 
-    /// Slots in use. What has just been filled may be cleared, and counted as that, before who has filled it counts it: then there
-    /// seem to be fewer than none.
+    /// Slots in use. What has just been filled may be cleared, and counted as that, before who has filled it counts it:
+    /// then there seem to be fewer than none.
     fn in_use(&self) -> usize {
         let counted = self.filled.load(Ordering::Relaxed);
         usize::try_from(counted.cast_signed()).unwrap_or(0)
@@ -144,8 +145,8 @@ impl Slb {
         (self.buckets.as_ptr().cast(), self.buckets.len())
     }
 
-    /// A pointer emitted with this hash that `accept` takes, and the slot that it is in; `accept` is asked about each one
-    /// whose tag agrees.
+    /// A pointer emitted with this hash that `accept` takes, and the slot that it is in; `accept` is asked about each
+    /// one whose tag agrees.
     #[inline(always)]
     pub fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<(usize, Pointer)> {
         self.bucket(hash).find(hash, accept)
@@ -240,8 +241,9 @@ impl Slb {
         cleared
     }
 
-    /// As [`Slb::clear`], for a write that will put another pointer in with this hash: one of the cleared slots may be kept for
-    /// it, and counts as filled until [`Slb::fill`] or [`Slb::give_up`]. The caller holds the stripe of `hash`.
+    /// As [`Slb::clear`], for a write that will put another pointer in with this hash: one of the cleared slots may be
+    /// kept for it, and counts as filled until [`Slb::fill`] or [`Slb::give_up`]. The caller holds the stripe of
+    /// `hash`.
     pub(crate) fn vacate(&self, hash: u64) -> (usize, Option<usize>) {
         let (cleared, kept) = self.empty(hash);
         // That which is kept counts as filled: two exchanges less of a word that all threads share.
@@ -249,8 +251,8 @@ impl Slb {
         (cleared, kept)
     }
 
-    /// Puts a wanted pointer into the slot that [`Slb::vacate`] kept for it, or if another has come there, as [`Slb::insert`]
-    /// does.
+    /// Puts a wanted pointer into the slot that [`Slb::vacate`] kept for it, or if another has come there, as
+    /// [`Slb::insert`] does.
     pub(crate) fn fill(&self, slot: usize, hash: u64, pointer: Pointer, random: &Random) {
         // As warm as what it takes the place of.
         if !self.bucket(hash).exchange(slot, Word::EMPTY, Word::new(hash, pointer)) {
@@ -283,7 +285,8 @@ impl Slb {
         self.buckets.iter().flat_map(Bucket::words).filter(|(_, word)| *word != Word::EMPTY).count()
     }
 
-    /// The pointers of an index's warmest slots with their temperatures, warmest first, at most `most`. Walks over the table.
+    /// The pointers of an index's warmest slots with their temperatures, warmest first, at most `most`. Walks over the
+    /// table.
     #[must_use]
     pub fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
         let slots = self.buckets.iter().flat_map(|bucket| {
@@ -300,19 +303,21 @@ impl Slb {
         self.buckets.len() * 64 + self.log.as_ref().map_or(0, LogTable::bytes)
     }
 
-    /// Pointers that it holds, as it has counted, and lines that they lie in; `None` of a table that is always of one size.
+    /// Pointers that it holds, as it has counted, and lines that they lie in; `None` of a table that is always of one
+    /// size.
     #[cfg_attr(loom, allow(dead_code))]
     pub(crate) fn filled(&self) -> Option<(usize, usize)> {
         self.config.fits.then(|| (self.in_use(), self.buckets.len()))
     }
 
-    /// An empty table of so many times half as many lines, to which [`Slb::copy_lines`] can copy; `None` if there can be none.
+    /// An empty table of so many times half as many lines, to which [`Slb::copy_lines`] can copy; `None` if there can
+    /// be none.
     pub(crate) fn folded(&self, times: u32) -> Option<Slb> {
         Slb::new(&self.config.resized((self.buckets.len() >> times) * 64)).ok()
     }
 
-    /// Copies pointers of these lines to a table that [`Slb::folded`] gave. What is cleared meanwhile from this table, and then
-    /// from that one, is in neither: [`crate::current`] has the protocol.
+    /// Copies pointers of these lines to a table that [`Slb::folded`] gave. What is cleared meanwhile from this table,
+    /// and then from that one, is in neither: [`crate::current`] has the protocol.
     pub(crate) fn copy_lines(&self, lines: Range<usize>, folded: &Slb) {
         let times = (self.buckets.len() / folded.buckets.len()).trailing_zeros();
         for line in lines {
@@ -323,7 +328,8 @@ impl Slb {
                 let place = folded.adopt(to, word, temperatures[slot])?;
                 Some((place, word))
             });
-            // Pairs with the fence in `Current::everywhere`: who clears sees what was copied, or is seen to have cleared.
+            // Pairs with the fence in `Current::everywhere`: who clears sees what was copied, or is seen to have
+            // cleared.
             fence(Ordering::SeqCst);
             for (slot, copied) in copied.into_iter().enumerate() {
                 if let Some((place, word)) = copied
@@ -350,7 +356,8 @@ impl Slb {
     fn empty(&self, hash: u64) -> (usize, Option<usize>) {
         let bucket = self.bucket(hash);
         let (mut emptied, mut first) = (0, None);
-        // Who holds the stripe sees every word of this tag, and meanwhile no other comes. One that has gone was thrown out.
+        // Who holds the stripe sees every word of this tag, and meanwhile no other comes. One that has gone was thrown
+        // out.
         for slot in bucket.tagged(hash) {
             let mut word = bucket.load(slot);
             while word != Word::EMPTY && word.has_tag_of(hash) {

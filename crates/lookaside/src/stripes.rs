@@ -2,16 +2,16 @@
 //!
 //! # The danger
 //!
-//! A lookup misses the table, finds an entry in the index, and emits it. Between the find and the emission another thread
-//! may have removed the entry and cleared the table: the emission would put it back, stale. The paper (section 3.1.3) has the
-//! user lock the key's partition around the whole lookup, hits included. That works here too ([`Stripes::lock`]); but a
-//! hit need not take part at all.
+//! A lookup misses the table, finds an entry in the index, and emits it. Between the find and the emission another
+//! thread may have removed the entry and cleared the table: the emission would put it back, stale. The paper (section
+//! 3.1.3) has the user lock the key's partition around the whole lookup, hits included. That works here too
+//! ([`Stripes::lock`]); but a hit need not take part at all.
 //!
 //! # Who reads, who writes
 //!
-//! 1024 words, chosen by ten bits of the hash, a cache line each. Even is free, odd is held, and every *write* leaves the
-//! word two further on. The ten bits are of the tag: who holds a stripe is asked about no entry of
-//! another one, and so may compare what it is asked about without an epoch, as the paper does, whatever others free.
+//! 1024 words, chosen by ten bits of the hash, a cache line each. Even is free, odd is held, and every *write* leaves
+//! the word two further on. The ten bits are of the tag: who holds a stripe is asked about no entry of another one, and
+//! so may compare what it is asked about without an epoch, as the paper does, whatever others free.
 //!
 //! ```text
 //!   miss:    ticket = word            write:   word odd (wait while it is)
@@ -23,33 +23,34 @@
 //! ```
 //!
 //! * A ticket taken while the word is odd is void: the index may be changing.
-//! * `emit` only tries: it succeeds only if the word still is the ticket, so no write of the stripe has begun since before the
-//!   index was searched. What the search found, it would find now. While it holds the word, no write begins.
+//! * `emit` only tries: it succeeds only if the word still is the ticket, so no write of the stripe has begun since
+//!   before the index was searched. What the search found, it would find now. While it holds the word, no write begins.
 //! * An emission changes neither the index nor the truth of other tickets, so it puts the old number back.
-//! * A hit reads no stripe. Its slot's load lies within the call, and at that moment the pointer was in the table: the write
-//!   that removes the entry had not closed, so the answer is one that an index without a table could have given during
-//!   the call.
-//! * The entry is retired after the slots are cleared and the word is closed. A reader that loaded the pointer before pinned
-//!   its epoch earlier still, so the entry outlives it.
+//! * A hit reads no stripe. Its slot's load lies within the call, and at that moment the pointer was in the table: the
+//!   write that removes the entry had not closed, so the answer is one that an index without a table could have given
+//!   during the call.
+//! * The entry is retired after the slots are cleared and the word is closed. A reader that loaded the pointer before
+//!   pinned its epoch earlier still, so the entry outlives it.
 //!
-//! No user code runs while an emission holds a word. During a write, the index is changed under it, and keys are compared: neither
-//! may write to the map, nor to another one behind the same buffer, or a write of the same stripe would wait for itself. So a
-//! word that is held for a write names the thread that holds it, in all of its bits but the lowest, and a thread that finds its
-//! own name panics. (That of [`Stripes::lock_raw`] does not: it has to keep the number.) Of indexes that share a buffer each has
-//! its part of the stripes only if there are more than four: 16 of them, with 256.
+//! No user code runs while an emission holds a word. During a write, the index is changed under it, and keys are
+//! compared: neither may write to the map, nor to another one behind the same buffer, or a write of the same stripe
+//! would wait for itself. So a word that is held for a write names the thread that holds it, in all of its bits but the
+//! lowest, and a thread that finds its own name panics. (That of [`Stripes::lock_raw`] does not: it has to keep the
+//! number.) Of indexes that share a buffer each has its part of the stripes only if there are more than four: 16 of
+//! them, with 256.
 //!
 //! # Memory model
 //!
 //! The ticket's load is an acquire, so the search of the index is not made before it. Closing a write is a release: who
-//! takes a ticket from a closed word sees the index as that write left it. `emit`'s exchange is an acquire;
-//! success means that it read the very number the ticket was, and numbers never come back until 2^63 writes were made. The
+//! takes a ticket from a closed word sees the index as that write left it. `emit`'s exchange is an acquire; success
+//! means that it read the very number the ticket was, and numbers never come back until 2^63 writes were made. The
 //! opening exchange of a write is an acquire, and the clears after it are exchanges that follow it in the order of each
 //! slot: an emission that came before, under the same word, is seen and cleared.
 //!
 //! # Rejected
 //!
-//! *A version that hits validate too*: another line a hit. *Emitting without the word, and checking it afterwards*: between
-//! the store and the check a reader may have found the stale pointer.
+//! *A version that hits validate too*: another line a hit. *Emitting without the word, and checking it afterwards*:
+//! between the store and the check a reader may have found the stale pointer.
 //!
 //! # Literature
 //!
@@ -166,8 +167,8 @@ impl Stripes {
             .collect()
     }
 
-    /// Takes all of them but those that the caller holds, and does not wait for long: none, if somebody holds one. Nothing is
-    /// written to the index meanwhile: tickets stay as good as they were.
+    /// Takes all of them but those that the caller holds, and does not wait for long: none, if somebody holds one.
+    /// Nothing is written to the index meanwhile: tickets stay as good as they were.
     #[cfg(not(loom))]
     pub(crate) fn try_lock_all(&self, holds: impl Fn(usize) -> bool) -> Option<Vec<Held<'_>>> {
         let others = self.0.iter().enumerate().filter(|(stripe, _)| !holds(*stripe));
@@ -262,7 +263,8 @@ pub(crate) struct Held<'s> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // pairs with the acquires in `ticket`, `with_ticket` and `acquire`: the next sees the index as this write left it.
+        // pairs with the acquires in `ticket`, `with_ticket` and `acquire`: the next sees the index as this write left
+        // it.
         self.word.store(self.back, Ordering::Release);
     }
 }

@@ -7,12 +7,13 @@
 //!   pack       both to bytes; the signs of the odd ones are the set
 //! ```
 //!
-//! Of each word two parts are compared, of which the higher is the tag: the other's outcome is taken out, and so is the eighth
-//! word, which holds the counters. The set is a hint: whoever follows it loads the slot by itself and looks at the tag again.
+//! Of each word two parts are compared, of which the higher is the tag: the other's outcome is taken out, and so is the
+//! eighth word, which holds the counters. The set is a hint: whoever follows it loads the slot by itself and looks at
+//! the tag again.
 //!
-//! The loads race with writers, who store words whole. In the language that is for atomic loads only, and it knows none of
-//! a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte half the
-//! value of one store, and, as every load on this machine, an acquire load.
+//! The loads race with writers, who store words whole. In the language that is for atomic loads only, and it knows none
+//! of a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte
+//! half the value of one store, and, as every load on this machine, an acquire load.
 //!
 //! Rejected: eight comparisons of words one after another, with a branch each: twice the time of a hit that is in the
 //! first-level cache.
@@ -40,7 +41,8 @@ impl Iterator for SlotSet {
     }
 }
 
-/// The slots whose tag is that of this hash, and perhaps others. A bucket is an aligned line, and begins with its slots.
+/// The slots whose tag is that of this hash, and perhaps others. A bucket is an aligned line, and begins with its
+/// slots.
 #[inline(always)]
 pub(crate) fn in_bucket<B>(bucket: &B, slots: &[AtomicU64; SLOTS], hash: u64) -> SlotSet {
     let _ = (bucket, slots);
@@ -76,9 +78,9 @@ fn sse2<B>(bucket: &B, hash: u64) -> SlotSet {
             start = in(reg) start, low = out(xmm_reg) low, high = out(xmm_reg) high,
             options(nostack, preserves_flags, readonly));
     }
-    // The same, for a program that is compiled for AVX: there the upper halves of registers may be in use, and an instruction that
-    // knows nothing of them waits for them.
-    // SAFETY: as above; the program is for machines that have these instructions.
+    // The same, for a program that is compiled for AVX: there the upper halves of registers may be in use, and an
+    // instruction that knows nothing of them waits for them. SAFETY: as above; the program is for machines that have
+    // these instructions.
     #[cfg(target_feature = "avx")]
     unsafe {
         asm!("vmovaps {low}, [{start}]", "vmovaps {high}, [{start} + 32]",

@@ -1,16 +1,17 @@
-//! A thread's visit to a buffer that others visit, too: pinned, it finds and emits, and what it finds stays while it lasts.
+//! A thread's visit to a buffer that others visit, too: pinned, it finds and emits, and what it finds stays while it
+//! lasts.
 //!
 //! # Emissions
 //!
-//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit are
-//! made together: they wait once. While it is pinned nothing that it found is freed, so it makes them before it ends or pins
-//! anew. And before it writes: its own write would void the tickets of its stripe, and a key that is read and written in
-//! turn would never be emitted.
+//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit
+//! are made together: they wait once. While it is pinned nothing that it found is freed, so it makes them before it
+//! ends or pins anew. And before it writes: its own write would void the tickets of its stripe, and a key that is read
+//! and written in turn would never be emitted.
 //!
 //! # Seats
 //!
-//! What a thread keeps for a buffer lies in its record at the buffer's collector: whoever has pinned has found it. A second visit of
-//! the same thread, while the first lasts, has a seat of its own.
+//! What a thread keeps for a buffer lies in its record at the buffer's collector: whoever has pinned has found it. A
+//! second visit of the same thread, while the first lasts, has a seat of its own.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -74,8 +75,8 @@ impl<'b> Visit<'b> {
 
     #[inline(always)]
     fn seat(&self) -> &Seat {
-        // SAFETY: that of the guard's record, which is this thread's while the guard is held and not refreshed, or the spare
-        // one's, which lies on the heap. Only shared references are made of either.
+        // SAFETY: that of the guard's record, which is this thread's while the guard is held and not refreshed, or the
+        // spare one's, which lies on the heap. Only shared references are made of either.
         #[allow(unsafe_code)]
         unsafe {
             self.seat.as_ref()
@@ -94,8 +95,8 @@ impl<'b> Visit<'b> {
         self.buffer
     }
 
-    /// Lets go of what was removed so far, and pins anew; tells the counts. What this thread has retired is freed at every second
-    /// refresh, if nobody holds it, or where that is much at the first.
+    /// Lets go of what was removed so far, and pins anew; tells the counts. What this thread has retired is freed at
+    /// every second refresh, if nobody holds it, or where that is much at the first.
     #[inline]
     pub fn refresh(&mut self) {
         self.emit_waiting();
@@ -111,10 +112,10 @@ impl<'b> Visit<'b> {
         self.countdown = self.seat().countdown.clone();
     }
 
-    /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]: the
-    /// monitor's decision, which may be one for a lookup alone and another for several. Counts them: those that ask as hits, of which the misses are taken off. 1024 at most: more count
-    /// as so many. Here a table that fits itself (`Config::fits`) is copied and replaced, some of it at a time: who never asks has
-    /// one of one size.
+    /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]:
+    /// the monitor's decision, which may be one for a lookup alone and another for several. Counts them: those that ask
+    /// as hits, of which the misses are taken off. 1024 at most: more count as so many. Here a table that fits itself
+    /// (`Config::fits`) is copied and replaced, some of it at a time: who never asks has one of one size.
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
@@ -162,12 +163,13 @@ impl<'b> Visit<'b> {
         self.seat().find_on_account(&self.countdown, self.table(), hash, accept)
     }
 
-    /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines should be on
-    /// their way ([`Visit::prefetch`]).
+    /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines
+    /// should be on their way ([`Visit::prefetch`]).
     ///
-    /// `fetch` asks for the lines of an entry that may be an answer. `hit` is shown the number of a lookup and a pointer that
-    /// may be its answer: it says whether it is, and then keeps it. `search` is to ask the index, with tickets taken there,
-    /// for the lookups of these numbers; it is called at most twice: first while entries are on their way.
+    /// `fetch` asks for the lines of an entry that may be an answer. `hit` is shown the number of a lookup and a
+    /// pointer that may be its answer: it says whether it is, and then keeps it. `search` is to ask the index, with
+    /// tickets taken there, for the lookups of these numbers; it is called at most twice: first while entries are on
+    /// their way.
     ///
     /// # Panics
     /// If there are more than [`Visit::GROUP`].
@@ -195,8 +197,9 @@ impl<'b> Visit<'b> {
         self.seat().emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
     }
 
-    /// As [`Visit::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each emission
-    /// takes words by atomic exchanges, and each of those waits for every load before it: together they wait once.
+    /// As [`Visit::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each
+    /// emission takes words by atomic exchanges, and each of those waits for every load before it: together they wait
+    /// once.
     #[inline]
     pub fn emit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
         let waiting = self.waiting.get();

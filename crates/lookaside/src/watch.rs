@@ -1,40 +1,44 @@
 //! A thread's part in the monitor: it makes trials.
 //!
-//! Every thread lets lookups pass in blocks of [`BLOCK`], and from time to time makes a *trial*: some blocks are timed as decided,
-//! some the other way round, without the table if it is on, with it if it is off, and some as decided again.
+//! Every thread lets lookups pass in blocks of [`BLOCK`], and from time to time makes a *trial*: some blocks are timed
+//! as decided, some the other way round, without the table if it is on, with it if it is off, and some as decided
+//! again.
 //!
 //! ```text
 //!    ... as decided ...  | as decided |  the other way   | the other way |    as decided    | as decided |  ... as decided ...
 //!                           timed      to warm the caches     timed       to warm the caches     timed
 //! ```
 //!
-//! The cost of a block is wall time by the number of its lookups, whatever the program does between them: that is the same in
-//! both ways, and what is compared is what the program feels.
+//! The cost of a block is wall time by the number of its lookups, whatever the program does between them: that is the
+//! same in both ways, and what is compared is what the program feels.
 //!
 //! Trials cost what the worse way costs. So they become rare where the answer is clear: the interval doubles after each
 //! trial that confirms the verdict, up to [`LONGEST`] blocks, and begins anew when one contradicts it.
 //!
-//! The processor's caches hold what the way decided on asks for: the other way is cold. A table that was off holds what was hot
-//! when it was switched off; before it is timed it is used for as many blocks as a sixty-fourth of the interval, so that it can
-//! warm; for a quarter of that where it costs half as much again as the index alone, or more: there the warming alone would cost
-//! two lookups in a hundred. An index that a table stands before is cold in the caches; where that could turn the verdict, where it
-//! seems no more than half as dear again without the table, it is asked for some blocks before it is timed: else a table that
-//! costs a tenth stays on. Where the table gains more, that would cost, and say nothing new.
+//! The processor's caches hold what the way decided on asks for: the other way is cold. A table that was off holds what
+//! was hot when it was switched off; before it is timed it is used for as many blocks as a sixty-fourth of the
+//! interval, so that it can warm; for a quarter of that where it costs half as much again as the index alone, or more:
+//! there the warming alone would cost two lookups in a hundred. An index that a table stands before is cold in the
+//! caches; where that could turn the verdict, where it seems no more than half as dear again without the table, it is
+//! asked for some blocks before it is timed: else a table that costs a tenth stays on. Where the table gains more, that
+//! would cost, and say nothing new.
 //!
-//! While a table first fills it must look worse than it is: nothing is tried before free slots have become rare, or four
-//! times as many lookups have been made as there are slots. An empty table in the place of another (it was resized, or is whole
-//! again: `fitting`) first fills like any: it is on, and what was found of the other is forgotten.
+//! While a table first fills it must look worse than it is: nothing is tried before free slots have become rare, or
+//! four times as many lookups have been made as there are slots. An empty table in the place of another (it was
+//! resized, or is whole again: `fitting`) first fills like any: it is on, and what was found of the other is forgotten.
 //!
 //! # One at a time, and in batches
 //!
-//! There is a verdict for each, and a block counts for what its first call is: so no lookup takes an instruction more. Each is as its
-//! own verdict has it, or the other way round. One block is timed at a time where all of a trial are of one kind, as nearly always.
-//! Where there were both, calls may come by turns, and what a block begins with says little of it: that trial says nothing, and the
-//! next times [`MIXED`] blocks together, in which both kinds are nearly as in all, and compares those that began alike. There a table
-//! that makes a tenth of a difference is at times taken for the contrary; one that makes a third is not.
+//! There is a verdict for each, and a block counts for what its first call is: so no lookup takes an instruction more.
+//! Each is as its own verdict has it, or the other way round. One block is timed at a time where all of a trial are of
+//! one kind, as nearly always. Where there were both, calls may come by turns, and what a block begins with says little
+//! of it: that trial says nothing, and the next times [`MIXED`] blocks together, in which both kinds are nearly as in
+//! all, and compares those that began alike. There a table that makes a tenth of a difference is at times taken for the
+//! contrary; one that makes a third is not.
 //!
-//! Rejected: *a count for each*: two more instructions a lookup, of which a quick index has fifty. *Trials of one kind, broken off
-//! where the other comes*: of calls that come by turns none may ever end, and a table that only costs stays on.
+//! Rejected: *a count for each*: two more instructions a lookup, of which a quick index has fifty. *Trials of one kind,
+//! broken off where the other comes*: of calls that come by turns none may ever end, and a table that only costs stays
+//! on.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -48,8 +52,8 @@ pub(crate) const BLOCK: u32 = 1024;
 const SHORTEST: u32 = 16;
 /// And at most.
 const LONGEST: u32 = 8192;
-/// Blocks after which it is seen to whether the table fits; at once where there is something to be done about it: slots to be
-/// copied, or a table to be replaced.
+/// Blocks after which it is seen to whether the table fits; at once where there is something to be done about it: slots
+/// to be copied, or a table to be replaced.
 const PART: u32 = 64;
 /// Blocks that are timed together where calls of both kinds come.
 const MIXED: u32 = 16;
@@ -57,7 +61,8 @@ const MIXED: u32 = 16;
 const NEAR: f64 = 1.5;
 /// So many without the table, at least and at most: a sixteenth of the interval. None where they are much dearer.
 const TO_WARM: [u32; 2] = [8, 128];
-/// The part of the interval with it. Where that is much dearer, a quarter of this: all of it would cost what the trials find.
+/// The part of the interval with it. Where that is much dearer, a quarter of this: all of it would cost what the trials
+/// find.
 const WARMS_TABLE: u32 = 64;
 
 /// What a thread is doing.
@@ -137,8 +142,9 @@ pub(crate) struct Watch {
     /// Those of the first that were told to who lets the table fit.
     told: Cell<u64>,
     phase: Cell<Phase>,
-    /// Lookups of the phase behind its part of now. After each part without the table is seen whether the watching has been ended, so
-    /// that no lookup has to; after each with it, whether the table fits. In a trial a part is a block, or about that.
+    /// Lookups of the phase behind its part of now. After each part without the table is seen whether the watching has
+    /// been ended, so that no lookup has to; after each with it, whether the table fits. In a trial a part is a block,
+    /// or about that.
     behind: Cell<u32>,
     /// What the part began with.
     call: Cell<Call>,
@@ -202,9 +208,9 @@ impl Watch {
         }
     }
 
-    /// Whether the next lookups are to ask the table. `filled` is how many free slots this thread has
-    /// filled so far, of the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it wants to be
-    /// soon again.
+    /// Whether the next lookups are to ask the table. `filled` is how many free slots this thread has filled so far, of
+    /// the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it wants to be soon
+    /// again.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
@@ -299,7 +305,8 @@ impl Watch {
         }
     }
 
-    /// Lookups of the phase begin that ask the table, or do not: those of this call, at least. What came before is kept.
+    /// Lookups of the phase begin that ask the table, or do not: those of this call, at least. What came before is
+    /// kept.
     fn start_part(&self, countdown: &Countdown, lookups: Lookups, monitor: &Monitor) {
         let (phase, call) = (self.phase.get(), self.call.get());
         let asks = monitor.is_on(call) != phase.is_other_way();
@@ -323,9 +330,8 @@ impl Watch {
         self.began.set(phase.is_timed().then(moment));
     }
 
-    /// Half a block to a whole one. Were all of one length, then calls that come by turns of
-    /// about that length would all be met at the same moment of their turns; as in C, where each is of the lookups of a session's
-    /// turn.
+    /// Half a block to a whole one. Were all of one length, then calls that come by turns of about that length would
+    /// all be met at the same moment of their turns; as in C, where each is of the lookups of a session's turn.
     fn uneven_length(&self) -> u32 {
         // The multiples of the golden ratio lie as evenly between whole numbers as any.
         self.uneven.set(self.uneven.get().wrapping_add(0x9e37_79b9));

@@ -1,4 +1,5 @@
-//! Values whose destructors panic, use the map that they were in, or end each other; and values that end on other threads.
+//! Values whose destructors panic, use the map that they were in, or end each other; and values that end on other
+//! threads.
 //!
 //! Worth most under the address sanitizer.
 

@@ -21,8 +21,8 @@ thread_local! {
     static LAST: Last = const { Last(Cell::new(None)) };
 }
 
-/// Runs this on a thread with a small stack when that is ending: the last that is made of its thread-locals is the first that ends,
-/// so that it has lost the number by which collectors know it.
+/// Runs this on a thread with a small stack when that is ending: the last that is made of its thread-locals is the
+/// first that ends, so that it has lost the number by which collectors know it.
 fn when_a_thread_ends(last: impl FnOnce() + Send + 'static) {
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let ending = small.spawn(|| {
@@ -75,8 +75,8 @@ impl Drop for Again {
     }
 }
 
-/// A thread that has lost its number has a record for each pin: were each to run the next destructor on top of it, the stack would
-/// end.
+/// A thread that has lost its number has a record for each pin: were each to run the next destructor on top of it, the
+/// stack would end.
 #[test]
 fn a_thread_that_ends_forgets_what_waits_however_much_that_is() {
     let (ledger, map) = (Arc::new(Ledger::default()), Arc::new(Map::new(Nothing, &one_line()).unwrap()));

@@ -1,5 +1,5 @@
-//! A table that fits what is asked for, as maps see it: smaller while that has room in a part of it, whole again when it has not,
-//! and never wrong.
+//! A table that fits what is asked for, as maps see it: smaller while that has room in a part of it, whole again when
+//! it has not, and never wrong.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;

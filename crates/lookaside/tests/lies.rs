@@ -1,5 +1,5 @@
-//! Indexes that do what they should not, from safe code: answers may be wrong then; what is answered is alive all the same,
-//! nothing is freed twice or never, and the map can be used afterwards.
+//! Indexes that do what they should not, from safe code: answers may be wrong then; what is answered is alive all the
+//! same, nothing is freed twice or never, and the map can be used afterwards.
 //!
 //! Worth most under the address sanitizer.
 

@@ -1,5 +1,6 @@
-//! Sequences of operations against a plain map: one body, run over every configuration, both forms of the map, and two indexes, on
-//! tables of one line, where everything collides, and on larger ones; with hashes of which there are only a few, too.
+//! Sequences of operations against a plain map: one body, run over every configuration, both forms of the map, and two
+//! indexes, on tables of one line, where everything collides, and on larger ones; with hashes of which there are only a
+//! few, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, Hasher};

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lookaside::{Config, Handle, Map, OwnedMap, PageKind, RwLock};
 use parking_lot::Mutex;
 
-/// All maps share one collector of epochs: a test whose thread stands still while it is pinned would hold up the others'.
+/// All maps share one collector of epochs: a test whose thread stands still while it is pinned would hold up the
+/// others'.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn one_line() -> Config {

@@ -40,8 +40,9 @@ fn alive(counter: &AtomicUsize) -> usize {
     counter.load(Ordering::SeqCst)
 }
 
-/// Forty values of 20 MB were removed, the map was pinned and refreshed ten thousand times and dropped: 802 MB stayed resident, and
-/// no destructor had run. A removal waited until its thread had deferred 64 of them, and nothing else freed it.
+/// Forty values of 20 MB were removed, the map was pinned and refreshed ten thousand times and dropped: 802 MB stayed
+/// resident, and no destructor had run. A removal waited until its thread had deferred 64 of them, and nothing else
+/// freed it.
 #[test]
 fn forty_removed_values_are_freed_by_pins_or_by_refreshes_or_by_dropping_the_map() {
     for (pins, refreshes) in [(0, 0), (0, 2), (64, 0), (1, 1)] {
@@ -70,8 +71,8 @@ fn forty_removed_values_are_freed_by_pins_or_by_refreshes_or_by_dropping_the_map
     }
 }
 
-/// What a map still has when it is dropped, and what was removed from it a moment before, went when another map of the process was
-/// used next, or never.
+/// What a map still has when it is dropped, and what was removed from it a moment before, went when another map of the
+/// process was used next, or never.
 #[test]
 fn a_map_that_is_dropped_has_run_all_destructors() {
     for entries in [1, 63, 64, 65, 1000] {
@@ -107,8 +108,8 @@ fn a_map_behind_a_shared_table_has_too() {
     assert_eq!(alive(&counter), 0);
 }
 
-/// At most 64 of a thread's removed values wait when it has unpinned, and none longer than two refreshes: it was thousands, and as long
-/// as one likes.
+/// At most 64 of a thread's removed values wait when it has unpinned, and none longer than two refreshes: it was
+/// thousands, and as long as one likes.
 #[test]
 fn few_removed_values_wait() {
     let (map, counter) = counting();

@@ -49,8 +49,8 @@ fn panics(call: impl FnOnce()) -> String {
     message.or_else(|| panic.downcast_ref::<String>().cloned()).expect("a message")
 }
 
-/// A hasher whose hashes are distinct, and nothing else: the table took its bits as they were, which had all keys in one bucket
-/// with one tag, and of 10,000 lookups of 100 hot keys none was a hit. Nothing said so.
+/// A hasher whose hashes are distinct, and nothing else: the table took its bits as they were, which had all keys in
+/// one bucket with one tag, and of 10,000 lookups of 100 hot keys none was a hit. Nothing said so.
 #[test]
 fn integers_that_are_their_own_hashes_are_found_in_the_table() {
     fn check(config: &Config, step: u64) {
@@ -101,7 +101,8 @@ fn a_hasher_that_is_said_to_avalanche_is_not_mixed() {
     assert!(map.counts().hits < 1000, "{:?}", map.counts());
 }
 
-/// `{:?}` of a map printed its hasher's seed, by which keys can be chosen that crowd one bucket, and every key and value.
+/// `{:?}` of a map printed its hasher's seed, by which keys can be chosen that crowd one bucket, and every key and
+/// value.
 #[test]
 fn a_map_that_is_printed_shows_no_seed_no_key_and_no_value() {
     #[derive(Debug, Clone, Default)]
@@ -140,8 +141,8 @@ fn a_map_that_is_printed_shows_no_seed_no_key_and_no_value() {
     assert_eq!(one, other);
 }
 
-/// Taking entries out while walking over them, as one writes `retain` by hand: the walk has locked the index, the removal waited
-/// for it, and both were one thread.
+/// Taking entries out while walking over them, as one writes `retain` by hand: the walk has locked the index, the
+/// removal waited for it, and both were one thread.
 #[test]
 fn a_removal_while_the_index_is_walked_panics_instead_of_waiting_for_itself() {
     in_time(|| {
@@ -207,8 +208,8 @@ impl Scan<u64, u64, u64> for Spied {
     }
 }
 
-/// Lookups while the index is walked were fine until another thread wanted to write: the lookup queued behind the writer, who
-/// waited for the walk, which waited for the lookup.
+/// Lookups while the index is walked were fine until another thread wanted to write: the lookup queued behind the
+/// writer, who waited for the walk, which waited for the lookup.
 #[test]
 fn a_lookup_while_the_index_is_walked_does_not_wait_for_a_writer_who_waits_for_the_walk() {
     in_time(|| {
@@ -288,8 +289,8 @@ fn meddled() -> &'static Meddled {
     MEDDLED.get_or_init(|| Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 16)).unwrap())
 }
 
-/// Keys are compared while a stripe is held, or the index is locked: comparisons that used the map made their thread wait for
-/// itself.
+/// Keys are compared while a stripe is held, or the index is locked: comparisons that used the map made their thread
+/// wait for itself.
 #[test]
 fn a_comparison_of_keys_that_uses_the_map_panics_instead_of_waiting_for_itself() {
     in_time(|| {

@@ -1,5 +1,5 @@
-//! A table that another has taken the place of gives its memory back, whoever replaced it, and although all that a program does
-//! is look up.
+//! A table that another has taken the place of gives its memory back, whoever replaced it, and although all that a
+//! program does is look up.
 
 #![cfg(target_os = "linux")]
 

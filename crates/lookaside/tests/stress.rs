@@ -1,10 +1,10 @@
-//! Many threads on maps, with the history of every key checked: what a lookup returned must have been in the map at some
-//! moment during the lookup, and must not have been freed. And every entry is dropped, once.
+//! Many threads on maps, with the history of every key checked: what a lookup returned must have been in the map at
+//! some moment during the lookup, and must not have been freed. And every entry is dropped, once.
 //!
-//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records it
-//! when it is made. A reader notes what was made before its lookup and what was announced when it returned; the version
-//! it saw must lie between. Two maps with equal keys share one table, so that nobody may see the other's; the table is
-//! resized, or left to fit what is asked for, and its monitor switched on and off, all the while.
+//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records
+//! it when it is made. A reader notes what was made before its lookup and what was announced when it returned; the
+//! version it saw must lie between. Two maps with equal keys share one table, so that nobody may see the other's; the
+//! table is resized, or left to fit what is asked for, and its monitor switched on and off, all the while.
 
 mod random;
 
@@ -308,7 +308,8 @@ fn stress<I: Index>(config: &Config, disturbance: Disturbance, changes: usize) {
         others.push(scope.spawn(move || world.disturb(disturbance)));
         // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
         let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
-        // A machine with few cores may have run the writers while nobody read: the readers stay until all of it was seen.
+        // A machine with few cores may have run the writers while nobody read: the readers stay until all of it was
+        // seen.
         let deadline = Instant::now() + Duration::from_secs(60);
         while !world.saw_all(disturbance) && Instant::now() < deadline {
             std::thread::yield_now();

@@ -188,7 +188,8 @@ fn the_owner_does_without_the_index_too() {
     ledger.settle();
 }
 
-/// No more keys keep an old value than the table has slots; and they stop keeping it when the index is asked about them.
+/// No more keys keep an old value than the table has slots; and they stop keeping it when the index is asked about
+/// them.
 #[test]
 fn there_are_as_many_successions_as_slots() {
     let ledger = Arc::new(Ledger::default());
@@ -237,7 +238,8 @@ fn there_are_as_many_successions_as_slots() {
     ledger.settle();
 }
 
-/// An index of which a search comes back after others have written: it has the entry by then, and is late to look at it.
+/// An index of which a search comes back after others have written: it has the entry by then, and is late to look at
+/// it.
 #[derive(Default)]
 struct Late {
     asked: Asked<u64>,

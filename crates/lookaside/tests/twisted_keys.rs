@@ -1,5 +1,5 @@
-//! Keys whose hash, order and equality lie, or panic: answers may be wrong then; nothing is freed twice or never, and the map
-//! can be used afterwards.
+//! Keys whose hash, order and equality lie, or panic: answers may be wrong then; nothing is freed twice or never, and
+//! the map can be used afterwards.
 //!
 //! Worth most under the address sanitizer.
 

@@ -1,9 +1,9 @@
 //! A program in Rust runs under valgrind: this one, started anew there. Without valgrind the test is skipped, unless
 //! LOOKASIDE_REQUIRE_PEERS=1.
 //!
-//! Every program that made a table ended there: the library that asks for memory read the vector of the kernel's parameters by a
-//! system call, which valgrind does not know, and gave up at what it shows programs instead. The same in C and C++ is in
-//! `crates/capi/tests/regressions.rs`.
+//! Every program that made a table ended there: the library that asks for memory read the vector of the kernel's
+//! parameters by a system call, which valgrind does not know, and gave up at what it shows programs instead. The same
+//! in C and C++ is in `crates/capi/tests/regressions.rs`.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Failing the n-th allocation of a thread, for tests that walk through every allocation that an operation makes.
 //!
-//! A [`Countdown`] is one thread's, and one kind of allocation's: mappings have theirs here, and whoever cuts mappings up
-//! may have another.
+//! A [`Countdown`] is one thread's, and one kind of allocation's: mappings have theirs here, and whoever cuts mappings
+//! up may have another.
 
 use std::cell::Cell;
 

@@ -1,13 +1,13 @@
 //! Addresses that a region can grow into.
 //!
-//! A region that began with less than it may come to ([`Region::growing`](crate::Region::growing)) grows in place, because
-//! everything in it is found from its first byte. So it begins in the middle of the largest gap between mappings. What the
-//! kernel places by itself it places next to what is there already: it comes nearer from the gap's ends, and all of it
-//! together is within the very limit for which the region had to begin small, a few thousandths of such a gap. The next region
-//! that grows begins in the middle of what is then the largest gap.
+//! A region that began with less than it may come to ([`Region::growing`](crate::Region::growing)) grows in place,
+//! because everything in it is found from its first byte. So it begins in the middle of the largest gap between
+//! mappings. What the kernel places by itself it places next to what is there already: it comes nearer from the gap's
+//! ends, and all of it together is within the very limit for which the region had to begin small, a few thousandths of
+//! such a gap. The next region that grows begins in the middle of what is then the largest gap.
 //!
-//! Rejected: *just below the place that the kernel would choose*: the next region would begin there, too; *a random place*: as
-//! good where nearly all addresses are free, and worse where a sanitizer's shadow has most of them.
+//! Rejected: *just below the place that the kernel would choose*: the next region would begin there, too; *a random
+//! place*: as good where nearly all addresses are free, and worse where a sanitizer's shadow has most of them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -5,19 +5,19 @@
 //! (3) keeps the kernel from merging the region with a neighbour, so that `/proc/self/smaps` speaks of it alone and
 //! what was obtained can be read back.
 //!
-//! The usable part is made so by changing its protection, never by mapping it anew in its place: a kernel that refuses such
-//! a mapping may have taken away what was there before, and another thread's mapping may be in the gap when the reservation
-//! is released. Pages of a hugetlb pool cannot be had that way. They lie where the kernel puts them, with margins only where
-//! the addresses beside them are free.
+//! The usable part is made so by changing its protection, never by mapping it anew in its place: a kernel that refuses
+//! such a mapping may have taken away what was there before, and another thread's mapping may be in the gap when the
+//! reservation is released. Pages of a hugetlb pool cannot be had that way. They lie where the kernel puts them, with
+//! margins only where the addresses beside them are free.
 //!
-//! Addresses are plenty, and claiming more of them than will be used costs nothing, unless the process has a limit on them
-//! (`ulimit -v`) or on memory that it may write (`ulimit -d`), or the kernel promises no more than it has
-//! (`vm.overcommit_memory=2`). A region that may grow begins small there, in a place with room behind it ([`crate::gap`]), and
-//! claims more when that is wanted.
+//! Addresses are plenty, and claiming more of them than will be used costs nothing, unless the process has a limit on
+//! them (`ulimit -v`) or on memory that it may write (`ulimit -d`), or the kernel promises no more than it has
+//! (`vm.overcommit_memory=2`). A region that may grow begins small there, in a place with room behind it
+//! ([`crate::gap`]), and claims more when that is wanted.
 //!
 //! Rejected: asking the allocator for aligned memory and advising it. It gives no guard, and the mapping's entry in
-//! smaps is shared with whatever lies beside it. *Claiming half of what a limit leaves*, for regions that may grow: the next
-//! one would get a quarter, and whatever else the process does, nothing.
+//! smaps is shared with whatever lies beside it. *Claiming half of what a limit leaves*, for regions that may grow: the
+//! next one would get a quarter, and whatever else the process does, nothing.
 
 #![allow(unsafe_code)]
 
@@ -46,8 +46,8 @@ fn margin() -> usize {
 
 /// Bytes that a region which has to grow begins with, and the least that it grows by unless less is left.
 const FIRST: usize = 1 << 20;
-/// A region grows by this part of itself, or by what is wanted if that is more: so it grows seldom, and keeps few addresses
-/// from others who have to share them.
+/// A region grows by this part of itself, or by what is wanted if that is more: so it grows seldom, and keeps few
+/// addresses from others who have to share them.
 const GROWTH: usize = 8;
 
 /// Whether there is a limit on addresses, or on memory that may be written.
@@ -149,9 +149,9 @@ impl Region {
         Self::map_with(bytes, kind, Promise::AddressesOnly)
     }
 
-    /// As [`reserve`](Region::reserve), for whoever can begin with less: where a process may not have as many addresses as it
-    /// likes (`ulimit -v`), or the kernel refuses so many, the region begins with a megabyte, or a page if that is more, and
-    /// [grows](Region::grow).
+    /// As [`reserve`](Region::reserve), for whoever can begin with less: where a process may not have as many addresses
+    /// as it likes (`ulimit -v`), or the kernel refuses so many, the region begins with a megabyte, or a page if that
+    /// is more, and [grows](Region::grow).
     ///
     /// ```
     /// use lookaside_pages::{PageKind, Region};
@@ -245,8 +245,8 @@ impl Region {
     fn map_addresses(at: Option<usize>, len: usize, flags: MapFlags) -> Result<Range<usize>, Errno> {
         let wish = at.map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut);
         let flags = if at.is_some() { flags | MapFlags::FIXED_NOREPLACE } else { flags };
-        // SAFETY: a fresh anonymous mapping, at an address of the kernel's choice or where nobody has one: in the place of another
-        // mapping the kernel does not make it. It touches nobody's memory.
+        // SAFETY: a fresh anonymous mapping, at an address of the kernel's choice or where nobody has one: in the place
+        // of another mapping the kernel does not make it. It touches nobody's memory.
         let made = unsafe { mm::mmap_anonymous(wish, len, ProtFlags::empty(), flags) }?;
         let made_at = made.expose_provenance();
         if at.is_some_and(|at| at != made_at) {
@@ -306,8 +306,8 @@ impl Region {
         unsafe { mm::mprotect(at.cast(), len, MprotectFlags::READ | MprotectFlags::WRITE) }
     }
 
-    /// Makes at least `bytes` bytes usable, from the first on: the new ones read as zero. What was usable stays so. Does nothing
-    /// for a region that is as long already.
+    /// Makes at least `bytes` bytes usable, from the first on: the new ones read as zero. What was usable stays so.
+    /// Does nothing for a region that is as long already.
     ///
     /// # Errors
     /// [`MapError::Refused`] beyond the region's [reach](Region::reach), or if there are no more addresses for it, now.
@@ -456,8 +456,8 @@ impl Region {
         self.asked
     }
 
-    /// The kind of page that was obtained: as the kernel reported it, or, of transparent pages, by its settings when the
-    /// region was mapped.
+    /// The kind of page that was obtained: as the kernel reported it, or, of transparent pages, by its settings when
+    /// the region was mapped.
     ///
     /// [`PageKind::Transparent`] means that the kernel will assemble huge pages here where it finds them;
     /// [`census`](Region::census) tells how many it found.
@@ -472,8 +472,8 @@ impl Region {
         smaps::read(self.start.as_ptr() as usize)
     }
 
-    /// Gives the pages that lie wholly within `range` (bytes from the start) back to the machine, and says whether that is all
-    /// of the range and the machine has taken it: it then reads as zero.
+    /// Gives the pages that lie wholly within `range` (bytes from the start) back to the machine, and says whether that
+    /// is all of the range and the machine has taken it: it then reads as zero.
     ///
     /// # Safety
     /// Their contents read as zero afterwards: nobody may be using them or rely on what they held.

@@ -1,10 +1,10 @@
 //! What the kernel says it gave: `/proc/self/smaps`, read for one mapping.
 //!
-//! `madvise` succeeds where transparent huge pages are switched off, and a huge page that was promised may still
-//! be handed out in small pieces when memory is fragmented. Here the kind of a mapping comes from its `KernelPageSize` and
-//! `THPeligible` lines, and the share of huge pages from `AnonHugePages`. To answer, the kernel counts the pages of every
-//! mapping before ours as well; so it is asked for shares when somebody wants to know them, and for the kind where nothing
-//! else tells it (`transparent`).
+//! `madvise` succeeds where transparent huge pages are switched off, and a huge page that was promised may still be
+//! handed out in small pieces when memory is fragmented. Here the kind of a mapping comes from its `KernelPageSize` and
+//! `THPeligible` lines, and the share of huge pages from `AnonHugePages`. To answer, the kernel counts the pages of
+//! every mapping before ours as well; so it is asked for shares when somebody wants to know them, and for the kind
+//! where nothing else tells it (`transparent`).
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,13 +1,13 @@
 //! Whether the kernel assembles huge pages where it is advised to.
 //!
-//! `/proc/self/smaps` tells this for each mapping (`THPeligible`), but counts the pages of all mappings on the way: in a process
-//! with four gigabytes on the heap a table of one megabyte took 87 ms to make, most of it there, and takes 0.04 ms without. So
-//! the settings that decide are asked instead: those of the machine, for huge pages in general and for those of 2 MiB (Linux,
-//! `admin-guide/mm/transhuge.rst`), and whether the process was told to do without (`PR_SET_THP_DISABLE`). Where the settings
-//! leave it open, smaps is asked.
+//! `/proc/self/smaps` tells this for each mapping (`THPeligible`), but counts the pages of all mappings on the way: in
+//! a process with four gigabytes on the heap a table of one megabyte took 87 ms to make, most of it there, and takes
+//! 0.04 ms without. So the settings that decide are asked instead: those of the machine, for huge pages in general and
+//! for those of 2 MiB (Linux, `admin-guide/mm/transhuge.rst`), and whether the process was told to do without
+//! (`PR_SET_THP_DISABLE`). Where the settings leave it open, smaps is asked.
 //!
-//! The two differ where huge pages of another size alone are granted: smaps calls such a mapping eligible, and here it is not.
-//! A kernel that takes the advice and forgets it is believed.
+//! The two differ where huge pages of another size alone are granted: smaps calls such a mapping eligible, and here it
+//! is not. A kernel that takes the advice and forgets it is believed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,13 +17,14 @@ use rustix::thread::transparent_huge_pages_are_disabled;
 
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// Whether a mapping with `MADV_HUGEPAGE` gets huge pages, as far as memory has any; `None` where only the kernel's report on
-/// the mapping can tell.
+/// Whether a mapping with `MADV_HUGEPAGE` gets huge pages, as far as memory has any; `None` where only the kernel's
+/// report on the mapping can tell.
 pub(crate) fn are_granted() -> Option<bool> {
     match transparent_huge_pages_are_disabled() {
         // Or it cannot be told: before Linux 3.15, and under QEMU's user mode.
         Ok(false) | Err(Errno::INVAL) => {}
-        // Newer kernels also say yes where they are disabled for all mappings but advised ones; smaps tells the two apart.
+        // Newer kernels also say yes where they are disabled for all mappings but advised ones; smaps tells the two
+        // apart.
         Ok(true) | Err(_) => return None,
     }
     let general = fs::read_to_string(format!("{SETTINGS}/enabled")).ok()?;

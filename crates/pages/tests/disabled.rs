@@ -1,5 +1,5 @@
-//! A process that was told to do without transparent huge pages. The only test of its program, because the setting is the
-//! whole process's.
+//! A process that was told to do without transparent huge pages. The only test of its program, because the setting is
+//! the whole process's.
 
 use lookaside_pages::{PageKind, Region};
 use rustix::thread::disable_transparent_huge_pages;

@@ -139,7 +139,8 @@ fn a_region_stands_between_inaccessible_margins() {
     assert!(mapping_of(start + region.len()).unwrap().contains("---p"));
 }
 
-/// A kernel that has no such pages refuses after it has taken away what was mapped there: the gap must be nobody's concern.
+/// A kernel that has no such pages refuses after it has taken away what was mapped there: the gap must be nobody's
+/// concern.
 #[test]
 fn a_kind_that_is_refused_takes_nothing_from_other_threads() {
     const ROUNDS: usize = 2_000;

@@ -22,8 +22,9 @@ fn is_kept(region: &Region) -> bool {
     offsets.all(|offset| unsafe { region.as_ptr().add(offset).read() } == 7)
 }
 
-/// A tree claimed addresses for all that it might ever hold, 40 GiB, and could not be made in a process with a limit on them
-/// (`ulimit -v`). Such a region begins small now, grows where it is, keeps what it holds, and comes to what the limit leaves.
+/// A tree claimed addresses for all that it might ever hold, 40 GiB, and could not be made in a process with a limit on
+/// them (`ulimit -v`). Such a region begins small now, grows where it is, keeps what it holds, and comes to what the
+/// limit leaves.
 #[test]
 fn a_region_grows_where_addresses_are_limited() {
     const LIMIT: usize = 24 << 20;

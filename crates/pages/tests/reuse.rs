@@ -1,5 +1,6 @@
-//! A region where another one was: the kernel gives the addresses of what was unmapped to who maps next, to another thread
-//! perhaps, which has nothing to do with the one before. Under the thread sanitizer, too, it must be other memory.
+//! A region where another one was: the kernel gives the addresses of what was unmapped to who maps next, to another
+//! thread perhaps, which has nothing to do with the one before. Under the thread sanitizer, too, it must be other
+//! memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -16,7 +17,8 @@ fn use_up(region: &Region) {
     }
 }
 
-/// One thread uses a region up and unmaps it, and then another maps one: nothing if it got the same addresses, else its region.
+/// One thread uses a region up and unmaps it, and then another maps one: nothing if it got the same addresses, else its
+/// region.
 fn in_another_place() -> Option<Region> {
     let map = || Region::map(1 << 20, PageKind::Base).unwrap();
     let before = AtomicUsize::new(0);
@@ -47,8 +49,8 @@ fn in_another_place() -> Option<Region> {
 
 #[test]
 fn a_region_has_nothing_to_do_with_the_one_that_was_there_before() {
-    // Something else may be mapped there meanwhile, or a better place has become free: the stack of a thread, say. What was mapped
-    // in another place stays, and so fills it.
+    // Something else may be mapped there meanwhile, or a better place has become free: the stack of a thread, say. What
+    // was mapped in another place stays, and so fills it.
     let mut kept = Vec::new();
     assert!(
         (0..200).any(|_| in_another_place().map(|region| kept.push(region)).is_none()),

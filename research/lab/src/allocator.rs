@@ -1,13 +1,14 @@
 //! The pages under what the C library's allocator gives, and this program again where they have to be others.
 //!
-//! Our tables ask the kernel for huge pages. The allocator by default does not, and records, nodes and foreign engines take
-//! their memory from it: on a virtual machine, where a translation that is not at hand is a walk through two sets of page
-//! tables, the kind of page is a factor of up to two. The GNU C library asks for transparent huge pages where
+//! Our tables ask the kernel for huge pages. The allocator by default does not, and records, nodes and foreign engines
+//! take their memory from it: on a virtual machine, where a translation that is not at hand is a walk through two sets
+//! of page tables, the kind of page is a factor of up to two. The GNU C library asks for transparent huge pages where
 //! `glibc.malloc.hugetlb=1` is set when a program starts, and at no other time: so an experiment whose definition says
 //! `heap = "huge"` is run by this program anew.
 //!
-//! Either setting takes the place of whatever else the variable said, and lets it give every large allocation back to the kernel when it is freed, so that the memory of one engine is
-//! not counted as the next one's. Where nothing is said the heap is as programs have it.
+//! Either setting takes the place of whatever else the variable said, and lets it give every large allocation back to
+//! the kernel when it is freed, so that the memory of one engine is not counted as the next one's. Where nothing is
+//! said the heap is as programs have it.
 
 use std::env;
 use std::path::Path;
@@ -78,8 +79,8 @@ pub struct Again {
     pub reports: Vec<serde_json::Value>,
 }
 
-/// Lets this program end when the one that started it anew does, however that is ended: whoever runs an experiment knows the number of
-/// the first only. Does nothing in one that was not started anew.
+/// Lets this program end when the one that started it anew does, however that is ended: whoever runs an experiment
+/// knows the number of the first only. Does nothing in one that was not started anew.
 pub fn end_with_who_started_anew() {
     if env::var_os(ANEW).is_some() {
         // Where the system has no such thing, it goes on to its own end, as it would without.
@@ -121,8 +122,8 @@ impl Malloc {
         env::var(VARIABLE).as_deref() == Ok(self.tunables())
     }
 
-    /// Runs this program with its allocator so set: its subcommand `command`, for the definition of this path. What it prints
-    /// is shown, or, where it is JSON, read.
+    /// Runs this program with its allocator so set: its subcommand `command`, for the definition of this path. What it
+    /// prints is shown, or, where it is JSON, read.
     ///
     /// # Errors
     /// [`ExperimentError::Again`] where it cannot be started, or prints what is no reports.

@@ -27,7 +27,8 @@ pub struct Report<'r> {
     pub reproduces: Option<String>,
     /// How it is measured.
     pub about: &'r str,
-    /// Why our numbers differ from the paper's, all in all, where who looked into it has written it down; not of a quick run.
+    /// Why our numbers differ from the paper's, all in all, where who looked into it has written it down; not of a
+    /// quick run.
     pub differs: Option<&'r str>,
     /// Whether the numbers are those of a quick run, which mean nothing.
     pub quick: bool,

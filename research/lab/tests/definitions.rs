@@ -40,8 +40,8 @@ fn every_definition_measures_what_it_promises() {
             assert!(!results.skipped.is_empty() || !definition.kind.ends_with("-throughput"));
             continue;
         }
-        // Recorded requests are not part of the repository: where they are missing, others of their shape are measured, and that
-        // is said.
+        // Recorded requests are not part of the repository: where they are missing, others of their shape are measured,
+        // and that is said.
         for skipped in &results.skipped {
             assert!(
                 skipped.contains("in their place") || skipped.contains("in its place"),

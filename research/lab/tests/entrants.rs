@@ -36,8 +36,8 @@ fn what_is_missing_is_left_out_and_what_nobody_knows_is_refused() {
     assert!(why.contains("'elsewhere'") && why.contains("BTreeMap"), "{why}");
 }
 
-/// A value that is changed in its place is the one that is found from then on, in the index and in the table; who cannot
-/// change it says so.
+/// A value that is changed in its place is the one that is found from then on, in the index and in the table; who
+/// cannot change it says so.
 #[test]
 fn values_are_renewed_where_they_are() {
     let entrants = own_entrants::<24>();

@@ -3,8 +3,8 @@
 //
 //     compiled KEYS LOOKUPS SLICES      prints for each form its name, a tab, and millions of lookups a second
 //
-// All keys are in the table. The forms take turns, a slice of so many lookups each; of all slices of a form the quickest counts,
-// which nobody has disturbed.
+// All keys are in the table. The forms take turns, a slice of so many lookups each; of all slices of a form the
+// quickest counts, which nobody has disturbed.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -1,12 +1,12 @@
-//! Kind `slb-cpp-compilers`: programs in C++ with the header compiled in, for the processor that they run on (`-march=native`)
-//! beside what every x86-64 has.
+//! Kind `slb-cpp-compilers`: programs in C++ with the header compiled in, for the processor that they run on
+//! (`-march=native`) beside what every x86-64 has.
 //!
-//! A header is compiled with its user's options, of which nobody asks us. So the programs are compiled here, when it is run, by
-//! each compiler at each level, plain and native; the two take turns, and a ratio is of neighbouring runs. The library that they
-//! are linked with is the one that cargo has built beside this program, and the same for all.
+//! A header is compiled with its user's options, of which nobody asks us. So the programs are compiled here, when it is
+//! run, by each compiler at each level, plain and native; the two take turns, and a ratio is of neighbouring runs. The
+//! library that they are linked with is the one that cargo has built beside this program, and the same for all.
 //!
-//! Rejected: variants compiled by build.rs and linked into this program. Templates and inline functions of one name are one for
-//! the linker, so that all but the first would be measured in vain.
+//! Rejected: variants compiled by build.rs and linked into this program. Templates and inline functions of one name are
+//! one for the linker, so that all but the first would be measured in vain.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -112,7 +112,8 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Compiles both variants, at the same time; `None` where the plain one does not compile because a header is missing.
+    /// Compiles both variants, at the same time; `None` where the plain one does not compile because a header is
+    /// missing.
     fn variants(&self) -> Result<Option<[PathBuf; 2]>, ExperimentError> {
         let compile = |(variant, options): (&str, &[&str])| {
             let binary = self.folder.join(format!("{}-{variant}", self.program));

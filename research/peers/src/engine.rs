@@ -74,8 +74,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The engines that are there. One that is not is named on standard error, or, with `LOOKASIDE_REQUIRE_PEERS=1`, is a
-    /// failure.
+    /// The engines that are there. One that is not is named on standard error, or, with `LOOKASIDE_REQUIRE_PEERS=1`, is
+    /// a failure.
     fn installed(capacity: usize) -> Vec<(Engine, Box<dyn Index>)> {
         let make = |engine: Engine| match engine.make(capacity) {
             Ok(index) => Some((engine, index)),

@@ -1,6 +1,6 @@
 //! libcuckoo (Li, Andersen, Kaminsky and Freedman, "Algorithmic improvements for fast concurrent cuckoo hashing",
-//! EuroSys 2014), the C++ library that grew out of the paper's table: keys and values lie in its slots, four to a bucket,
-//! with one-byte summaries; every operation, lookups too, locks its two buckets by spinning.
+//! EuroSys 2014), the C++ library that grew out of the paper's table: keys and values lie in its slots, four to a
+//! bucket, with one-byte summaries; every operation, lookups too, locks its two buckets by spinning.
 //!
 //! Its best call for a lookup is `find`, which copies the value; there is none for many keys at once. The whole loop of
 //! an experiment runs on the C++ side (`cpp/libcuckoo.cpp`).
@@ -92,7 +92,8 @@ impl Index for LibCuckoo {
     fn get_each(&self, keys: &[Key]) -> Tally {
         let mut tally = Tally::default();
         let (found, sum) = (&raw mut tally.found, &raw mut tally.sum);
-        // SAFETY: the map lives, `keys` are as many keys as the function is told, and it writes two numbers that are ours.
+        // SAFETY: the map lives, `keys` are as many keys as the function is told, and it writes two numbers that are
+        // ours.
         unsafe { lookaside_peers_libcuckoo_find(self.map.as_ptr(), keys.as_ptr(), keys.len(), found, sum) };
         tally
     }

@@ -44,8 +44,8 @@ fn fails_in(folder: &Path, arguments: &[&str], reason: &str) {
     assert!(!output.status.success() && complained.contains(reason), "{arguments:?}: {said}{complained}");
 }
 
-/// `load --value-sizes 2000000` sent values of 1,000,000 bytes and `--key-size 251` keys of 250, and `replay` stated 191 MiB
-/// for 200 values of 5 MB: sizes were cut without a word. What is asked for is sent, or refused.
+/// `load --value-sizes 2000000` sent values of 1,000,000 bytes and `--key-size 251` keys of 250, and `replay` stated
+/// 191 MiB for 200 values of 5 MB: sizes were cut without a word. What is asked for is sent, or refused.
 #[test]
 fn sizes_were_cut_without_a_word() {
     let folder = tempfile::tempdir().unwrap();
@@ -90,8 +90,8 @@ fn sizes_were_cut_without_a_word() {
     fails_in(folder.path(), &[&replay[..], &["--spawn", &server, "--runs", "0"]].concat(), "--runs");
 }
 
-/// `replay` took recorded traces only, and `advise` what could be read twice. Both read a list of keys, compressed or not, from
-/// a file or from standard input; what a server cannot be asked for is refused with its place.
+/// `replay` took recorded traces only, and `advise` what could be read twice. Both read a list of keys, compressed or
+/// not, from a file or from standard input; what a server cannot be asked for is refused with its place.
 #[test]
 fn a_list_of_keys_could_not_be_replayed_and_nothing_be_read_from_standard_input() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,8 +129,8 @@ fn a_list_of_keys_could_not_be_replayed_and_nothing_be_read_from_standard_input(
     fails_in(folder.path(), &by_column, "line 3");
 }
 
-/// A server that accepts connections and answers each get until it has answered `most`; then it says nothing more, and keeps the
-/// connections open.
+/// A server that accepts connections and answers each get until it has answered `most`; then it says nothing more, and
+/// keeps the connections open.
 fn falls_silent_after(most: u64) -> SocketAddr {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -151,8 +151,8 @@ fn falls_silent_after(most: u64) -> SocketAddr {
     address
 }
 
-/// `load --duration 3s` went on for ever when the server stopped answering: at a fixed rate it waited for its last replies without
-/// an end. It ends with an error after a grace that is stated.
+/// `load --duration 3s` went on for ever when the server stopped answering: at a fixed rate it waited for its last
+/// replies without an end. It ends with an error after a grace that is stated.
 #[test]
 fn a_load_never_ended_when_the_server_fell_silent() {
     for (answers, further) in [
@@ -221,7 +221,8 @@ fn keys_in(folder: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Output to a full disk was lost, and the exit status said that all was well: `report > report.txt` left nothing, or a half.
+/// Output to a full disk was lost, and the exit status said that all was well: `report > report.txt` left nothing, or a
+/// half.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_was_not_noticed() {
@@ -239,8 +240,8 @@ fn a_full_disk_was_not_noticed() {
     }
 }
 
-/// A reader that has seen enough ends the command quietly, as it ends other Unix tools: without words, and with their status. What
-/// would be a wrong status ended in silence as well, and an experiment went on for nobody.
+/// A reader that has seen enough ends the command quietly, as it ends other Unix tools: without words, and with their
+/// status. What would be a wrong status ended in silence as well, and an experiment went on for nobody.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_pipe_was_not_noticed() {
@@ -262,8 +263,9 @@ fn a_closed_pipe_was_not_noticed() {
     }
 }
 
-/// Outside of the repository `sim run` ended with "no machine 'gainestown'" and `run` with "no folder 'experiments'". What the
-/// program needs is part of it; a folder that is given comes before it, and one of that name that is somebody else's does not count.
+/// Outside of the repository `sim run` ended with "no machine 'gainestown'" and `run` with "no folder 'experiments'".
+/// What the program needs is part of it; a folder that is given comes before it, and one of that name that is somebody
+/// else's does not count.
 #[test]
 fn experiments_needed_the_repository() {
     let folder = tempfile::tempdir().unwrap();
@@ -300,8 +302,8 @@ fn experiments_needed_the_repository() {
     assert_eq!(succeeds_in(here, &["run", "--list", "--definitions", given]), list);
 }
 
-/// The page of all results had 10 MB with 1,028 pictures, and took a browser seconds. Of several experiments it is an overview, from
-/// which each is reached, and no page is large.
+/// The page of all results had 10 MB with 1,028 pictures, and took a browser seconds. Of several experiments it is an
+/// overview, from which each is reached, and no page is large.
 #[test]
 fn one_page_had_a_thousand_pictures() {
     let folder = tempfile::tempdir().unwrap();
@@ -322,8 +324,8 @@ fn one_page_had_a_thousand_pictures() {
     }
 }
 
-/// Results of `--quick`, of a few thousand keys, were labelled "10 M keys", and "2 GB" of a cache of a megabyte. They say that they
-/// are quick, and what was run.
+/// Results of `--quick`, of a few thousand keys, were labelled "10 M keys", and "2 GB" of a cache of a megabyte. They
+/// say that they are quick, and what was run.
 #[test]
 fn quick_results_were_labelled_with_full_sizes() {
     let folder = tempfile::tempdir().unwrap();

@@ -57,8 +57,8 @@ impl<'r, R> Hints<'r, R> {
     /// An empty table of `rows` rows, `ways` to a set: the simulated processor's, or else one in software.
     ///
     /// # Errors
-    /// If there is one already, the shape is impossible, the page at the fixed address is taken, memory is short, or this is
-    /// not the thread that the simulated core runs.
+    /// If there is one already, the shape is impossible, the page at the fixed address is taken, memory is short, or
+    /// this is not the thread that the simulated core runs.
     pub fn new(rows: u64, ways: u32, variant: Variant) -> Result<Hints<'r, R>, Refused> {
         if TAKEN.swap(true, Ordering::Acquire) {
             return Err(Refused::Exists);

@@ -13,12 +13,12 @@
 //! # Ok::<(), sim_guest::Refused>(())
 //! ```
 //!
-//! On any other processor the same calls use STLT-SW, the table kept in software (`research/stlt-sw`): a program that uses the
-//! hardware runs anywhere, and may be quicker there, too.
+//! On any other processor the same calls use STLT-SW, the table kept in software (`research/stlt-sw`): a program that
+//! uses the hardware runs anywhere, and may be quicker there, too.
 //!
-//! A process has one table, and one thread uses it. The simulated core runs the program's first thread and no other, so under
-//! the simulator it must be that one: on another, [`Hints::new`] is refused and [`enter`] does nothing. Where there is no
-//! simulator, any thread will do. Several indexes can share the table ([`with_table`]).
+//! A process has one table, and one thread uses it. The simulated core runs the program's first thread and no other, so
+//! under the simulator it must be that one: on another, [`Hints::new`] is refused and [`enter`] does nothing. Where
+//! there is no simulator, any thread will do. Several indexes can share the table ([`with_table`]).
 //!
 //! | module | idea |
 //! |---|---|

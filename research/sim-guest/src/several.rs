@@ -3,9 +3,9 @@
 /// Bits of an integer that the table compares; the others choose a set.
 const COMPARED: u32 = 12;
 
-/// The integer for one of several indexes that share the table: its lowest `bits` bits, at most 12, are the index's number
-/// (section III-F of the paper, Figure 10). Those are compared, so no index finds another's record, not even under an equal
-/// key. What they say of the number they no longer say of the key.
+/// The integer for one of several indexes that share the table: its lowest `bits` bits, at most 12, are the index's
+/// number (section III-F of the paper, Figure 10). Those are compared, so no index finds another's record, not even
+/// under an equal key. What they say of the number they no longer say of the key.
 ///
 /// ```
 /// use sim_guest::{Hints, Variant, with_table};

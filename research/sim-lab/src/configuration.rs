@@ -67,8 +67,8 @@ impl Lengths {
         self.warm_up.saturating_sub(self.functional)
     }
 
-    /// All requests, wherever they are made: under QEMU a program settles before each window, one of this process before the
-    /// first. Nothing, if they are more than can be counted.
+    /// All requests, wherever they are made: under QEMU a program settles before each window, one of this process
+    /// before the first. Nothing, if they are more than can be counted.
     #[must_use]
     pub fn most_requests(&self) -> Option<u64> {
         let each = self.settle.checked_add(self.window)?;
@@ -192,8 +192,9 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// Whether it can be run, as far as it can be told without loading anything. One that was read from a file, or changed,
-    /// may be anything: without a window its means would be no numbers, and what is kept of it could not be read again.
+    /// Whether it can be run, as far as it can be told without loading anything. One that was read from a file, or
+    /// changed, may be anything: without a window its means would be no numbers, and what is kept of it could not be
+    /// read again.
     ///
     /// # Errors
     /// If it cannot.

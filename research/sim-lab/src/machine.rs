@@ -1,6 +1,7 @@
 //! Machines by name: a file in a folder `profiles`, one that is built in ([`Profile::named`]), or a path.
 //!
-//! A name that nobody knows is answered with those that there are: whoever asks for a machine may not have seen the folder.
+//! A name that nobody knows is answered with those that there are: whoever asks for a machine may not have seen the
+//! folder.
 
 use std::path::Path;
 
@@ -9,8 +10,8 @@ use sim::{Profile, ProfileError};
 /// The folder of machines, beside the definitions' own.
 pub const PROFILES: &str = "profiles";
 
-/// The machine of a name: a file in the folder [`PROFILES`] at or above `from`, or one that is built in; or that of a path,
-/// which ends with `.toml`.
+/// The machine of a name: a file in the folder [`PROFILES`] at or above `from`, or one that is built in; or that of a
+/// path, which ends with `.toml`.
 ///
 /// # Errors
 /// If there is none, or it is no machine.

@@ -44,8 +44,8 @@ impl Qemu {
         Ok(self.tools.identity(container, &program)?)
     }
 
-    /// Runs a configuration: what was measured, and what that took. A trace of every window is written to `champsim`, if
-    /// that is given: 64 bytes an instruction.
+    /// Runs a configuration: what was measured, and what that took. A trace of every window is written to `champsim`,
+    /// if that is given: 64 bytes an instruction.
     ///
     /// # Errors
     /// If its program is not there, does not compile, or fails, and if the trace cannot be written.

@@ -10,11 +10,12 @@
 //! ]
 //! ```
 //!
-//! Definitions of the kind `simulator-speed`. Every run has a process of its own and nothing of ours beside it, and is made
-//! anew whenever it is asked for: what it takes is no property of its configuration, so it is not kept ([`crate::store`]).
+//! Definitions of the kind `simulator-speed`. Every run has a process of its own and nothing of ours beside it, and is
+//! made anew whenever it is asked for: what it takes is no property of its configuration, so it is not kept
+//! ([`crate::store`]).
 //!
-//! Seconds are those of the processor that simulates ([`sim_qemu::cost`]). Instructions are counted in the windows, with
-//! the clock; without it nobody counts them, and the requests of that phase are taken to need as many each.
+//! Seconds are those of the processor that simulates ([`sim_qemu::cost`]). Instructions are counted in the windows,
+//! with the clock; without it nobody counts them, and the requests of that phase are taken to need as many each.
 
 use std::slice;
 

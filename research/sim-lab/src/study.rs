@@ -282,7 +282,8 @@ impl<'d> Study<'d> {
         }
     }
 
-    /// Who runs its programs, where `asked` does unless the definition names another: our own indexes are compiled ones.
+    /// Who runs its programs, where `asked` does unless the definition names another: our own indexes are compiled
+    /// ones.
     #[must_use]
     pub fn guest(&self, asked: Guest) -> Guest {
         self.parameters.guest.unwrap_or(asked)
@@ -403,7 +404,8 @@ impl Mean {
     }
 }
 
-/// Who runs the programs of a definition of any kind, where `asked` does unless it names others; nobody, if nothing is run.
+/// Who runs the programs of a definition of any kind, where `asked` does unless it names others; nobody, if nothing is
+/// run.
 ///
 /// # Errors
 /// If its parameters cannot be read.
@@ -416,8 +418,8 @@ pub fn guests(definition: &Definition, asked: Guest, scale: Scale) -> Result<Vec
     })
 }
 
-/// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]), and what the
-/// simulator itself takes ([`speed`]), is made anew whenever it is asked for.
+/// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]), and
+/// what the simulator itself takes ([`speed`]), is made anew whenever it is asked for.
 ///
 /// # Errors
 /// If the definition is no study, or the store cannot be had. Runs that fail are skipped in the results, with

@@ -1,9 +1,9 @@
 //! Many runs, side by side, in processes of their own: memory is given back, and one that dies takes no other with it.
 //! What is finished is kept at once ([`crate::store`]).
 //!
-//! Runs that look the same keys up in the same records go to one process, some at a time, which loads the records for all
-//! of them ([`run::run_all`]). If it ends before it has made them, the one it was at has failed, and those behind it go to
-//! another.
+//! Runs that look the same keys up in the same records go to one process, some at a time, which loads the records for
+//! all of them ([`run::run_all`]). If it ends before it has made them, the one it was at has failed, and those behind
+//! it go to another.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -25,7 +25,8 @@ const TUNABLES: &str = "GLIBC_TUNABLES";
 /// about the same time.
 const TOGETHER: usize = 8;
 
-/// Of what a process says on its standard error, so many bytes are kept, the last ones: why it failed stands at the end.
+/// Of what a process says on its standard error, so many bytes are kept, the last ones: why it failed stands at the
+/// end.
 const LAST_WORDS: usize = 16 << 10;
 
 /// Where runs take place.
@@ -33,8 +34,8 @@ const LAST_WORDS: usize = 16 << 10;
 pub enum Place {
     /// In this process, on threads.
     Here,
-    /// In processes of this program, which is `lookaside-lab`: `PROGRAM sim run --configurations FILE --store FOLDER`, which
-    /// prints a line when it has kept one.
+    /// In processes of this program, which is `lookaside-lab`: `PROGRAM sim run --configurations FILE --store FOLDER`,
+    /// which prints a line when it has kept one.
     Program(PathBuf),
 }
 
@@ -158,8 +159,8 @@ fn in_process(
         .spawn()
         .map_err(failed)?;
     let (lines, errors) = (child.stdout.take(), child.stderr.take());
-    // Both pipes are emptied as they fill: who finds one full waits, and a process that waits for us here, while we wait for
-    // its next line, would do so for ever.
+    // Both pipes are emptied as they fill: who finds one full waits, and a process that waits for us here, while we
+    // wait for its next line, would do so for ever.
     let (read, said) = std::thread::scope(|scope| {
         let said = scope.spawn(|| errors.map_or_else(|| Ok(String::new()), last_words));
         let read = lines

@@ -1,4 +1,5 @@
-//! What the simulator takes, in its quick size: the numbers mean nothing there, but every one that is expected is measured.
+//! What the simulator takes, in its quick size: the numbers mean nothing there, but every one that is expected is
+//! measured.
 
 use std::time::Instant;
 
@@ -76,7 +77,8 @@ fn speeds_are_of_the_run_s_own_instructions_and_memory_holds_what_it_has() {
         let (results, elapsed) = (results.expect("results"), began.elapsed().as_secs_f64());
         assert!(results.skipped.is_empty(), "{:?}", results.skipped);
         let of = |metric| value(&results, &format!("{place}, few"), "map, STLT", metric);
-        // The seconds that the speeds mean: both phases are parts of the run, and the run is one of what was waited for.
+        // The seconds that the speeds mean: both phases are parts of the run, and the run is one of what was waited
+        // for.
         let (windows, request) = counted(guest);
         let unclocked = request * LENGTHS.functional as f64;
         let functional = unclocked / (1e6 * of("without the clock"));
@@ -90,8 +92,8 @@ fn speeds_are_of_the_run_s_own_instructions_and_memory_holds_what_it_has() {
         // The rest, the load and the warm-up of the table alone, takes some times as long, not hundreds.
         assert!(share > 0.02, "{share}: {:?}", results.rows);
         assert!(of("a run") <= elapsed, "{elapsed} s: {:?}", results.rows);
-        // In this process the records have no bytes of their own, but their places, and the tree's nodes: two children and a
-        // parent at least.
+        // In this process the records have no bytes of their own, but their places, and the tree's nodes: two children
+        // and a parent at least.
         let record = if guest == Guest::Qemu { 24 + 64 } else { 4 * 4 };
         let held = (TABLE.bytes + u64::from(KEYS) * record) as f64 / 1e9;
         assert!((held..1.0).contains(&of("memory")), "{held} GB: {:?}", results.rows);

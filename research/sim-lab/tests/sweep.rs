@@ -1,5 +1,5 @@
-//! Processes of a sweep that say much. Alone in this file: a script that is executed must not be open for writing in a child
-//! that another test starts at the same moment.
+//! Processes of a sweep that say much. Alone in this file: a script that is executed must not be open for writing in a
+//! child that another test starts at the same moment.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -4,12 +4,12 @@
 //      load=N functional=N detailed=N window=N windows=N
 //
 // REQUESTS holds words of 32 bits: a record's number to GET, or with the highest bit the wish to SET a new record. The
-// first `load` are performed without simulation, only to fill the table; the next `functional` to warm the caches; then,
-// for each window, `detailed` to fill the pipeline and `window` that are measured. Whoever wrote the file knows the
-// distribution; a guest only looks up.
+// first `load` are performed without simulation, only to fill the table; the next `functional` to warm the caches;
+// then, for each window, `detailed` to fill the pipeline and `window` that are measured. Whoever wrote the file knows
+// the distribution; a guest only looks up.
 //
-// The keys of GROUP requests are made ahead of them, as a server finds a buffer full of requests. Made one at a time, a key
-// takes more of the core's window than its lookup by way of a table, and keeps the next lookup out of it.
+// The keys of GROUP requests are made ahead of them, as a server finds a buffer full of requests. Made one at a time, a
+// key takes more of the core's window than its lookup by way of a table, and keeps the next lookup out of it.
 #ifndef DRIVER_HPP
 #define DRIVER_HPP
 
@@ -111,8 +111,8 @@ struct Requests {
 constexpr std::uint64_t GROUP = 64;
 
 /// Performs the requests on an engine: `bool get(key)` says whether the record was there, `set()` inserts the next one,
-/// `tally` is its fast path's, `gets_leave_nothing` whether a GET changes nothing that a later one could see. 0 if every GET
-/// found its record.
+/// `tally` is its fast path's, `gets_leave_nothing` whether a GET changes nothing that a later one could see. 0 if
+/// every GET found its record.
 template <class Engine>
 class Driver {
 public:

@@ -1,7 +1,7 @@
 // The indexes of the STLT paper's Table II, chosen when this is compiled: INDEX is the name of one.
 //
-// Each maps a key to its record on the heap; the key is kept in the index, too, so that a search touches no record but the
-// one that it is for.
+// Each maps a key to its record on the heap; the key is kept in the index, too, so that a search touches no record but
+// the one that it is for.
 #ifndef INDEX_HPP
 #define INDEX_HPP
 

@@ -5,17 +5,17 @@
 // GUEST holds what driver.hpp has; the socket, which the server insists on, is taken away as soon as it is not needed.
 //
 // * Requests come from here, not from a socket: a SET is createStringObject() and dbAdd(), a GET is
-//   lookupKeyReadWithFlags(), all of the server's own. What lies around them in a server (sockets, parsing, replies) the
-//   STLT paper leaves out as well.
+//   lookupKeyReadWithFlags(), all of the server's own. What lies around them in a server (sockets, parsing, replies)
+//   the STLT paper leaves out as well.
 // * The fast path stands before dictFind(), by which lookupKey() searches the dictionary of all keys. Its first
-//   instructions are replaced by a jump to here; what they were is done in a copy of them that then goes on behind them.
-//   They are compared with what they must be: another build is refused.
+//   instructions are replaced by a jump to here; what they were is done in a copy of them that then goes on behind
+//   them. They are compared with what they must be: another build is refused.
 // * What the table holds is the dictionary's entry, as the paper's twelve lines in Redis would have it. Entries
 //   stay where they are when the dictionary grows. Nothing is deleted: there would have to be a word to the table then.
 //
 // The dictionary's hash is seeded at random by the server; here it gets a fixed seed, while it is empty. So the
-// instructions of a run repeat. Its cycles do not quite (by 5 % at 100 000 keys): where the server's memory lies depends
-// on what it does before it is taken over, with random numbers and the time. Take several runs.
+// instructions of a run repeat. Its cycles do not quite (by 5 % at 100 000 keys): where the server's memory lies
+// depends on what it does before it is taken over, with random numbers and the time. Take several runs.
 
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -15,10 +15,10 @@
  *
  * A deleted record must be forgotten: stlt_insert(hash(key), NULL).
  *
- * All of this is for the program's first thread: the simulated core runs no other. On another, stlt_load_va() returns 0,
- * stlt_insert() does nothing, and stlt_alloc(), stlt_resize() and stlt_free() return false. Do not let another use it while
- * the first does: both have one page for their operands, and could take each other's. A forked child has a copy of the table,
- * and is not measured.
+ * All of this is for the program's first thread: the simulated core runs no other. On another, stlt_load_va() returns
+ * 0, stlt_insert() does nothing, and stlt_alloc(), stlt_resize() and stlt_free() return false. Do not let another use
+ * it while the first does: both have one page for their operands, and could take each other's. A forked child has a
+ * copy of the table, and is not measured.
  *
  * What goes through the page is known to the plugin by its absolute address, and is left out of what it
  * measures: research/sim-qemu/src/protocol.rs has the other half. C11 and C++, GCC and Clang, x86-64 Linux.
@@ -122,7 +122,8 @@ static inline void stlt_insert(uint64_t integer, const void *address) {
 }
 
 /* The integer for one of several indexes that share the table: its lowest `bits` bits, at most 12, are the
- * index's number (section III-F, Figure 10 of the paper). The lowest 12 bits are compared, so none finds another's record,
+ * index's number (section III-F, Figure 10 of the paper). The lowest 12 bits are compared, so none finds another's
+ * record,
  * not even under an equal key; what they say of the number they no longer say of the key. */
 static inline uint64_t stlt_with_table(uint64_t integer, uint64_t table, unsigned bits) {
     uint64_t mask = (UINT64_C(1) << (bits < 12 ? bits : 12)) - 1;

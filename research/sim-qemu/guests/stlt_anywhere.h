@@ -7,8 +7,8 @@
  *     stlt_anywhere_insert(&table, hash(key), record);             // NULL: forget
  *     stlt_anywhere_close(&table);
  *
- * One thread uses a table: where there is the hardware, the program's first. The choice is a branch for each call. A program
- * that only ever runs under the simulator uses stlt.h, and pays for none.
+ * One thread uses a table: where there is the hardware, the program's first. The choice is a branch for each call. A
+ * program that only ever runs under the simulator uses stlt.h, and pays for none.
  */
 #ifndef STLT_ANYWHERE_H
 #define STLT_ANYWHERE_H

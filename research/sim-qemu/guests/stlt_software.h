@@ -11,9 +11,9 @@
  * smallest counter. The second word is kept, though software has no use for it: so that the table takes the same
  * lines.
  *
- * It is compiled into the lookup, as lookaside_inline.h is: what is compared are tables, not ways to call them. One asked by
- * calls with callbacks was tried: it takes 170 instructions more, and half as many cycles again. Rust has the same in
- * `research/stlt-sw`.
+ * It is compiled into the lookup, as lookaside_inline.h is: what is compared are tables, not ways to call them. One
+ * asked by calls with callbacks was tried: it takes 170 instructions more, and half as many cycles again. Rust has the
+ * same in `research/stlt-sw`.
  */
 #ifndef STLT_SOFTWARE_H
 #define STLT_SOFTWARE_H

@@ -14,8 +14,8 @@
 //! `mprotect` leaves the pages where they are, but no old translation may outlive the new rights: TLBs and IPB
 //! hear of it as of pages that go.
 //!
-//! `madvise` with `HUGEPAGE`, and `mmap` with `HUGETLB`, ask for pages of 2 MiB. Whether the simulated machine gives them is
-//! the run's choice.
+//! `madvise` with `HUGEPAGE`, and `mmap` with `HUGETLB`, ask for pages of 2 MiB. Whether the simulated machine gives
+//! them is the run's choice.
 //!
 //! A call is judged when it returns: one that failed took nothing.
 
@@ -89,8 +89,8 @@ impl AddressSpace {
         }
     }
 
-    /// Its call returns: what it did to pages, one thing after the other. A huge mapping at a fixed place is taken for a
-    /// new one: what was there stays known until it is touched anew.
+    /// Its call returns: what it did to pages, one thing after the other. A huge mapping at a fixed place is taken for
+    /// a new one: what was there stays known until it is touched anew.
     pub fn returned(&mut self, thread: u32, number: i64, result: i64) -> Vec<Change> {
         let Some((called, [address, length, third, fourth])) = self.calls.remove(&thread) else {
             return Vec::new();
@@ -123,8 +123,8 @@ impl AddressSpace {
     }
 }
 
-/// Whether a call that fails may have done a part of what it was asked for: rights of the pages before a hole, a mapping taken
-/// away to make room.
+/// Whether a call that fails may have done a part of what it was asked for: rights of the pages before a hole, a
+/// mapping taken away to make room.
 pub(crate) fn may_fail_midway(number: i64) -> bool {
     matches!(number, MPROTECT | MREMAP | MMAP | MUNMAP)
 }

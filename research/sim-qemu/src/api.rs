@@ -1,7 +1,8 @@
 //! QEMU's plugin interface, declared by hand from its public documentation ("QEMU TCG Plugins", and the header
 //! `qemu-plugin.h` that it describes).
 //!
-//! A QEMU takes plugins of some versions of it and refuses the others, so the version is chosen when the plugin is built:
+//! A QEMU takes plugins of some versions of it and refuses the others, so the version is chosen when the plugin is
+//! built:
 //!
 //! | version | QEMU | chosen by | |
 //! |---|---|---|---|
@@ -10,7 +11,8 @@
 //! | 3 | 9.1 and later | the feature `plugin-v3` | compiled, and never run: no such QEMU was at hand |
 //!
 //! Of what is used here, versions 3 to 5 differ from version 1 in one function: an instruction's bytes are copied, no
-//! longer pointed to. A later QEMU takes older plugins as long as they are of its least version or newer, hence 3 and not 5.
+//! longer pointed to. A later QEMU takes older plugins as long as they are of its least version or newer, hence 3 and
+//! not 5.
 //!
 //! The functions live in the executable that loads the plugin. They are looked up when it does, not by the
 //! linker: so the crate links into tests and into `lookaside` without QEMU, and an executable that lacks one

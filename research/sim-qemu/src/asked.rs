@@ -1,5 +1,5 @@
-//! What a run is asked for, by name: a program, how it looks keys up, which, and by which hash. Compiled guests and those
-//! of the laboratory's own process have the same names, in definitions, on command lines and in what is kept.
+//! What a run is asked for, by name: a program, how it looks keys up, which, and by which hash. Compiled guests and
+//! those of the laboratory's own process have the same names, in definitions, on command lines and in what is kept.
 
 use serde::{Deserialize, Serialize};
 use workload::DistributionError;
@@ -159,9 +159,10 @@ impl Variant {
 names! {
     /// Which records are asked for: YCSB's distributions.
     Distribution {
-        /// Zipfian with the exponent 0.99, strewn as YCSB does it: the hottest records lie anywhere (Table V's miss rates
-        /// follow from it, and not from a plain one). YCSB draws a rank among ten thousand million and hashes it to a
-        /// record, so each record is many ranks', and hardly one is asked for as seldom as the last of a plain one.
+        /// Zipfian with the exponent 0.99, strewn as YCSB does it: the hottest records lie anywhere (Table V's miss
+        /// rates follow from it, and not from a plain one). YCSB draws a rank among ten thousand million and hashes it
+        /// to a record, so each record is many ranks', and hardly one is asked for as seldom as the last of a plain
+        /// one.
         Zipf = "zipf",
         /// Zipfian with the exponent 0.99 over the records, each of which has one rank.
         Plain = "plain",

@@ -5,10 +5,10 @@
 //!                               the seconds of this thread in between go to the phase that was entered
 //! ```
 //!
-//! Seconds are those of the thread that simulates, so neighbours that take the processor away do not count; those who take
-//! its caches do. The plugin keeps them for a guest under QEMU, whose code QEMU translates and runs on the same thread; what
-//! runs programs of its own process keeps them the same way. They are no part of a measurement: that repeats exactly, and
-//! they do not.
+//! Seconds are those of the thread that simulates, so neighbours that take the processor away do not count; those who
+//! take its caches do. The plugin keeps them for a guest under QEMU, whose code QEMU translates and runs on the same
+//! thread; what runs programs of its own process keeps them the same way. They are no part of a measurement: that
+//! repeats exactly, and they do not.
 
 use std::fs;
 use std::io;

@@ -185,8 +185,8 @@ impl Tools {
         if container.is_own() { part(OWN_INDEX) } else { self.compile(container, folder) }
     }
 
-    /// What makes a run's numbers besides its configuration: a hash of QEMU, of the plugin, of the guest's `program`, and of
-    /// the server that it is preloaded into. Another build of any of them is another name.
+    /// What makes a run's numbers besides its configuration: a hash of QEMU, of the plugin, of the guest's `program`,
+    /// and of the server that it is preloaded into. Another build of any of them is another name.
     ///
     /// # Errors
     /// If one of them cannot be read, or is not there.
@@ -203,8 +203,8 @@ impl Tools {
         Ok(format!("{:016x}", xxh3(&hashes)))
     }
 
-    /// Compiles the guest of an index that is not our own into `folder`, unless it is there already; its path. A compiler
-    /// other than `c++` is named in CXX.
+    /// Compiles the guest of an index that is not our own into `folder`, unless it is there already; its path. A
+    /// compiler other than `c++` is named in CXX.
     ///
     /// # Errors
     /// If the compiler or a package is missing, the library is of other headers, or the folder cannot be written.
@@ -323,8 +323,8 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
     }
 }
 
-/// What makes a guest of a redis-server: it is preloaded, and told what to do, in the environment. The server insists on
-/// listening somewhere until then.
+/// What makes a guest of a redis-server: it is preloaded, and told what to do, in the environment. The server insists
+/// on listening somewhere until then.
 fn redis(command: &mut Command, guest: &Path, arguments: &[OsString]) -> Result<(), GuestError> {
     let server = redis_server()?;
     let socket = std::env::temp_dir().join(format!("lookaside-redis-{}", own_number()));
@@ -341,8 +341,8 @@ fn redis(command: &mut Command, guest: &Path, arguments: &[OsString]) -> Result<
     Ok(())
 }
 
-/// A number for a file that no other thread or process has. Always as long: where a program's stack begins depends on the
-/// lengths of its arguments, and so does what it costs.
+/// A number for a file that no other thread or process has. Always as long: where a program's stack begins depends on
+/// the lengths of its arguments, and so does what it costs.
 fn own_number() -> String {
     static NUMBERS: AtomicU64 = AtomicU64::new(0);
     format!("{:010}-{:06}", std::process::id(), NUMBERS.fetch_add(1, Ordering::Relaxed))

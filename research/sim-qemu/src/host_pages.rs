@@ -1,15 +1,16 @@
 //! Huge pages of the host, for the guest's memory and for the simulation's own.
 //!
-//! A run jumps about in gigabytes, and each jump past the reach of the host's own TLB costs a walk, nested ones where the host
-//! is a virtual machine. The guest cannot do anything about that: QEMU passes no advice of its on to the kernel, and its heap
-//! grows by so little at a time that the kernel has small pages for it. So the kernel is asked to collapse what there is into
-//! huge pages (`MADV_COLLAPSE`, Linux 6.1): whenever the process has grown by an eighth, and before caches are warmed. A kernel
-//! that does not know it, or has no huge pages left, says so, and the run goes on as it is.
+//! A run jumps about in gigabytes, and each jump past the reach of the host's own TLB costs a walk, nested ones where
+//! the host is a virtual machine. The guest cannot do anything about that: QEMU passes no advice of its on to the
+//! kernel, and its heap grows by so little at a time that the kernel has small pages for it. So the kernel is asked to
+//! collapse what there is into huge pages (`MADV_COLLAPSE`, Linux 6.1): whenever the process has grown by an eighth,
+//! and before caches are warmed. A kernel that does not know it, or has no huge pages left, says so, and the run goes
+//! on as it is.
 //!
 //! Nothing of that can be seen by the guest, nor in what is measured: the simulated machine has pages of its own.
 //!
-//! A load of ten million records with three million lookups takes a sixth less time, and of a hash table of a million keys a
-//! sixth more instructions a second go through the functional phase.
+//! A load of ten million records with three million lookups takes a sixth less time, and of a hash table of a million
+//! keys a sixth more instructions a second go through the functional phase.
 
 #![allow(unsafe_code, reason = "advice to the kernel")]
 
@@ -61,8 +62,8 @@ fn resident() -> usize {
 fn collapse() {
     for range in maps::own_memory().into_iter().filter_map(collapsible) {
         let start = ptr::with_exposed_provenance_mut(range.start);
-        // SAFETY: the kernel changes which frames are behind pages, and not what is in them, whoever uses them meanwhile; a
-        // range that is no longer mapped is refused. If it is refused, small pages do.
+        // SAFETY: the kernel changes which frames are behind pages, and not what is in them, whoever uses them
+        // meanwhile; a range that is no longer mapped is refused. If it is refused, small pages do.
         unsafe { madvise(start, range.len(), COLLAPSE) };
     }
 }

@@ -12,9 +12,9 @@
 //! system calls of the STLT, and says which part of it is to be measured; on any other processor it runs as
 //! well, and nothing is ever found.
 //!
-//! Debian's QEMU 7.2 is what the plugin is made for and tested with; 8 should take it as well. QEMU 9.0 and later refuse
-//! plugins of the interface's version 1. The feature `plugin-v3` builds one of version 3, for 9.1 and later: it compiles,
-//! but has never been run, for want of such a QEMU.
+//! Debian's QEMU 7.2 is what the plugin is made for and tested with; 8 should take it as well. QEMU 9.0 and later
+//! refuse plugins of the interface's version 1. The feature `plugin-v3` builds one of version 3, for 9.1 and later: it
+//! compiles, but has never been run, for want of such a QEMU.
 //!
 //! `-cpu Nehalem` fixes the instruction set that libraries choose their variants by, so counts repeat exactly
 //! and fit the machine of the STLT paper.
@@ -37,8 +37,8 @@
 //! | `maps` | what the process has mapped |
 //! | `api`, `plugin` | QEMU's plugin interface |
 //!
-//! What is not seen: the kernel, all threads but the first, processes that the guest forks, and software prefetches (their
-//! addresses are in registers, which this part of the interface does not show).
+//! What is not seen: the kernel, all threads but the first, processes that the guest forks, and software prefetches
+//! (their addresses are in registers, which this part of the interface does not show).
 
 pub mod address_space;
 mod api;

@@ -1,10 +1,11 @@
 //! The mailbox as the plugin reaches it: the guest's own page, and only while it is there.
 //!
-//! The plugin goes to the page by its address, in a process that it shares with the guest. A guest that greets without having
-//! mapped it, or takes it away again, must come to no more than not being answered. So the system is asked ([`crate::maps`])
-//! when it greets, and anew after each system call that did something to the page (unmapped or replaced it, or gave it other
-//! rights), or that failed and may have done a part of it. All are rare. In between nothing happens to it on the thread that is served. (Of several threads, one can take
-//! the page from under another. Then the other's own moves to it fault, plugin or not.)
+//! The plugin goes to the page by its address, in a process that it shares with the guest. A guest that greets without
+//! having mapped it, or takes it away again, must come to no more than not being answered. So the system is asked
+//! ([`crate::maps`]) when it greets, and anew after each system call that did something to the page (unmapped or
+//! replaced it, or gave it other rights), or that failed and may have done a part of it. All are rare. In between
+//! nothing happens to it on the thread that is served. (Of several threads, one can take the page from under another.
+//! Then the other's own moves to it fault, plugin or not.)
 //!
 //! Rejected: to forget the page whenever a call names it. One with enough rights is as good as before.
 
@@ -58,8 +59,9 @@ impl Mailbox {
 
     fn word(&self, offset: u64) -> Option<&AtomicU64> {
         let at = self.at.load(Ordering::Relaxed);
-        // SAFETY: `at` is where the page was when the system was last asked, which is after all that the guest did to it, see
-        // the head of this file; the words that `protocol` names are aligned and within it, and the guest's own memory.
+        // SAFETY: `at` is where the page was when the system was last asked, which is after all that the guest did to
+        // it, see the head of this file; the words that `protocol` names are aligned and within it, and the guest's own
+        // memory.
         (at != 0).then(|| unsafe { &*ptr::with_exposed_provenance(at + offset as usize) })
     }
 

@@ -7,17 +7,17 @@
 //!   target/release/lookaside-own-index{,.d}      the same, and nowhere else: nothing depends on a program
 //! ```
 //!
-//! So after `cargo build --package lookaside-cli` the guest of our own indexes is the one of long ago, and what is measured of
-//! it would go under today's revision. Beside what it builds by name cargo writes what that was made of (`.d`): whatever is
-//! older than one of these sources is refused. Of files of the same time, which are links to the same, that with the list is
-//! taken. Where no program was built, but one installed, there is no list, and nothing is refused; nor are sources missed that
-//! are no more.
+//! So after `cargo build --package lookaside-cli` the guest of our own indexes is the one of long ago, and what is
+//! measured of it would go under today's revision. Beside what it builds by name cargo writes what that was made of
+//! (`.d`): whatever is older than one of these sources is refused. Of files of the same time, which are links to the
+//! same, that with the list is taken. Where no program was built, but one installed, there is no list, and nothing is
+//! refused; nor are sources missed that are no more.
 //!
-//! What was found to be current once is not doubted again by the same process: sweeps take hours, and whoever edits a source
-//! meanwhile changes nothing of what runs.
+//! What was found to be current once is not doubted again by the same process: sweeps take hours, and whoever edits a
+//! source meanwhile changes nothing of what runs.
 //!
-//! Rejected: to compare with the time of the running program. It does not depend on the guest: a source of the guest's alone
-//! can be newer than both.
+//! Rejected: to compare with the time of the running program. It does not depend on the guest: a source of the guest's
+//! alone can be newer than both.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,8 @@ use parking_lot::Mutex;
 
 use crate::guests::{GuestError, io_error};
 
-/// Where cargo puts them for a program, a test or an example, then where an installation does. As seen from the program.
+/// Where cargo puts them for a program, a test or an example, then where an installation does. As seen from the
+/// program.
 const FOLDERS: [&str; 5] = ["deps", "../deps", "", "..", "../lib"];
 
 /// One of our own files, near the running program.
@@ -58,7 +59,8 @@ fn written(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?.modified().ok()
 }
 
-/// What a file was made of, if cargo has left a word about that: `FILE: SOURCE SOURCE ...`, blanks in names behind a `\`.
+/// What a file was made of, if cargo has left a word about that: `FILE: SOURCE SOURCE ...`, blanks in names behind a
+/// `\`.
 fn sources(path: &Path) -> Vec<PathBuf> {
     let list = fs::read_to_string(path.with_extension("d")).unwrap_or_default();
     let named = list.lines().filter_map(|line| line.split_once(": "));

@@ -202,7 +202,8 @@ extern "C" fn register(id: Id) {
 
 impl Plugin {
     /// # Safety
-    /// On the thread of the first virtual processor, or when no other callback can run; and no other reference is alive.
+    /// On the thread of the first virtual processor, or when no other callback can run; and no other reference is
+    /// alive.
     #[expect(clippy::mut_from_ref, reason = "the callers are one after the other")]
     unsafe fn simulation(&self) -> &mut Simulation {
         // SAFETY: the caller's.

@@ -23,9 +23,10 @@
 //! | 3, `STLTfree` | | the same |
 //! | 4, the phase changes | the new phase; and operations, fast hits, fast misses of a window that ends | |
 //!
-//! To "is anyone there", [`PRESENT`] is written to mailbox + 24, if the guest has the page; if not, or if it goes later, the
-//! guest is answered no more until it asks again. The kernel's answer, `ENOSYS`, is never looked at. A call's
-//! answer has a word of its own: another thread's call, which is refused, must not be taken for what `loadVA` has found.
+//! To "is anyone there", [`PRESENT`] is written to mailbox + 24, if the guest has the page; if not, or if it goes
+//! later, the guest is answered no more until it asks again. The kernel's answer, `ENOSYS`, is never looked at. A
+//! call's answer has a word of its own: another thread's call, which is refused, must not be taken for what `loadVA`
+//! has found.
 
 use iced_x86::{Instruction as Decoded, OpKind, Register};
 use sim::stlt::Variant;

@@ -54,8 +54,8 @@ pub struct Run {
 
 impl Run {
     /// A run of `records` records: requests for eight times as many fill the table, one for each (a million at most)
-    /// warms the caches, then come four windows of 32000 (the paper's 128 000). The STLT has two rows for each record, rounded
-    /// up to a power of two, at most its 2^25; the SLB has as many bytes.
+    /// warms the caches, then come four windows of 32000 (the paper's 128 000). The STLT has two rows for each record,
+    /// rounded up to a power of two, at most its 2^25; the SLB has as many bytes.
     #[must_use]
     pub fn new(container: Container, variant: Variant, records: u64) -> Run {
         let rows = (records.max(1) * 2).next_power_of_two().min(1 << 25);

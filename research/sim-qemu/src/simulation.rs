@@ -150,8 +150,8 @@ impl Simulation {
         self.trace.take().map_or(Ok(()), Trace::finish)
     }
 
-    /// The guest is a copy from here on, of one that goes on: it loads for ever. Its table answers as before; nothing is
-    /// measured, nor recorded.
+    /// The guest is a copy from here on, of one that goes on: it loads for ever. Its table answers as before; nothing
+    /// is measured, nor recorded.
     pub fn abandon(&mut self) {
         if let Some(trace) = self.trace.take() {
             trace.abandon();
@@ -273,9 +273,9 @@ impl Simulation {
         }
     }
 
-    /// The guest has a record at `address`: its page is there. It may have been touched while nobody watched, and not been
-    /// read since: an index that has keys of its own finds a record without touching it. A guest that inserts what it
-    /// never wrote is so given a page where the simplified walker would have found none.
+    /// The guest has a record at `address`: its page is there. It may have been touched while nobody watched, and not
+    /// been read since: an index that has keys of its own finds a record without touching it. A guest that inserts what
+    /// it never wrote is so given a page where the simplified walker would have found none.
     fn know(&mut self, address: u64) {
         if address != 0 {
             self.core.machine_mut().map(address);

@@ -58,8 +58,8 @@ impl Trace {
         }
     }
 
-    /// Leaves the file as it is: another process goes on with it. What is still to be written is the other's to write, so
-    /// the writer is not even dropped; it would.
+    /// Leaves the file as it is: another process goes on with it. What is still to be written is the other's to write,
+    /// so the writer is not even dropped; it would.
     pub(crate) fn abandon(self) {
         mem::forget(self.to);
     }

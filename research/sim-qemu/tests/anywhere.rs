@@ -1,7 +1,7 @@
 //! `stlt_anywhere.h`: one program in C, with a table of its own on a real processor, and with the hardware under QEMU.
 //!
-//! Needs a C compiler (`cc`, or what CC names), and for the hardware Debian's qemu-user. Without them it is skipped, unless
-//! LOOKASIDE_REQUIRE_PEERS=1.
+//! Needs a C compiler (`cc`, or what CC names), and for the hardware Debian's qemu-user. Without them it is skipped,
+//! unless LOOKASIDE_REQUIRE_PEERS=1.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -97,7 +97,8 @@ pub(crate) fn tools() -> Option<Tools> {
     }
 }
 
-/// A program of tests/c, compiled into `folder` with these options. None, after a word about it, if there is no compiler.
+/// A program of tests/c, compiled into `folder` with these options. None, after a word about it, if there is no
+/// compiler.
 pub(crate) fn compile_c(
     name: &str,
     folder: &Path,
@@ -124,7 +125,8 @@ pub(crate) fn assert_success(output: &Output) {
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&said));
 }
 
-/// The C library's plainest variants, whatever the processor: so that a run and its oracle execute the same instructions.
+/// The C library's plainest variants, whatever the processor: so that a run and its oracle execute the same
+/// instructions.
 const PINNED: &str =
     "glibc.cpu.hwcaps=-AVX2,-AVX,-BMI2,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM,-SSE4_2,-SSE4_1,-SSSE3";
 
@@ -185,7 +187,8 @@ fn the_table_pays_on_a_hash_table_and_on_a_tree() {
     }
 }
 
-/// A container alone has no GETs in its load, but all SETs: without those, the GETs behind them would not find the latest.
+/// A container alone has no GETs in its load, but all SETs: without those, the GETs behind them would not find the
+/// latest.
 #[test]
 fn what_is_inserted_before_anybody_looks_on_is_there_afterwards() {
     let Some(bench) = Bench::of(Container::Map) else { return };
@@ -340,8 +343,8 @@ fn pages_that_the_kernel_takes_back_are_answered_no_more() {
             [counts.invalidations, counts.overflows, counts.scrubbed],
         )
     });
-    // Four times 8 pages fill the IPB. The next one clears it, and takes out or corrects the rows of all pages that have
-    // no or another frame now and were not inserted anew: those of madvise, of the last munmap, and its own.
+    // Four times 8 pages fill the IPB. The next one clears it, and takes out or corrects the rows of all pages that
+    // have no or another frame now and were not inserted anew: those of madvise, of the last munmap, and its own.
     let expected = [
         ("munmap", ([8, 24, 0], [8, 0, 0])),
         ("mremap", ([16, 8, 0], [8, 0, 0])),
@@ -440,7 +443,8 @@ fn misses_of_the_caches_are_those_of_cachegrind() {
     }
     let Some(bench) = Bench::of_test("misses") else { return };
     let (program, folder) = (&bench.guest, &bench.folder);
-    // The oracle has two levels of caches, and no translation: here no second level, and pages so large that walks are few.
+    // The oracle has two levels of caches, and no translation: here no second level, and pages so large that walks are
+    // few.
     let mut machine = Profile { name: "oracle".into(), ..Profile::stlt_paper() };
     machine.caches.l2 = None;
     machine.caches.inclusion = Inclusion::Neither;
@@ -452,8 +456,8 @@ fn misses_of_the_caches_are_those_of_cachegrind() {
     std::fs::write(&profile, machine.to_toml().expect("a machine")).expect("written");
 
     for (pattern, known) in [
-        // Every line once; every word another line, a thousand of them in turn in one set of the first cache and in 64 of the
-        // third.
+        // Every line once; every word another line, a thousand of them in turn in one set of the first cache and in 64
+        // of the third.
         ("rows", Some(1024.0 * 1024.0 / 16.0)),
         ("columns", Some(1024.0 * 1024.0)),
         ("reads", None),

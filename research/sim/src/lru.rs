@@ -1,15 +1,15 @@
 //! A set-associative array with least-recently-used replacement: what every cache and every TLB here is made of.
 //!
 //! A key belongs to the set `key mod sets`. Keys lie apart from values, and the order of use apart from both (see
-//! `recency`). A way that is freed becomes the one used longest ago, so free ways are always the first to be filled and a
-//! fill needs no search for one.
+//! `recency`). A way that is freed becomes the one used longest ago, so free ways are always the first to be filled and
+//! a fill needs no search for one.
 //!
 //! Of each key a byte is kept besides, its tag; those of eight ways are one word, in which all ways with the wanted tag
-//! are found at once (Mycroft's trick, for bytes; the layout is that of Google's Swiss tables, a word for a vector). Only
-//! they are compared. So a key that is absent, which is what a simulation of large tables asks for most, seldom touches a
-//! key at all, and the tags of a third-level cache fit into the first of the host. Before its tags, a set's way used last is
-//! asked: most hits of a program are there, and then the order stays as it is, too. Of a program under QEMU without a clock
-//! that makes a third more instructions a second.
+//! are found at once (Mycroft's trick, for bytes; the layout is that of Google's Swiss tables, a word for a vector).
+//! Only they are compared. So a key that is absent, which is what a simulation of large tables asks for most, seldom
+//! touches a key at all, and the tags of a third-level cache fit into the first of the host. Before its tags, a set's
+//! way used last is asked: most hits of a program are there, and then the order stays as it is, too. Of a program under
+//! QEMU without a clock that makes a third more instructions a second.
 //!
 //! Rejected: comparing every way without an exit, a chain of conditional moves. It takes three times as many
 //! instructions for eight ways, and a line of the host's cache for each set.

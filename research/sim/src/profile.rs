@@ -403,8 +403,8 @@ impl Profile {
     /// The names of the profiles that are built in.
     pub const NAMES: [&str; 5] = ["current_server", "gainestown", "sandy_bridge", "server", "stlt_paper"];
 
-    /// The profile of one of [`NAMES`](Profile::NAMES), which becomes the machine's name: two machines have a second name,
-    /// by which results know them.
+    /// The profile of one of [`NAMES`](Profile::NAMES), which becomes the machine's name: two machines have a second
+    /// name, by which results know them.
     #[must_use]
     pub fn named(name: &str) -> Option<Profile> {
         let text = match name {

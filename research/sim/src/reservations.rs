@@ -15,9 +15,10 @@
 //!
 //! Intervals that end before any request can begin are dropped, so the list stays as short as what is in flight.
 //!
-//! How many units are in use at a time is the number of beginnings up to it, less that of ends: whose they are does not matter. So
-//! both are kept in order, each by itself, and a request is one walk along them. Rejected: counting at each beginning which
-//! intervals contain it, again for each time that is tried. It is quadratic, and dozens wait where all accesses miss.
+//! How many units are in use at a time is the number of beginnings up to it, less that of ends: whose they are does not
+//! matter. So both are kept in order, each by itself, and a request is one walk along them. Rejected: counting at each
+//! beginning which intervals contain it, again for each time that is tried. It is quadratic, and dozens wait where all
+//! accesses miss.
 
 /// Cycles.
 pub(crate) type Cycle = u64;
@@ -104,7 +105,8 @@ mod tests {
 
     use super::*;
 
-    /// Intervals with both their ends, in the order in which they were taken: each time that is tried is compared with all.
+    /// Intervals with both their ends, in the order in which they were taken: each time that is tried is compared with
+    /// all.
     #[derive(Default)]
     struct Naive(Vec<(Cycle, Cycle)>);
 

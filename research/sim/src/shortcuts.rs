@@ -7,27 +7,27 @@
 //!
 //! Most accesses of a program are to a few lines. For each of those it is remembered, in a small direct-mapped table by
 //! the line's virtual address, in which set and way of the first TLB and of the first cache they were found. A hit
-//! there does to the machine exactly what the whole way does: the order of use of both sets, the mark of a store, and the
-//! counts. A core with a clock ([`crate::Core`]) takes them, too, and is told what became of the access, which is always the
-//! same.
+//! there does to the machine exactly what the whole way does: the order of use of both sets, the mark of a store, and
+//! the counts. A core with a clock ([`crate::Core`]) takes them, too, and is told what became of the access, which is
+//! always the same.
 //!
-//! 1. Nobody tells the table that something has left. A place holds a key, and the key is compared: a line that a fill, a
-//!    walk, a prefetcher or an inclusive third level pushed out is no longer at its place, nor is a translation.
+//! 1. Nobody tells the table that something has left. A place holds a key, and the key is compared: a line that a fill,
+//!    a walk, a prefetcher or an inclusive third level pushed out is no longer at its place, nor is a translation.
 //! 2. What the keys do not show is that a page lies in another frame. So everything is forgotten when a translation is
 //!    withdrawn or the process changes, which is seldom.
 //! 3. A hit adds to one counter, of its kind of access; [`Machine::statistics`] adds it to those that it stands for.
 //!
-//! Of a guest under QEMU (a hash table of a million keys, the STLT paper's machine) 51 to 67 million instructions a second
-//! went through the functional phase, where it was 37 to 52 in the same runs without shortcuts; callbacks that simulate
-//! nothing let 200 to 243 through. With huge pages of the host it is 114 to 136 today (`lookaside-lab run stlt-speed`). What is
-//! left is the machine's misses: in this process a request of such a table, 77 instructions of its own, takes 12,000 of the
-//! host's (callgrind), and it is they that take the time; asked for ahead, the host's lines made it slower (sim-lab's
-//! `guest::foresight`).
+//! Of a guest under QEMU (a hash table of a million keys, the STLT paper's machine) 51 to 67 million instructions a
+//! second went through the functional phase, where it was 37 to 52 in the same runs without shortcuts; callbacks that
+//! simulate nothing let 200 to 243 through. With huge pages of the host it is 114 to 136 today (`lookaside-lab run
+//! stlt-speed`). What is left is the machine's misses: in this process a request of such a table, 77 instructions of
+//! its own, takes 12,000 of the host's (callgrind), and it is they that take the time; asked for ahead, the host's
+//! lines made it slower (sim-lab's `guest::foresight`).
 //!
-//! Rejected: collecting accesses and simulating them a thousand at a time (a tenth slower under QEMU, 36 for 39 million);
-//! a set's order beside its tags, and asking the tags of the outer levels before the way used last (together up to a sixth
-//! less time where recorded accesses are replayed, and no difference under QEMU that its noise lets see); no look at all where
-//! the line is that of the access before (no difference that QEMU's noise lets see).
+//! Rejected: collecting accesses and simulating them a thousand at a time (a tenth slower under QEMU, 36 for 39
+//! million); a set's order beside its tags, and asking the tags of the outer levels before the way used last (together
+//! up to a sixth less time where recorded accesses are replayed, and no difference under QEMU that its noise lets see);
+//! no look at all where the line is that of the access before (no difference that QEMU's noise lets see).
 
 use crate::cache::{LINE_SHIFT, Level};
 use crate::lru::Place;
@@ -36,8 +36,8 @@ use crate::page::PageSize;
 use crate::statistics::Statistics;
 use crate::walker::WalkReads;
 
-/// Lines that are remembered. A power of two. Parts of a program often begin at multiples of so many lines: of the lines'
-/// numbers higher bits count, too.
+/// Lines that are remembered. A power of two. Parts of a program often begin at multiples of so many lines: of the
+/// lines' numbers higher bits count, too.
 const REMEMBERED: usize = 512;
 
 /// Where a line and its page's translation lay.
@@ -182,7 +182,8 @@ impl Machine {
         let (pte, access) = self.reach(address, kind);
         let tlb = if kind == AccessKind::Fetch { &self.instruction_tlb } else { &self.data_tlb };
         let size = pte.size();
-        // Both are the latest of their sets, unless a prefetcher has taken the line away again: then the keys will show it.
+        // Both are the latest of their sets, unless a prefetcher has taken the line away again: then the keys will show
+        // it.
         if let Some((array, page, translation)) = tlb.latest(address, size) {
             let (line, physical) = (address >> LINE_SHIFT, access.line());
             let data = self.caches.latest(physical, kind.request());
@@ -213,8 +214,8 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
-    //! Shortcuts change nothing: of two machines that are asked the same, one takes them, and the other does not. Both answer
-    //! and count the same after each step.
+    //! Shortcuts change nothing: of two machines that are asked the same, one takes them, and the other does not. Both
+    //! answer and count the same after each step.
 
     use proptest::prelude::*;
 

@@ -157,8 +157,8 @@ impl Tlb {
         self.arrays.iter_mut().for_each(LruSets::clear);
     }
 
-    /// The place used last where the page of `address` would lie, if it is of this size and there is an array for that: the
-    /// array, the page's key, and the place.
+    /// The place used last where the page of `address` would lie, if it is of this size and there is an array for that:
+    /// the array, the page's key, and the place.
     #[inline]
     pub(crate) fn latest(&self, address: u64, size: PageSize) -> Option<(usize, u64, Place)> {
         let array = self.array_of[size as usize]?;

@@ -4,8 +4,8 @@
 //! are both this: a few entries, first in, first out, found by the page they translate. An entry that is put
 //! in again takes its old place with its new translation, so a page is never there twice.
 //!
-//! Hardware compares all entries at once. Here they would be compared in turn, and most pages that are asked for are not
-//! there: so it is counted how many entries have which hash, and where none has the page's, none is compared.
+//! Hardware compares all entries at once. Here they would be compared in turn, and most pages that are asked for are
+//! not there: so it is counted how many entries have which hash, and where none has the page's, none is compared.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! Two fixed sequences of accesses, and what the named machines counted on them when it was last agreed that this was right.
+//! Two fixed sequences of accesses, and what the named machines counted on them when it was last agreed that this was
+//! right.
 //!
 //! A change in any number is either a mistake or a decision. If it is a decision, `LOOKASIDE_BLESS=1 cargo
 //! test -p lookaside-sim golden` writes the new numbers, to be reviewed as part of the change.

@@ -1,5 +1,5 @@
-//! What loadVA, insertSTLT and the kernel's scan of the table cost, where the cycles can be worked out by hand: the STLT
-//! paper's section III-D and Table III.
+//! What loadVA, insertSTLT and the kernel's scan of the table cost, where the cycles can be worked out by hand: the
+//! STLT paper's section III-D and Table III.
 
 use crate::by_hand::{DATA, assert_about, core, drain, instruction, measure, paper, with_stlt};
 use sim::stlt::{LoadVaOutcome, Variant};
@@ -30,8 +30,8 @@ fn load_va_takes_what_table_iii_says_and_the_stu_one_at_a_time() {
 
 #[test]
 fn lookups_in_software_overlap_as_other_loads_do() {
-    // A table of 64 MiB, whose sets are not in any cache: misses, one set after the other, which depend on nothing, or each on
-    // the one before.
+    // A table of 64 MiB, whose sets are not in any cache: misses, one set after the other, which depend on nothing, or
+    // each on the one before.
     let cycles = |sources: &[u8]| {
         let mut profile = paper();
         profile.memory.cycles_per_line = 1;

@@ -79,8 +79,9 @@ fn the_window_decides_how_many_distant_misses_overlap() {
     }
 }
 
-/// A chain of 300 additions takes longer than a line from memory. A load before it holds up a window of 16, of which the
-/// chain can do no more than what is in it meanwhile; a prefetch does not, and the load after the chain finds the line.
+/// A chain of 300 additions takes longer than a line from memory. A load before it holds up a window of 16, of which
+/// the chain can do no more than what is in it meanwhile; a prefetch does not, and the load after the chain finds the
+/// line.
 #[test]
 fn a_prefetch_leaves_the_window_before_its_line_comes() {
     let rounds = 100;
@@ -106,8 +107,8 @@ fn a_prefetch_leaves_the_window_before_its_line_comes() {
     assert!(run(false) > rounds * 400, "{}", run(false));
 }
 
-/// Ten buffers take ten lines at a time, from loads and from prefetches alike: a prefetch is not done before one has taken
-/// its line, and the line comes no sooner than a load's would.
+/// Ten buffers take ten lines at a time, from loads and from prefetches alike: a prefetch is not done before one has
+/// taken its line, and the line comes no sooner than a load's would.
 #[test]
 fn prefetches_wait_for_miss_buffers() {
     let mut profile = paper();
@@ -129,7 +130,8 @@ fn prefetches_wait_for_miss_buffers() {
     assert_about(run(true), 1000 / 10 * 160, 400);
 }
 
-/// A load of memory takes 160 cycles. Beside it, a prefetch fetches another line meanwhile; behind it, it cannot begin before.
+/// A load of memory takes 160 cycles. Beside it, a prefetch fetches another line meanwhile; behind it, it cannot begin
+/// before.
 #[test]
 fn a_prefetch_waits_for_what_it_is_computed_from() {
     let run = |from: u8| {
@@ -342,14 +344,16 @@ fn a_line_of_the_first_cache_waits_for_the_walk_to_its_page() {
         core.execute(&instruction(&[], &[1], 0), &[MemoryAccess::load(page + 64, 8)], None);
         (0..chain).for_each(|_| core.execute(&instruction(&[1], &[1], 1), &[], None));
     });
-    // Both lines are in the first cache, and so are the walk's four entries. The chain begins when the second load is done.
+    // Both lines are in the first cache, and so are the walk's four entries. The chain begins when the second load is
+    // done.
     assert_about(counted.cycles, 7 + 4 * 4 + 4 + chain, 2);
 }
 
 #[test]
 fn who_comes_second_to_a_page_waits_for_its_walk_whatever_the_page_s_size() {
     let base = 1 << 45;
-    // Pages of one size, and a range of larger ones among them; behind a host with small ones a large page's parts are pages.
+    // Pages of one size, and a range of larger ones among them; behind a host with small ones a large page's parts are
+    // pages.
     let run = |pages, large: bool, second: u64| {
         let mut profile = paper();
         profile.paging.pages = pages;
@@ -446,8 +450,8 @@ fn walks_for_translations_that_are_fetched_ahead_keep_the_walker_busy() {
 #[test]
 fn who_comes_second_to_a_line_of_the_second_cache_waits_for_it() {
     let mut core = core(&paper());
-    // 64 KiB in the order of their lines, twice the first cache: each line comes from the second. The next line is known when
-    // the second load of this one is done.
+    // 64 KiB in the order of their lines, twice the first cache: each line comes from the second. The next line is
+    // known when the second load of this one is done.
     let round = |core: &mut Core| {
         measure(core, |core| {
             for line in 0..1024_u64 {

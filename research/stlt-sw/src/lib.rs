@@ -1,8 +1,9 @@
 //! STLT-SW: the Search Translation Lookaside Table, kept by software alone, for one thread.
 //!
 //! Ye and others' hardware table (HPCA 2021, sections III-C, III-E and IV-E) without its hardware: rows of 16 bytes in
-//! sets of one, two, four or eight, found by ordinary loads. Experiments put it beside the Search Lookaside Buffer; why it is
-//! in no library is said in docs/decisions/stlt-in-software.md. C has the same in `research/sim-qemu/guests/stlt_software.h`.
+//! sets of one, two, four or eight, found by ordinary loads. Experiments put it beside the Search Lookaside Buffer; why
+//! it is in no library is said in docs/decisions/stlt-in-software.md. C has the same in
+//! `research/sim-qemu/guests/stlt_software.h`.
 //!
 //! ```text
 //!   row:   63        60 59            48 47                       0   63                     0
@@ -12,12 +13,12 @@
 //! ```
 //!
 //! * The sub-integer is the integer's lowest 12 bits, which are compared. The bits above choose the set.
-//! * A hit raises the row's 4-bit counter with probability 2^-x, x being what it is; so it is full after about 2^15 hits,
-//!   and stays so (section III-E, which lets it overflow, and says 2^17).
-//! * Every miss is inserted: over the row of its sub-integer, a free one, or that of the smallest counter, of several one at
-//!   random. There is no log.
-//! * The second word is the page-table entry, which only the hardware can use; in software it is room that is lost. It stays,
-//!   so that what the table costs in cache lines is what the paper measured.
+//! * A hit raises the row's 4-bit counter with probability 2^-x, x being what it is; so it is full after about 2^15
+//!   hits, and stays so (section III-E, which lets it overflow, and says 2^17).
+//! * Every miss is inserted: over the row of its sub-integer, a free one, or that of the smallest counter, of several
+//!   one at random. There is no log.
+//! * The second word is the page-table entry, which only the hardware can use; in software it is room that is lost. It
+//!   stays, so that what the table costs in cache lines is what the paper measured.
 //!
 //! As in hardware, what stands in the row of an integer's sub-integer is the answer: who asks compares keys.
 

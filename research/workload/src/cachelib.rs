@@ -53,8 +53,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The workload of this name, such as `kvcache_reg`, of the figures that are built into the program: hundreds of classes of
-    /// popularity and of sizes instead of thousands. `None` where none has the name.
+    /// The workload of this name, such as `kvcache_reg`, of the figures that are built into the program: hundreds of
+    /// classes of popularity and of sizes instead of thousands. `None` where none has the name.
     ///
     /// ```
     /// use lookaside_workload::{cachelib::Workload, sizes::Sizes};

@@ -1,11 +1,11 @@
 //! Where recorded traces are found.
 //!
 //! The data belongs to others and is not part of this repository. It is looked for in the folder that the variable
-//! `LOOKASIDE_DATA` names, and nowhere else. A relative name is tried first from the current directory and then from the
-//! root of the workspace, because cargo runs a test in its crate's own directory and a program in the caller's. Nobody needs
-//! it: what is drawn from published figures has them built into the program, and [`generated`](crate::generated) traces stand in
-//! for recorded ones.
-//! `research/workload/README.md` says where the recorded ones are to be had.
+//! `LOOKASIDE_DATA` names, and nowhere else. A relative name is tried first from the current directory and then from
+//! the root of the workspace, because cargo runs a test in its crate's own directory and a program in the caller's.
+//! Nobody needs it: what is drawn from published figures has them built into the program, and
+//! [`generated`](crate::generated) traces stand in for recorded ones. `research/workload/README.md` says where the
+//! recorded ones are to be had.
 
 use std::env;
 use std::ffi::OsStr;
@@ -67,7 +67,8 @@ impl DataFolder {
     ///
     /// # Errors
     ///
-    /// [`DataError::Unnamed`] where it is unset or empty, [`DataError::FolderAbsent`] with every place that was looked at.
+    /// [`DataError::Unnamed`] where it is unset or empty, [`DataError::FolderAbsent`] with every place that was looked
+    /// at.
     pub fn find() -> Result<DataFolder, DataError> {
         let named = env::var_os(VARIABLE);
         // Without a current directory, a relative name still has the root of the workspace to go from.
@@ -129,8 +130,8 @@ mod tests {
         assert_eq!(find().unwrap().path(), current.join("data"));
     }
 
-    /// Data was looked for in a folder beside the repository where the variable was not set. Whoever had cloned it into a folder
-    /// without one was told of a place that he never heard of.
+    /// Data was looked for in a folder beside the repository where the variable was not set. Whoever had cloned it into
+    /// a folder without one was told of a place that he never heard of.
     #[test]
     fn an_unset_or_empty_variable_names_no_folder_wherever_the_workspace_lies() {
         let scratch = tempfile::tempdir().unwrap();

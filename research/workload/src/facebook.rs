@@ -1,5 +1,5 @@
-//! The sizes of keys and values in the largest of Facebook's memcached pools, ETC, as they were published (Atikoglu, Xu,
-//! Frachtenberg, Jiang and Paleczny, "Workload analysis of a large-scale key-value store", SIGMETRICS 2012).
+//! The sizes of keys and values in the largest of Facebook's memcached pools, ETC, as they were published (Atikoglu,
+//! Xu, Frachtenberg, Jiang and Paleczny, "Workload analysis of a large-scale key-value store", SIGMETRICS 2012).
 //!
 //! Key sizes follow a generalised extreme value distribution (location 30.7984, scale 8.20449, shape 0.078688). Of the
 //! values, 44.155 % have 0 to 14 bytes with a frequency for each, the others follow a generalised Pareto distribution

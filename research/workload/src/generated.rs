@@ -1,4 +1,5 @@
-//! Traces that are generated: requests of the same shape as recorded or published ones, for everyone who has none of these.
+//! Traces that are generated: requests of the same shape as recorded or published ones, for everyone who has none of
+//! these.
 //!
 //! | name | shape of | what is alike |
 //! |---|---|---|
@@ -10,12 +11,13 @@
 //!
 //! A generated trace is the same in every run and on every machine.
 //!
-//! **Of recorded traces**, the table has classes of keys, the hottest first: so many keys, the requests that they got together,
-//! and seventeen quantiles of the gaps, in requests, between one request for a key and the next. Each key gets its part of the
-//! requests, gaps drawn from its class, and a place for the whole; sorted by time, that is the trace. So popularity is that of
-//! the record exactly, and an LRU cache of 1/64 to 1/2 of the keys hits as often to within two and a half per cent of the requests
-//! (`tests/generated.rs`). Rejected: drawing keys independently. Recorded requests come in bursts; without these, LRU with room for 1/64 of orm-busy's
-//! keys hits 23 % instead of 79 %. What is not alike: keys that are asked for together.
+//! **Of recorded traces**, the table has classes of keys, the hottest first: so many keys, the requests that they got
+//! together, and seventeen quantiles of the gaps, in requests, between one request for a key and the next. Each key
+//! gets its part of the requests, gaps drawn from its class, and a place for the whole; sorted by time, that is the
+//! trace. So popularity is that of the record exactly, and an LRU cache of 1/64 to 1/2 of the keys hits as often to
+//! within two and a half per cent of the requests (`tests/generated.rs`). Rejected: drawing keys independently.
+//! Recorded requests come in bursts; without these, LRU with room for 1/64 of orm-busy's keys hits 23 % instead of 79
+//! %. What is not alike: keys that are asked for together.
 //!
 //! **Of published workloads**, a million requests are drawn, for the publications have no order.
 
@@ -122,8 +124,8 @@ impl fmt::Display for StandIn {
     }
 }
 
-/// The recorded trace of this file, a path or one in the data folder, or else the generated one of its shape, and why; or why
-/// there is neither.
+/// The recorded trace of this file, a path or one in the data folder, or else the generated one of its shape, and why;
+/// or why there is neither.
 ///
 /// # Errors
 ///
@@ -272,8 +274,8 @@ fn of_cluster(cluster: &Cluster) -> Option<impl Iterator<Item = Record> + Send +
     }))
 }
 
-/// As many different words as SuRF's list of English words has, made of letters that follow each other as often as there, and
-/// as long. They are sorted, and mean nothing.
+/// As many different words as SuRF's list of English words has, made of letters that follow each other as often as
+/// there, and as long. They are sorted, and mean nothing.
 ///
 /// ```
 /// use lookaside_workload::generated::words;

@@ -1,7 +1,7 @@
 //! What is asked of a cache, and what is asked of an index.
 //!
-//! Two vocabularies, because they are two interfaces: a cache is a memcached, with its commands; an index is a map, with
-//! YCSB's operations but for scans.
+//! Two vocabularies, because they are two interfaces: a cache is a memcached, with its commands; an index is a map,
+//! with YCSB's operations but for scans.
 
 /// One command to a cache. The names are memcached's, and those of Meta's leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

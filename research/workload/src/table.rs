@@ -1,9 +1,9 @@
 //! Published figures as tables of numbers, built into the program: the format of `research/workload/tables`.
 //!
-//! A line is a word, which says what it tells, and its fields, with blanks between them. A line that begins with `#` is for
-//! readers: each table opens with where its figures come from, under which licence, and what was done to them. The tables
-//! are written by a test (`tests/published_data.rs`, with `LOOKASIDE_BLESS=1`) from the published files, which are not part of
-//! this repository: neighbours are put together until some hundred numbers are left.
+//! A line is a word, which says what it tells, and its fields, with blanks between them. A line that begins with `#` is
+//! for readers: each table opens with where its figures come from, under which licence, and what was done to them. The
+//! tables are written by a test (`tests/published_data.rs`, with `LOOKASIDE_BLESS=1`) from the published files, which
+//! are not part of this repository: neighbours are put together until some hundred numbers are left.
 
 use std::fmt::Debug;
 use std::str::FromStr;

@@ -23,8 +23,8 @@ fn numbered(records: impl Iterator<Item = Record>) -> Vec<usize> {
         .collect()
 }
 
-/// The share of the requests, in per cent, that a cache of so many keys answers, which lets go of the one that was asked for
-/// longest ago.
+/// The share of the requests, in per cent, that a cache of so many keys answers, which lets go of the one that was
+/// asked for longest ago.
 fn hits_of_lru(requests: &[usize], keys: usize, room: usize) -> f64 {
     // A ring through all that is there: what was asked for last stands behind the head, `keys`.
     let (mut before, mut behind) = (vec![usize::MAX; keys + 1], vec![usize::MAX; keys + 1]);
@@ -79,7 +79,8 @@ fn paths_and_sizes_are_those_of_a_content_delivery_network() {
         assert_eq!(*keys.entry(text).or_insert(record.value_size), record.value_size);
     }
     assert_eq!((trace.len(), keys.len()), (9_999, 3_125));
-    // As recorded: a tenth of the paths is of objects below 1,875 bytes, a tenth of objects above 592,470, where sizes are far apart.
+    // As recorded: a tenth of the paths is of objects below 1,875 bytes, a tenth of objects above 592,470, where sizes
+    // are far apart.
     let mut sizes: Vec<_> = keys.values().map(|size| size.unwrap()).collect();
     sizes.sort_unstable();
     let (low, high) = (sizes[312], sizes[2_812]);

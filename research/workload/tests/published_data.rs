@@ -1,7 +1,7 @@
 //! The readers on the real files, whose contents were counted with other programs before.
 //!
-//! The files are not part of the repository. Where they are absent, each test says so and ends. What was restated of them is: the
-//! same is asked of that, and, where the files are, whether it is what they give.
+//! The files are not part of the repository. Where they are absent, each test says so and ends. What was restated of
+//! them is: the same is asked of that, and, where the files are, whether it is what they give.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-/// Commands of the README and of the documentation ended with "no workload data" in a fresh clone: the default of several
-/// was a file that is not part of the repository, in a folder beside it that nobody else has. The figures are built in
-/// now, and traces are generated; no source, definition or script may name such a folder again.
+/// Commands of the README and of the documentation ended with "no workload data" in a fresh clone: the default of
+/// several was a file that is not part of the repository, in a folder beside it that nobody else has. The figures are
+/// built in now, and traces are generated; no source, definition or script may name such a folder again.
 #[test]
 fn no_default_lies_beside_the_clone() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

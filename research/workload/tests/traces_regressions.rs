@@ -35,8 +35,9 @@ fn zstandard(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 3).unwrap()
 }
 
-/// A list of keys in a .txt.xz was decoded as 32-bit binary records, and small .gz and .zst files were counted as lines of
-/// text: the advice on them looked plausible. A compressed file is read whole, all parts of it, and one that is cut is an error.
+/// A list of keys in a .txt.xz was decoded as 32-bit binary records, and small .gz and .zst files were counted as lines
+/// of text: the advice on them looked plausible. A compressed file is read whole, all parts of it, and one that is cut
+/// is an error.
 #[test]
 fn compressed_texts_were_taken_for_numbers_and_for_lines() {
     let lines: Vec<String> = (0..30_000).map(|key| format!("user:{}", key % 977)).collect();
@@ -74,8 +75,8 @@ fn oracle_general(records: impl IntoIterator<Item = (u32, u64, u32, i64)>) -> Ve
     file
 }
 
-/// A file in libCacheSim's oracleGeneral that happens to have no commas in it was read as a text, and every piece between two
-/// line feeds counted as a key. It is told by its content, by which it can be told from most others.
+/// A file in libCacheSim's oracleGeneral that happens to have no commas in it was read as a text, and every piece
+/// between two line feeds counted as a key. It is told by its content, by which it can be told from most others.
 #[test]
 fn oracle_general_without_commas_was_read_as_text() {
     let sound = [(1, 70, 4096, 2), (1, 71, 512, -1), (2, 70, 4096, i64::MAX)];
@@ -99,8 +100,8 @@ fn oracle_general_without_commas_was_read_as_text() {
     assert!(matches!(read("x", &zeros, &Choice::default()), Err(TraceError::Unrecognised { .. })));
 }
 
-/// Whatever was called .trace, or was in an xz file, was taken for 32-bit keys: a trace of instructions, too. Now the format has to
-/// be named, and the refusal says how.
+/// Whatever was called .trace, or was in an xz file, was taken for 32-bit keys: a trace of instructions, too. Now the
+/// format has to be named, and the refusal says how.
 #[test]
 fn any_binary_file_was_taken_for_keys() {
     let instructions: Vec<u8> = (0..64u64).flat_map(|at| (0x40_0000 + at * 64).to_le_bytes()).collect();

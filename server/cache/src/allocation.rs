@@ -15,14 +15,14 @@
 //!
 //! Steps 4, 5 and 8 are [`crate::reclaim`]'s.
 //!
-//! A cache with fewer pages than sizes of chunks has no page for each of them. There a size without one uses chunks of the next
-//! larger size that has: step 5 would give up a page full of items for one. Rejected: fewer sizes in such a cache, which waste
-//! where all items are alike; the same in larger caches, where it would keep items of a new size in chunks up to
-//! twice as large for good.
+//! A cache with fewer pages than sizes of chunks has no page for each of them. There a size without one uses chunks of
+//! the next larger size that has: step 5 would give up a page full of items for one. Rejected: fewer sizes in such a
+//! cache, which waste where all items are alike; the same in larger caches, where it would keep items of a new size in
+//! chunks up to twice as large for good.
 //!
 //! In a full cache step 1 is what happens: each allocation that leaves fewer chunks free or in limbo than the class's
-//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 7 comes only after both
-//! reserves, for a reader whose thread has lost its core in the middle of a lookup.
+//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 7 comes only
+//! after both reserves, for a reader whose thread has lost its core in the middle of a lookup.
 
 #![allow(unsafe_code)]
 
@@ -94,7 +94,8 @@ impl<P: Policy> Engine<P> {
         Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
     }
 
-    /// Appends to the value of an unfinished item, in as many further chunks as that takes. The session must not be pinned.
+    /// Appends to the value of an unfinished item, in as many further chunks as that takes. The session must not be
+    /// pinned.
     ///
     /// # Panics
     /// If there is more data than the item was announced with.
@@ -204,8 +205,8 @@ impl<P: Policy> Engine<P> {
         if self.evicts() { self.allocate_larger(class, counters) } else { None }
     }
 
-    /// A chunk of the next larger class that has one or can evict one: every page has something on it that is being written
-    /// or read.
+    /// A chunk of the next larger class that has one or can evict one: every page has something on it that is being
+    /// written or read.
     #[cold]
     fn allocate_larger(&self, class: &Class<P>, counters: &Counters) -> Option<Location> {
         self.classes().skip(usize::from(class.id().0)).find_map(|larger| {

@@ -1,8 +1,8 @@
 //! The memory of the items: one region, cut into pages of 64 KiB, each cut into chunks of one class.
 //!
-//! A [`Location`] is the offset of a chunk in units of eight bytes. The first byte of every chunk is its [`Mark`], an atomic
-//! that any thread may read at any time: the state of the chunk and, of an item, what the eviction policy remembers of it.
-//! Everything else in a chunk belongs to whoever the state says: see [`State`].
+//! A [`Location`] is the offset of a chunk in units of eight bytes. The first byte of every chunk is its [`Mark`], an
+//! atomic that any thread may read at any time: the state of the chunk and, of an item, what the eviction policy
+//! remembers of it. Everything else in a chunk belongs to whoever the state says: see [`State`].
 //!
 //! ```text
 //!   mark, one byte
@@ -39,9 +39,9 @@ pub(crate) type PageNumber = u32;
 ///                           +---------------------- given up -------------------------------+
 /// ```
 ///
-/// A chunk leaves `Live` by the hand of the one who took its location out of the index. It leaves `Limbo` when no reader
-/// can hold its location any more ([`crate::epoch`]). Both `Free` ends are under the lock of its class, so who holds that
-/// lock and sees `Live` may read the item: it will not be reused before the lock is given back.
+/// A chunk leaves `Live` by the hand of the one who took its location out of the index. It leaves `Limbo` when no
+/// reader can hold its location any more ([`crate::epoch`]). Both `Free` ends are under the lock of its class, so who
+/// holds that lock and sees `Live` may read the item: it will not be reused before the lock is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -168,8 +168,8 @@ impl Arena {
     /// If the arena has no such place.
     #[inline]
     pub(crate) fn start(&self, at: Location) -> *mut u8 {
-        // Checked, so that a location from anywhere is at worst a panic. The pointer is made from the whole region's, not
-        // from the one byte's: it is good for the chunk behind it.
+        // Checked, so that a location from anywhere is at worst a panic. The pointer is made from the whole region's,
+        // not from the one byte's: it is good for the chunk behind it.
         let offset = at.get() as usize * UNIT;
         assert!(offset < self.memory.len());
         // SAFETY: within the region, as just checked.
@@ -194,7 +194,8 @@ impl Arena {
         self.cell(at).store(mark.0, Ordering::Release);
     }
 
-    /// Records a hit: this recency or more, and that the item was fetched. The state, which may be changing, is not touched.
+    /// Records a hit: this recency or more, and that the item was fetched. The state, which may be changing, is not
+    /// touched.
     #[inline]
     pub(crate) fn raise_recency(&self, at: Location, from: Recency, to: Recency) {
         // Adds and keeps the bits that are missing; a hit lost to another one, or to the hand, is no harm. Relaxed:
@@ -220,8 +221,8 @@ impl Arena {
 
     /// Where a free chunk keeps the number of the next free chunk of its page: the caller holds the lock of its class.
     pub(crate) fn set_link(&self, at: Location, next: u16) {
-        // SAFETY: a chunk has at least 16 bytes; nobody but the holder of the class lock looks into a free one beyond its
-        // mark. The address is a multiple of eight plus four: aligned.
+        // SAFETY: a chunk has at least 16 bytes; nobody but the holder of the class lock looks into a free one beyond
+        // its mark. The address is a multiple of eight plus four: aligned.
         unsafe { self.start(at).add(4).cast::<u16>().write(next) };
     }
 
@@ -234,7 +235,8 @@ impl Arena {
     /// Gives the memory of a page, none of whose chunks is in use, back to the machine.
     pub(crate) fn release(&self, page: PageNumber) {
         let start = page as usize * PAGE;
-        // SAFETY: the pool gives this page to nobody meanwhile, and reading it as zero, which is all free chunks, is right.
+        // SAFETY: the pool gives this page to nobody meanwhile, and reading it as zero, which is all free chunks, is
+        // right.
         let _ = unsafe { self.memory.region().release(start..start + PAGE) };
     }
 }

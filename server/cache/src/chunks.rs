@@ -37,7 +37,8 @@ impl Position {
         Position { page: self.page + usize::from(page <= self.page), ..self }
     }
 
-    /// The same place, or the next one, after a page has gone out of the ring: see [`went`](crate::engine::Policy::went).
+    /// The same place, or the next one, after a page has gone out of the ring: see
+    /// [`went`](crate::engine::Policy::went).
     #[must_use]
     pub fn after_going(self, page: usize) -> Position {
         match page.cmp(&self.page) {
@@ -129,11 +130,12 @@ impl<'a> Chunks<'a> {
     ///
     /// What one small item leaves another takes, so newcomers lie behind the hand, and a turn of it is in the order of
     /// age. The chunks that a large one leaves lie anywhere, and so do the large ones that come. So the hand passes a
-    /// large item that is not about as old as those that were evicted last; the further it goes, the younger they may be.
+    /// large item that is not about as old as those that were evicted last; the further it goes, the younger they may
+    /// be.
     ///
-    /// Rejected: to pass what has come since the hand was there. Where all lie anywhere, most has: the hand finds nothing
-    /// in all the ring, and then takes whatever it meets. When the sizes of the load changed, a cache of 512 MB came to
-    /// hold 85 % of what a fresh one does.
+    /// Rejected: to pass what has come since the hand was there. Where all lie anywhere, most has: the hand finds
+    /// nothing in all the ring, and then takes whatever it meets. When the sizes of the load changed, a cache of 512 MB
+    /// came to hold 85 % of what a fresh one does.
     fn is_young(&self, position: Position, item: Item<'a>) -> bool {
         let Some(age) = self.age(position, item) else { return false };
         let chunks = self.len();

@@ -8,14 +8,14 @@
 //! ```
 //!
 //! The chunks of a class are the ring. A hit sets the bit, and writes only if it was clear, so a hot item's cache line
-//! stays clean. The bit lies in the item itself, whose line the lookup has fetched anyway, and costs no division to find.
-//! A newcomer's bit is clear: an item that is never asked for again goes at the hand's first visit, which measures better
-//! on real traces than the other choice (see research/experiments/memc3-policies.toml) and is still a whole turn away,
-//! since new items take the places that the hand has just emptied.
+//! stays clean. The bit lies in the item itself, whose line the lookup has fetched anyway, and costs no division to
+//! find. A newcomer's bit is clear: an item that is never asked for again goes at the hand's first visit, which
+//! measures better on real traces than the other choice (see research/experiments/memc3-policies.toml) and is still a
+//! whole turn away, since new items take the places that the hand has just emptied.
 //!
-//! The hand looks at no more than [`MOST_LOOKS`] chunks, and makes no more than two turns a bit, before it takes the last
-//! evictable one it saw: when thousands of neighbours in a row have been used since the last turn, any of them will do, and
-//! nobody waits for a turn over millions.
+//! The hand looks at no more than [`MOST_LOOKS`] chunks, and makes no more than two turns a bit, before it takes the
+//! last evictable one it saw: when thousands of neighbours in a row have been used since the last turn, any of them
+//! will do, and nobody waits for a turn over millions.
 //!
 //! Rejected: a bitmap beside the slabs, which the hand scans faster but which costs every hit another cache line and a
 //! division.

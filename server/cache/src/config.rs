@@ -20,8 +20,9 @@ pub enum Eviction {
 /// What can be chosen when a cache is made.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Bytes for items and index together. Memory is given to items in pages of 64 KiB, each for chunks of one size: with a
-    /// limit of less than about eight megabytes there are fewer pages than sizes, and items of many sizes waste some of it.
+    /// Bytes for items and index together. Memory is given to items in pages of 64 KiB, each for chunks of one size:
+    /// with a limit of less than about eight megabytes there are fewer pages than sizes, and items of many sizes waste
+    /// some of it.
     pub limit: usize,
     /// Bytes that one item, key and value and header, may take: at most half of the limit.
     pub largest_item: usize,
@@ -29,14 +30,15 @@ pub struct Config {
     pub eviction: Eviction,
     /// The pages that items and index are to lie in.
     pub pages: PageKind,
-    /// Bytes of a lookaside buffer's table before the index, beside the limit; 0: none. It pays where few keys, one for every
-    /// eight or nine bytes of the table, get most of the lookups and the index is larger than the processor's caches.
+    /// Bytes of a lookaside buffer's table before the index, beside the limit; 0: none. It pays where few keys, one for
+    /// every eight or nine bytes of the table, get most of the lookups and the index is larger than the processor's
+    /// caches.
     pub lookaside: usize,
 }
 
 impl Config {
-    /// A cache of `limit` bytes with items up to 1 MiB or half the limit, eviction, no lookaside buffer, and transparent huge
-    /// pages where the limit is large enough for them to matter.
+    /// A cache of `limit` bytes with items up to 1 MiB or half the limit, eviction, no lookaside buffer, and
+    /// transparent huge pages where the limit is large enough for them to matter.
     #[must_use]
     pub fn with_limit(limit: usize) -> Config {
         // A huge page that is touched anywhere is resident everywhere: in a small cache that would be felt.

@@ -1,12 +1,12 @@
 //! How an item leaves: out of the index, through limbo, and its chunks back to their classes.
 //!
-//! Whoever takes its exact location out of the index stamps it and puts its chunk into its class's limbo; nobody else does.
-//! A location leaves the index here and nowhere else: replaced, deleted, evicted, expired, or flushed.
+//! Whoever takes its exact location out of the index stamps it and puts its chunk into its class's limbo; nobody else
+//! does. A location leaves the index here and nowhere else: replaced, deleted, evicted, expired, or flushed.
 //!
-//! The hash of a victim's key is computed while its class is locked, which keeps the item where it is; the index is asked
-//! to remove exactly that location afterwards. If the item has gone meanwhile, the location is not there, or it is another
-//! item's by now: so whoever finds an item on a page, and not in the index, has it looked at again while its buckets are
-//! locked ([`Engine::remove_if_still`]).
+//! The hash of a victim's key is computed while its class is locked, which keeps the item where it is; the index is
+//! asked to remove exactly that location afterwards. If the item has gone meanwhile, the location is not there, or it
+//! is another item's by now: so whoever finds an item on a page, and not in the index, has it looked at again while its
+//! buckets are locked ([`Engine::remove_if_still`]).
 
 #![allow(unsafe_code)]
 
@@ -41,14 +41,14 @@ pub(crate) enum Departure {
 }
 
 impl<P: Policy> Engine<P> {
-    /// Takes exactly this item out of the index and retires it; false if it is not there. The caller found it in the index
-    /// and has been pinned since: no other item can have come to its location.
+    /// Takes exactly this item out of the index and retires it; false if it is not there. The caller found it in the
+    /// index and has been pinned since: no other item can have come to its location.
     pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
         self.remove_where(hash, |found| found == at, why, counters)
     }
 
-    /// As [`remove`](Engine::remove), for a caller who found the item on its page: false also if another one has come to
-    /// its location since, unless that has the same hash and is as dead as the first was.
+    /// As [`remove`](Engine::remove), for a caller who found the item on its page: false also if another one has come
+    /// to its location since, unless that has the same hash and is as dead as the first was.
     pub(crate) fn remove_if_still(
         &self,
         hash: u64,
@@ -84,8 +84,8 @@ impl<P: Policy> Engine<P> {
         removed.is_some()
     }
 
-    /// Puts `new` into the place of `old` in the index; false if `old` is not there, or `still` says no, which is asked while
-    /// its buckets are locked. It is the caller's to retire then.
+    /// Puts `new` into the place of `old` in the index; false if `old` is not there, or `still` says no, which is asked
+    /// while its buckets are locked. It is the caller's to retire then.
     pub(crate) fn replace_if(
         &self,
         hash: u64,
@@ -101,8 +101,8 @@ impl<P: Policy> Engine<P> {
         replaced
     }
 
-    /// Puts the item of `key` at `at` into the index, in the place of the one that is there, if there is one: that is the
-    /// caller's to retire.
+    /// Puts the item of `key` at `at` into the index, in the place of the one that is there, if there is one: that is
+    /// the caller's to retire.
     pub(crate) fn upsert(
         &self,
         entries: &Indexed<'_>,
@@ -158,8 +158,8 @@ impl<P: Policy> Engine<P> {
         }
     }
 
-    /// Makes room in the index for a key of this hash, by evicting one of those in its two buckets: the first that has not
-    /// been used lately, or else the first. The caller must be pinned.
+    /// Makes room in the index for a key of this hash, by evicting one of those in its two buckets: the first that has
+    /// not been used lately, or else the first. The caller must be pinned.
     pub(crate) fn evict_neighbour(&self, hash: u64, counters: &Counters) -> bool {
         let mut choice: Option<(u64, Location, Recency)> = None;
         for at in self.table.neighbours(hash) {
@@ -279,7 +279,8 @@ impl<P: Policy> Engine<P> {
         let Returned::Emptied(page, heir) = returned else { return };
         self.pool.give(page, class.per_page());
         let Some(heir) = heir.map(|id| self.class(id)) else { return };
-        // Not if there is too little for the heir's share of the index, or the reserve has been used: it asks again then.
+        // Not if there is too little for the heir's share of the index, or the reserve has been used: it asks again
+        // then.
         if let Some(page) = self.pool.take(&self.arena, heir.per_page(), Need::Ordinary) {
             heir.adopt(&mut heir.lock(), self.memory(), page);
         }

@@ -3,9 +3,10 @@
 //! # Who reads, who writes
 //!
 //! There is one global epoch and one word per *participant* (a session of the cache, usually a worker thread). A
-//! participant that is about to look at items *pins*: it copies the global epoch into its word. When it is done it goes
-//! *offline*. Whoever takes an item out of the index *stamps* it with the global epoch afterwards, and its memory waits in
-//! a limbo list. The memory may be reused once every participant is offline or pinned at a later epoch than the stamp.
+//! participant that is about to look at items *pins*: it copies the global epoch into its word. When it is done it
+//! goes *offline*. Whoever takes an item out of the index *stamps* it with the global epoch afterwards, and its memory
+//! waits in a limbo list. The memory may be reused once every participant is offline or pinned at a later epoch than
+//! the stamp.
 //!
 //! # Why that is enough
 //!
@@ -17,24 +18,24 @@
 //! reuser: take from limbo (under that lock); reuse if stamp < every word (acquire) and < epoch
 //! ```
 //!
-//! Of two such fences one comes first. If `F_w` comes before `F_r`, the reader's search sees the unlinking: it cannot find
-//! the location. If `F_r` comes before `F_w`, then the writer's load of the epoch is not older than the reader's, so
-//! `e <= stamp`; and the reuser, whose loads follow `F_w` through the lock, sees the word as `e`, which forbids the reuse,
-//! or as the reader set it later: offline, or pinned anew. Either was a release after the reader's last look at the item,
-//! which the reuser acquires: what it writes comes after what the reader read.
+//! Of two such fences one comes first. If `F_w` comes before `F_r`, the reader's search sees the unlinking: it cannot
+//! find the location. If `F_r` comes before `F_w`, then the writer's load of the epoch is not older than the reader's,
+//! so `e <= stamp`; and the reuser, whose loads follow `F_w` through the lock, sees the word as `e`, which forbids the
+//! reuse, or as the reader set it later: offline, or pinned anew. Either was a release after the reader's last look at
+//! the item, which the reuser acquires: what it writes comes after what the reader read.
 //!
 //! # What it costs
 //!
-//! A pin is a store and a fence, once for a batch of lookups or a turn of an event loop, not once a lookup. Readers never
-//! write a word that another reader reads. A thread that sleeps is offline and holds nothing back.
+//! A pin is a store and a fence, once for a batch of lookups or a turn of an event loop, not once a lookup. Readers
+//! never write a word that another reader reads. A thread that sleeps is offline and holds nothing back.
 //!
 //! # Rejected
 //!
-//! `crossbeam-epoch`: its garbage bags are per thread and bounded in number, not in bytes; a few bags of 1 MiB values are
-//! gigabytes outside the cache's memory limit. Here garbage stays inside the slab it came from and is counted. Reference
-//! counts in every item (memcached): a shared write on every read, and two bytes an item. Validation by version with
-//! reuse at will (the paper, section 4): readers copy bytes while they are overwritten, which is a data race, and the
-//! paper's published code sends what it copied.
+//! `crossbeam-epoch`: its garbage bags are per thread and bounded in number, not in bytes; a few bags of 1 MiB values
+//! are gigabytes outside the cache's memory limit. Here garbage stays inside the slab it came from and is counted.
+//! Reference counts in every item (memcached): a shared write on every read, and two bytes an item. Validation by
+//! version with reuse at will (the paper, section 4): readers copy bytes while they are overwritten, which is a data
+//! race, and the paper's published code sends what it copied.
 //!
 //! # Literature
 //!
@@ -107,8 +108,8 @@ impl Participant {
         Participant { word, epochs: epochs.clone() }
     }
 
-    /// From now on, and until [`offline`](Participant::offline), what this participant finds in the index stays readable.
-    /// What it found before does not: also used to move on to the present while pinned.
+    /// From now on, and until [`offline`](Participant::offline), what this participant finds in the index stays
+    /// readable. What it found before does not: also used to move on to the present while pinned.
     pub(crate) fn pin(&self) {
         let now = self.epochs.global.load(Ordering::Relaxed);
         // release pairs with the acquire in `safe_before`: what was read under an earlier pin was read before this.

@@ -1,7 +1,8 @@
 //! The cache as a program uses it: one value that all threads share, with nothing to drive.
 //!
-//! Each thread has a session of its own, made when it first comes; a thread of the cache's keeps the time and the house.
-//! Closures are called while the session is pinned: one that comes back to the cache gets another session for that.
+//! Each thread has a session of its own, made when it first comes; a thread of the cache's keeps the time and the
+//! house. Closures are called while the session is pinned: one that comes back to the cache gets another session for
+//! that.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -27,9 +28,9 @@ const REST: Duration = Duration::from_millis(100);
 ///
 /// A clone is another handle on the same cache, which ends with the last of them.
 ///
-/// Keys have 1 to [`MAX_KEY_LEN`] bytes; none other is ever found. What is said of time takes a [`Duration`] or `None`, for
-/// ever. The cache counts whole seconds: an item lives for the time that it was given, and then for up to a second and
-/// a little.
+/// Keys have 1 to [`MAX_KEY_LEN`] bytes; none other is ever found. What is said of time takes a [`Duration`] or `None`,
+/// for ever. The cache counts whole seconds: an item lives for the time that it was given, and then for up to a second
+/// and a little.
 #[derive(Clone)]
 pub struct Cache {
     shared: Arc<Shared>,
@@ -72,21 +73,22 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Bytes that one item, key and value and a few more, may take: at most half of the limit. By default 1 MiB, or half
-    /// of the limit if that is less.
+    /// Bytes that one item, key and value and a few more, may take: at most half of the limit. By default 1 MiB, or
+    /// half of the limit if that is less.
     pub fn largest_item(mut self, bytes: usize) -> Self {
         self.config.largest_item = bytes;
         self
     }
 
-    /// Whether items make way for others when memory is full, as they do by default. Otherwise nothing more is stored then.
+    /// Whether items make way for others when memory is full, as they do by default. Otherwise nothing more is stored
+    /// then.
     pub fn evict(mut self, evict: bool) -> Self {
         self.config.eviction = if evict { Eviction::ByPolicy } else { Eviction::Never };
         self
     }
 
-    /// Bytes of a table of the hottest items before the index, beside the limit; by default there is none. It pays where
-    /// few keys, one for every eight or nine bytes of the table, get most of the lookups.
+    /// Bytes of a table of the hottest items before the index, beside the limit; by default there is none. It pays
+    /// where few keys, one for every eight or nine bytes of the table, get most of the lookups.
     pub fn lookaside(mut self, bytes: usize) -> Self {
         self.config.lookaside = bytes;
         self
@@ -344,8 +346,8 @@ impl Cache {
         self.with(|session| session.delete(key))
     }
 
-    /// Deletes all values. It may wait for those who use the cache at this moment, so a closure that the cache has called
-    /// must not call it.
+    /// Deletes all values. It may wait for those who use the cache at this moment, so a closure that the cache has
+    /// called must not call it.
     pub fn clear(&self) {
         self.shared.engine.flush();
     }

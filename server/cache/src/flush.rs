@@ -1,8 +1,8 @@
 //! Flushing: everything stored so far becomes invisible at once.
 //!
-//! An item carries the number of the flush it was stored after, modulo four: its *generation*. A flush raises the current
-//! generation, one store, and from then on no lookup finds an older item. The old items are swept out by housekeeping, by
-//! the hands, which take them first, and by whoever is short of memory ([`crate::reclaim`]).
+//! An item carries the number of the flush it was stored after, modulo four: its *generation*. A flush raises the
+//! current generation, one store, and from then on no lookup finds an older item. The old items are swept out by
+//! housekeeping, by the hands, which take them first, and by whoever is short of memory ([`crate::reclaim`]).
 //!
 //! Two bits suffice because a generation is not used again before the items of its last use are gone: a sweep over all
 //! pages that began after every operation that had seen the old generation was over ([`crate::epoch`] tells when that
@@ -10,8 +10,8 @@
 //!
 //! A flush in the future is a time to wait for: housekeeping, or whoever looks at the clock first, carries it out.
 //!
-//! Rejected: a time of storing in every item (memcached), four bytes each, and items stored in the second of the flush are
-//! in doubt; comparing stamps, which wrap.
+//! Rejected: a time of storing in every item (memcached), four bytes each, and items stored in the second of the flush
+//! are in doubt; comparing stamps, which wrap.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -58,16 +58,17 @@ impl Flushes {
         }
     }
 
-    /// The generation of items stored now. Who has pinned before may rely on its items not being swept away as older ones'.
+    /// The generation of items stored now. Who has pinned before may rely on its items not being swept away as older
+    /// ones'.
     #[inline]
     pub(crate) fn generation(&self) -> Generation {
-        // Relaxed: an operation concurrent with a flush may come before or after it; the fences of pin and stamp order the
-        // rest.
+        // Relaxed: an operation concurrent with a flush may come before or after it; the fences of pin and stamp order
+        // the rest.
         Generation::new(self.current.load(Ordering::Relaxed))
     }
 
-    /// Starts the next generation, unless too many await their sweep: then nothing happens, and `false`. `stamp` gives the
-    /// epoch after the change.
+    /// Starts the next generation, unless too many await their sweep: then nothing happens, and `false`. `stamp` gives
+    /// the epoch after the change.
     pub(crate) fn flush(&self, stamp: impl FnOnce() -> Epoch) -> bool {
         let mut pending = self.state.lock();
         let unswept = self.unswept.load(Ordering::Relaxed);
@@ -103,8 +104,8 @@ impl Flushes {
         (stamp < safe).then_some(Sweep { stamp })
     }
 
-    /// A sweep has been over all pages. If there was another flush meanwhile, that one's items await another sweep, and so
-    /// do, to be safe, all others.
+    /// A sweep has been over all pages. If there was another flush meanwhile, that one's items await another sweep, and
+    /// so do, to be safe, all others.
     pub(crate) fn end_sweep(&self, sweep: Sweep) {
         let mut pending = self.state.lock();
         if pending.last == Some(sweep.stamp) {

@@ -1,8 +1,9 @@
 //! The lookaside buffer in front of the index: where the hot items are, in one line a lookup instead of two.
 //!
-//! Wu, Ni, Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017, by way of [`lookaside`],
-//! whose `stripes` is the protocol page. What its table holds of an item is its location, plus one, for a pointer is never
-//! zero. A cache has one if [`crate::config::Config::lookaside`] says so; without, every path has one branch more.
+//! Wu, Ni, Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures", SoCC 2017, by way of
+//! [`lookaside`], whose `stripes` is the protocol page. What its table holds of an item is its location, plus one, for
+//! a pointer is never zero. A cache has one if [`crate::config::Config::lookaside`] says so; without, every path has
+//! one branch more.
 //!
 //! ```text
 //!   lookup:  the table -- hit -------------------------------> the item
@@ -15,20 +16,21 @@
 //!
 //! # Why no answer is stale, torn or expired
 //!
-//! *What the table holds, the index holds*, but while a write of the key's stripe goes on. A location leaves the index in three
-//! places only: [`Engine::remove`](crate::shared::Engine::remove) (deleted, evicted by the hand or as a neighbour, expired,
-//! flushed and swept, on a page that is drained), [`Engine::replace_if`](crate::shared::Engine::replace_if) and
-//! [`Engine::upsert`](crate::shared::Engine::upsert) (set, compare-and-swap, append, increment, the copy that a touch may
-//! make). Each of them takes the stripe, clears all that has the key's tag, and then changes the index. An emission
-//! needs a ticket from before its search, and is dropped if a write of the stripe has begun since: so what it puts in is
-//! in the index still. An insert of an absent key takes nothing out, and takes no stripe. Growth and cuckoo paths move the
-//! index's entries and not the items: a location stays what it is.
+//! *What the table holds, the index holds*, but while a write of the key's stripe goes on. A location leaves the index
+//! in three places only: [`Engine::remove`](crate::shared::Engine::remove) (deleted, evicted by the hand or as a
+//! neighbour, expired, flushed and swept, on a page that is drained),
+//! [`Engine::replace_if`](crate::shared::Engine::replace_if) and [`Engine::upsert`](crate::shared::Engine::upsert)
+//! (set, compare-and-swap, append, increment, the copy that a touch may make). Each of them takes the stripe, clears
+//! all that has the key's tag, and then changes the index. An emission needs a ticket from before its search, and is
+//! dropped if a write of the stripe has begun since: so what it puts in is in the index still. An insert of an absent
+//! key takes nothing out, and takes no stripe. Growth and cuckoo paths move the index's entries and not the items: a
+//! location stays what it is.
 //!
-//! *An item found in the table may be read.* In the proof of [`crate::epoch`] the table is one more place that unlinking
-//! covers: the slot is cleared before `F_w` and loaded after `F_r`. If `F_w` comes first, the load sees it cleared, and
-//! nobody has put the location back, see above. If `F_r` comes first, the memory is not reused before the reader has left.
-//! Slots are changed by compare and swap with release and loaded with acquire, so the item is seen as it was published,
-//! through whoever emitted it.
+//! *An item found in the table may be read.* In the proof of [`crate::epoch`] the table is one more place that
+//! unlinking covers: the slot is cleared before `F_w` and loaded after `F_r`. If `F_w` comes first, the load sees it
+//! cleared, and nobody has put the location back, see above. If `F_r` comes first, the memory is not reused before the
+//! reader has left. Slots are changed by compare and swap with release and loaded with acquire, so the item is seen as
+//! it was published, through whoever emitted it.
 //!
 //! *It is validated as one from the index is*: whole key and generation by the same `Indexed::holds`, the expiry by who
 //! settles the lookup. A touch changes the expiry in the item itself, which both ways read.
@@ -38,19 +40,21 @@
 //!
 //! # Locks
 //!
-//! A stripe comes after everything but the index's buckets: it is never asked for while a class is locked, and an eviction
-//! that makes room in the index comes between two attempts to insert, never within one, for its victim may have
-//! the same stripe.
+//! A stripe comes after everything but the index's buckets: it is never asked for while a class is locked, and an
+//! eviction that makes room in the index comes between two attempts to insert, never within one, for its victim may
+//! have the same stripe.
 //!
 //! # No epoch, no monitor
 //!
-//! The buffer's own collector protects a table that is replaced by one of another size. Nobody does that here: it is of one size. Its monitor
-//! compares wall time with and without the table; a server's includes its waits for clients, so it stays off.
+//! The buffer's own collector protects a table that is replaced by one of another size. Nobody does that here: it is of
+//! one size. Its monitor compares wall time with and without the table; a server's includes its waits for clients, so
+//! it stays off.
 //!
 //! # Rejected
 //!
-//! *Lookups of the write path by way of the table*: they write to what they find, and miss the index's lines a moment later
-//! anyway. *Clearing when a chunk is reused*, which is rarer than removal: the reader could find a location after `F_w`.
+//! *Lookups of the write path by way of the table*: they write to what they find, and miss the index's lines a moment
+//! later anyway. *Clearing when a chunk is reused*, which is rarer than removal: the reader could find a location after
+//! `F_w`.
 
 #![allow(unsafe_code)]
 
@@ -107,8 +111,8 @@ impl Front {
         unsafe { self.buffer.table() }
     }
 
-    /// Begins a write of keys with this hash: the index is to be changed before what is returned is dropped, and what has
-    /// left it to be stamped after.
+    /// Begins a write of keys with this hash: the index is to be changed before what is returned is dropped, and what
+    /// has left it to be stamped after.
     pub(crate) fn write(&self, hash: u64) -> Change<'_> {
         // SAFETY: as in `table`.
         Change(unsafe { self.buffer.write(hash) })

@@ -1,15 +1,15 @@
 //! Housekeeping: what must happen without being asked for.
 //!
-//! - Expired items are removed. Every page knows the earliest second at which one of its items expires, so pages in which
-//!   nothing has expired are not looked at.
+//! - Expired items are removed. Every page knows the earliest second at which one of its items expires, so pages in
+//!   which nothing has expired are not looked at.
 //! - Flushed items are swept out, and flushes that were scheduled take place.
 //! - The reserve of pages is restored.
 //!
-//! Nobody who stores depends on any of it: what is dead is reclaimed by who needs its memory ([`crate::reclaim`]). This is
-//! for memory that nobody asks for, and so that those who ask find less to do.
+//! Nobody who stores depends on any of it: what is dead is reclaimed by who needs its memory ([`crate::reclaim`]). This
+//! is for memory that nobody asks for, and so that those who ask find less to do.
 //!
-//! Work comes in short steps, so a caller may do one between other things; a server gives it a thread that sleeps most of
-//! the time.
+//! Work comes in short steps, so a caller may do one between other things; a server gives it a thread that sleeps most
+//! of the time.
 
 use std::sync::Arc;
 
@@ -70,8 +70,9 @@ impl<P: Policy> Housekeeper<P> {
         }
     }
 
-    /// As [`Cache::flush`](crate::engine::Cache::flush), unless too many earlier flushes await their sweep: then a part of that is done, and `false`.
-    /// It is for those who must not be kept waiting, and come back. A flush that is still to come stays.
+    /// As [`Cache::flush`](crate::engine::Cache::flush), unless too many earlier flushes await their sweep: then a part
+    /// of that is done, and `false`. It is for those who must not be kept waiting, and come back. A flush that is still
+    /// to come stays.
     pub fn try_flush(&mut self) -> bool {
         let flushed = self.engine.flushes.flush(|| self.engine.epochs.stamp());
         if !flushed {
@@ -163,7 +164,8 @@ mod tests {
     use crate::size_classes::LARGEST_CHUNK;
     use crate::slab::Class;
 
-    /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after it.
+    /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after
+    /// it.
     #[test]
     fn what_is_stored_after_a_flush_is_not_taken_for_flushed() {
         let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");

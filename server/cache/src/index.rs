@@ -35,9 +35,9 @@ impl<'a> Indexed<'a> {
     /// The item at a location that is in the index, or was when the caller had pinned.
     #[inline]
     fn item(&self, location: Location) -> Item<'a> {
-        // SAFETY: the index asks for what it holds, under the lock of a bucket that the location is in, so that it cannot leave
-        // the index and be retired meanwhile; or, in a lookup, for what it found, and then the caller of the lookup is
-        // pinned. The lookaside buffer asks for what it found, for a caller who is pinned (see `front`).
+        // SAFETY: the index asks for what it holds, under the lock of a bucket that the location is in, so that it
+        // cannot leave the index and be retired meanwhile; or, in a lookup, for what it found, and then the caller of
+        // the lookup is pinned. The lookaside buffer asks for what it found, for a caller who is pinned (see `front`).
         unsafe { Item::at(self.arena, location) }
     }
 

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Eight bytes of header: a 16-byte key with a 32-byte value takes 56, and 56 is a chunk size. (memcached: 48 and more,
-//! paper, section 2.2.) Expiry and client flags take four bytes each, and only in items that have them. The *stamp* is the
-//! item's compare-and-swap number ([`crate::stamp`]); the *generation* is the flush it has survived ([`crate::flush`]).
+//! paper, section 2.2.) Expiry and client flags take four bytes each, and only in items that have them. The *stamp* is
+//! the item's compare-and-swap number ([`crate::stamp`]); the *generation* is the flush it has survived
+//! ([`crate::flush`]).
 //!
 //! An item that does not fit the largest chunk is *chained*: its first chunk holds, after the header,
 //!
@@ -32,9 +33,9 @@
 //!
 //! *Born* is when it was written, by the clock of [`crate::pool`]: a page may hold the ends of large items of any age.
 //!
-//! Who may read and who may write is said by the chunk's state ([`crate::arena::State`]). Of a live item only the mark, the
-//! expiry (changed by `touch`) and the reference count change, and these are atomics; all else is written once, before it
-//! is published.
+//! Who may read and who may write is said by the chunk's state ([`crate::arena::State`]). Of a live item only the mark,
+//! the expiry (changed by `touch`) and the reference count change, and these are atomics; all else is written once,
+//! before it is published.
 
 #![allow(unsafe_code)]
 
@@ -170,10 +171,10 @@ impl<'a> Item<'a> {
     /// The item at `at`.
     ///
     /// # Safety
-    /// The chunk must hold the first chunk of an item, written before, and nobody may write it, or the further chunks of
-    /// its chain, during `'a`: because the caller is pinned and found it in the index since, or in the lookaside buffer, or
-    /// holds the lock of its class (or of a bucket it is in, or of a further chunk's class) and saw it live, or is the one
-    /// who writes it, or has taken it out of the index itself and not yet retired it.
+    /// The chunk must hold the first chunk of an item, written before, and nobody may write it, or the further chunks
+    /// of its chain, during `'a`: because the caller is pinned and found it in the index since, or in the lookaside
+    /// buffer, or holds the lock of its class (or of a bucket it is in, or of a further chunk's class) and saw it live,
+    /// or is the one who writes it, or has taken it out of the index itself and not yet retired it.
     #[inline]
     pub(crate) unsafe fn at(arena: &'a Arena, at: Location) -> Item<'a> {
         Item { arena, at, start: arena.start(at), mark: arena.mark(at), lifetime: PhantomData }
@@ -243,8 +244,8 @@ impl<'a> Item<'a> {
     #[inline]
     fn expiry_cell(self) -> Option<&'a AtomicU32> {
         self.mark.has_expiry().then(|| {
-            // SAFETY: the field exists, is aligned to four bytes, lives as long as the item, and is only ever accessed as
-            // an atomic once the item is published.
+            // SAFETY: the field exists, is aligned to four bytes, lives as long as the item, and is only ever accessed
+            // as an atomic once the item is published.
             unsafe { &*self.start.add(self.fields_offset()).cast::<AtomicU32>() }
         })
     }
@@ -427,7 +428,8 @@ pub(crate) unsafe fn owner(arena: &Arena, at: Location) -> Location {
 /// When a further chunk was written, by the pool's clock.
 ///
 /// # Safety
-/// The caller holds the lock of the chunk's class, has seen it live under that lock, and knows that it is a further one.
+/// The caller holds the lock of the chunk's class, has seen it live under that lock, and knows that it is a further
+/// one.
 pub(crate) unsafe fn born(arena: &Arena, at: Location) -> u32 {
     // SAFETY: a live chunk's header is written, and it is not reused while the lock is held; the field is aligned.
     unsafe { arena.start(at).add(4).cast::<u32>().read() }

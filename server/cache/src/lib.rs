@@ -18,21 +18,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Cache`] has the whole face. It suits values of some bytes to some hundred kilobytes that can be made again: what has
-//! not been used lately goes when memory is full.
+//! [`Cache`] has the whole face. It suits values of some bytes to some hundred kilobytes that can be made again: what
+//! has not been used lately goes when memory is full.
 //!
 //! # The engine
 //!
 //! After Fan, Andersen and Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing",
-//! NSDI 2013, section 4, over the index of [`cuckoo`]. A lookup takes no lock, shares no counter, and writes nothing but, the
-//! first time an item is used after the clock's hand has passed, one bit of it. An item costs eight bytes besides key and
-//! value, and about ten in the index.
+//! NSDI 2013, section 4, over the index of [`cuckoo`]. A lookup takes no lock, shares no counter, and writes nothing
+//! but, the first time an item is used after the clock's hand has passed, one bit of it. An item costs eight bytes
+//! besides key and value, and about ten in the index.
 //!
 //! Beyond the paper:
 //!
-//! - *A read returns whole values, always.* Items are not changed once they can be found, and their memory is not reused
-//!   while somebody may be reading ([`mod@epoch`]). The paper's `GET` copies first and validates afterwards, and its published
-//!   code does not validate what it sends.
+//! - *A read returns whole values, always.* Items are not changed once they can be found, and their memory is not
+//!   reused while somebody may be reading ([`mod@epoch`]). The paper's `GET` copies first and validates afterwards, and
+//!   its published code does not validate what it sends.
 //! - Writers run side by side. Memory moves between slab classes. Expired items go without being asked for. One limit
 //!   holds for items and index together.
 //! - A lookaside buffer may stand before the index ([`Builder::lookaside`]).
@@ -83,9 +83,9 @@
 //!
 //! # Bounds
 //!
-//! What is resident for items and index stays within the limit, but for two huge pages (4 MiB) that may be touched only in
-//! part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists, and the
-//! lookaside buffer with its stripes, where there is one.
+//! What is resident for items and index stays within the limit, but for two huge pages (4 MiB) that may be touched only
+//! in part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists, and
+//! the lookaside buffer with its stripes, where there is one.
 
 #[cfg(not(loom))]
 mod allocation;

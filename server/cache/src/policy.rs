@@ -1,11 +1,12 @@
 //! What a policy of eviction is: one for each class, under the lock of the class.
 //!
-//! A policy has two halves. The first is what a hit does to an item's [`Recency`], two bits in its mark: it runs on the read
-//! path, without a lock, and writes only where it changes something. The second is the hand: given the [`Chunks`] of the
-//! class, it names the one to evict.
+//! A policy has two halves. The first is what a hit does to an item's [`Recency`], two bits in its mark: it runs on the
+//! read path, without a lock, and writes only where it changes something. The second is the hand: given the [`Chunks`]
+//! of the class, it names the one to evict.
 //!
-//! To add one: implement [`Policy`], and hand it to [`crate::engine::Cache`] as its type parameter; `tests/policies.rs` runs every
-//! policy through its checks, and `research/experiments/memc3-policies.toml` measures it on recorded requests.
+//! To add one: implement [`Policy`], and hand it to [`crate::engine::Cache`] as its type parameter; `tests/policies.rs`
+//! runs every policy through its checks, and `research/experiments/memc3-policies.toml` measures it on recorded
+//! requests.
 
 use crate::chunks::{Chunks, Position};
 use crate::recency::Recency;
@@ -21,11 +22,12 @@ pub trait Policy: Default + Send + 'static {
     /// The recency after a hit. Where it is the same, nothing is written.
     fn hit(recency: Recency) -> Recency;
 
-    /// The chunk whose item is to go, or `None` if the class has nothing to evict. The number of chunks looked at must be
-    /// bounded: the class is locked meanwhile.
+    /// The chunk whose item is to go, or `None` if the class has nothing to evict. The number of chunks looked at must
+    /// be bounded: the class is locked meanwhile.
     fn victim(&mut self, chunks: &Chunks<'_>) -> Option<Position>;
 
-    /// A page has come into the ring: those from this one on are one further now. A policy that remembers positions moves them.
+    /// A page has come into the ring: those from this one on are one further now. A policy that remembers positions
+    /// moves them.
     fn came(&mut self, page: usize) {
         let _ = page;
     }

@@ -1,15 +1,15 @@
 //! Which pages no class has, and how memory is shared between pages and the index.
 //!
-//! There is one limit on bytes. Every page that a class takes brings chunks, and chunks bring entries in the index; so the
-//! index's share of the limit is taken together with the page, before either is touched. Pages that come back stay mapped
-//! for the next class, unless the index needs their memory: then they are given back to the machine. What the index was
-//! given for chunks that are no more, and has not touched, comes back with the next page that is wanted.
+//! There is one limit on bytes. Every page that a class takes brings chunks, and chunks bring entries in the index; so
+//! the index's share of the limit is taken together with the page, before either is touched. Pages that come back stay
+//! mapped for the next class, unless the index needs their memory: then they are given back to the machine. What the
+//! index was given for chunks that are no more, and has not touched, comes back with the next page that is wanted.
 //!
-//! Whether a page can be had is asked in one way only ([`Pool::lacks`] and [`Pool::take`] by the same sum): pages that lie in
-//! a class with nothing on them are as good as pages of nobody, for [`crate::reclaim`] collects them.
+//! Whether a page can be had is asked in one way only ([`Pool::lacks`] and [`Pool::take`] by the same sum): pages that
+//! lie in a class with nothing on them are as good as pages of nobody, for [`crate::reclaim`] collects them.
 //!
-//! The last few pages are for emergencies: a class that finds no chunk although it has evicted, because readers still hold
-//! what it evicted, takes one of those instead of waiting or refusing.
+//! The last few pages are for emergencies: a class that finds no chunk although it has evicted, because readers still
+//! hold what it evicted, takes one of those instead of waiting or refusing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

@@ -142,8 +142,8 @@ impl<P: Policy> Engine<P> {
         self.evict_from(class, counters);
     }
 
-    /// Sees to it that a page comes free for a class, if another class would evict older items than this one even with a
-    /// page fewer; else the class is allowed to evict some of its own.
+    /// Sees to it that a page comes free for a class, if another class would evict older items than this one even with
+    /// a page fewer; else the class is allowed to evict some of its own.
     pub(crate) fn take_from_others(&self, class: &Class<P>, counters: &Counters) -> bool {
         // What waits in limbo elsewhere for nobody's sake comes first.
         for other in self.classes() {

@@ -1,8 +1,8 @@
 //! A session: one thread's way into the cache, and the read path.
 //!
-//! A session can be *pinned*: what it finds then stays as it is until the pin is dropped, whatever others set, delete or
-//! evict meanwhile. Reads go through a pin, [`Pinned`], and give out items that borrow from it. Writes need the session
-//! unpinned, which the borrow checker sees to, and pin for themselves as long as they must.
+//! A session can be *pinned*: what it finds then stays as it is until the pin is dropped, whatever others set, delete
+//! or evict meanwhile. Reads go through a pin, [`Pinned`], and give out items that borrow from it. Writes need the
+//! session unpinned, which the borrow checker sees to, and pin for themselves as long as they must.
 
 #![allow(unsafe_code)]
 
@@ -66,8 +66,8 @@ impl<P: Policy> Session<P> {
         self.met.get()
     }
 
-    /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to use
-    /// what was found, because a pin holds back the memory of everything that leaves the cache meanwhile.
+    /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to
+    /// use what was found, because a pin holds back the memory of everything that leaves the cache meanwhile.
     #[inline]
     pub fn pin(&mut self) -> Pinned<'_, P> {
         self.participant.pin();
@@ -118,8 +118,8 @@ impl<'s, P: Policy> Pinned<'s, P> {
         self.settle(key, hash, found)
     }
 
-    /// Looks up the keys, their cache misses overlapping, and calls `each` with every key's number and item, in order, until
-    /// that breaks off; says how many were answered.
+    /// Looks up the keys, their cache misses overlapping, and calls `each` with every key's number and item, in order,
+    /// until that breaks off; says how many were answered.
     ///
     /// ```
     /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};
@@ -240,8 +240,8 @@ impl<'s, P: Policy> Pinned<'s, P> {
         Some(Hit { item, hash, engine })
     }
 
-    /// Nothing of this generation was found while flushed items await their sweep: if the key's is one of them, it goes at
-    /// once.
+    /// Nothing of this generation was found while flushed items await their sweep: if the key's is one of them, it goes
+    /// at once.
     #[cold]
     fn bury_flushed(&self, key: &[u8], hash: u64) {
         let Session { engine, counters, .. } = self.session;
@@ -333,16 +333,17 @@ impl<'p, P: Policy> Hit<'p, P> {
         Stamps::number(self.item.stamp(), self.hash)
     }
 
-    /// The number of the slab class that the item is counted in, as in [`Cache::classes`](crate::engine::Cache::classes): that
-    /// for items of its size. (In a cache of few pages the item itself may lie in a larger chunk.)
+    /// The number of the slab class that the item is counted in, as in
+    /// [`Cache::classes`](crate::engine::Cache::classes): that for items of its size. (In a cache of few pages the item
+    /// itself may lie in a larger chunk.)
     #[inline]
     #[must_use]
     pub fn class(&self) -> u8 {
         self.engine.sizes.class_of_item(self.item.first_chunk()).0
     }
 
-    /// Keeps a large value, one in several pieces, readable beyond the pin; `None` for a value in one piece, which is to be
-    /// copied. Memory that is kept so counts inside the cache's limit and cannot be reused.
+    /// Keeps a large value, one in several pieces, readable beyond the pin; `None` for a value in one piece, which is
+    /// to be copied. Memory that is kept so counts inside the cache's limit and cannot be reused.
     #[must_use]
     pub fn keep(&self) -> Option<Kept<P>> {
         self.item.is_chained().then(|| {

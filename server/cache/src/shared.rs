@@ -1,7 +1,7 @@
 //! What all sessions share.
 //!
-//! What is done with it is said elsewhere: how an item gets memory ([`crate::allocation`]), where that comes from when no
-//! page is nobody's ([`crate::reclaim`]), how an item leaves ([`crate::departure`]).
+//! What is done with it is said elsewhere: how an item gets memory ([`crate::allocation`]), where that comes from when
+//! no page is nobody's ([`crate::reclaim`]), how an item leaves ([`crate::departure`]).
 //!
 //! Locks are taken one at a time: a class's, or the index's buckets', or the pool's.
 
@@ -157,9 +157,9 @@ impl<P: Policy> Engine<P> {
 
     /// Promises `bytes` for a value that is still to come, unless too much is promised already.
     ///
-    /// At most half of the memory is, and of what is left of that a newcomer gets at most half (but the first gets what it
-    /// wants): so however many values are begun and never finished, smaller ones can still be stored, and the other half
-    /// of the memory keeps its items.
+    /// At most half of the memory is, and of what is left of that a newcomer gets at most half (but the first gets what
+    /// it wants): so however many values are begun and never finished, smaller ones can still be stored, and the other
+    /// half of the memory keeps its items.
     pub(crate) fn promise(&self, bytes: usize) -> bool {
         let share = self.config.limit / 2;
         // Relaxed: a count that orders nothing.

@@ -1,12 +1,12 @@
 //! How large the chunks of each slab class are.
 //!
-//! Sizes go up in steps of eight bytes, the unit of a location, as long as that is more than a thirtieth; then by about a
-//! twenty-fifth, each as large as a page holds a whole number of. So an item wastes nothing where it is a multiple of eight
-//! and small, a few per cent where it is larger, and an eighth at the very worst, just above 7 KiB. (memcached steps by a
-//! quarter.)
+//! Sizes go up in steps of eight bytes, the unit of a location, as long as that is more than a thirtieth; then by about
+//! a twenty-fifth, each as large as a page holds a whole number of. So an item wastes nothing where it is a multiple of
+//! eight and small, a few per cent where it is larger, and an eighth at the very worst, just above 7 KiB. (memcached
+//! steps by a quarter.)
 //!
-//! Pages are 64 KiB, not memcached's 1 MiB: a class that holds a few items costs little, and memory moves between classes
-//! in small pieces. Items too large for the largest chunk are chained: see [`crate::item`].
+//! Pages are 64 KiB, not memcached's 1 MiB: a class that holds a few items costs little, and memory moves between
+//! classes in small pieces. Items too large for the largest chunk are chained: see [`crate::item`].
 
 use crate::arena::PAGE;
 

@@ -1,12 +1,13 @@
 //! Stamps: the numbers that compare-and-swap goes by.
 //!
-//! A client that reads an item with `gets` is told a number, and its `cas` succeeds only if the item still has that number.
-//! The number must be another one each time the same key is stored; nothing more is asked. So there is no global counter
-//! (memcached has one) but a counter for each of 64 groups of keys, and the item keeps 32 bits of it: four bytes, where
-//! memcached keeps eight. What the client sees is unique among all keys: the stamp and the group's number.
+//! A client that reads an item with `gets` is told a number, and its `cas` succeeds only if the item still has that
+//! number. The number must be another one each time the same key is stored; nothing more is asked. So there is no
+//! global counter (memcached has one) but a counter for each of 64 groups of keys, and the item keeps 32 bits of it:
+//! four bytes, where memcached keeps eight. What the client sees is unique among all keys: the stamp and the group's
+//! number.
 //!
-//! A number comes again after 2^32 stores to one group. To be fooled, a client must hold a number over exactly a multiple of
-//! that many.
+//! A number comes again after 2^32 stores to one group. To be fooled, a client must hold a number over exactly a
+//! multiple of that many.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

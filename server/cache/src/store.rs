@@ -10,9 +10,10 @@
 //!   unpin
 //! ```
 //!
-//! An item is never changed once it is in the index; a value made from another (append, prepend, increment) is a new item
-//! that replaces the old one if that still has the stamp it had when it was read, and else all over again. Both the
-//! index's replacement and the stamp are needed: the location alone could have been reused for the same key meanwhile.
+//! An item is never changed once it is in the index; a value made from another (append, prepend, increment) is a new
+//! item that replaces the old one if that still has the stamp it had when it was read, and else all over again. Both
+//! the index's replacement and the stamp are needed: the location alone could have been reused for the same key
+//! meanwhile.
 
 #![allow(unsafe_code)]
 
@@ -174,8 +175,8 @@ impl<P: Policy> Session<P> {
             if removed {
                 return !dead;
             }
-            // It has gone meanwhile, or was dead and has been touched, or another one made from it has taken its place, which
-            // is to go too: look again.
+            // It has gone meanwhile, or was dead and has been touched, or another one made from it has taken its place,
+            // which is to go too: look again.
         }
     }
 
@@ -195,9 +196,9 @@ impl<P: Policy> Session<P> {
                 break;
             }
             let at = hit.item.location();
-            // An item made from this one at the same time carries over the old expiry or the new one. Putting the location
-            // in its own place takes the lock that the other one's goes through: if it succeeds, the other one comes
-            // later and sees the new expiry; if not, the other one is there, and gets it too.
+            // An item made from this one at the same time carries over the old expiry or the new one. Putting the
+            // location in its own place takes the lock that the other one's goes through: if it succeeds, the other one
+            // comes later and sees the new expiry; if not, the other one is there, and gets it too.
             if engine.table.replace(hash, at, at) {
                 // Noted after it was changed: see `Page::expires_at`.
                 engine.note_expiry(at, expiry);
@@ -281,8 +282,9 @@ impl<P: Policy> Session<P> {
         outcome
     }
 
-    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more, or can be touched in
-    /// place and the new one cannot. If it carries over the old one's expiry, that is what a touch has made of it meanwhile.
+    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more, or can be
+    /// touched in place and the new one cannot. If it carries over the old one's expiry, that is what a touch has made
+    /// of it meanwhile.
     fn replace_if_unchanged(
         &mut self,
         outline: &Outline<'_>,
@@ -418,8 +420,8 @@ impl<P: Policy> Pinned<'_, P> {
         }
     }
 
-    /// Tries an insert again, with ever fewer neighbours, until the index has room. What `insert` locks it must give back
-    /// before it returns: a neighbour may need the same.
+    /// Tries an insert again, with ever fewer neighbours, until the index has room. What `insert` locks it must give
+    /// back before it returns: a neighbour may need the same.
     fn with_room<T>(&self, hash: u64, mut insert: impl FnMut() -> Result<T, TooFull>) -> Result<T, TooFull> {
         for _ in 0..MOST_NEIGHBOURS {
             match insert() {

@@ -109,7 +109,8 @@ impl Unfinished {
     /// Goes on in a further chunk with room for `len` bytes, which is written when the pool's clock says `born`.
     ///
     /// # Safety
-    /// The chunk at `at` must be in state `Filling`, owned by the caller, and have at least `FURTHER_HEADER + len` bytes.
+    /// The chunk at `at` must be in state `Filling`, owned by the caller, and have at least `FURTHER_HEADER + len`
+    /// bytes.
     pub(crate) unsafe fn extend(&mut self, arena: &Arena, at: Location, len: usize, born: u32) {
         debug_assert!(self.room() == 0 && len <= self.missing);
         let start = arena.start(at);

@@ -1,7 +1,7 @@
 //! Whether an old page may go: it is looked at as a hand looks, but at all of it.
 //!
-//! The unsafe code here is of one kind: reading the items of a page under the lock of its class, which their reuse would
-//! need.
+//! The unsafe code here is of one kind: reading the items of a page under the lock of its class, which their reuse
+//! would need.
 
 #![allow(unsafe_code)]
 
@@ -19,8 +19,8 @@ const MOST_USED: usize = 4;
 pub(crate) enum Verdict {
     /// It can be emptied, and little is lost by that.
     Goes,
-    /// More than a quarter of its bytes would be lost of items that have been used since they were last looked at, or are
-    /// much younger than the page: of a large item all bytes, whatever of it lies here.
+    /// More than a quarter of its bytes would be lost of items that have been used since they were last looked at, or
+    /// are much younger than the page: of a large item all bytes, whatever of it lies here.
     Used,
     /// Something on it is being written, or is kept by a reader.
     Held,

@@ -179,8 +179,8 @@ fn a_flushed_item_that_is_asked_for_goes_at_once_and_is_counted() {
         assert!((0..600).all(|key| !has(&mut session, key, 100)));
     }
     assert_eq!((cache.len(), cache.counts().flushed, cache.counts().misses), (400, 600, 1_200));
-    // What is stored now is of the new generation, whether the old item of its key has gone or not; keys that never were do
-    // not count.
+    // What is stored now is of the new generation, whether the old item of its key has gone or not; keys that never
+    // were do not count.
     for key in 0..700 {
         set(&mut session, key, 100).unwrap();
     }
@@ -196,7 +196,8 @@ fn a_flushed_item_that_is_asked_for_goes_at_once_and_is_counted() {
 /// A housekeeper that is looking through a page when it is flushed finds in it what is stored after that.
 #[test]
 fn what_is_stored_after_a_flush_stays_whatever_the_sweep_is_at() {
-    // Lost within some thousands, when it was. More would be slow on one core: each third flush waits for the housekeeper.
+    // Lost within some thousands, when it was. More would be slow on one core: each third flush waits for the
+    // housekeeper.
     let flushes = if std::env::var_os("LOOKASIDE_STRESS_CHANGES").is_some() { 5_000 } else { 30_000 };
     let cache: Cache = Cache::new(config(16 * MIB)).unwrap();
     let done = AtomicBool::new(false);
@@ -238,8 +239,8 @@ fn a_kept_value_outlives_its_item_and_holds_only_its_own_memory() {
     assert!(session.pin().get(b"key-000000000001").unwrap().keep().is_none());
 }
 
-/// Clients that announce values and never finish them hold memory that nothing can evict. They get a share of it, in which
-/// smaller values still find room.
+/// Clients that announce values and never finish them hold memory that nothing can evict. They get a share of it, in
+/// which smaller values still find room.
 #[test]
 fn values_that_are_never_finished_do_not_empty_the_cache() {
     let cache: Cache = Cache::new(config(64 * MIB)).unwrap();
@@ -266,8 +267,8 @@ fn values_that_are_never_finished_do_not_empty_the_cache() {
     assert!(session.reserve(Verb::Set, Entry::new(b"large"), 1_000_000).is_ok());
 }
 
-/// A thread that loses its core in the middle of a lookup holds up memory for some milliseconds, in which other threads may
-/// store more than all reserves: they wait for it.
+/// A thread that loses its core in the middle of a lookup holds up memory for some milliseconds, in which other threads
+/// may store more than all reserves: they wait for it.
 #[test]
 fn a_reader_who_takes_its_time_costs_no_store() {
     let cache: Cache = Cache::new(config(2 * MIB)).unwrap();

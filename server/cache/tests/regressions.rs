@@ -36,12 +36,13 @@ fn stored_without_eviction(cache: &Cache, session: &mut Session, first: u64) -> 
     number - first
 }
 
-/// 64 MB, full of 60,000 values of 1,000 bytes; all of them were deleted, flushed, or expired, and 60,000 values of 300 bytes
-/// stored: 8,484 of them could be read. The old class kept its pages, all of them empty: one a second was moved away, and that
-/// stopped for good after 17, because what said that no page was to be had left out the index's share that a page takes.
+/// 64 MB, full of 60,000 values of 1,000 bytes; all of them were deleted, flushed, or expired, and 60,000 values of 300
+/// bytes stored: 8,484 of them could be read. The old class kept its pages, all of them empty: one a second was moved
+/// away, and that stopped for good after 17, because what said that no page was to be had left out the index's share
+/// that a page takes.
 ///
-/// Now as many can be stored before one is evicted as in a cache that never had others. And what is free at once, after a
-/// deletion, is had without a wait for readers: one stays for all of the time.
+/// Now as many can be stored before one is evicted as in a cache that never had others. And what is free at once, after
+/// a deletion, is had without a wait for readers: one stays for all of the time.
 #[test]
 fn a_cache_emptied_of_one_size_held_a_seventh_of_another() {
     let make = || -> Cache { Cache::new(Config::with_limit(16 * MIB)).unwrap() };
@@ -95,13 +96,13 @@ fn without_evictions_memory_that_was_freed_served_no_other_size() {
     }
 }
 
-/// 8 MB, full of values of 0 to 60 KB: one set in 10,000 was refused although everything in the cache could have been evicted.
-/// A chunk was wanted of a size that had no page; the four pages that were emptied for it each held a chunk of the very value
-/// that was being stored, and so did not come free.
+/// 8 MB, full of values of 0 to 60 KB: one set in 10,000 was refused although everything in the cache could have been
+/// evicted. A chunk was wanted of a size that had no page; the four pages that were emptied for it each held a chunk of
+/// the very value that was being stored, and so did not come free.
 ///
-/// What is held is the same in every run, whatever the hashes: 4,546,758 bytes when it is least, and 98 of the newest 104. A
-/// path that gets memory in a dearer way than it must (an index's share left out, pages that wait, large items that the
-/// hand passes by) refuses nothing, for another path stands in, but it costs some of that.
+/// What is held is the same in every run, whatever the hashes: 4,546,758 bytes when it is least, and 98 of the
+/// newest 104. A path that gets memory in a dearer way than it must (an index's share left out, pages that wait, large
+/// items that the hand passes by) refuses nothing, for another path stands in, but it costs some of that.
 #[test]
 fn a_small_cache_of_large_values_refused_a_set_now_and_then() {
     let cache: Cache = Cache::new(Config::with_limit(8 * MIB)).unwrap();

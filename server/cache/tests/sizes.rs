@@ -1,5 +1,5 @@
-//! Memory goes to whatever size is stored: over all pairs of sizes, all ways in which memory comes free, with evictions and
-//! without. No housekeeper runs here: what is asked of the cache it does while it stores.
+//! Memory goes to whatever size is stored: over all pairs of sizes, all ways in which memory comes free, with evictions
+//! and without. No housekeeper runs here: what is asked of the cache it does while it stores.
 //!
 //! The same at other sizes of cache is an experiment, `memory-sizes`.
 
@@ -41,7 +41,8 @@ fn has(session: &mut Session, number: usize, len: usize) -> bool {
     session.pin().get(&key(number)).is_some_and(|hit| hit.value_len() == len && hit.pieces().all(is_right))
 }
 
-/// Fills a cache, frees what is there, and stores a new live set of 70 % of its memory: `Err` says what was missing of it.
+/// Fills a cache, frees what is there, and stores a new live set of 70 % of its memory: `Err` says what was missing of
+/// it.
 fn refill(limit: usize, from: usize, to: usize, freed: Freed, eviction: Eviction) -> Result<(), String> {
     let cache: Cache = Cache::new(Config { eviction, ..Config::with_limit(limit) }).unwrap();
     cache.set_time(100);
@@ -88,7 +89,8 @@ fn refill(limit: usize, from: usize, to: usize, freed: Freed, eviction: Eviction
     }
 }
 
-/// Of as many items as have `limit` bytes of keys and values, how many a cache holds that was full of another size before.
+/// Of as many items as have `limit` bytes of keys and values, how many a cache holds that was full of another size
+/// before.
 fn held(limit: usize, from: Option<usize>, to: usize) -> usize {
     let cache: Cache = Cache::new(Config::with_limit(limit)).unwrap();
     let mut session = cache.session();
@@ -157,9 +159,9 @@ fn when_the_sizes_of_the_load_change_memory_follows_within_one_cache_full() {
     });
 }
 
-/// The hand passed large items that had come since it was there, and where their chunks lie anywhere, most had: in caches
-/// of 512 MB it found none in all the ring, and evicted whatever came next. The matrix above is of 8 MB, and among its sizes
-/// are two large ones.
+/// The hand passed large items that had come since it was there, and where their chunks lie anywhere, most had: in
+/// caches of 512 MB it found none in all the ring, and evicted whatever came next. The matrix above is of 8 MB, and
+/// among its sizes are two large ones.
 #[test]
 fn large_items_go_in_the_order_of_their_age() {
     for limit in [8 << 20, 64 << 20] {
@@ -168,8 +170,8 @@ fn large_items_go_in_the_order_of_their_age() {
     }
 }
 
-/// Who looks for what was flushed looks at so many pages at once. Pages that had been filled since counted as well, so that
-/// what was stored since was evicted beside what nobody can read.
+/// Who looks for what was flushed looks at so many pages at once. Pages that had been filled since counted as well, so
+/// that what was stored since was evicted beside what nobody can read.
 #[test]
 fn what_was_flushed_goes_before_what_has_come_since() {
     refill(64 << 20, 700_000, 60_000, Freed::Flushed, Eviction::ByPolicy).unwrap();

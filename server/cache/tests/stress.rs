@@ -1,12 +1,12 @@
-//! Many threads on one cache that is far too small for them, with every value checked: a read never returns a torn, partly
-//! overwritten or wrong-key value, and only one that could have been current.
+//! Many threads on one cache that is far too small for them, with every value checked: a read never returns a torn,
+//! partly overwritten or wrong-key value, and only one that could have been current.
 //!
 //! Values describe themselves: key, version, length, and a checksum over all of it. Each key is written by one thread,
 //! which announces a version before it makes it and records it when it is made. A reader notes what was made before its
 //! lookup and what was announced after it; a hit must lie between. A miss is always possible: the cache evicts.
 //!
-//! All of it without a lookaside buffer, with one of a single line, which everybody fights for, and with one that has room for
-//! every key.
+//! All of it without a lookaside buffer, with one of a single line, which everybody fights for, and with one that has
+//! room for every key.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -90,8 +90,8 @@ impl Stress<'_> {
         let mut random = Random(0x1234_5678_9ABC + writer as u64);
         let mut value = Vec::new();
         let mut changed = 0;
-        // A machine with few cores may run the readers while nothing is stored, and the writers while nobody reads: then they
-        // go on, up to a number of changes at which nothing found is the failure.
+        // A machine with few cores may run the readers while nothing is stored, and the writers while nobody reads:
+        // then they go on, up to a number of changes at which nothing found is the failure.
         while changed < self.changes || (!self.saw_enough() && changed < 1000 * self.changes) {
             changed += 1;
             // Half of the changes go to a few keys.

@@ -1,8 +1,9 @@
 //! A conversation: what a client has sent so far, turned into requests and replies.
 //!
-//! It knows bytes in and bytes out, no sockets, so tests and the fuzzer can talk to it directly. The caller offers what was
-//! received; the conversation serves as many requests as are complete and says how much of it is done with. The rest, at
-//! most [`MOST_LEFT`] bytes if it is more bytes that are needed, is to be offered again with what comes after it.
+//! It knows bytes in and bytes out, no sockets, so tests and the fuzzer can talk to it directly. The caller offers what
+//! was received; the conversation serves as many requests as are complete and says how much of it is done with. The
+//! rest, at most [`MOST_LEFT`] bytes if it is more bytes that are needed, is to be offered again with what comes after
+//! it.
 //!
 //! ```text
 //!                  +--------------------------- Command <---------------------------+
@@ -27,13 +28,13 @@ use crate::executor::{After, Executor, StoreReply};
 use crate::gets::{Group, Unanswered};
 use crate::output::Output;
 
-/// A value is waited for in the receive buffer if it and its line are not longer than this; a longer one is written into
-/// the cache's memory as it comes.
+/// A value is waited for in the receive buffer if it and its line are not longer than this; a longer one is written
+/// into the cache's memory as it comes.
 const MOST_BUFFERED: usize = 16 << 10;
 /// What a conversation that needs more leaves of what it was offered, at the most: the receive buffer must be larger.
 pub(crate) const MOST_LEFT: usize = MOST_BUFFERED;
-/// What the requests of the binary protocol, which is not spoken here, begin with, and no other does: their values are not
-/// to be taken for commands.
+/// What the requests of the binary protocol, which is not spoken here, begin with, and no other does: their values are
+/// not to be taken for commands.
 const BINARY_REQUEST: u8 = 0x80;
 /// Bytes copied to change values, by `append` and the like, that count as much as a request does.
 const COPIED_FOR_A_REQUEST: u64 = 4096;
@@ -366,7 +367,8 @@ fn touch<'d>(
 }
 
 impl Block {
-    /// Takes what has come of the block; says how much that was, and whether the block is complete and has been answered.
+    /// Takes what has come of the block; says how much that was, and whether the block is complete and has been
+    /// answered.
     fn receive(&mut self, rest: &[u8], executor: &mut Executor, output: &mut Output) -> (usize, bool) {
         let of_value = rest.len().min(self.missing);
         if let Ok(reservation) = &mut self.reservation

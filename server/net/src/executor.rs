@@ -80,8 +80,8 @@ impl Executor {
         flushed
     }
 
-    /// Looks up keys and writes the values found; `each` writes what comes after a key's. Stops when the output is full, and
-    /// says how many keys were answered.
+    /// Looks up keys and writes the values found; `each` writes what comes after a key's. Stops when the output is
+    /// full, and says how many keys were answered.
     #[inline]
     pub(crate) fn get(
         &mut self,

@@ -1,8 +1,8 @@
 //! A server without sockets and threads: one client's conversation, and a clock that stands until it is told the time.
 //!
-//! Requests go the way they go in a server (conversation, executor, cache, output), and what a worker and the housekeeper
-//! do around it is done here by hand. So a model can be compared at exact times, and a fuzzer decides at which byte what
-//! it sends is cut.
+//! Requests go the way they go in a server (conversation, executor, cache, output), and what a worker and the
+//! housekeeper do around it is done here by hand. So a model can be compared at exact times, and a fuzzer decides at
+//! which byte what it sends is cut.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ impl InProcess {
         })
     }
 
-    /// Takes what a client sends, or the next piece of it, and returns the replies that are complete with it. A connection
-    /// that is closed takes nothing more.
+    /// Takes what a client sends, or the next piece of it, and returns the replies that are complete with it. A
+    /// connection that is closed takes nothing more.
     pub fn receive(&mut self, mut bytes: &[u8]) -> Vec<u8> {
         let mut replies = Vec::new();
         while self.open && !bytes.is_empty() {

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! The data plane is the workers: a request is received, parsed, carried out and answered by one thread, which shares
-//! nothing with the others but the cache, and takes no lock and touches no shared counter on a `get`. The control plane is
-//! the listener and the housekeeper.
+//! nothing with the others but the cache, and takes no lock and touches no shared counter on a `get`. The control plane
+//! is the listener and the housekeeper.
 //!
 //! # The files
 //!

@@ -1,5 +1,5 @@
-//! Listening: sockets are bound before anything else starts, so that a port that is taken is an error at the start; then a
-//! thread accepts connections and deals them out to the workers in turn.
+//! Listening: sockets are bound before anything else starts, so that a port that is taken is an error at the start;
+//! then a thread accepts connections and deals them out to the workers in turn.
 //!
 //! Where file descriptors or memory run out, connections wait in the kernel until some have come back. The operator is
 //! told, for clients only see a server that does not answer: when it begins, and while it lasts once a minute.

@@ -1,8 +1,9 @@
 //! What waits to be sent to a client: bytes, and large values among them that are sent from where they lie.
 //!
-//! Small values are copied into the bytes as soon as they are found; a large one, in several pieces, is kept in the cache
-//! by reference until it has been sent, whatever happens to its item meanwhile. So a reply half sent ends as it began, and
-//! what a slow client costs is bounded: [`Output::is_full`] tells when no more requests of its are to be served.
+//! Small values are copied into the bytes as soon as they are found; a large one, in several pieces, is kept in the
+//! cache by reference until it has been sent, whatever happens to its item meanwhile. So a reply half sent ends as it
+//! began, and what a slow client costs is bounded: [`Output::is_full`] tells when no more requests of its are to be
+//! served.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};

@@ -154,8 +154,9 @@ impl Server {
         Ok(())
     }
 
-    /// Has `tell` called if a thread of the server ends before it was told to: then the server is to be stopped, which says
-    /// why. Its threads end with the next event that they have. Only the first who asks is told, perhaps more than once.
+    /// Has `tell` called if a thread of the server ends before it was told to: then the server is to be stopped, which
+    /// says why. Its threads end with the next event that they have. Only the first who asks is told, perhaps more than
+    /// once.
     pub fn when_broken(&self, tell: impl Fn() + Send + Sync + 'static) {
         // It may be set already: see above.
         let _ = self.shared.when_broken.set(Box::new(tell));
@@ -206,8 +207,8 @@ impl Drop for Server {
     }
 }
 
-/// What a thread has for as long as it lives: where one is missing, clients would be accepted whom nobody serves, or items
-/// would never expire. Better no server at all.
+/// What a thread has for as long as it lives: where one is missing, clients would be accepted whom nobody serves, or
+/// items would never expire. Better no server at all.
 struct Duty {
     shared: Arc<Shared>,
     thread: String,

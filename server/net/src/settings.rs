@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use cache::engine::{Cache, CreateError, Eviction};
 
-/// memcached's fixed costs of an item: its header, the number that compare-and-swap goes by, the zero behind the key and
-/// the line ending behind the value. An item is too large here exactly when it would be there (MEMCACHED 1.6, item size
-/// and `-I`), although ours are smaller.
+/// memcached's fixed costs of an item: its header, the number that compare-and-swap goes by, the zero behind the key
+/// and the line ending behind the value. An item is too large here exactly when it would be there (MEMCACHED 1.6, item
+/// size and `-I`), although ours are smaller.
 const MEMCACHED_ITEM: usize = 48 + 8 + 1 + 2;
 
 /// What a server is started with.
@@ -34,7 +34,8 @@ pub struct Settings {
     pub connections: usize,
     /// Bytes for items and index.
     pub memory: usize,
-    /// Bytes of a lookaside buffer before the index, beside the memory; 0: none. See [`cache::engine::Config::lookaside`].
+    /// Bytes of a lookaside buffer before the index, beside the memory; 0: none. See
+    /// [`cache::engine::Config::lookaside`].
     pub lookaside: usize,
     /// Bytes that one item may take, counted as memcached counts them.
     pub largest_item: usize,

@@ -86,8 +86,8 @@ impl Shared {
     }
 }
 
-/// Seconds since the beginning of 1970, as the machine's clock was when this was first asked for and steadily from then on:
-/// a clock that is set meanwhile neither kills items nor keeps them.
+/// Seconds since the beginning of 1970, as the machine's clock was when this was first asked for and steadily from then
+/// on: a clock that is set meanwhile neither kills items nor keeps them.
 pub(crate) fn unix_time() -> u64 {
     static FIRST: OnceLock<(Duration, Instant)> = OnceLock::new();
     let (then, since) = FIRST

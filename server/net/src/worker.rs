@@ -1,4 +1,5 @@
-//! A worker: one thread, one event loop, the connections it was given, and nothing shared with other workers but the cache.
+//! A worker: one thread, one event loop, the connections it was given, and nothing shared with other workers but the
+//! cache.
 //!
 //! ```text
 //!   listener ---- new connections, by channel and waker ----> worker
@@ -10,14 +11,14 @@
 //!                                                              v    send
 //! ```
 //!
-//! Sockets are registered once, edge-triggered, for reading and writing both, so that a request costs no more system calls
-//! than its receive, its send, and its share of a wait. A receive that does not fill the buffer has emptied the socket
-//! (epoll(7), question 9), so no second one is needed to learn that.
+//! Sockets are registered once, edge-triggered, for reading and writing both, so that a request costs no more system
+//! calls than its receive, its send, and its share of a wait. A receive that does not fill the buffer has emptied the
+//! socket (epoll(7), question 9), so no second one is needed to learn that.
 //!
-//! One receive buffer and one output serve all connections of a worker in turn. A connection owns memory only while it has
-//! half a request or replies that its client does not take: at most [`MOST_LEFT`] bytes of the one; of the other a full
-//! [`Output`], and the requests behind it that came in the same receive. It is then not read from, so a client that does
-//! not read its replies blocks nobody but itself.
+//! One receive buffer and one output serve all connections of a worker in turn. A connection owns memory only while it
+//! has half a request or replies that its client does not take: at most [`MOST_LEFT`] bytes of the one; of the other a
+//! full [`Output`], and the requests behind it that came in the same receive. It is then not read from, so a client
+//! that does not read its replies blocks nobody but itself.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

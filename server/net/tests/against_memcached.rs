@@ -1,8 +1,9 @@
 //! The same bytes to the installed memcached and to this server, over sockets.
 //!
-//! The list of what is different on purpose is the protocol's, `differences`: what a sequence does that stands there is left
-//! out of it. Numbers to compare and swap by are each server's own; they are compared after the first one seen has become
-//! 1, the second one 2 and so on, on each side, so that it shows when one server takes a new number and the other does not.
+//! The list of what is different on purpose is the protocol's, `differences`: what a sequence does that stands there is
+//! left out of it. Numbers to compare and swap by are each server's own; they are compared after the first one seen has
+//! become 1, the second one 2 and so on, on each side, so that it shows when one server takes a new number and the
+//! other does not.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -86,8 +87,8 @@ fn shown(bytes: &[u8]) -> String {
     format!("{} sum {sum:x}", shorten(bytes))
 }
 
-/// Whether it begins as the requests of the binary protocol do, which end a connection to ours wherever they stand, and to
-/// memcached nowhere.
+/// Whether it begins as the requests of the binary protocol do, which end a connection to ours wherever they stand, and
+/// to memcached nowhere.
 fn is_binary(line: &[u8]) -> bool {
     line.starts_with(b"\x80")
 }
@@ -529,7 +530,8 @@ fn sums(client: &mut Client, topic: &str) -> BTreeMap<String, u64> {
     sums
 }
 
-/// What both count, and count in the same way. (`cmd_flush` is not among it: memcached counts those with a bad time too.)
+/// What both count, and count in the same way. (`cmd_flush` is not among it: memcached counts those with a bad time
+/// too.)
 const COUNTS: &[&str] = &[
     "cmd_get",
     "cmd_set",

@@ -1,5 +1,5 @@
-//! Many clients at once: every value that comes back is one that could be current, what must be atomic is, and a server can
-//! stop in the middle of it.
+//! Many clients at once: every value that comes back is one that could be current, what must be atomic is, and a server
+//! can stop in the middle of it.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -86,7 +86,8 @@ impl Busy<'_> {
                 requests.extend_from_slice(format!("touch key-{key} 0\r\n").as_bytes());
                 Asked::Touch
             }
-            // Where something is to be evicted, rarely: flushed items make room for all that comes, and nothing is evicted.
+            // Where something is to be evicted, rarely: flushed items make room for all that comes, and nothing is
+            // evicted.
             _ if self.keys < 1000 || self.random.random_range(0..100) == 0 => {
                 requests.extend_from_slice(b"flush_all\r\n");
                 Asked::Flush

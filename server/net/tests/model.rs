@@ -1,7 +1,7 @@
 //! Sequences of commands against a plain map with a clock, byte for byte, however the bytes are cut.
 //!
-//! With a lookaside buffer before the index, and without. The server is called, not connected to, so that its clock stands
-//! where the map's does. Commands are sent in one go until one needs an answer to those before it.
+//! With a lookaside buffer before the index, and without. The server is called, not connected to, so that its clock
+//! stands where the map's does. Commands are sent in one go until one needs an answer to those before it.
 
 use std::collections::HashMap;
 

@@ -296,7 +296,8 @@ impl Observer {
         sent
     }
 
-    /// The same when it has grown, and grows no more. So somebody has asked for the item, and it is not the next to be evicted.
+    /// The same when it has grown, and grows no more. So somebody has asked for the item, and it is not the next to be
+    /// evicted.
     fn blocked(&mut self, first: usize) -> usize {
         let mut before = first;
         loop {
@@ -339,8 +340,8 @@ enum Shown {
     Nothing,
 }
 
-/// Reads all replies: the old value some times, then, if at all, the new one, then, if that goes too, none. How often it was
-/// the old one.
+/// Reads all replies: the old value some times, then, if at all, the new one, then, if that goes too, none. How often
+/// it was the old one.
 fn read_old_then_new(
     mut client: Client,
     requests: &[u8],

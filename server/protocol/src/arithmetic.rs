@@ -1,10 +1,10 @@
 //! `incr` and `decr` on a stored value, which is text.
 //!
-//! The value is read as C's `strtoull` reads it: white space, a sign, digits, and then its end, white space or a NUL, so
-//! `" +5"` and `"5 apples"` are five, and `"5x"` is not a number. An increment wraps at 64 bits, a decrement stops at 0.
-//! The new value is the plain number if that is longer than the old value; otherwise the number is written over the old
-//! value, which keeps its length and is filled up with spaces behind: 10 decremented is `"9 "`. The reply is the plain
-//! number in both cases. Flags and time to live stay, the CAS id changes.
+//! The value is read as C's `strtoull` reads it: white space, a sign, digits, and then its end, white space or a NUL,
+//! so `" +5"` and `"5 apples"` are five, and `"5x"` is not a number. An increment wraps at 64 bits, a decrement stops
+//! at 0. The new value is the plain number if that is longer than the old value; otherwise the number is written over
+//! the old value, which keeps its length and is filled up with spaces behind: 10 decremented is `"9 "`. The reply is
+//! the plain number in both cases. Flags and time to live stay, the CAS id changes.
 //!
 //! (memcached writes in place only if nobody else holds the item at that moment; if someone does, as a reply half sent
 //! would, a new item of the plain number's length takes its place. Which of the two it is cannot be told from the

@@ -1,8 +1,8 @@
 //! What the times in requests mean.
 //!
-//! A time is a signed 32-bit number of seconds. 0 is never; up to thirty days it counts from now; above that it is a Unix
-//! time; below 0 it has passed already. memcached keeps seconds since shortly before its start in 32 bits, in which an
-//! absolute time from before the start has no place, and stands for "expired": hence the third argument here.
+//! A time is a signed 32-bit number of seconds. 0 is never; up to thirty days it counts from now; above that it is a
+//! Unix time; below 0 it has passed already. memcached keeps seconds since shortly before its start in 32 bits, in
+//! which an absolute time from before the start has no place, and stands for "expired": hence the third argument here.
 //!
 //! `flush_all` has a rule of its own. memcached notes the second *before* the given time, and from that second on every
 //! item stored in that second or earlier is gone; so `flush_all 1` acts at once, on whatever is stored in the rest of

@@ -37,8 +37,8 @@
 //! Nothing is allocated to parse, and one pass is made over a line (a second one, in strides of 250 bytes, over the
 //! keys of a long `get`). `examples/timing.rs` measures it; on a core of an AMD EPYC in a virtual machine, with keys of
 //! 16 bytes, it prints for finding and parsing a line and walking over its keys: `get` 9 ns, `get` of 100 keys 5 ns a
-//! key, `set` 28 ns, `delete` 16 ns, `incr` 25 ns; for the header of a value 6 ns, with a CAS id 10 ns; and for a client
-//! that takes apart a value of any size and its `END` 14 ns.
+//! key, `set` 28 ns, `delete` 16 ns, `incr` 25 ns; for the header of a value 6 ns, with a CAS id 10 ns; and for a
+//! client that takes apart a value of any size and its `END` 14 ns.
 //!
 //! # The files
 //! Each stands on some of those below it, and on none above.
@@ -54,8 +54,8 @@
 //!
 //! # To come
 //! The meta commands (`mg`, `ms`, ...) have their place beside the classic ones in `parse`; until they are served they
-//! are unknown commands, but that the data of `ms` is thrown away. The binary protocol is another parser altogether, picked
-//! by a connection's first byte.
+//! are unknown commands, but that the data of `ms` is thrown away. The binary protocol is another parser altogether,
+//! picked by a connection's first byte.
 #![forbid(unsafe_code)]
 
 mod arithmetic;

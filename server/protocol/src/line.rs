@@ -14,7 +14,8 @@ const MOST_LEADING_SPACES: usize = 100;
 /// What [`split_line`] found at the start of the received bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line<'a> {
-    /// A whole line, its line feed included: the slice's length is the number of bytes to consume. For [`parse`](crate::parse).
+    /// A whole line, its line feed included: the slice's length is the number of bytes to consume. For
+    /// [`parse`](crate::parse).
     Complete(&'a [u8]),
     /// No whole line yet: read more.
     Incomplete,

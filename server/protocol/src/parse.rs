@@ -141,8 +141,8 @@ fn store(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
 /// `<key> [0] [noreply]`, the `0` being a time that some old clients send.
 ///
 /// Anything else behind the key is an error, as in memcached up to 1.6.18: what a client means by it is not known, and
-/// libmemcached's test of servers asks for the error. 1.6.45 ignores it and deletes, and so does this where nobody would
-/// read the error: a client that waits for none would go on with a stale item.
+/// libmemcached's test of servers asks for the error. 1.6.45 ignores it and deletes, and so does this where nobody
+/// would read the error: a client that waits for none would go on with a stale item.
 fn delete(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     let mut tokens = Tokens::after_name(rest);
     let noreply = tokens.clone().end_in_noreply();
@@ -155,8 +155,8 @@ fn delete(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     Ok(Request::Delete { key, noreply })
 }
 
-/// `<key> <bytes> <flag>*`, of the meta commands, which do not exist here. But the data block behind the line is none of
-/// the commands that it may spell; where its length cannot be told, nothing that follows can be.
+/// `<key> <bytes> <flag>*`, of the meta commands, which do not exist here. But the data block behind the line is none
+/// of the commands that it may spell; where its length cannot be told, nothing that follows can be.
 fn meta_set(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     let mut tokens = Tokens::after_name(rest);
     let length = tokens.nth(1).and_then(strict_i32).and_then(|length| usize::try_from(length).ok());

@@ -69,7 +69,8 @@ pub enum Parsed<'a> {
         /// Its length in bytes.
         consumed: usize,
     },
-    /// The reply is not all there: it cannot be parsed before this many bytes have been received, counted from its start.
+    /// The reply is not all there: it cannot be parsed before this many bytes have been received, counted from its
+    /// start.
     Incomplete {
         /// At least this many bytes.
         needed: usize,

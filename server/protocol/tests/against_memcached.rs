@@ -1,7 +1,7 @@
 //! The same lines to the installed memcached and to this crate, with a map behind it.
 //!
-//! Where the two answer differently on purpose stands in `differences`, each with its reason and with an example that is
-//! itself put to memcached, so that the list cannot outlive what it lists.
+//! Where the two answer differently on purpose stands in `differences`, each with its reason and with an example that
+//! is itself put to memcached, so that the list cannot outlive what it lists.
 
 use crate::differences::{DIFFERENCES, Difference, FOLLOWED, Seen, Who, difference};
 use crate::lines;

@@ -1,4 +1,5 @@
-//! What holds for every line: no panic, agreement with the naive parser, and that formatting and parsing undo each other.
+//! What holds for every line: no panic, agreement with the naive parser, and that formatting and parsing undo each
+//! other.
 
 use crate::lines;
 use crate::naive::{self, Outcome};

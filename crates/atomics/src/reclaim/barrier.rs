@@ -2,8 +2,8 @@
 
 use crate::seam::{AtomicBool, Ordering, fence};
 
-/// By what the store of an epoch and the look at it are kept apart. One for the whole process, decided before anyone pins: a
-/// light barrier of one kind is none against a heavy one of another.
+/// By what the store of an epoch and the look at it are kept apart. One for the whole process, decided before anyone
+/// pins: a light barrier of one kind is none against a heavy one of another.
 #[derive(Debug)]
 pub(super) struct Barrier {
     kind: Kind,
@@ -54,8 +54,8 @@ impl Barrier {
         }
     }
 
-    /// The collector's side: between what was unlinked and the look at the epochs. Whether it could be had: a filter that came
-    /// into force behind the registration may refuse it.
+    /// The collector's side: between what was unlinked and the look at the epochs. Whether it could be had: a filter
+    /// that came into force behind the registration may refuse it.
     #[must_use]
     pub(super) fn heavy(&self) -> bool {
         let outcome = match self.kind {

@@ -1,5 +1,5 @@
-//! The protocol of [`super`] under the model checker: one who looks and one who unlinks, retires and collects, with fences on
-//! both sides. Without that of the reader's side, what is freed is still looked at: the models see it.
+//! The protocol of [`super`] under the model checker: one who looks and one who unlinks, retires and collects, with
+//! fences on both sides. Without that of the reader's side, what is freed is still looked at: the models see it.
 
 use std::sync::Arc;
 

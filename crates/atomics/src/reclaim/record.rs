@@ -29,11 +29,13 @@ pub(super) struct Record<L> {
     epoch: AtomicU64,
     /// The thread whose guards those are that hold it. Means something while there are any.
     holder: AtomicUsize,
-    /// Guards. Changed by the thread that holds them only: by the number's owner while there are none, or by who has claimed it.
+    /// Guards. Changed by the thread that holds them only: by the number's owner while there are none, or by who has
+    /// claimed it.
     depth: AtomicU32,
     /// What is in the bag, large things counted as many. Changed under its lock.
     kept: AtomicU32,
-    /// How long the oldest may have been there: unpins and refreshes since, of which [`UNPINS`] or [`REFRESHES`] come to so many.
+    /// How long the oldest may have been there: unpins and refreshes since, of which [`UNPINS`] or [`REFRESHES`] come
+    /// to so many.
     age: AtomicU32,
     /// Whether something waited for this to leave.
     wanted: AtomicBool,
@@ -45,8 +47,9 @@ pub(super) struct Record<L> {
     pub(super) local: L,
 }
 
-// SAFETY: `next` does not change once it is shared, `local` is reached by guards only, which stay on the thread that holds the
-// record; it moves to another thread only behind the release of `depth` or `claimed`, or with a number, under a lock.
+// SAFETY: `next` does not change once it is shared, `local` is reached by guards only, which stay on the thread that
+// holds the record; it moves to another thread only behind the release of `depth` or `claimed`, or with a number, under
+// a lock.
 unsafe impl<L: Send> Sync for Record<L> {}
 
 impl<L> Record<L> {
@@ -67,13 +70,14 @@ impl<L> Record<L> {
         }
     }
 
-    /// Pins the epoch that it is now, or renews it: the one place where that is done. What is loaded behind this was not loaded
-    /// before: see the module, steps 1 and 2.
+    /// Pins the epoch that it is now, or renews it: the one place where that is done. What is loaded behind this was
+    /// not loaded before: see the module, steps 1 and 2.
     #[inline(always)]
     pub(super) fn enter(&self, shared: &Shared) {
         // Acquire pairs with the release of who adds to it: whatever was unlinked before is found unlinked.
         let epoch = shared.epoch.load(Ordering::Acquire);
-        // Release pairs with the acquire in `epoch`: who sees this sees that all is done which was done with an older one.
+        // Release pairs with the acquire in `epoch`: who sees this sees that all is done which was done with an older
+        // one.
         self.epoch.store(epoch, Ordering::Release);
         // Pairs with the heavy one of who collects.
         shared.barrier.light();
@@ -101,7 +105,8 @@ impl<L> Record<L> {
     #[cold]
     pub(super) fn enter_again(&self, identity: usize) -> bool {
         let depth = self.depth.load(Ordering::Relaxed);
-        // Another's is not this thread's identity, unless that has ended and its guard was forgotten: then the epoch stays.
+        // Another's is not this thread's identity, unless that has ended and its guard was forgotten: then the epoch
+        // stays.
         let is_mine = depth > 0 && self.holder.load(Ordering::Relaxed) == identity;
         if is_mine {
             self.depth
@@ -167,8 +172,8 @@ impl<L> Record<L> {
     pub(super) fn leave(&self) -> bool {
         // Release pairs with the acquire in `epoch`.
         self.epoch.store(INACTIVE, Ordering::Release);
-        // Behind the store, if the processor does not swap them: then the one who wants sees the epoch as it was, and the next who
-        // leaves or refreshes looks.
+        // Behind the store, if the processor does not swap them: then the one who wants sees the epoch as it was, and
+        // the next who leaves or refreshes looks.
         let wanted = self.wanted.load(Ordering::Relaxed);
         if wanted {
             self.wanted.store(false, Ordering::Relaxed);

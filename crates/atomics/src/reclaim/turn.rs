@@ -1,4 +1,5 @@
-//! One call that frees at a time, of each thread at each collector: what comes up meanwhile, further down its stack, is left to it.
+//! One call that frees at a time, of each thread at each collector: what comes up meanwhile, further down its stack, is
+//! left to it.
 //!
 //! Known by the thread and not by its record: a thread that is ending has a record for each guard.
 //!
@@ -97,8 +98,8 @@ thread_local! {
     static LEFT: Cell<Option<ManuallyDrop<Vec<Retired>>>> = const { Cell::new(None) };
 }
 
-/// Calls `free(object, context)`, now or, where this thread is in the middle of such a call, behind that: a chain of objects each
-/// of which drops the next needs no more stack than one. Panics end here.
+/// Calls `free(object, context)`, now or, where this thread is in the middle of such a call, behind that: a chain of
+/// objects each of which drops the next needs no more stack than one. Panics end here.
 ///
 /// # Safety
 /// It may be called, by this thread, until the outermost such call ends.

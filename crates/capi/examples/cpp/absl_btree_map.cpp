@@ -1,5 +1,5 @@
-// absl::btree_map behind a Search Lookaside Buffer, by the header for C++. Added lines end in `// +`: without them, it is the
-// program as it was. The tree moves what it holds, so it holds pointers: the record is the entry.
+// absl::btree_map behind a Search Lookaside Buffer, by the header for C++. Added lines end in `// +`: without them, it
+// is the program as it was. The tree moves what it holds, so it holds pointers: the record is the entry.
 #include <memory>
 
 #include <absl/container/btree_map.h>

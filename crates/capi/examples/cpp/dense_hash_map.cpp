@@ -1,6 +1,6 @@
-// google::dense_hash_map behind a Search Lookaside Buffer, by the header for C++ and with a lambda: the form that threads may
-// share, here used by one. Added lines end in `// +`: without them, it is the program as it was. The table moves what it holds,
-// so it holds pointers: the record is the entry.
+// google::dense_hash_map behind a Search Lookaside Buffer, by the header for C++ and with a lambda: the form that
+// threads may share, here used by one. Added lines end in `// +`: without them, it is the program as it was. The table
+// moves what it holds, so it holds pointers: the record is the entry.
 #include <google/dense_hash_map>
 
 #include "workload.hpp"

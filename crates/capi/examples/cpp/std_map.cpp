@@ -1,5 +1,5 @@
-// std::map behind a Search Lookaside Buffer, by the paper's own functions. Added lines end in `// +`: without them, it is the
-// program as it was. A node of the map stays where it is as long as it lives: it is the entry.
+// std::map behind a Search Lookaside Buffer, by the paper's own functions. Added lines end in `// +`: without them, it
+// is the program as it was. A node of the map stays where it is as long as it lives: it is the entry.
 #include <map>
 
 #include "workload.hpp"

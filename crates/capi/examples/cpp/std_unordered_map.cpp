@@ -1,5 +1,5 @@
-// std::unordered_map behind a Search Lookaside Buffer, by the header for C++. Added lines end in `// +`: without them, it is
-// the program as it was. A node of the map stays where it is as long as it lives: it is the entry.
+// std::unordered_map behind a Search Lookaside Buffer, by the header for C++. Added lines end in `// +`: without them,
+// it is the program as it was. A node of the map stays where it is as long as it lives: it is the entry.
 #include <unordered_map>
 
 #include "workload.hpp"

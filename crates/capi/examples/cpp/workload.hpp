@@ -1,5 +1,5 @@
-// What the examples do with their index: look up, put in, change and take out records, by keys of which few are hot, and
-// print a checksum of all answers. With a Search Lookaside Buffer or without it must be the same.
+// What the examples do with their index: look up, put in, change and take out records, by keys of which few are hot,
+// and print a checksum of all answers. With a Search Lookaside Buffer or without it must be the same.
 #ifndef WORKLOAD_HPP
 #define WORKLOAD_HPP
 

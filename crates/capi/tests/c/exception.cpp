@@ -1,4 +1,5 @@
-// A C++ exception that leaves a callback ends the process, though the caller would catch it. `exception match`, and so on.
+// A C++ exception that leaves a callback ends the process, though the caller would catch it. `exception match`, and so
+// on.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>

@@ -1,5 +1,6 @@
 /* Readers and writers at once, with tickets and with locks, while the table is resized, or fits what is asked for: what is found is never freed memory, never another
- * key's, and never older than what the same thread has seen before, or than the last write that had ended before it looked.
+ * key's, and never older than what the same thread has seen before, or than the last write that had ended before it
+ * looked.
  * At the end everything retired has been freed, also if threads outlive the buffer. */
 #include <pthread.h>
 #include <sched.h>

@@ -129,7 +129,8 @@ int main() {
     }
     CHECK(alive == 0);
     {
-        // One hash for all, so that the comparison is asked about a key that is not there, and throws through our own frames.
+        // One hash for all, so that the comparison is asked about a key that is not there, and throws through our own
+        // frames.
         auto same_hash = [](const std::string&) { return std::size_t{1}; };
         lookaside::Buffer<std::string, Record, decltype(same_hash), decltype(match)> slb(1 << 16, same_hash, match);
         slb.monitor(false);

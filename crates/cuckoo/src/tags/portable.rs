@@ -1,5 +1,5 @@
-//! Slot by slot, where there are no instructions for all at once, or none that may be used: under the interpreter and the
-//! model checker.
+//! Slot by slot, where there are no instructions for all at once, or none that may be used: under the interpreter and
+//! the model checker.
 
 use super::set::SlotSet;
 use crate::layout::Bucket;
@@ -11,8 +11,8 @@ pub(crate) fn in_one<B: Bucket>(bucket: &B, tag: u64) -> SlotSet {
     SlotSet(slots.fold(0, |set, (slot, cell)| set | u32::from(cell.load().raw_tag() == tag) << slot))
 }
 
-/// Slots of both among which are all that have the tag: simply all. Whoever follows the set compares tags anyway, and one
-/// by one it is not worth doing twice.
+/// Slots of both among which are all that have the tag: simply all. Whoever follows the set compares tags anyway, and
+/// one by one it is not worth doing twice.
 ///
 /// The model checker sees both ways: buckets without a version of their own are compared first.
 #[inline(always)]

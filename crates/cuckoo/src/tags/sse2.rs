@@ -11,10 +11,10 @@
 //! A whole bucket is loaded, its version too where it has one; that word's bit is taken out of the set, and the others
 //! moved down by one.
 //!
-//! The loads race with writers, who store words whole. In the language that is for atomic loads only, and it knows none of
-//! a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte half the
-//! value of one store, since no half lies across a line, and, as every load on this machine, an acquire load. The compiler
-//! takes the assembly to read and write any memory, and so moves no access across it.
+//! The loads race with writers, who store words whole. In the language that is for atomic loads only, and it knows none
+//! of a vector; so they are made in assembly, where they are what the machine makes of them: of each aligned 8-byte
+//! half the value of one store, since no half lies across a line, and, as every load on this machine, an acquire load.
+//! The compiler takes the assembly to read and write any memory, and so moves no access across it.
 
 #![allow(unsafe_code)]
 
@@ -60,7 +60,8 @@ pub(crate) fn in_both<B: Bucket>(first: &B, second: &B, tag: u64) -> SlotSet {
     set::<B>(compare(first, tag), compare(second, tag), const { slots_among_words::<B>() * 0x0101 })
 }
 
-/// In a program that is compiled for AVX the upper halves of registers may be in use, and a load that knows nothing of them waits.
+/// In a program that is compiled for AVX the upper halves of registers may be in use, and a load that knows nothing of
+/// them waits.
 #[cfg(target_feature = "avx")]
 macro_rules! load {
     ($operands:literal) => {

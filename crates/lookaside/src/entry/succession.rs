@@ -1,8 +1,8 @@
 //! Succession: writes that the index is not asked for.
 //!
-//! A table saves lookups their walk through the index, and not writes theirs: where one request in twenty is a SET, a tree
-//! with a table in front spends half of its time on those. But a SET whose key the table has need not walk either, for the
-//! table says where the entry is:
+//! A table saves lookups their walk through the index, and not writes theirs: where one request in twenty is a SET, a
+//! tree with a table in front spends half of its time on those. But a SET whose key the table has need not walk either,
+//! for the table says where the entry is:
 //!
 //! ```text
 //!    index ---- first -----------> successor        the index's handle stays where it is
@@ -12,44 +12,46 @@
 //!    table ----------------------> successor        and a hit is as short as before
 //! ```
 //!
-//! The entry whose handle the index has, the *first*, gets a *successor*, with the new value; the next such SET replaces
-//! that. Who finds the first in the index is given its successor; the table has the successor's own address, so a hit
-//! follows no pointer more. When the key is written while the table does not have it, the index gives its first back for a
-//! new one, and when it is removed, for none: there the succession ends, and the newest value is what was replaced.
+//! The entry whose handle the index has, the *first*, gets a *successor*, with the new value; the next such SET
+//! replaces that. Who finds the first in the index is given its successor; the table has the successor's own address,
+//! so a hit follows no pointer more. When the key is written while the table does not have it, the index gives its
+//! first back for a new one, and when it is removed, for none: there the succession ends, and the newest value is what
+//! was replaced.
 //!
 //! # Why nothing stale is found
 //!
-//! To the table a succession is a write like others: under the stripe of its hash, which voids the tickets, with the table
-//! cleared first. "The index changes" is here one store, by which the first has a successor, or names another. What
-//! [`crate::stripes`] says of changes of the index, and what is modelled there, holds of that store.
+//! To the table a succession is a write like others: under the stripe of its hash, which voids the tickets, with the
+//! table cleared first. "The index changes" is here one store, by which the first has a successor, or names another.
+//! What [`crate::stripes`] says of changes of the index, and what is modelled there, holds of that store.
 //!
 //! # Who is freed when
 //!
-//! * A successor that is replaced was forgotten when the write began, and nothing names it any more: whoever can still reach
-//!   it is pinned. It needs no home then, and the next one has that.
-//! * A first keeps its successor to its end. Who has found the first in the index may look at the place only after the index
-//!   has given the first back, and must not find the old value there. So what was replaced is a share of the successor.
-//! * A successor names its first, and a write that finds it in the table goes there. So a first is freed when the table has
-//!   forgotten both, and all have left who may have found one of them there.
-//! * A first without handles gets no successor: it is dying. Who saw a handle before the last one went is waited for before
-//!   the table forgets, and so is the successor that he gave it.
-//! * Where an index gives the last handle of a first back to a write of its own map and hash, nobody can emit its successor
-//!   any more either, and both are marked as forgotten.
+//! * A successor that is replaced was forgotten when the write began, and nothing names it any more: whoever can still
+//!   reach it is pinned. It needs no home then, and the next one has that.
+//! * A first keeps its successor to its end. Who has found the first in the index may look at the place only after the
+//!   index has given the first back, and must not find the old value there. So what was replaced is a share of the
+//!   successor.
+//! * A successor names its first, and a write that finds it in the table goes there. So a first is freed when the table
+//!   has forgotten both, and all have left who may have found one of them there.
+//! * A first without handles gets no successor: it is dying. Who saw a handle before the last one went is waited for
+//!   before the table forgets, and so is the successor that he gave it.
+//! * Where an index gives the last handle of a first back to a write of its own map and hash, nobody can emit its
+//!   successor any more either, and both are marked as forgotten.
 //!
 //! # What it costs
 //!
-//! The first stays, with its old value's bytes: a key that was succeeded has two entries. None begins to while there are as
-//! many of them as the table has slots. Values with a destructor are not kept like that: with those, each write goes to the
-//! index. And an index does not hear of these writes; one that wants to, or that is as quick as the table, does not take
-//! part ([`crate::index::Store::SUCCESSION`]).
+//! The first stays, with its old value's bytes: a key that was succeeded has two entries. None begins to while there
+//! are as many of them as the table has slots. Values with a destructor are not kept like that: with those, each write
+//! goes to the index. And an index does not hear of these writes; one that wants to, or that is as quick as the table,
+//! does not take part ([`crate::index::Store::SUCCESSION`]).
 //!
 //! # Rejected
 //!
-//! *The table naming the first*: no write would have to touch the table, but each hit on a key that was ever written would
-//! follow one pointer more. *The value in a cell of its own*: so would each hit. *The index naming a cell that names the
-//! entry*: so would each comparison of a tree. *Writing behind, in batches that the index then takes together*: what the
-//! table has not applied yet, it must not throw out. *A first that lets go of its successor when the index gives it back*:
-//! whoever found the first before would find its old value, a write too late.
+//! *The table naming the first*: no write would have to touch the table, but each hit on a key that was ever written
+//! would follow one pointer more. *The value in a cell of its own*: so would each hit. *The index naming a cell that
+//! names the entry*: so would each comparison of a tree. *Writing behind, in batches that the index then takes
+//! together*: what the table has not applied yet, it must not throw out. *A first that lets go of its successor when
+//! the index gives it back*: whoever found the first before would find its old value, a write too late.
 
 use std::mem::{ManuallyDrop, offset_of};
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
@@ -61,9 +63,9 @@ use atomics::reclaim::Guard;
 use super::{Draft, Entry, Found, Handle, Reclaimer};
 use crate::word::Pointer;
 
-/// Where an entry goes when it dies, and in the lowest bit, whether it has a successor; null of one that goes nowhere. Each answer of an index looks here,
-/// to see whether the entry is of the map that asks; it looks at the place only if there is something there, for that is in
-/// another line often enough.
+/// Where an entry goes when it dies, and in the lowest bit, whether it has a successor; null of one that goes nowhere.
+/// Each answer of an index looks here, to see whether the entry is of the map that asks; it looks at the place only if
+/// there is something there, for that is in another line often enough.
 #[derive(Debug)]
 pub(crate) struct Home(AtomicPtr<Reclaimer>);
 
@@ -138,8 +140,8 @@ impl Drop for Home {
     }
 }
 
-/// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its first,
-/// and the lowest bit set. Changed under the stripe of the entry's hash.
+/// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its
+/// first, and the lowest bit set. Changed under the stripe of the entry's hash.
 #[derive(Debug, Default)]
 pub(super) struct Place(AtomicUsize);
 
@@ -186,7 +188,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// A share of the successor of an entry that an index has given back.
     ///
     /// # Safety
-    /// The index gave this handle back to a write of the map of `reclaimer` that holds the stripe of `hash`, or is alone.
+    /// The index gave this handle back to a write of the map of `reclaimer` that holds the stripe of `hash`, or is
+    /// alone.
     pub(crate) unsafe fn successor(&self, hash: u64, reclaimer: &Arc<Reclaimer>) -> Option<Handle<K, V>> {
         let entry = self.entry();
         // Another map's, or another stripe's: there a write may be giving it another successor right now.
@@ -209,13 +212,13 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
         Some(Handle(self.entry))
     }
 
-    /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no handle
-    /// of the first is left, or there are `most` successions and this would be one more.
+    /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no
+    /// handle of the first is left, or there are `most` successions and this would be one more.
     ///
     /// # Safety
-    /// A write found this entry by the table, under the stripe of its hash, which it holds and by which it has cleared the
-    /// table; or is alone. `next` is of the same map and hash. If there is a guard, all who may have found this entry have
-    /// pinned its collector, and nobody makes another handle of what is given back.
+    /// A write found this entry by the table, under the stripe of its hash, which it holds and by which it has cleared
+    /// the table; or is alone. `next` is of the same map and hash. If there is a guard, all who may have found this
+    /// entry have pinned its collector, and nobody makes another handle of what is given back.
     pub(crate) unsafe fn succeed<L>(
         self,
         next: Draft<K, V>,

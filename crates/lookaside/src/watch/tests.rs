@@ -43,8 +43,8 @@ impl Thread {
 const ONE: Lookups = Lookups { number: 1, call: Call::Single };
 const BATCH: Lookups = Lookups { number: 16, call: Call::Batch };
 
-/// Lets so many lookups pass, or a few more, each call of them as many as `calls` says. They take so many nanoseconds, in such
-/// a call, with the table or without. How many were with it.
+/// Lets so many lookups pass, or a few more, each call of them as many as `calls` says. They take so many nanoseconds,
+/// in such a call, with the table or without. How many were with it.
 fn run_calls(
     monitor: &Monitor,
     thread: &Thread,
@@ -127,7 +127,8 @@ fn a_table_that_costs_a_tenth_is_switched_off_although_the_index_is_cold_at_firs
     }
 }
 
-/// Another thread switches while this one compares: blocks with the table are taken for blocks without, or the other way.
+/// Another thread switches while this one compares: blocks with the table are taken for blocks without, or the other
+/// way.
 #[test]
 fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
     for interrupted in [Phase::Before, Phase::Warming, Phase::Other, Phase::Returning, Phase::After] {

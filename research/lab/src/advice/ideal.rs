@@ -1,12 +1,12 @@
 //! The ideal cache: the most lookups that any table of so many entries could have answered.
 //!
-//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966: throw out
-//! what is asked for last. As a table need not take what it is offered, a newcomer that is itself asked for last stays
-//! outside.
+//! Belady, "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966: throw
+//! out what is asked for last. As a table need not take what it is offered, a newcomer that is itself asked for last
+//! stays outside.
 //!
-//! What the cache holds is the set of the positions at which its keys are asked for next. So a key is in it exactly if the
-//! present position is, which is then the smallest; the victim is the largest. That is a search tree of 32-bit numbers, and
-//! no map from keys.
+//! What the cache holds is the set of the positions at which its keys are asked for next. So a key is in it exactly if
+//! the present position is, which is then the smallest; the victim is the largest. That is a search tree of 32-bit
+//! numbers, and no map from keys.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Advice: whether a lookaside table pays before an index, and how large it should be, for the requests of a trace.
 //!
-//! The keys of the trace are played through tables of several sizes, by hash and with made-up entries, and through the index.
-//! With
+//! The keys of the trace are played through tables of several sizes, by hash and with made-up entries, and through the
+//! index. With
 //!
 //! ```text
 //!   r   the share of the lookups that a table answers, after a warm-up,
@@ -9,8 +9,8 @@
 //!   C   what the index takes for a lookup,
 //! ```
 //!
-//! a lookup with the table costs `t + (1 - r) C`, and so the table pays where `C > t / r`: that is the break-even, and needs
-//! nobody's index. `C` is given, or measured with a map of the standard library.
+//! a lookup with the table costs `t + (1 - r) C`, and so the table pays where `C > t / r`: that is the break-even, and
+//! needs nobody's index. `C` is given, or measured with a map of the standard library.
 //!
 //! | module | idea |
 //! |---|---|

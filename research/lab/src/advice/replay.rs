@@ -1,10 +1,10 @@
 //! Playing the requests through a table, and through an index, with the clock running.
 //!
-//! A program has the key of a request in its hands when it asks. So requests are prepared in groups: the keys are copied out
-//! one behind the other, and only then the clock starts. What is timed is the hash of the key, the table, and the lines of the
-//! entry; both the table and the index meet the keys in the trace's own order, because caches of the processor reward skew as
-//! much as the table does. (Rejected: random lines of a region as large as the table. It charges a skewed trace with misses
-//! that it does not have.)
+//! A program has the key of a request in its hands when it asks. So requests are prepared in groups: the keys are
+//! copied out one behind the other, and only then the clock starts. What is timed is the hash of the key, the table,
+//! and the lines of the entry; both the table and the index meet the keys in the trace's own order, because caches of
+//! the processor reward skew as much as the table does. (Rejected: random lines of a region as large as the table. It
+//! charges a skewed trace with misses that it does not have.)
 //!
 //! Entries are made up: a hash to compare, and as many bytes as an entry has, the last of which is read.
 
@@ -49,8 +49,9 @@ impl Group {
     }
 }
 
-/// Runs `each` over all requests, group by group; nanoseconds that a lookup took from position `counted_from` on. The slowest
-/// and the fastest groups, one in twenty each, are left out: in those the machine was elsewhere, or had less to do.
+/// Runs `each` over all requests, group by group; nanoseconds that a lookup took from position `counted_from` on. The
+/// slowest and the fastest groups, one in twenty each, are left out: in those the machine was elsewhere, or had less to
+/// do.
 fn timed(
     trace: &KeyTrace,
     counted_from: usize,
@@ -134,7 +135,8 @@ impl Played {
 
 /// A table that the trace is played through.
 trait Front {
-    /// The pointer of the hash that `accept` takes. If there is none, the index is asked, on another clock, and says `found`.
+    /// The pointer of the hash that `accept` takes. If there is none, the index is asked, on another clock, and says
+    /// `found`.
     fn look(
         &self,
         hash: u64,
@@ -312,7 +314,8 @@ mod tests {
     fn a_table_with_room_for_all_misses_every_key_once() {
         let trace = trace((0..10_000).map(|at| at % 100));
         let slb = played(&Config::with_size(1 << 20), &trace, 0);
-        // Misses are emitted eight at a time, as by a map: the last of the first round are still waiting when they come again.
+        // Misses are emitted eight at a time, as by a map: the last of the first round are still waiting when they come
+        // again.
         assert_eq!(slb.lookups, 10_000);
         assert!((9_893..=9_900).contains(&slb.hits), "{slb:?}");
         assert!(slb.nanoseconds > 0.0);

@@ -2,8 +2,9 @@
 //!
 //! A trace is whatever `workload::trace` reads.
 //!
-//! What a table makes of a lookup depends on whether the index has the key: a miss of a key that is not there is followed by
-//! no emission. Every key is taken to be there from the beginning; a delete removes it, and the next write brings it back.
+//! What a table makes of a lookup depends on whether the index has the key: a miss of a key that is not there is
+//! followed by no emission. Every key is taken to be there from the beginning; a delete removes it, and the next write
+//! brings it back.
 
 use std::collections::HashMap;
 
@@ -101,8 +102,9 @@ impl Numbering {
 }
 
 impl KeyTrace {
-    /// Reads the trace `name`: `-`, which is standard input, a path, a generated trace, or a name in the data folder such as
-    /// `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if it has so many.
+    /// Reads the trace `name`: `-`, which is standard input, a path, a generated trace, or a name in the data folder
+    /// such as `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if
+    /// it has so many.
     ///
     /// # Errors
     /// [`AdviceError`], where it is not there, is none, or has a row that cannot be read.

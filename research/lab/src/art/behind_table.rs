@@ -1,10 +1,10 @@
-//! Kind `art-slb`: the tree with everything that makes its lookups cheap, each alone and all together: a lookaside table in
-//! front, huge pages, reorganisation; beside other indexes.
+//! Kind `art-slb`: the tree with everything that makes its lookups cheap, each alone and all together: a lookaside
+//! table in front, huge pages, reorganisation; beside other indexes.
 //!
-//! All contestants are in memory at once, filled with the same records, and warmed with the same draws; those that learn take
-//! note of them, and are laid out anew before anything is timed. Then they take turns, run by run, each asked for the
-//! same records, which are not those that warmed it, and others one at a time than in batches. A ratio is of one run, to the
-//! first contestant asked one key at a time.
+//! All contestants are in memory at once, filled with the same records, and warmed with the same draws; those that
+//! learn take note of them, and are laid out anew before anything is timed. Then they take turns, run by run, each
+//! asked for the same records, which are not those that warmed it, and others one at a time than in batches. A ratio is
+//! of one run, to the first contestant asked one key at a time.
 //!
 //! What a tree behind a table learns is what the table misses: the keys that the table holds need no paths.
 

@@ -1,9 +1,10 @@
 //! Kind `art-beside`: what a reader or a writer keeps of its throughput while another thread reorganises the tree.
 //!
-//! The other thread lays the paths of the hottest keys together, in small steps, and begins anew when it is through: more than
-//! any real schedule does. It rests after each step for as long as the step took, as by [`art::Schedule`]'s default; or does
-//! not rest at all. The worker is alone and beside each in turn, run by run, on the same core with keys drawn alike. Nothing
-//! is timed before the first nodes have been moved, and a run in which none were moved is an error.
+//! The other thread lays the paths of the hottest keys together, in small steps, and begins anew when it is through:
+//! more than any real schedule does. It rests after each step for as long as the step took, as by [`art::Schedule`]'s
+//! default; or does not rest at all. The worker is alone and beside each in turn, run by run, on the same core with
+//! keys drawn alike. Nothing is timed before the first nodes have been moved, and a run in which none were moved is an
+//! error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! Kind `art-calls`: one tree, asked in several ways: one key at a time, in batches of several sizes, with its accesses logged.
+//! Kind `art-calls`: one tree, asked in several ways: one key at a time, in batches of several sizes, with its accesses
+//! logged.
 //!
-//! All ways take turns, part by part, with keys of their own, drawn before the clock starts; a ratio is of one run, to one
-//! key at a time by a reader that logs nothing. What is logged is counted after each part, untimed: it must be what the
-//! sampling rate says.
+//! All ways take turns, part by part, with keys of their own, drawn before the clock starts; a ratio is of one run, to
+//! one key at a time by a reader that logs nothing. What is logged is counted after each part, untimed: it must be what
+//! the sampling rate says.
 
 use std::time::Duration;
 
@@ -148,7 +149,8 @@ pub(super) fn ask<const N: usize>(
         Way::Logged(every) => {
             let (time, samples) = grown.look_up_logged(&asked.keys, asked.expected, every)?;
             let due = if every == 0 { 0.0 } else { asked.keys.len() as f64 / f64::from(every) };
-            // Distances between samples are uniform up to twice their mean, so their sum is within a few deviations of it.
+            // Distances between samples are uniform up to twice their mean, so their sum is within a few deviations of
+            // it.
             if (samples as f64 - due).abs() <= 1.0 + 6.0 * due.sqrt() {
                 return Ok(time);
             }

@@ -1,5 +1,5 @@
-//! Which records are asked for: Zipfian ranks, a random permutation telling which record a rank is, so that keys which are
-//! popular together are none that lie together. Skew 0 is uniform.
+//! Which records are asked for: Zipfian ranks, a random permutation telling which record a rank is, so that keys which
+//! are popular together are none that lie together. Skew 0 is uniform.
 
 use rand::distr::Distribution;
 use workload::generator::{self, Xoshiro256PlusPlus};

@@ -123,8 +123,8 @@ impl<const N: usize> Grown<N> {
         })
     }
 
-    /// Looks these keys up in a session, one in `every` sampled on average, none if it is zero: how long it took, and how many
-    /// samples the log then has.
+    /// Looks these keys up in a session, one in `every` sampled on average, none if it is zero: how long it took, and
+    /// how many samples the log then has.
     pub(crate) fn look_up_logged(
         &self,
         keys: &[[u8; N]],
@@ -143,16 +143,16 @@ impl<const N: usize> Grown<N> {
         Ok((time, log.drain().len()))
     }
 
-    /// Looks these keys up, one in `every` sampled on average, and lays what is on the paths of those together that were
-    /// sampled at least `samples` times, the most frequent first; unless they lie well as they are.
+    /// Looks these keys up, one in `every` sampled on average, and lays what is on the paths of those together that
+    /// were sampled at least `samples` times, the most frequent first; unless they lie well as they are.
     pub(crate) fn learn_and_reorganize(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Reorganized {
         // As a tree does that keeps itself organised.
         let schedule = Schedule::new().with_samples(samples);
         self.reorganize(self.tree.worth_moving(self.frequencies(keys, every), &schedule))
     }
 
-    /// Looks these keys up, one in `every` sampled on average: those that were sampled at least `samples` times, the most
-    /// frequent first.
+    /// Looks these keys up, one in `every` sampled on average: those that were sampled at least `samples` times, the
+    /// most frequent first.
     pub(crate) fn learn(&self, keys: &[[u8; N]], every: u32, samples: usize) -> Vec<[u8; N]> {
         let often = self.frequencies(keys, every).into_iter().take_while(|&(_, count)| count >= samples);
         often.map(|(key, _)| key).collect()

@@ -1,9 +1,9 @@
 //! Keys of a known length, as the paper chooses them (section 3), and as Table 4 tells more exactly.
 //!
-//! *Dense* keys are 0 to n - 1. *Sparse* ones "range from 0 to 2^32 - 1". That they are evenly spaced there is what Table 4
-//! says: a million of them in 22 MiB are 65,536 nodes of fifteen or sixteen children and sixteen bytes a key, four million are
-//! as many nodes of 256. *Random* keys are drawn from the same range without repetition, which is what the paper's text may
-//! also mean: their nodes are of all kinds, and paths of different lengths.
+//! *Dense* keys are 0 to n - 1. *Sparse* ones "range from 0 to 2^32 - 1". That they are evenly spaced there is what
+//! Table 4 says: a million of them in 22 MiB are 65,536 nodes of fifteen or sixteen children and sixteen bytes a key,
+//! four million are as many nodes of 256. *Random* keys are drawn from the same range without repetition, which is what
+//! the paper's text may also mean: their nodes are of all kinds, and paths of different lengths.
 
 use serde::Deserialize;
 use workload::popularity::Permutation;

@@ -1,10 +1,10 @@
 //! Kind `art-lookups`: trees in pages of several kinds, as built and reorganised, asked for the same keys (the paper's
 //! Figure 3 and Table 2, Figure 4 and Table 3).
 //!
-//! For each set of keys there is a tree as built for every kind of page; for each skew, there is one more that has seen some
-//! lookups, and whose hot paths were then laid together: the tree as built, where there was nothing to be moved. All take
-//! turns, part by part, with keys drawn before the clock starts and after what was sampled; a gain is of one run. At the
-//! skews that are simulated too, the same trees are asked by a probe that tells simulated machines.
+//! For each set of keys there is a tree as built for every kind of page; for each skew, there is one more that has seen
+//! some lookups, and whose hot paths were then laid together: the tree as built, where there was nothing to be moved.
+//! All take turns, part by part, with keys drawn before the clock starts and after what was sampled; a gain is of one
+//! run. At the skews that are simulated too, the same trees are asked by a probe that tells simulated machines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

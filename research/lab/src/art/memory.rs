@@ -1,9 +1,9 @@
 //! Kind `art-memory`: what nodes and leaves occupy, by the number of keys (the paper's Table 4).
 //!
-//! Bytes are counted by the tree as it gives places out, so one run tells all. The tree is that of one owner, which gives
-//! back at once what a growing node leaves behind; the shared form has the same nodes, and for a while some that wait. The
-//! paper's sizes fit 1,040 bytes for a node of 256 and 16 for each key beside, so its leaves seem to be among them. Ours
-//! are told without leaves and with them.
+//! Bytes are counted by the tree as it gives places out, so one run tells all. The tree is that of one owner, which
+//! gives back at once what a growing node leaves behind; the shared form has the same nodes, and for a while some that
+//! wait. The paper's sizes fit 1,040 bytes for a node of 256 and 16 for each key beside, so its leaves seem to be among
+//! them. Ours are told without leaves and with them.
 
 use art::{Memory, OwnedTree};
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! Experiments on the adaptive radix tree: the tables and figures of Wong, Feng, Xu, Lo and Kao, "TLB misses: the missing
-//! issue of adaptive radix tree?", DaMoN 2015.
+//! Experiments on the adaptive radix tree: the tables and figures of Wong, Feng, Xu, Lo and Kao, "TLB misses: the
+//! missing issue of adaptive radix tree?", DaMoN 2015.
 //!
 //! | module | idea |
 //! |---|---|
@@ -17,8 +17,8 @@
 //! | `texts` | words and paths |
 //! | `strings` | kind `art-strings`: words and paths as keys |
 //!
-//! The paper counts with a processor's counters, which few virtual machines pass on. What it calls visits and misses are
-//! therefore simulated here, and every such number carries the name of the simulated machine; throughputs and times
+//! The paper counts with a processor's counters, which few virtual machines pass on. What it calls visits and misses
+//! are therefore simulated here, and every such number carries the name of the simulated machine; throughputs and times
 //! are measured.
 
 pub mod behind_table;

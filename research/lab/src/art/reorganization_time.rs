@@ -1,9 +1,9 @@
-//! Kind `art-reorganize-time`: how long it takes to lay the paths of all keys together, by the number of keys (the paper's
-//! Figure 5).
+//! Kind `art-reorganize-time`: how long it takes to lay the paths of all keys together, by the number of keys (the
+//! paper's Figure 5).
 //!
-//! As in the paper, every key has its place in the order of frequencies, so every node and every leaf moves. The order is a
-//! random one, whichever the skew: hot keys are strewn over all. Each run grows a tree of its own, since one that has been
-//! reorganised lies otherwise.
+//! As in the paper, every key has its place in the order of frequencies, so every node and every leaf moves. The order
+//! is a random one, whichever the skew: hot keys are strewn over all. Each run grows a tree of its own, since one that
+//! has been reorganised lies otherwise.
 
 use serde::Deserialize;
 use workload::popularity::Permutation;

@@ -1,7 +1,7 @@
 //! The addresses of real lookups, fed to a simulated machine.
 //!
-//! A tree is asked as ever; the probe tells the machine every piece of memory that a lookup reads, line by line, in order.
-//! First come lookups that warm its TLBs and caches and are not counted.
+//! A tree is asked as ever; the probe tells the machine every piece of memory that a lookup reads, line by line, in
+//! order. First come lookups that warm its TLBs and caches and are not counted.
 //!
 //! What is not fed: a program's other accesses, to its stack, its code and the array of keys that it asks for. They
 //! nearly always hit the first TLB and the first cache, so they belong to the paper's visits, and to its misses hardly.

@@ -1,8 +1,8 @@
 //! Kind `art-stalls`: the share of a lookup's time that it waits for translations, by skew (the paper's Figure 2).
 //!
-//! Estimated by the simulated machine: each access waits for its translation and then for its line, one after the other, as
-//! lookups in a tree do, and the instructions between them take `other_cycles`. Neighbouring lookups, which a real
-//! processor overlaps, are not; a share of what overlaps alike is the same share.
+//! Estimated by the simulated machine: each access waits for its translation and then for its line, one after the
+//! other, as lookups in a tree do, and the instructions between them take `other_cycles`. Neighbouring lookups, which a
+//! real processor overlaps, are not; a share of what overlaps alike is the same share.
 
 use serde::Deserialize;
 

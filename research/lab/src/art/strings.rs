@@ -1,10 +1,10 @@
 //! Kind `art-strings`: words and paths as keys, of the tree and of the standard library's maps, alone and behind a
 //! lookaside table: lookups, batches, ranges, and what the tree occupies.
 //!
-//! Keys are put in in a random order. Requests are Zipfian, drawn before the clock starts, and lie one behind the other in
-//! memory, as those of a program do that has just read them. All take turns, run by run; a ratio is of one run, to the
-//! standard library's tree asked one key at a time. What is found must sum up to what was asked for, and ranges must be
-//! those of the standard library's tree.
+//! Keys are put in in a random order. Requests are Zipfian, drawn before the clock starts, and lie one behind the other
+//! in memory, as those of a program do that has just read them. All take turns, run by run; a ratio is of one run, to
+//! the standard library's tree asked one key at a time. What is found must sum up to what was asked for, and ranges
+//! must be those of the standard library's tree.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::{Bound, ControlFlow};

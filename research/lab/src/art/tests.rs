@@ -1,4 +1,5 @@
-//! What the experiments rest on: keys are what they are said to be, trees answer, simulated machines see what they must.
+//! What the experiments rest on: keys are what they are said to be, trees answer, simulated machines see what they
+//! must.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -39,22 +40,23 @@ fn keys_are_distinct_and_as_far_apart_as_they_are_said_to_be() {
     let step = (1u64 << 32) / 10_000;
     let even = |pair: &[u32]| (step..=step + 1).contains(&u64::from(pair[1] - pair[0]));
     assert!(sparse.windows(2).all(even) && sparse[9_999] > u32::MAX - 500_000);
-    // A hundred keys are expected in each hundredth; the chance that any has less than 50 or more than 160 is negligible.
+    // A hundred keys are expected in each hundredth; the chance that any has less than 50 or more than 160 is
+    // negligible.
     let mut hundredths = [0; 100];
     numbers(KeySet::Random).for_each(|number| hundredths[((u64::from(number) * 100) >> 32) as usize] += 1);
     assert!(hundredths.iter().all(|count| (50..160).contains(count)), "{hundredths:?}");
 }
 
-/// 65,536 dense keys are 256 full nodes below one, and nothing else: nodes that were outgrown are not counted, and few of
-/// them wait in a tree that was grown to be measured.
+/// 65,536 dense keys are 256 full nodes below one, and nothing else: nodes that were outgrown are not counted, and few
+/// of them wait in a tree that was grown to be measured.
 #[test]
 fn only_what_is_in_the_tree_is_counted() {
     let keys = KeySet::Dense.keys::<4>(1 << 16).unwrap();
     let owned = super::memory::occupied(&keys).unwrap();
     assert_eq!(owned.nodes.map(|nodes| nodes.count), [0, 0, 0, 257]);
     assert_eq!(owned.leaf_bytes, 16 << 16);
-    // Each of the 257 has been three smaller ones before. Tests beside this one keep them from being freed while they look at a
-    // tree or a table, which they do not for ever.
+    // Each of the 257 has been three smaller ones before. Tests beside this one keep them from being freed while they
+    // look at a tree or a table, which they do not for ever.
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
         let counts = Grown::new(&keys, BASE).unwrap().tree().memory().nodes.map(|nodes| nodes.count);
@@ -85,8 +87,8 @@ fn a_reorganised_tree_answers_as_before_and_a_wrong_sum_is_noticed() {
     }
 }
 
-/// Uniform lookups over a tree of several times what the TLBs reach: nearly every leaf is a miss in small pages, and none
-/// is in large ones; a tree of a few pages misses nothing.
+/// Uniform lookups over a tree of several times what the TLBs reach: nearly every leaf is a miss in small pages, and
+/// none is in large ones; a tree of a few pages misses nothing.
 #[test]
 fn simulated_machines_see_pages() {
     let keys = KeySet::Dense.keys::<4>(400_000).unwrap();

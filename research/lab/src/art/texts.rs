@@ -1,8 +1,8 @@
 //! Keys of any length, that others have made: words, and the paths of objects, much like URLs.
 //!
-//! A recorded trace has few thousand different paths. *Varied* ones are made of them: each long number in a path is replaced
-//! by another of as many digits, so that there are as many paths as one likes, with the same beginnings, lengths and
-//! endings. They are no recorded ones, and are named so.
+//! A recorded trace has few thousand different paths. *Varied* ones are made of them: each long number in a path is
+//! replaced by another of as many digits, so that there are as many paths as one likes, with the same beginnings,
+//! lengths and endings. They are no recorded ones, and are named so.
 
 use std::collections::HashSet;
 

@@ -1,11 +1,11 @@
-//! A baseline: chaining with CLOCK, and what else the paper gave that one: locks by bucket, huge pages, keys compared as
-//! integers (section 5.3).
+//! A baseline: chaining with CLOCK, and what else the paper gave that one: locks by bucket, huge pages, keys compared
+//! as integers (section 5.3).
 //!
-//! A get holds the lock of its bucket, and sets the item's bit. The bits lie beside the items, one each, in a bitmap (section
-//! 4). A set that finds its key writes in place. Another one first gets itself an item, from the hand if there is none left:
-//! the hand has a lock of its own, and takes the victim out of its chain under the lock of the victim's bucket. From then
-//! on nobody can read the victim, because all reading is done under that lock. A newcomer's bit is set: CLOCK, as textbooks
-//! have it, counts the load of a page as a use of it.
+//! A get holds the lock of its bucket, and sets the item's bit. The bits lie beside the items, one each, in a bitmap
+//! (section 4). A set that finds its key writes in place. Another one first gets itself an item, from the hand if there
+//! is none left: the hand has a lock of its own, and takes the victim out of its chain under the lock of the victim's
+//! bucket. From then on nobody can read the victim, because all reading is done under that lock. A newcomer's bit is
+//! set: CLOCK, as textbooks have it, counts the load of a page as a use of it.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! A baseline: memcached 1.4, chaining and strict LRU.
 //!
 //! A get takes the locks that the paper lists (section 2.2): one for its key; the global one, to find the item and to
-//! count itself as a reader of it; and, having read the item, the global one again, to move it to the front of the list.
-//! A set does all its work under both. The item that goes is the oldest that nobody is reading, of the
+//! count itself as a reader of it; and, having read the item, the global one again, to move it to the front of the
+//! list. A set does all its work under both. The item that goes is the oldest that nobody is reading, of the
 //! [`MOST_TAILS`] oldest.
 
 use std::sync::Mutex;

@@ -121,7 +121,8 @@ mod tests {
                 let tally =
                     if batched { visitor.perform_batched(&requests) } else { visitor.perform(&requests) };
                 assert_eq!(tally.wrong, 0, "{design:?}");
-                // A store gives up if a reader whose thread has lost its core keeps it waiting: seldom, on a busy machine.
+                // A store gives up if a reader whose thread has lost its core keeps it waiting: seldom, on a busy
+                // machine.
                 assert!(tally.refused < 30, "{design:?}: {} of 300000 refused", tally.refused);
                 assert!((5.0..60.0).contains(&tally.miss_ratio()), "{design:?}: {tally:?}");
                 assert!(tally.gets > 180_000);
@@ -212,8 +213,8 @@ mod tests {
                 threads.into_iter().for_each(|thread| sum += thread.join().unwrap());
                 sum
             });
-            // A thread that loses its core in the middle of a request holds back what the other evicts until it goes on; the
-            // other may then find nothing free.
+            // A thread that loses its core in the middle of a request holds back what the other evicts until it goes
+            // on; the other may then find nothing free.
             assert_eq!(tally.wrong, 0, "{design:?}");
             assert!(tally.refused < tally.gets / 100, "{design:?}: {tally:?}");
             assert!(cache.has_evicted());

@@ -1,8 +1,8 @@
 //! A baseline: the cuckoo index with strict LRU (paper, section 5.3).
 //!
-//! A get finds its item without a lock, and then needs the global one, to move the item to the front of the list. Between
-//! the two the item may have made way for another; so under the lock its key is compared once more, and its value is read
-//! there. Sets are serialised by the same lock, as the paper's are.
+//! A get finds its item without a lock, and then needs the global one, to move the item to the front of the list.
+//! Between the two the item may have made way for another; so under the lock its key is compared once more, and its
+//! value is read there. Sets are serialised by the same lock, as the paper's are.
 
 use std::sync::Mutex;
 
@@ -69,8 +69,8 @@ impl Visitor for &CuckooLru {
         loop {
             let item = self.find(key, hash)?;
             let mut global = acquire(&self.global);
-            // What is written is written under the lock, and what has the key is in the list: nothing is freed but to be
-            // written anew at once.
+            // What is written is written under the lock, and what has the key is in the list: nothing is freed but to
+            // be written anew at once.
             if self.items.key(item).same(key) {
                 global.list.touch(&self.items, item);
                 return Some(self.items.value(item));

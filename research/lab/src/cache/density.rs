@@ -1,8 +1,8 @@
 //! Kind `cache-density`: what memory the cache under test really takes.
 //!
-//! Each filling makes a cache of its own, stores more than fits, phase after phase, with a housekeeper beside as a server
-//! has one, and then compares the resident memory that this process has gained, all of it, with the limit and with the
-//! number of items. Nothing else of any size is allocated meanwhile.
+//! Each filling makes a cache of its own, stores more than fits, phase after phase, with a housekeeper beside as a
+//! server has one, and then compares the resident memory that this process has gained, all of it, with the limit and
+//! with the number of items. Nothing else of any size is allocated meanwhile.
 
 use cache::engine::{Cache, Config, Entry, Stored, Verb};
 use serde::Deserialize;

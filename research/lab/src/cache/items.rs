@@ -8,9 +8,9 @@
 //!           32: value
 //! ```
 //!
-//! That makes 112 bytes for chaining with LRU, 104 for cuckoo with LRU, 88 for chaining with CLOCK and 80 for cuckoo with
-//! CLOCK: the sizes by which the paper's Table 3 comes to its numbers of items. An item may be padded beyond that, to
-//! the chunk that another memcached would put it in.
+//! That makes 112 bytes for chaining with LRU, 104 for cuckoo with LRU, 88 for chaining with CLOCK and 80 for cuckoo
+//! with CLOCK: the sizes by which the paper's Table 3 comes to its numbers of items. An item may be padded beyond that,
+//! to the chunk that another memcached would put it in.
 //!
 //! All words are atomics, loaded and stored relaxed, plain moves on today's processors. The caches' locks order them;
 //! where one were missing an item would be wrong, which every get would notice, and nothing undefined.

@@ -7,8 +7,8 @@
 //!           how many of these can be read, of those that a fresh cache holds after the same?
 //! ```
 //!
-//! No housekeeper runs: what is asked of the cache it does while it stores. Where nothing may be evicted, and old items are
-//! overwritten that outnumber the new ones, only as many are stored before as fit beside these.
+//! No housekeeper runs: what is asked of the cache it does while it stores. Where nothing may be evicted, and old items
+//! are overwritten that outnumber the new ones, only as many are stored before as fit beside these.
 
 use cache::engine::{Cache, Config, Entry, Eviction, Expiry, StoreError, Verb};
 use serde::Deserialize;

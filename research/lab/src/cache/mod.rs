@@ -1,4 +1,5 @@
-//! Experiments on the cache: the paper's section 5.3, and two questions of our own (how dense it is, and who is evicted).
+//! Experiments on the cache: the paper's section 5.3, and two questions of our own (how dense it is, and who is
+//! evicted).
 //!
 //! The caches that the paper compares with are small and live here, with items of 16 + 32 bytes laid out as memcached
 //! lays them out; the cache under test is [`cache::engine::Cache`].

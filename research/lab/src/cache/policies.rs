@@ -178,7 +178,8 @@ fn replay_strictly(trace: &[u64], items: usize) -> Result<Replayed, ExperimentEr
 mod tests {
     use super::*;
 
-    /// A loop over more keys than there is room for never hits under LRU; over fewer, it always does but for the first time.
+    /// A loop over more keys than there is room for never hits under LRU; over fewer, it always does but for the first
+    /// time.
     #[test]
     fn strict_lru_loses_every_loop_that_it_cannot_hold() {
         let rounds = |keys: u64| (0..10).flat_map(move |_| 0..keys).collect::<Vec<_>>();

@@ -2,9 +2,9 @@
 //! Table 3).
 //!
 //! A cache is filled by the workload itself, until an item has had to make way, and warmed by half as many requests
-//! again; then the gets that miss are counted. (An LRU cache that has just become full is in the state that it will stay
-//! in: what it holds are the keys asked for last.) Nothing here is timed, so different caches are measured at the same
-//! time, one on each core.
+//! again; then the gets that miss are counted. (An LRU cache that has just become full is in the state that it will
+//! stay in: what it holds are the keys asked for last.) Nothing here is timed, so different caches are measured at the
+//! same time, one on each core.
 
 use serde::Deserialize;
 use workload::generator;

@@ -1,9 +1,9 @@
 //! What is asked of a cache: the paper's workload (section 5.3). Keys are drawn by YCSB's Zipfian formula; so many in a
 //! hundred requests are sets, the others gets, each followed by a set where it misses.
 //!
-//! Record numbers are ranks: record 0 is the hottest. Keys are made from them by a mix, so neighbours by rank are none by
-//! key; who fills a cache beforehand does so in another order (`workload::popularity::Permutation`), so that they are
-//! none in memory either.
+//! Record numbers are ranks: record 0 is the hottest. Keys are made from them by a mix, so neighbours by rank are none
+//! by key; who fills a cache beforehand does so in another order (`workload::popularity::Permutation`), so that they
+//! are none in memory either.
 
 use rand::distr::{Distribution, Uniform};
 use workload::generator::{self, Xoshiro256PlusPlus};

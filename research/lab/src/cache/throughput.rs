@@ -1,9 +1,9 @@
 //! Kind `cache-throughput`: how many requests a second, by cache, mix and number of threads (the paper's Figure 8).
 //!
-//! All caches are made and filled first, and then take turns as tables do in `index-throughput`. Filled means either that
-//! every record is in it, so that no get misses, or that it is full of the hottest records, and warmed by half as many
-//! requests as it has items: about what it would hold in the long run, without the hundreds of millions of requests that
-//! the workload itself would take to fill it. Requests are drawn before the clock starts.
+//! All caches are made and filled first, and then take turns as tables do in `index-throughput`. Filled means either
+//! that every record is in it, so that no get misses, or that it is full of the hottest records, and warmed by half as
+//! many requests as it has items: about what it would hold in the long run, without the hundreds of millions of
+//! requests that the workload itself would take to fill it. Requests are drawn before the clock starts.
 
 use serde::Deserialize;
 use workload::popularity::{Permutation, Zipfian};
@@ -117,8 +117,8 @@ fn fill_with_all(entrant: &Entrant<'_>, records: u64) -> Result<(), ExperimentEr
     Ok(())
 }
 
-/// Fills the cache as full as it gets, first with whatever there is room for, to learn how much that is, and then with the
-/// hottest of so many records; and lets the workload, its first mix, warm it.
+/// Fills the cache as full as it gets, first with whatever there is room for, to learn how much that is, and then with
+/// the hottest of so many records; and lets the workload, its first mix, warm it.
 fn fill_with_the_hottest(
     entrant: &Entrant<'_>,
     parameters: &Parameters,
@@ -173,8 +173,8 @@ impl Entrant<'_> {
         ExperimentError::wrong(&self.choice.name, found)
     }
 
-    /// Nothing may be wrong. A set may be refused while another thread has lost its core in the middle of a request: what is
-    /// evicted meanwhile waits for it. Where more than a few are, the cache does not do its work.
+    /// Nothing may be wrong. A set may be refused while another thread has lost its core in the middle of a request:
+    /// what is evicted meanwhile waits for it. Where more than a few are, the cache does not do its work.
     fn check(&self, tally: Tally) -> Result<(), ExperimentError> {
         if tally.wrong > 0 || tally.refused > tally.gets / 100 {
             Err(self.wrong(format!("{tally:?}")))

@@ -1,9 +1,9 @@
 //! Checking replies against the requests that they answer.
 //!
-//! The checker walks along the request's text as its replies come: a value must be for one of the keys that the get asks
-//! for, in the order in which it asks, and must be a value of that key ([`Contents`]); what is asked for and passed over
-//! is a miss; a set is stored. So a reply that is lost, doubled, swapped or false is found, and misses are known by
-//! name, which is what a replay needs.
+//! The checker walks along the request's text as its replies come: a value must be for one of the keys that the get
+//! asks for, in the order in which it asks, and must be a value of that key ([`Contents`]); what is asked for and
+//! passed over is a miss; a set is stored. So a reply that is lost, doubled, swapped or false is found, and misses are
+//! known by name, which is what a replay needs.
 
 use protocol::response::{Malformed, Parsed, Response, parse};
 
@@ -60,8 +60,8 @@ pub(super) struct Checked {
 }
 
 impl Checker {
-    /// Checks the replies in `received` to `requests`, which must be the same text in every call; `missed` is told every
-    /// key that was not there.
+    /// Checks the replies in `received` to `requests`, which must be the same text in every call; `missed` is told
+    /// every key that was not there.
     pub(super) fn check(
         &mut self,
         contents: &Contents,

@@ -10,8 +10,8 @@
 //! fit, or the stretch begins elsewhere. What cannot be seen is a whole value that is older than it should be.
 //!
 //! Taking the body from a block makes both ends a copy and a comparison of memory. Rejected: generating it word by word
-//! from the hash. At about a nanosecond for every eight bytes, values of 5 KB would cost more than their system calls. A
-//! value of less than sixteen bytes has no room for the header: it is the stretch alone, of version 0.
+//! from the hash. At about a nanosecond for every eight bytes, values of 5 KB would cost more than their system calls.
+//! A value of less than sixteen bytes has no room for the header: it is the stretch alone, of version 0.
 
 use rand::Rng;
 use twox_hash::XxHash3_64;

@@ -2,8 +2,8 @@
 //!
 //! A load generator that costs more than the server measures itself, and what it does with a reply is most of its own
 //! cost. So a reply is only looked at as far as it must be to find the next one: a value's line is found by its line
-//! feed, its length is read backwards from there, and the value is stepped over, also where it has not come yet. The key
-//! and the data are not looked at: that is what [`super::checker`] is for.
+//! feed, its length is read backwards from there, and the value is stepped over, also where it has not come yet. The
+//! key and the data are not looked at: that is what [`super::checker`] is for.
 
 use protocol::response::{Malformed, Parsed, Response, parse};
 
@@ -24,7 +24,8 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Counts the replies in `received`, which begins with what was left of the last piece: how many bytes are done with.
+    /// Counts the replies in `received`, which begins with what was left of the last piece: how many bytes are done
+    /// with.
     #[inline]
     pub(super) fn count(&mut self, received: &[u8], tally: &mut Tally) -> Result<usize, WrongReply> {
         let mut at = self.skip.min(received.len());

@@ -21,8 +21,8 @@ pub enum Demand {
         /// The share of operations that are gets, from 0 to 1; the others are sets.
         gets: f64,
     },
-    /// A core workload of YCSB, which has its own popularity. An update and an insert are sets; a read-modify-write is a
-    /// get and a set sent behind it, which does not wait. There are no scans to be had of a cache.
+    /// A core workload of YCSB, which has its own popularity. An update and an insert are sets; a read-modify-write is
+    /// a get and a set sent behind it, which does not wait. There are no scans to be had of a cache.
     Ycsb(CoreWorkload),
 }
 

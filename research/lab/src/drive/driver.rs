@@ -13,8 +13,8 @@
 //!
 //! At a fixed rate (an *open loop*) batches have times at which they are due, whether or not the server keeps up, and
 //! latencies count from there: a server that stops for a second delays all that was due in that second, not one request
-//! for each connection. Waits are then not slept through to their end, because a sleep ends late, which would be counted
-//! as the server's.
+//! for each connection. Waits are then not slept through to their end, because a sleep ends late, which would be
+//! counted as the server's.
 
 use std::io;
 use std::ops::Range;

@@ -13,8 +13,8 @@ use super::contents::Contents;
 /// The largest value that may be asked for, in bytes: no server can be told to take larger ones.
 pub const LARGEST_VALUE: u64 = 1 << 30;
 
-/// Of sizes of keys, the share that may be less than what the number of a record takes: published distributions have a tail
-/// of keys of a byte or two.
+/// Of sizes of keys, the share that may be less than what the number of a record takes: published distributions have a
+/// tail of keys of a byte or two.
 const TOO_SHORT: f64 = 0.001;
 
 /// The items of a load.

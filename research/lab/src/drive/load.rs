@@ -1,8 +1,8 @@
 //! Driving servers with a load, and what that comes to.
 //!
 //! Everything is drawn and rendered before the clock starts, and what is measured was not asked in the warm-up. A run
-//! that is to last a given time cannot know how much it will need: it renders what it would need at the warm-up's speed,
-//! up to a bound, and starts again at the beginning where that is not enough; the report says how often.
+//! that is to last a given time cannot know how much it will need: it renders what it would need at the warm-up's
+//! speed, up to a bound, and starts again at the beginning where that is not enough; the report says how often.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -82,8 +82,8 @@ pub struct Load {
     pub rate: Option<f64>,
     /// Whether every reply is checked, and every value.
     pub check: bool,
-    /// How long the servers may say nothing while they are waited for. What lasts for a time is over this long after its end,
-    /// whatever the servers say until then.
+    /// How long the servers may say nothing while they are waited for. What lasts for a time is over this long after
+    /// its end, whatever the servers say until then.
     pub patience: Duration,
 }
 
@@ -112,7 +112,8 @@ pub struct LoadReport {
     pub latency: LatencySummary,
     /// Processor time of the load generator for one operation, in microseconds.
     pub client_cpu: f64,
-    /// Processor time of the servers for one operation, in microseconds; none where it is not known which process they are.
+    /// Processor time of the servers for one operation, in microseconds; none where it is not known which process they
+    /// are.
     pub server_cpu: Option<f64>,
     /// How often the operations that were drawn were gone through; more than 1 if there were too few.
     pub rounds: f64,

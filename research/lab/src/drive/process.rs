@@ -1,8 +1,8 @@
 //! Servers as processes: starting them, ending them, and the processor time that they take.
 //!
-//! Processor time is the process's own clock (`clock_getcpuclockid`): user and system time of all its threads, living and
-//! dead, the sum that `/proc/<id>/stat` shows as `utime` and `stime`, but in nanoseconds where that counts hundredths of a
-//! second.
+//! Processor time is the process's own clock (`clock_getcpuclockid`): user and system time of all its threads, living
+//! and dead, the sum that `/proc/<id>/stat` shows as `utime` and `stime`, but in nanoseconds where that counts
+//! hundredths of a second.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,8 +65,8 @@ pub(super) fn own_time() -> Duration {
 pub struct ServerCommand {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments. Where one is `{port}` or has it inside, a free port is put in its place; otherwise `-p -1` is added,
-    /// which asks memcached and its kin for a port of their choice.
+    /// Its arguments. Where one is `{port}` or has it inside, a free port is put in its place; otherwise `-p -1` is
+    /// added, which asks memcached and its kin for a port of their choice.
     pub arguments: Vec<String>,
 }
 

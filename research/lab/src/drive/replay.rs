@@ -1,7 +1,7 @@
 //! Playing a trace against a server: get, and on a miss set.
 //!
-//! One connection, blocking: what is under way is one window (see `trace`), so there is nothing to wait for
-//! but its replies. The sets that follow a window's misses and the next window's gets go out in one write. Every reply is
+//! One connection, blocking: what is under way is one window (see `trace`), so there is nothing to wait for but its
+//! replies. The sets that follow a window's misses and the next window's gets go out in one write. Every reply is
 //! checked against its request and every value against its key.
 
 use std::fmt;

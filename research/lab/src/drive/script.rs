@@ -1,8 +1,8 @@
 //! What is sent, rendered before the clock starts.
 //!
 //! A script is a list of batches. A batch is what one client sends in one go before it waits for all the replies: one
-//! request or many, keys drawn, lines and values spelled out. While the clock runs, sending a batch is one system call on
-//! a piece of memory that is there already.
+//! request or many, keys drawn, lines and values spelled out. While the clock runs, sending a batch is one system call
+//! on a piece of memory that is there already.
 //!
 //! Where keys are spread over several servers, a batch has a part for each of them (a *lane*), and a multi-key get is
 //! split as memcached's client libraries split it: each server is asked for its own keys.

@@ -5,11 +5,11 @@
 //!
 //! # Windows
 //! One request at a time, the time between two system calls is most of what is measured, and 5 million of them take
-//! minutes. So requests are sent in windows, and yet the outcome is that of sending them one by one: *a window never has a
-//! key twice*, and the sets that a window's misses are followed by are sent before the next window. So whenever a key is
-//! asked for, all that the trace did to it before has been done. On a cache that holds everything the hits are exactly
-//! those of the trace one by one; on one that evicts, what differs is that up to a window's worth of other keys are
-//! touched in another order.
+//! minutes. So requests are sent in windows, and yet the outcome is that of sending them one by one: *a window never
+//! has a key twice*, and the sets that a window's misses are followed by are sent before the next window. So whenever a
+//! key is asked for, all that the trace did to it before has been done. On a cache that holds everything the hits are
+//! exactly those of the trace one by one; on one that evicts, what differs is that up to a window's worth of other keys
+//! are touched in another order.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -26,8 +26,8 @@ use super::script::{Script, Writer};
 /// meanwhile.
 const WINDOW_BYTES: usize = 16 << 10;
 
-/// memcached's cost of an item beside its key and value, in bytes: a header of 48, a number for compare-and-swap of 8, a
-/// zero behind the key, and a line's end behind the value.
+/// memcached's cost of an item beside its key and value, in bytes: a header of 48, a number for compare-and-swap of 8,
+/// a zero behind the key, and a line's end behind the value.
 pub const ITEM_OVERHEAD: u64 = 48 + 8 + 1 + 2;
 
 /// A trace in memory.
@@ -76,12 +76,13 @@ impl WorkingSet {
 }
 
 impl RecordedTrace {
-    /// Reads the trace `name`: `-`, which is standard input, a path, a generated trace, or a name in the data folder such as
-    /// `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if it has so many.
+    /// Reads the trace `name`: `-`, which is standard input, a path, a generated trace, or a name in the data folder
+    /// such as `traces/orm-busy.trace.xz`. `choice` says what its content does not tell; `most` requests are read, if
+    /// it has so many.
     ///
     /// # Errors
-    /// [`DriveError::Trace`] where it is not there or cannot be read, [`DriveError::Settings`] where a server cannot be asked
-    /// for its keys, or there are none.
+    /// [`DriveError::Trace`] where it is not there or cannot be read, [`DriveError::Settings`] where a server cannot be
+    /// asked for its keys, or there are none.
     pub fn read(name: &str, choice: &Choice, most: usize) -> Result<RecordedTrace, DriveError> {
         RecordedTrace::of(Trace::find(name, choice)?, most)
     }

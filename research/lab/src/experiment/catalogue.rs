@@ -5,8 +5,9 @@
 //! subfolders group what is not measured by the laboratory alone: `peers/` beside foreign engines, `sim/` on the
 //! simulated processor.
 //!
-//! Results are kept beside the repository's definitions. Outside of it they are kept in the current directory, where who asked
-//! for them will look; a folder of all a user's results, somewhere in the home directory, would have to be told to everyone.
+//! Results are kept beside the repository's definitions. Outside of it they are kept in the current directory, where
+//! who asked for them will look; a folder of all a user's results, somewhere in the home directory, would have to be
+//! told to everyone.
 
 use std::path::{Path, PathBuf};
 

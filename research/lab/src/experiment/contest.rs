@@ -1,9 +1,10 @@
 //! What every comparison does with those that are compared.
 //!
-//! 1. Of the numbers of threads that a definition asks for, those count that there are cores for ([`Session::threads`]).
+//! 1. Of the numbers of threads that a definition asks for, those count that there are cores for
+//!    ([`Session::threads`]).
 //! 2. All take turns, in every run and at every point ([`Session::take_turns`]).
-//! 3. Threads are asked at the same time, each what was drawn for it before. A thread's rate is its requests by its time on
-//!    a core or asleep on a lock, and the rates of all threads are added ([`rate`]).
+//! 3. Threads are asked at the same time, each what was drawn for it before. A thread's rate is its requests by its
+//!    time on a core or asleep on a lock, and the rates of all threads are added ([`rate`]).
 //! 4. Before what is timed goes a tenth of it, with other draws ([`warmed`]).
 //! 5. An answer that is wrong stops the experiment ([`expect`]).
 //!
@@ -34,8 +35,8 @@ impl Session {
         Ok(there)
     }
 
-    /// In every run and at each of `points` gives every one of `contestants` its turn: its number, the point, the number of
-    /// the run. A turn is a step of the progress.
+    /// In every run and at each of `points` gives every one of `contestants` its turn: its number, the point, the
+    /// number of the run. A turn is a step of the progress.
     ///
     /// # Errors
     /// As `turn`.
@@ -100,8 +101,8 @@ pub fn timed<A: Send>(
     })?)
 }
 
-/// Requests a second of all threads together. Each has a lot of `count` requests; what came of it is checked after the clock
-/// has stopped.
+/// Requests a second of all threads together. Each has a lot of `count` requests; what came of it is checked after the
+/// clock has stopped.
 ///
 /// # Errors
 /// As `check`, or [`ExperimentError::Machine`] where there are fewer cores than lots.

@@ -1,7 +1,8 @@
 //! The files of definitions: on the disk, or those of the repository, which are built into this program.
 //!
-//! Whoever installs the program has no repository. So its folder of definitions, with the papers' numbers, is part of it, below a
-//! path that the disk has not ([`BUILT_IN`]): a definition is named by its path everywhere, wherever it lies.
+//! Whoever installs the program has no repository. So its folder of definitions, with the papers' numbers, is part of
+//! it, below a path that the disk has not ([`BUILT_IN`]): a definition is named by its path everywhere, wherever it
+//! lies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ const PAPERS: &str = "papers";
 
 static EXPERIMENTS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../experiments");
 
-/// The folder of definitions that counts in `directory`: the repository's where that is in it, or the one that is built in.
+/// The folder of definitions that counts in `directory`: the repository's where that is in it, or the one that is built
+/// in.
 #[must_use]
 pub fn folder_for(directory: &Path) -> PathBuf {
     let mut folders = directory.ancestors().map(|above| above.join(FOLDER));

@@ -1,8 +1,8 @@
 //! What the points of a quick run are called.
 //!
-//! A definition names its points by their sizes, "10 M keys", and its expectations and references find the numbers by those names.
-//! A quick run has the same points, smaller: in rows they keep the names, so that all that is expected can be found, and wherever
-//! they are shown they are called what they are.
+//! A definition names its points by their sizes, "10 M keys", and its expectations and references find the numbers by
+//! those names. A quick run has the same points, smaller: in rows they keep the names, so that all that is expected can
+//! be found, and wherever they are shown they are called what they are.
 
 use toml::{Table, Value};
 

@@ -1,13 +1,13 @@
 //! What kept results have less of than their definition asks for.
 //!
-//! A long experiment may have been kept with fewer runs, or before its definition had all the points that it has now. Such
-//! results are no less true, and whoever reads them is told.
+//! A long experiment may have been kept with fewer runs, or before its definition had all the points that it has now.
+//! Such results are no less true, and whoever reads them is told.
 
 use super::Definition;
 use crate::results::{Results, Row};
 
-/// Parameters that list where on the axis of a figure something is measured: each with a name, which its rows' points begin
-/// with.
+/// Parameters that list where on the axis of a figure something is measured: each with a name, which its rows' points
+/// begin with.
 const AXES: [&str; 6] = ["points", "sizes", "sources", "stand_ins", "recorded", "patterns"];
 
 impl Results {
@@ -22,8 +22,8 @@ impl Results {
         fewer.into_iter().chain(lacking).collect()
     }
 
-    /// How often what is measured in every run was measured: what is measured once, as memory is, does not tell, and what
-    /// is measured beside several contestants is so several times a run.
+    /// How often what is measured in every run was measured: what is measured once, as memory is, does not tell, and
+    /// what is measured beside several contestants is so several times a run.
     fn runs(&self) -> Option<usize> {
         let runs = self.rows.iter().map(|row| row.runs);
         runs.clone().filter(|&runs| runs > 1).min().or_else(|| runs.max())

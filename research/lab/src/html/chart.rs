@@ -1,10 +1,11 @@
 //! One metric of one experiment as a picture: bars, or lines where there is an axis.
 //!
-//! Drawn by `plotters` into SVG text, in the colours of a light page; the page's style replaces them on a dark one, by the
-//! very colour that stands in an attribute ([`PALETTE`]). So a picture that is taken out of the page is still complete.
+//! Drawn by `plotters` into SVG text, in the colours of a light page; the page's style replaces them on a dark one, by
+//! the very colour that stands in an attribute ([`PALETTE`]). So a picture that is taken out of the page is still
+//! complete.
 //!
-//! Labels are placed here rather than by the library, which does not know how wide a text is and leaves room by guess: a
-//! character is taken to be [`CHARACTER`] wide.
+//! Labels are placed here rather than by the library, which does not know how wide a text is and leaves room by guess:
+//! a character is taken to be [`CHARACTER`] wide.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -13,7 +14,8 @@ use super::ChartError;
 use super::bars::{self, Bar};
 use crate::results::Row;
 
-/// Colours of the series: on a light page, and on a dark one. They can be told apart by those who see no red or green, too.
+/// Colours of the series: on a light page, and on a dark one. They can be told apart by those who see no red or green,
+/// too.
 pub(super) const PALETTE: [(RGBColor, &str); 8] = [
     (RGBColor(0x1B, 0x6F, 0xB5), "#6CB6F5"),
     (RGBColor(0xC8, 0x55, 0x0B), "#F59B5B"),

@@ -1,10 +1,10 @@
 //! Results as pages: pictures of our numbers, the papers' beside them, and where ours come from.
 //!
-//! One experiment is one file, with its style and its pictures (SVG) in it: it can be sent, kept beside a paper, and opened from a
-//! disk. Several are an overview and a file for each in a folder beside it: all of them in one had a thousand pictures, in 10 MB,
-//! which a browser takes seconds to lay out. No page needs a script; long tables fold by themselves (`details`). On a dark screen
-//! it is dark: the pictures' colours are replaced by the style. Nothing is left out: what was skipped, missed or lost stands there
-//! as in the text.
+//! One experiment is one file, with its style and its pictures (SVG) in it: it can be sent, kept beside a paper, and
+//! opened from a disk. Several are an overview and a file for each in a folder beside it: all of them in one had a
+//! thousand pictures, in 10 MB, which a browser takes seconds to lay out. No page needs a script; long tables fold by
+//! themselves (`details`). On a dark screen it is dark: the pictures' colours are replaced by the style. Nothing is
+//! left out: what was skipped, missed or lost stands there as in the text.
 
 mod bars;
 mod chart;

@@ -1,4 +1,5 @@
-//! The page's style. Pictures are drawn in the colours of a light page; on a dark one each is replaced by its counterpart.
+//! The page's style. Pictures are drawn in the colours of a light page; on a dark one each is replaced by its
+//! counterpart.
 
 use plotters::style::RGBColor;
 

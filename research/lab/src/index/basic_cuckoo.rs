@@ -1,7 +1,8 @@
-//! A baseline: cuckoo hashing before the paper's optimisations, with buckets of four (section 3, "Basic cuckoo hashing").
+//! A baseline: cuckoo hashing before the paper's optimisations, with buckets of four (section 3, "Basic cuckoo
+//! hashing").
 //!
-//! *Without tags*, a slot holds the entry's number and nothing else. A lookup fetches the full key of every entry in both
-//! buckets until one is the key sought; a displacement fetches the key of the entry it moves, to compute its other
+//! *Without tags*, a slot holds the entry's number and nothing else. A lookup fetches the full key of every entry in
+//! both buckets until one is the key sought; a displacement fetches the key of the entry it moves, to compute its other
 //! bucket, which a second hash function gives. *With tags* (section 3.1), a slot also holds one byte of the hash: only
 //! entries whose byte agrees are fetched, and the other bucket follows from the byte.
 //!

@@ -43,7 +43,8 @@ pub(crate) struct Chaining<K, L> {
 }
 
 impl<K: Comparison, L: Locking> Chaining<K, L> {
-    /// A table of `buckets` buckets, a power of two, that can hold records 0 to `records`; all of it in pages of `kind`.
+    /// A table of `buckets` buckets, a power of two, that can hold records 0 to `records`; all of it in pages of
+    /// `kind`.
     pub(crate) fn new(buckets: usize, records: usize, kind: PageKind) -> Result<Self, MapError> {
         let entry = |record| Entry { key: Key::of(record), link: AtomicU64::new(0) };
         Ok(Chaining {

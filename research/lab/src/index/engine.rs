@@ -184,8 +184,8 @@ pub struct Anatomy {
     pub pages: String,
 }
 
-/// What the kernel gave a region: the kind of page, and for transparent huge pages the share of resident memory that lies
-/// in them.
+/// What the kernel gave a region: the kind of page, and for transparent huge pages the share of resident memory that
+/// lies in them.
 #[must_use]
 pub fn describe_pages(region: &pages::Region) -> String {
     let kind = region.obtained();

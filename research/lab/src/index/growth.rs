@@ -4,21 +4,22 @@
 //! enough; every insert is timed. Where the definition asks for a reader, a second thread meanwhile looks up keys that
 //! are in the table, each lookup timed and its answer checked.
 //!
-//! A single operation cannot be told from the interrupt that hit it, and on a busy machine the longest of ten million is
-//! that of a thread that lost its core, or whose core the hypervisor lent to somebody else. So there are three maxima.
+//! A single operation cannot be told from the interrupt that hit it, and on a busy machine the longest of ten million
+//! is that of a thread that lost its core, or whose core the hypervisor lent to somebody else. So there are three
+//! maxima.
 //!
 //! - *Longest*: by the clock, whatever happened meanwhile.
-//! - *Longest on a core*: less the time that the thread had no core, or one that the hypervisor had lent to somebody else:
-//!   what the clock has gone on more than the thread's processor time, which is asked after each operation of more than
-//!   [`SUSPICIOUS`] nanoseconds. (No operation of the index sleeps: a writer that waits for another one spins or yields.)
-//!   What an interrupt takes is still in it.
-//! - *Longest every time*: the same inserts are made in every run, with the same hashes, and so each of them has the same
-//!   to do in every run: the n-th insert splits the same bucket. What the work costs, it costs every time; what the
-//!   machine takes, it takes somewhere else the next time. So each insert is given the shortest of its times over all runs,
-//!   and this is the longest of these. Expectations go by it.
+//! - *Longest on a core*: less the time that the thread had no core, or one that the hypervisor had lent to somebody
+//!   else: what the clock has gone on more than the thread's processor time, which is asked after each operation of
+//!   more than [`SUSPICIOUS`] nanoseconds. (No operation of the index sleeps: a writer that waits for another one spins
+//!   or yields.) What an interrupt takes is still in it.
+//! - *Longest every time*: the same inserts are made in every run, with the same hashes, and so each of them has the
+//!   same to do in every run: the n-th insert splits the same bucket. What the work costs, it costs every time; what
+//!   the machine takes, it takes somewhere else the next time. So each insert is given the shortest of its times over
+//!   all runs, and this is the longest of these. Expectations go by it.
 //!
-//! Lookups of a thread beside the writer are not the same in every run. Of them there is, in the place of the third, the
-//! longest on a core in the run where that was shortest: noise only ever adds.
+//! Lookups of a thread beside the writer are not the same in every run. Of them there is, in the place of the third,
+//! the longest on a core in the run where that was shortest: noise only ever adds.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -117,7 +118,8 @@ fn run_with<L: Layout>(
     records: &Records,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
-    // What a table with_capacity has: at the end the fixed table has room, and its pages were never touched before either.
+    // What a table with_capacity has: at the end the fixed table has room, and its pages were never touched before
+    // either.
     let enough = (parameters.keys + parameters.keys / 16).div_ceil(L::SLOTS).next_power_of_two();
     let scenes: Vec<_> =
         parameters.readers.iter().flat_map(|&reader| Size::BOTH.map(|size| (reader, size))).collect();

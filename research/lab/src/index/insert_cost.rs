@@ -1,8 +1,8 @@
 //! Kind `index-insert-cost`: what an insert costs at every load (the paper's Figure 4).
 //!
-//! One thread fills a table. Shortly before each load asked for, a window of inserts is timed: its time by its number of
-//! inserts is the reciprocal throughput that the paper plots as latency. A table that refuses a record before it reaches
-//! a load has no number there.
+//! One thread fills a table. Shortly before each load asked for, a window of inserts is timed: its time by its number
+//! of inserts is the reciprocal throughput that the paper plots as latency. A table that refuses a record before it
+//! reaches a load has no number there.
 
 use serde::Deserialize;
 

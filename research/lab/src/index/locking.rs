@@ -1,7 +1,7 @@
 //! How the baselines keep threads apart: the steps of the paper's Figure 5.
 //!
-//! *Unlocked*: not at all, for one thread (Figure 5a). *Global*: one mutex for the whole table, as memcached 1.4 had it.
-//! *Striped*: one of 8192 mutexes, by bucket ("+bucket lock"), each on a cache line of its own.
+//! *Unlocked*: not at all, for one thread (Figure 5a). *Global*: one mutex for the whole table, as memcached 1.4 had
+//! it. *Striped*: one of 8192 mutexes, by bucket ("+bucket lock"), each on a cache line of its own.
 //!
 //! The words of the baselines are atomics that are loaded and stored relaxed, plain moves on today's processors, so a
 //! lock is all that orders them, and a missing one makes them wrong, not undefined.

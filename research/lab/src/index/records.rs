@@ -1,8 +1,8 @@
 //! The records that the tables index: 16-byte keys, as in most of the paper's workloads (sections 2.2 and 5.3).
 //!
-//! Record number `i` has a key that a bijective mix makes from `i`, so that any number of distinct keys, those of records
-//! that exist and those of records that never will, can be made in nanoseconds and in any order. A table stores the
-//! number; the keys lie here, one beside the other, in huge pages.
+//! Record number `i` has a key that a bijective mix makes from `i`, so that any number of distinct keys, those of
+//! records that exist and those of records that never will, can be made in nanoseconds and in any order. A table stores
+//! the number; the keys lie here, one beside the other, in huge pages.
 //!
 //! Every table hashes with XXH3 (64 bits), ours and the foreign ones: comparisons are of tables, not of hash functions.
 

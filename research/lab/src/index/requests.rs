@@ -1,10 +1,10 @@
 //! What is asked of a table, drawn before the clock starts.
 //!
 //! Keys are drawn uniformly over the records that stay in the table (positive lookups) or over records that there never
-//! were (negative ones); every part that is timed gets fresh draws. Writes are of two kinds. *Inserts* put in newcomers:
-//! records with keys that are not there. *Removals* take out leavers: records that were put in for this purpose. Each
-//! thread has newcomers and leavers of its own, and after the timed part all of it is undone, so that the table is as
-//! full as before.
+//! were (negative ones); every part that is timed gets fresh draws. Writes are of two kinds. *Inserts* put in
+//! newcomers: records with keys that are not there. *Removals* take out leavers: records that were put in for this
+//! purpose. Each thread has newcomers and leavers of its own, and after the timed part all of it is undone, so that the
+//! table is as full as before.
 //!
 //! ```text
 //!   records:  | stay ............... | leavers, newcomers of thread 0 | of thread 1 | ... | never there

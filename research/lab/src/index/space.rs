@@ -1,8 +1,9 @@
-//! Kind `index-space`: how many keys a table takes before it first refuses one, how many bytes it needs for each, and how
-//! fast it takes them (the paper's Table 2).
+//! Kind `index-space`: how many keys a table takes before it first refuses one, how many bytes it needs for each, and
+//! how fast it takes them (the paper's Table 2).
 //!
-//! One thread puts records into an empty table until one is refused. The chaining table never refuses; as in the paper it
-//! is called full with 1.5 entries a bucket. The time includes the page faults of a table that nobody has touched yet.
+//! One thread puts records into an empty table until one is refused. The chaining table never refuses; as in the paper
+//! it is called full with 1.5 entries a bucket. The time includes the page faults of a table that nobody has touched
+//! yet.
 
 use serde::Deserialize;
 

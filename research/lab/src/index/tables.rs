@@ -2,8 +2,8 @@
 //!
 //! A table's size is given in bytes, so that tables of different kinds can be made equally large: a cuckoo table of so
 //! many bytes of buckets, and a chaining table with half as many bytes of heads. That is the paper's own setting: with
-//! one link for each of its entries, of which there are 1.5 to a head when it is called full, the chaining table ends up
-//! larger than the cuckoo table, with fewer entries (Table 2).
+//! one link for each of its entries, of which there are 1.5 to a head when it is called full, the chaining table ends
+//! up larger than the cuckoo table, with fewer entries (Table 2).
 
 use cuckoo::experiments::{EightWay, FourWay, Search, SevenWay};
 use cuckoo::{Config, Growth, Hashes};

@@ -1,8 +1,8 @@
 //! Kind `index-throughput`: how many operations a second, by table, mix of requests and number of threads.
 //!
-//! All tables are made and filled first and then take turns: in each run, each mix and each number of threads is asked of
-//! every table in turn, after a warm-up with other draws. Threads are pinned; a thread's rate is its operations by its
-//! time on a core or asleep on a lock (`measure`), and the rates of all threads are added.
+//! All tables are made and filled first and then take turns: in each run, each mix and each number of threads is asked
+//! of every table in turn, after a warm-up with other draws. Threads are pinned; a thread's rate is its operations by
+//! its time on a core or asleep on a lock (`measure`), and the rates of all threads are added.
 
 use serde::Deserialize;
 use workload::generator;

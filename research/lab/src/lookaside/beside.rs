@@ -1,8 +1,8 @@
 //! A buffer beside an index that keeps its own records: [`lookaside::Buffer`] as it is, without a map.
 //!
 //! A map makes its entries itself, so an index behind it has a handle where it had a record: one more line for each
-//! search. Whose records stay where they are, and are freed by epochs, can do without: the table has pointers to the index's
-//! own records, as it has behind the C interface, and while the table is off a lookup is the index's alone.
+//! search. Whose records stay where they are, and are freed by epochs, can do without: the table has pointers to the
+//! index's own records, as it has behind the C interface, and while the table is off a lookup is the index's alone.
 //!
 //! The rules of `lookaside`'s `stripes` are then kept here: a ticket is taken before each search that is followed by an
 //! emission, and a record is replaced under a write, which has cleared the table. Records are freed after all have left
@@ -27,8 +27,8 @@ pub(crate) type Record<const N: usize, V = Value> = (Key<N>, V);
 /// An index that keeps its own records.
 ///
 /// # Safety
-/// A record stays where it is, and readable, until all have left who had pinned the laboratory's collector ([`epochs`]) when it was
-/// replaced; and for as long as the index.
+/// A record stays where it is, and readable, until all have left who had pinned the laboratory's collector ([`epochs`])
+/// when it was replaced; and for as long as the index.
 pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
     /// What belongs to a key.
     type Value: Send + Sync;
@@ -103,8 +103,8 @@ impl<const N: usize, I: Records<N>> Session<'_, N, I> {
     #[inline(always)]
     fn at(&self, pointer: Pointer) -> &Record<N, I::Value> {
         let record = std::ptr::with_exposed_provenance::<Record<N, I::Value>>(pointer.address() as usize);
-        // SAFETY: only `offer` and `insert` give the table pointers: of records, found or put in by someone pinned. It was
-        // read in the table by this visit, which was pinned before: see the head of this module.
+        // SAFETY: only `offer` and `insert` give the table pointers: of records, found or put in by someone pinned. It
+        // was read in the table by this visit, which was pinned before: see the head of this module.
         unsafe { &*record }
     }
 

@@ -1,23 +1,23 @@
 //! MICA's hash table: bulk chaining, seven words a line.
 //!
-//! Lim, Han, Andersen and Kaminsky, "MICA", NSDI 2014, section 4.3; as the SLB paper measures it (sections 4.3.2 and 4.3.3):
-//! "each bucket is a linked list, in which each node contains seven pointers that fills an entire cache line".
+//! Lim, Han, Andersen and Kaminsky, "MICA", NSDI 2014, section 4.3; as the SLB paper measures it (sections 4.3.2 and
+//! 4.3.3): "each bucket is a linked list, in which each node contains seven pointers that fills an entire cache line".
 //!
 //! ```text
 //!   bucket:  7 x | tag 16 | address 48 |   | next 32 | version 32 |
 //!   spare:   7 x | tag 16 | address 48 |   | next 32 |     -      |
 //! ```
 //!
-//! The number of buckets is fixed; what does not fit a bucket's line goes to spare lines, chained by number. A reader of the
-//! shared form (CREW: concurrent reads, exclusive writes) reads the bucket's version before and after, and begins anew if a
-//! writer was there; a writer makes it odd meanwhile. The partitioned form (EREW) has one thread for itself and does
-//! neither.
+//! The number of buckets is fixed; what does not fit a bucket's line goes to spare lines, chained by number. A reader
+//! of the shared form (CREW: concurrent reads, exclusive writes) reads the bucket's version before and after, and
+//! begins anew if a writer was there; a writer makes it odd meanwhile. The partitioned form (EREW) has one thread for
+//! itself and does neither.
 //!
-//! The paper's three tables have 2^22, 2^23 and 2^24 buckets for 100 million items. Here they are named by what that comes to,
-//! so that they can be measured with fewer: lines a chain, 4, 2 and 1.
+//! The paper's three tables have 2^22, 2^23 and 2^24 buckets for 100 million items. Here they are named by what that
+//! comes to, so that they can be measured with fewer: lines a chain, 4, 2 and 1.
 //!
-//! MICA keeps items in a circular log that overwrites the oldest; the paper's experiment is on the index, and so is this one:
-//! items lie on the heap.
+//! MICA keeps items in a circular log that overwrites the oldest; the paper's experiment is on the index, and so is
+//! this one: items lie on the heap.
 
 #![allow(unsafe_code)]
 
@@ -123,8 +123,8 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
             if before & 1 == 0 {
                 let found = self.search(hash, key);
                 if SHARED {
-                    // pairs with the release fence in `make_odd`: whoever has read a word of a later writer sees its odd
-                    // version.
+                    // pairs with the release fence in `make_odd`: whoever has read a word of a later writer sees its
+                    // odd version.
                     fence(Ordering::Acquire);
                 }
                 if !SHARED || bucket.link.load(Ordering::Relaxed) as u32 == before as u32 {
@@ -173,7 +173,8 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
                         number <= self.spares.len(),
                         "the table was made for fewer records than were put in"
                     );
-                    // release pairs with the acquire in `next`. The version in the low half is the writer's, who is here.
+                    // release pairs with the acquire in `next`. The version in the low half is the writer's, who is
+                    // here.
                     line.link.fetch_or((number as u64) << 32, Ordering::Release);
                 }
             }

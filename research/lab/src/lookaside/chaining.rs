@@ -1,17 +1,18 @@
 //! A plain concurrent chaining hash table: the one behind the paper's Figures 8b to 11 and 15.
 //!
-//! An array of chains, as many as there are records, rounded up to a power of two: "the chain on each hash bucket has only one
-//! entry on average" (section 4.2.2). Readers take no lock: they walk nodes that stay readable while they are pinned.
-//! Writers lock one of [`LOCKS`] stripes. A value changes by a new node in the old one's place, so that a reader finds the
-//! one or the other. What a writer takes out is dropped with its node, after all readers that were pinned then have left, or
-//! is given back at once, if what it points at stays for as long.
+//! An array of chains, as many as there are records, rounded up to a power of two: "the chain on each hash bucket has
+//! only one entry on average" (section 4.2.2). Readers take no lock: they walk nodes that stay readable while they are
+//! pinned. Writers lock one of [`LOCKS`] stripes. A value changes by a new node in the old one's place, so that a
+//! reader finds the one or the other. What a writer takes out is dropped with its node, after all readers that were
+//! pinned then have left, or is given back at once, if what it points at stays for as long.
 //!
-//! A node is the record itself, as in C++'s `unordered_map`: two dependent misses a lookup, alone and with a buffer beside.
-//! Behind a map, a node would hold a handle of the record, one more: it can ([`Lasting`]), but is not measured so.
+//! A node is the record itself, as in C++'s `unordered_map`: two dependent misses a lookup, alone and with a buffer
+//! beside. Behind a map, a node would hold a handle of the record, one more: it can ([`Lasting`]), but is not measured
+//! so.
 //!
-//! Many keys at once are looked up in three passes: the lines of their chains are asked for, then those of the first nodes,
-//! and then the chains are walked. The paper's table has nothing like it; without, what a buffer in front does in batches
-//! would be compared with a table that was never asked for any.
+//! Many keys at once are looked up in three passes: the lines of their chains are asked for, then those of the first
+//! nodes, and then the chains are walked. The paper's table has nothing like it; without, what a buffer in front does
+//! in batches would be compared with a table that was never asked for any.
 //!
 //! The table does not grow: the paper's is sized beforehand too.
 
@@ -245,8 +246,8 @@ fn let_go<E: Send + 'static>(node: *mut Node<E>, guard: &Guard) {
 
 /// Gives back the entry of a node that was unlinked, which is freed without it.
 fn give_back<E: Lasting + Send>(node: *mut Node<E>, guard: &Guard) -> E {
-    // SAFETY: unlinked, under the lock, and so once; the node does not drop it. Readers may look at it there for as long as
-    // what it points at stays.
+    // SAFETY: unlinked, under the lock, and so once; the node does not drop it. Readers may look at it there for as
+    // long as what it points at stays.
     unsafe {
         let entry = std::ptr::read((&raw const (*node).entry).cast::<E>());
         guard.retire_box(node);
@@ -306,8 +307,8 @@ impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
     }
 }
 
-// SAFETY: a node is freed, and its record with it, after all have left who were pinned when it was unlinked; and with the
-// table.
+// SAFETY: a node is freed, and its record with it, after all have left who were pinned when it was unlinked; and with
+// the table.
 unsafe impl<const N: usize, V: Send + Sync + 'static> Records<N> for Chaining<N, Record<N, V>> {
     type Value = V;
 

@@ -9,8 +9,8 @@
 //! | `SoleMap` | [`lookaside::OwnedMap`] over the index, for one thread; or STLT-SW before it (`stlt`) |
 //! | `Partitioned` | one of these for each thread, each with its share of the records |
 //!
-//! Loops belong to the contestant, so that a lookup is a direct call and the experiment pays one indirect call for millions of
-//! them; warming up and what is timed are one call, so that whoever pins or watches does so once.
+//! Loops belong to the contestant, so that a lookup is a direct call and the experiment pays one indirect call for
+//! millions of them; warming up and what is timed are one call, so that whoever pins or watches does so once.
 
 use std::time::Duration;
 
@@ -121,8 +121,8 @@ pub trait Contestant<const N: usize>: Send + Sync {
     /// Carries out `warm_up`, and then `timed`, as thread number `thread`.
     fn perform(&self, thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer;
 
-    /// As [`Contestant::perform`], but a write changes the value in its place, and no index; one key at a time. `None` from
-    /// those of whom it is not asked: their values cannot be changed, or nobody wants to know.
+    /// As [`Contestant::perform`], but a write changes the value in its place, and no index; one key at a time. `None`
+    /// from those of whom it is not asked: their values cannot be changed, or nobody wants to know.
     fn renew(&self, _thread: usize, _warm_up: &[Request<N>], _timed: &[Request<N>]) -> Option<Answer> {
         None
     }
@@ -525,7 +525,8 @@ impl<const N: usize, M: Sole<N>> Contestant<N> for SoleMap<M> {
     }
 }
 
-/// A contestant for each thread. Record `r` is in the partition `r` modulo their number; who asks for others finds nothing.
+/// A contestant for each thread. Record `r` is in the partition `r` modulo their number; who asks for others finds
+/// nothing.
 pub(super) struct Partitioned<const N: usize>(pub(super) Vec<Box<dyn Contestant<N>>>);
 
 impl<const N: usize> Contestant<N> for Partitioned<N> {
@@ -595,15 +596,16 @@ pub struct Entrant<const N: usize> {
     pub shared: Option<fn(usize, &Config, bool) -> Made<N>>,
     /// It behind a map of one owner, where it is an index for one.
     pub sole: Option<fn(usize, &Config, bool) -> Made<N>>,
-    /// It behind a buffer in another language, which is asked by calls only; [`Entrant::shared`] is then what can be inlined.
+    /// It behind a buffer in another language, which is asked by calls only; [`Entrant::shared`] is then what can be
+    /// inlined.
     pub called: Option<fn(usize, &Config, bool) -> Made<N>>,
     /// It behind STLT-SW, for one thread: the bytes of the table, and the rows of a set.
     pub stlt: Option<fn(usize, usize, usize) -> Made<N>>,
 }
 
 impl<const N: usize> Entrant<N> {
-    /// Whether a shared table before it fits itself unless something else is asked for: as `lookaside::Config` has it, and
-    /// `lookaside_options` has not.
+    /// Whether a shared table before it fits itself unless something else is asked for: as `lookaside::Config` has it,
+    /// and `lookaside_options` has not.
     pub(super) fn fits_by_default(&self) -> bool {
         self.called.is_none()
     }

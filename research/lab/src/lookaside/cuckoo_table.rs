@@ -1,4 +1,5 @@
-//! Our cuckoo table as an index: alone, or with a buffer beside it, over records on the heap; behind a map, over its handles.
+//! Our cuckoo table as an index: alone, or with a buffer beside it, over records on the heap; behind a map, over its
+//! handles.
 //!
 //! The table stores locations of 48 bits; here they are addresses. Batches go to [`cuckoo::Table::find_many`], which
 //! asks for the lines of all keys before it reads the first.
@@ -35,8 +36,8 @@ impl<E> Addresses<E> {
     where
         E: Item<N>,
     {
-        // SAFETY: the table has only what was put in by `replace`, which gave the item up for it; whoever reads has pinned
-        // before. Only looked at.
+        // SAFETY: the table has only what was put in by `replace`, which gave the item up for it; whoever reads has
+        // pinned before. Only looked at.
         std::mem::ManuallyDrop::new(unsafe { E::from_address(location.get()) })
     }
 }
@@ -160,7 +161,8 @@ impl<const N: usize> Alone<N> for Cuckoo<N, Kept<N>> {
     }
 }
 
-// SAFETY: the records are `Kept`, which frees them after all have left who were pinned when they were replaced; and with the table.
+// SAFETY: the records are `Kept`, which frees them after all have left who were pinned when they were replaced; and
+// with the table.
 unsafe impl<const N: usize> Records<N> for Cuckoo<N, Kept<N>> {
     type Value = Value;
 
@@ -187,7 +189,8 @@ unsafe impl<const N: usize> Records<N> for Cuckoo<N, Kept<N>> {
 
     fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N> {
         let kept = Kept::new(record.0, record.1);
-        // SAFETY: an address of an item, looked at while it is pinned, and dropped at the earliest when it is in the table.
+        // SAFETY: an address of an item, looked at while it is pinned, and dropped at the earliest when it is in the
+        // table.
         let seen = unsafe { Seen::<Kept<N>>::at(kept.address(), guard) };
         drop(self.replace(kept));
         seen.record()

@@ -1,8 +1,8 @@
 //! Which records are asked for.
 //!
 //! Ranks are drawn from a Zipfian distribution over the first `range` ranks, by YCSB's formula, or uniformly; a random
-//! permutation of all records says which record a rank is. So records that are popular together are none that lie together,
-//! and a small range is strewn over all records.
+//! permutation of all records says which record a rank is. So records that are popular together are none that lie
+//! together, and a small range is strewn over all records.
 
 use rand::distr::Distribution;
 use workload::generator::{self, Xoshiro256PlusPlus};

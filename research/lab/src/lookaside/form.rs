@@ -116,7 +116,8 @@ mod tests {
     use super::super::entrants::b_tree;
     use super::*;
 
-    /// Else a definition would measure the same twice, under two names, or compare tables that fit themselves with others.
+    /// Else a definition would measure the same twice, under two names, or compare tables that fit themselves with
+    /// others.
     #[test]
     fn a_table_that_fits_itself_or_does_not_is_another_form_only_where_it_is_not_the_default() {
         let ours = b_tree::<24>();

@@ -1,13 +1,13 @@
-//! One test with threads for all indexes that threads share: behind a [`lookaside::Map`], what a lookup returns must have
-//! been in the map at some moment during the lookup.
+//! One test with threads for all indexes that threads share: behind a [`lookaside::Map`], what a lookup returns must
+//! have been in the map at some moment during the lookup.
 //!
-//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records it
-//! when it is made. A reader notes what was made before its lookup and what was announced when it returned; the version
-//! it saw must lie between, where odd versions are values and even ones are none. Values say of which key and version they
-//! are, in each of their words, and still do after others have written.
+//! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records
+//! it when it is made. A reader notes what was made before its lookup and what was announced when it returned; the
+//! version it saw must lie between, where odd versions are values and even ones are none. Values say of which key and
+//! version they are, in each of their words, and still do after others have written.
 //!
-//! The table has two lines for the keys of all, so that the index answers as often as the table does. What is the map's own
-//! affair, tables that are resized and shared and switched off, is tested in `lookaside`.
+//! The table has two lines for the keys of all, so that the index answers as often as the table does. What is the map's
+//! own affair, tables that are resized and shared and switched off, is tested in `lookaside`.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

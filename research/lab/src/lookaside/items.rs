@@ -1,15 +1,16 @@
 //! Items that lie on the heap and are owned through their address: what tables of words store.
 //!
-//! Our cuckoo table and MICA's store 48-bit words, not values. [`Item`] is what can be turned into such a word and back:
-//! the handles of a map, and [`Kept`] records for tables alone or with a buffer beside them. A table gives what it finds as a
+//! Our cuckoo table and MICA's store 48-bit words, not values. [`Item`] is what can be turned into such a word and
+//! back: the handles of a map, and [`Kept`] records for tables alone or with a buffer beside them. A table gives what
+//! it finds as a
 //! [`Seen`]: an item that is looked at, and not owned.
 //!
 //! # When memory may be reused
 //!
-//! Readers are pinned before they load a word, and look at what it names while they are. Whoever takes an item out owns it and may
-//! drop it at once: both kinds of item give their memory back only after all readers that were pinned then have left:
-//! handles by the rule of the map, of which there is one and whose pin a search is given; records by [`Kept`]'s own, for those who
-//! have pinned the laboratory's collector ([`epochs`]).
+//! Readers are pinned before they load a word, and look at what it names while they are. Whoever takes an item out owns
+//! it and may drop it at once: both kinds of item give their memory back only after all readers that were pinned then
+//! have left: handles by the rule of the map, of which there is one and whose pin a search is given; records by
+//! [`Kept`]'s own, for those who have pinned the laboratory's collector ([`epochs`]).
 
 #![allow(unsafe_code)]
 
@@ -25,8 +26,8 @@ use crate::measure::epochs;
 /// Something on the heap that has a key, and an address of at most 48 bits.
 ///
 /// # Safety
-/// After an item was dropped, its memory stays readable until every epoch that was pinned at the time has been left, and
-/// the key with it. [`Item::from_address`] gives back what [`Item::into_address`] was given.
+/// After an item was dropped, its memory stays readable until every epoch that was pinned at the time has been left,
+/// and the key with it. [`Item::from_address`] gives back what [`Item::into_address`] was given.
 pub(super) unsafe trait Item<const N: usize>: Send + Sync + 'static {
     /// Gives the item up for its address, which is not zero.
     fn into_address(self) -> u64;
@@ -34,8 +35,8 @@ pub(super) unsafe trait Item<const N: usize>: Send + Sync + 'static {
     /// The item of this address.
     ///
     /// # Safety
-    /// The address came from [`Item::into_address`] of this type; the item is taken back, to be dropped, once; or it is only
-    /// looked at, within an epoch that was pinned while it was not yet dropped.
+    /// The address came from [`Item::into_address`] of this type; the item is taken back, to be dropped, once; or it is
+    /// only looked at, within an epoch that was pinned while it was not yet dropped.
     unsafe fn from_address(address: u64) -> Self;
 
     /// Its key.
@@ -126,8 +127,8 @@ impl<'g, E> Seen<'g, E> {
     /// The item at this address.
     ///
     /// # Safety
-    /// The address came from [`Item::into_address`] of an `E`, which was not dropped before that was pinned for `'g` which it waits
-    /// for.
+    /// The address came from [`Item::into_address`] of an `E`, which was not dropped before that was pinned for `'g`
+    /// which it waits for.
     #[inline(always)]
     pub(super) unsafe fn at<const N: usize, G>(address: u64, _pinned: &'g G) -> Seen<'g, E>
     where

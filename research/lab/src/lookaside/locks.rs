@@ -1,5 +1,5 @@
-//! Kind `slb-locks`: how many of the paper's stripe locks can be taken and given back a second (section 3.1.3), and how many
-//! tickets, which a miss takes instead here.
+//! Kind `slb-locks`: how many of the paper's stripe locks can be taken and given back a second (section 3.1.3), and how
+//! many tickets, which a miss takes instead here.
 //!
 //! Stripes are drawn beforehand. *Own* stripes are a half of them that no other thread locks, *any* stripes may be
 //! another's at the moment, and their lines travel between the cores.

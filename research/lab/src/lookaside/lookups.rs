@@ -9,8 +9,8 @@
 //! other (`side_by_side = true`), all of them take turns: a machine that others share changes its speed from minute
 //! to minute.
 //!
-//! Alone is the index as its users have it: its natural map with its usual hash, called directly, one key at a time. What a
-//! ratio says is what putting a table in front is worth, batches included.
+//! Alone is the index as its users have it: its natural map with its usual hash, called directly, one key at a time.
+//! What a ratio says is what putting a table in front is worth, batches included.
 
 use serde::Deserialize;
 
@@ -106,7 +106,8 @@ pub struct Missing {
     pub why: &'static str,
 }
 
-/// The kind, with these indexes: for keys of 8 bytes, and of 24. Those that are missing are left out, and the results say so.
+/// The kind, with these indexes: for keys of 8 bytes, and of 24. Those that are missing are left out, and the results
+/// say so.
 ///
 /// # Errors
 /// [`ExperimentError`]: an index that there is not, a machine that is too small, or a wrong answer.
@@ -347,9 +348,9 @@ impl<'e> Experiment<'e> {
         })
     }
 
-    /// Does `work` for each partition, at the same time if there are several: on a thread that is pinned to a core, as those
-    /// that are measured are. Its records then lie where the allocator serves such threads. What is not partitioned is filled
-    /// and warmed where it was made.
+    /// Does `work` for each partition, at the same time if there are several: on a thread that is pinned to a core, as
+    /// those that are measured are. Its records then lie where the allocator serves such threads. What is not
+    /// partitioned is filled and warmed where it was made.
     fn in_each_partition(&self, work: impl Fn(usize) + Sync) -> Result<(), ExperimentError> {
         match self.partitions() {
             1 => work(0),
@@ -408,8 +409,8 @@ impl<'e> Experiment<'e> {
         Ok(())
     }
 
-    /// A table goes on learning from what is timed. One that is for a single owner is asked for as much by one thread as the
-    /// others are by several: all have met as many draws when they are compared.
+    /// A table goes on learning from what is timed. One that is for a single owner is asked for as much by one thread
+    /// as the others are by several: all have met as many draws when they are compared.
     fn ask_untimed<const N: usize>(
         &mut self,
         place: &Place<'_, N>,

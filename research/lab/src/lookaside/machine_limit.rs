@@ -1,9 +1,9 @@
 //! What the machine can do: a loop that prefetches and then reads the lines that a lookup in a batch cannot do without.
 //!
-//! A lookup that hits reads one line of the table, and the entry that it names: its key and its value. Here the
-//! table is a region of as many bytes as were asked for (one that fits itself may lie in fewer), and the entries are a region of as many records, in such pages as the allocator
-//! gives; groups of as many as a batch has ask for all their lines and then read them. There are no keys, no comparisons, no
-//! misses: nothing that looks anything up is faster.
+//! A lookup that hits reads one line of the table, and the entry that it names: its key and its value. Here the table
+//! is a region of as many bytes as were asked for (one that fits itself may lie in fewer), and the entries are a region
+//! of as many records, in such pages as the allocator gives; groups of as many as a batch has ask for all their lines
+//! and then read them. There are no keys, no comparisons, no misses: nothing that looks anything up is faster.
 //!
 //! Two forms: lines that are all alike popular, and lines as popular as the records, of which the hot ones stay in the
 //! processor's caches.

@@ -1,8 +1,8 @@
 //! One test for all indexes: behind a [`lookaside::Map`] with a tiny table, or a [`lookaside::OwnedMap`], each
 //! must be a map.
 //!
-//! The table has two lines for a hundred keys, so entries come and go all the time, and the index answers as often as the
-//! table does.
+//! The table has two lines for a hundred keys, so entries come and go all the time, and the index answers as often as
+//! the table does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
@@ -197,8 +197,8 @@ fn walk(map: &mut dyn Mapped) {
     }
 }
 
-/// Checks each form of an entrant against a plain map: alone, and behind the tables that it can be put behind, watched by the
-/// monitor or not.
+/// Checks each form of an entrant against a plain map: alone, and behind the tables that it can be put behind, watched
+/// by the monitor or not.
 ///
 /// # Panics
 /// Where they differ, or a table that nobody switches off answers next to nothing.
@@ -226,9 +226,9 @@ pub fn check_entrant<const N: usize>(entrant: &Entrant<N>) {
     }
 }
 
-/// Writes and lookups mixed, and lookups alone, a few at a time: each by itself, or in batches. No key stands twice among those
-/// that are mixed in batches, because there a lookup may be carried out after a write that follows it. What is found is
-/// compared by number and sum.
+/// Writes and lookups mixed, and lookups alone, a few at a time: each by itself, or in batches. No key stands twice
+/// among those that are mixed in batches, because there a lookup may be carried out after a write that follows it. What
+/// is found is compared by number and sum.
 fn check_requests<const N: usize>(name: &str, contestant: &dyn Contestant<N>) {
     let mut model = BTreeMap::new();
     let random = Random::new(7);

@@ -11,9 +11,9 @@
 //!   C   the index alone
 //! ```
 //!
-//! `r` follows from the distribution. The times are another experiment's, measured at the largest size that fits, which the
-//! definition names; that the index takes no longer at ten times its size flatters the index. Nothing is run, and so nothing
-//! is claimed but what follows from this.
+//! `r` follows from the distribution. The times are another experiment's, measured at the largest size that fits, which
+//! the definition names; that the index takes no longer at ten times its size flatters the index. Nothing is run, and
+//! so nothing is claimed but what follows from this.
 
 use lookaside::{Config, Slb};
 use serde::Deserialize;

@@ -1,9 +1,10 @@
 //! Our adaptive radix tree: alone, and behind a map.
 //!
-//! Alone it has values in its leaves, or on the heap as the other indexes have them. Nodes and leaves are in regular pages, for
-//! which huge ones are refused, or in transparent huge ones; as they were built, or laid together by what was asked for:
-//! then one lookup in so many is sampled until [`Make::settle`], which lays the paths of all keys that were sampled
-//! together, the most frequent first. Behind a map the tree is asked, and learns, only what the table misses.
+//! Alone it has values in its leaves, or on the heap as the other indexes have them. Nodes and leaves are in regular
+//! pages, for which huge ones are refused, or in transparent huge ones; as they were built, or laid together by what
+//! was asked for: then one lookup in so many is sampled until [`Make::settle`], which lays the paths of all keys that
+//! were sampled together, the most frequent first. Behind a map the tree is asked, and learns, only what the table
+//! misses.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,8 @@ use parking_lot::Mutex;
 use super::contestant::{Alone, BATCH, Entrant, Learner, Make, Request, alone, learning, sole};
 use super::record::{Key, Tally, Value};
 
-/// One lookup in so many is sampled. No ring overflows between two calls of [`Make::note`] that are a million lookups apart.
+/// One lookup in so many is sampled. No ring overflows between two calls of [`Make::note`] that are a million lookups
+/// apart.
 const SAMPLE_EVERY: u32 = 32;
 
 type Handled<const N: usize> = Handle<Key<N>, Value>;

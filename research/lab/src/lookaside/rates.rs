@@ -1,5 +1,5 @@
-//! What was measured, and the rows that it comes to: a form's speed, and beside it what it is of the index alone and of what the
-//! machine can do, each of the same turn.
+//! What was measured, and the rows that it comes to: a form's speed, and beside it what it is of the index alone and of
+//! what the machine can do, each of the same turn.
 
 use std::collections::BTreeMap;
 
@@ -83,8 +83,8 @@ impl Rates {
         self.0.insert((runner, call, part), rate);
     }
 
-    /// Records what was measured of an index, whose places begin at `first`, and what it is beside the index alone in the same
-    /// run.
+    /// Records what was measured of an index, whose places begin at `first`, and what it is beside the index alone in
+    /// the same run.
     pub(super) fn record(&self, index: &str, first: usize, parameters: &Parameters, session: &mut Session) {
         let forms = &parameters.forms;
         let alone = forms.iter().position(|&form| form == Form::Alone).map(|at| Runner::Place(first + at));

@@ -1,12 +1,13 @@
 //! The records that are looked up: a key of `N` bytes and a value of 64, as in section 4.2 of the paper.
 //!
-//! Both are functions of the record's number, so that any answer can be checked. Keys are a bijective mix of it, so that
-//! records that are neighbours by number are none in an ordered index.
+//! Both are functions of the record's number, so that any answer can be checked. Keys are a bijective mix of it, so
+//! that records that are neighbours by number are none in an ordered index.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A key of `N` bytes, 8 or more. It lies in memory as a struct of C, as what follows does: some indexes are written in C++.
+/// A key of `N` bytes, 8 or more. It lies in memory as a struct of C, as what follows does: some indexes are written in
+/// C++.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key<const N: usize>(pub [u8; N]);
@@ -75,7 +76,8 @@ impl Value {
         self.0.each_ref().map(|word| word.load(Ordering::Relaxed))
     }
 
-    /// Writes the value of a record over this one. Each word is whole; who needs all of them to agree needs more than this.
+    /// Writes the value of a record over this one. Each word is whole; who needs all of them to agree needs more than
+    /// this.
     #[inline(always)]
     pub fn renew(&self, record: u64) {
         self.0.iter().for_each(|word| word.store(record, Ordering::Relaxed));

@@ -1,14 +1,15 @@
 //! Kind `slb-shared-writes`: how often a lookup writes a line that other cores read, by how hits are counted.
 //!
-//! On two cores a counter that every hit raises costs little; on sixteen, each write takes the line of a hot bucket away
-//! from fifteen caches. This counts the words of the Cache Table that lookups change: exact, and the same on any machine. Which
-//! hits count is drawn here for each by itself, at the odds at which a map's readers count theirs in turn.
+//! On two cores a counter that every hit raises costs little; on sixteen, each write takes the line of a hot bucket
+//! away from fifteen caches. This counts the words of the Cache Table that lookups change: exact, and the same on any
+//! machine. Which hits count is drawn here for each by itself, at the odds at which a map's readers count theirs in
+//! turn.
 //!
-//! From that and costs, which the definition names, comes a model of many cores: a lookup takes as long as on one core, and
-//! each word that it writes costs one transfer of the line, if another core has read it since. With several sockets, of as
-//! many cores each, the line comes from another socket as often as the other core is there, and that takes longer.
-//! What it leaves out: memory of another socket is farther, too, and the caches of all sockets hold more. It is a model on
-//! paper: nothing ran on that many cores.
+//! From that and costs, which the definition names, comes a model of many cores: a lookup takes as long as on one core,
+//! and each word that it writes costs one transfer of the line, if another core has read it since. With several
+//! sockets, of as many cores each, the line comes from another socket as often as the other core is there, and that
+//! takes longer. What it leaves out: memory of another socket is farther, too, and the caches of all sockets hold more.
+//! It is a model on paper: nothing ran on that many cores.
 
 #![allow(unsafe_code)]
 

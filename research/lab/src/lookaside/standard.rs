@@ -1,8 +1,8 @@
 //! The standard library's maps.
 //!
-//! Alone they map keys to boxed values, for one thread or for readers: the lock is taken once for millions of requests, so
-//! that it costs nothing. Behind a map they hold handles; [`Tree`] keeps the keys beside them, as a `BTreeMap` alone does, so
-//! that a search does not follow a pointer for every comparison.
+//! Alone they map keys to boxed values, for one thread or for readers: the lock is taken once for millions of requests,
+//! so that it costs nothing. Behind a map they hold handles; [`Tree`] keeps the keys beside them, as a `BTreeMap` alone
+//! does, so that a search does not follow a pointer for every comparison.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap, HashSet};

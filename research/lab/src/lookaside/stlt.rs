@@ -5,9 +5,9 @@
 //!                      \- none, or another's: OwnedMap::get_key_value -> insert
 //! ```
 //!
-//! The records are those of a map of one owner, whose own table is one line, so that it answers next to nothing: a search costs
-//! that line and its hash more than the index's own, some ten nanoseconds of the few lookups that STLT-SW does not answer. With it,
-//! whatever stands behind a map stands behind STLT-SW too, its entries the same.
+//! The records are those of a map of one owner, whose own table is one line, so that it answers next to nothing: a
+//! search costs that line and its hash more than the index's own, some ten nanoseconds of the few lookups that STLT-SW
+//! does not answer. With it, whatever stands behind a map stands behind STLT-SW too, its entries the same.
 
 #![allow(unsafe_code)]
 
@@ -89,9 +89,10 @@ where
     fn at(&self, address: u64) -> (&Key<N>, &Value) {
         let key = std::ptr::with_exposed_provenance::<Key<N>>(address as usize);
         let value = std::ptr::with_exposed_provenance::<Value>(address as usize + self.distance.get());
-        // SAFETY: only `search` gives the rows addresses: of the keys of entries that the map had, with values behind them at
-        // this distance, which it has checked. An entry goes only when its key is written or the map is dropped. Writes are made by
-        // `insert` alone, which has the key forgotten first; nothing that was found is held then, for it borrows this mutably.
+        // SAFETY: only `search` gives the rows addresses: of the keys of entries that the map had, with values behind
+        // them at this distance, which it has checked. An entry goes only when its key is written or the map is
+        // dropped. Writes are made by `insert` alone, which has the key forgotten first; nothing that was found is held
+        // then, for it borrows this mutably.
         unsafe { (&*key, &*value) }
     }
 

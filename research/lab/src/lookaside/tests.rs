@@ -1,5 +1,5 @@
-//! The tables of this module behind a map. Not all of them, with all their forms: those are compiled into the library, and tested
-//! there (`tests/entrants.rs`), or they would be compiled once more.
+//! The tables of this module behind a map. Not all of them, with all their forms: those are compiled into the library,
+//! and tested there (`tests/entrants.rs`), or they would be compiled once more.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,8 +85,8 @@ fn writers_of_one_chain_do_not_lose_each_others_records() {
     check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
 }
 
-/// Who has seen a record replaced does not see an older one, whole as it may be: neither one key at a time nor in batches,
-/// whether the table is asked or, for the monitor's trials, is not.
+/// Who has seen a record replaced does not see an older one, whole as it may be: neither one key at a time nor in
+/// batches, whether the table is asked or, for the monitor's trials, is not.
 #[test]
 fn records_with_a_buffer_beside_them_are_never_stale() {
     are_never_stale::<Chaining<24, Record<24>>>();

@@ -1,13 +1,13 @@
-//! Kind `slb-warm-up`: how many draws a table needs, from empty, until it is nearly as good as an ideal one will be; and how
-//! good it is in the end.
+//! Kind `slb-warm-up`: how many draws a table needs, from empty, until it is nearly as good as an ideal one will be;
+//! and how good it is in the end.
 //!
 //! A simulation of tables alone: there are no records and no index, and a pointer is the number of a rank. So tens of
 //! millions of draws take seconds, and every admission can be tried.
 //!
-//! The *ideal* of so many entries knows how popular every record is: of those that were asked for so far it holds the most
-//! popular. Its *steady* hit ratio is the share of the requests that go to the most popular ones of all. Counted are
-//! the draws until the end of the first window of them in which the hit ratio is 90 % of that: the ideal's own number, and
-//! each table's. What never gets there stands with all draws that were made.
+//! The *ideal* of so many entries knows how popular every record is: of those that were asked for so far it holds the
+//! most popular. Its *steady* hit ratio is the share of the requests that go to the most popular ones of all. Counted
+//! are the draws until the end of the first window of them in which the hit ratio is 90 % of that: the ideal's own
+//! number, and each table's. What never gets there stands with all draws that were made.
 
 use lookaside::{Admission, Buffer, Config, CounterPolicy, CreateError, Pointer, Slb};
 use rand::distr::Distribution;

@@ -1,7 +1,8 @@
 //! Memory of the laboratory's own tables that readers may still look at.
 //!
-//! One collector for all of them ([`atomics::reclaim`]): what a table of words lets go of does not know which table it was in. Who
-//! pins once for many requests lets go from time to time, so that memory is used again while he stays, as in a program.
+//! One collector for all of them ([`atomics::reclaim`]): what a table of words lets go of does not know which table it
+//! was in. Who pins once for many requests lets go from time to time, so that memory is used again while he stays, as
+//! in a program.
 
 use std::sync::LazyLock;
 

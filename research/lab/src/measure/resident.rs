@@ -1,7 +1,7 @@
 //! Resident memory of this process, as the kernel tells it.
 //!
-//! What something takes is told as the growth while it was made ([`Resident::since`]), so that what the program had before
-//! is not counted; what it frees elsewhere meanwhile would be taken for a gain.
+//! What something takes is told as the growth while it was made ([`Resident::since`]), so that what the program had
+//! before is not counted; what it frees elsewhere meanwhile would be taken for a gain.
 
 use std::fs;
 

@@ -26,8 +26,8 @@ fn parse(text: &[u8]) -> Option<Duration> {
     waited.parse().ok().map(Duration::from_nanos)
 }
 
-/// Processor time of this thread since it began: time in which it had a core, and the core was not lent to somebody else by
-/// a hypervisor that tells. Sleep, of whatever kind, is not in it.
+/// Processor time of this thread since it began: time in which it had a core, and the core was not lent to somebody
+/// else by a hypervisor that tells. Sleep, of whatever kind, is not in it.
 ///
 /// # Panics
 /// Never: every thread has such a clock.

@@ -1,7 +1,7 @@
 //! Naming a server in a definition, and starting it.
 //!
-//! Ours is the program that runs the experiment, started again as `lookaside-lab serve`, so that what is measured is what was
-//! built; another binary can be named by `LOOKASIDE_BINARY`. memcached is the one on the path, or the one that
+//! Ours is the program that runs the experiment, started again as `lookaside-lab serve`, so that what is measured is
+//! what was built; another binary can be named by `LOOKASIDE_BINARY`. memcached is the one on the path, or the one that
 //! `LOOKASIDE_MEMCACHED` names. Where a program is absent its configurations are skipped and said to be; with
 //! `LOOKASIDE_REQUIRE_PEERS=1`, as in continuous integration, absence is an error.
 

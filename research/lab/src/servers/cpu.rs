@@ -1,9 +1,9 @@
 //! Kind `server-cpu`: what requests cost a server, in processor time.
 //!
-//! Throughput depends on the client as much as on the server; the time that the server's process spends on processors for
-//! a key (user and system) does not, and it is what an operator pays. All servers are filled with the same keys and stay
-//! up; they take turns, pattern by pattern. Before anything is measured each of them answers a round of checked requests:
-//! a fast wrong answer counts for nothing. The client's own time stands beside the server's.
+//! Throughput depends on the client as much as on the server; the time that the server's process spends on processors
+//! for a key (user and system) does not, and it is what an operator pays. All servers are filled with the same keys and
+//! stay up; they take turns, pattern by pattern. Before anything is measured each of them answers a round of checked
+//! requests: a fast wrong answer counts for nothing. The client's own time stands beside the server's.
 
 use serde::Deserialize;
 use workload::popularity::Popularity;

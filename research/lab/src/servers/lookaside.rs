@@ -1,12 +1,12 @@
-//! Kind `server-lookaside`: requests over the network in large batches, by how many records they spread over (Figure 14 of
-//! the SLB paper). Our server without a lookaside buffer before its index, and with buffers of several sizes.
+//! Kind `server-lookaside`: requests over the network in large batches, by how many records they spread over (Figure 14
+//! of the SLB paper). Our server without a lookaside buffer before its index, and with buffers of several sizes.
 //!
 //! All servers of a kind of request are filled with the same records, stay up, and take turns. A Zipfian distribution
-//! over some of the records, strewn over all of them, says which are asked for; before its first measurement at a range a
-//! server is asked long enough for its buffer to fill. A run's gain is the quotient of two numbers of that run.
+//! over some of the records, strewn over all of them, says which are asked for; before its first measurement at a range
+//! a server is asked long enough for its buffer to fill. A run's gain is the quotient of two numbers of that run.
 //!
-//! A server's clock counts what its process spends in the kernel, too, most of which is the network's: what a buffer saves
-//! is seen in the difference.
+//! A server's clock counts what its process spends in the kernel, too, most of which is the network's: what a buffer
+//! saves is seen in the difference.
 
 use indicatif::ProgressBar;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! Kind `server-replay`: hit ratios on a real trace, at several sizes of memory.
 //!
-//! Every server is started anew for each size, with the same `-m`: a part of what all items of the trace take in memcached
-//! without its index. Every value that comes back is checked. See `drive::trace` for how the trace is played.
+//! Every server is started anew for each size, with the same `-m`: a part of what all items of the trace take in
+//! memcached without its index. Every value that comes back is checked. See `drive::trace` for how the trace is played.
 
 use indicatif::ProgressBar;
 use serde::Deserialize;
@@ -97,7 +97,8 @@ fn read(parameters: &Parameters, session: &mut Session) -> Result<(RecordedTrace
         session.skip(&parameters.trace, stand_in.to_string());
     }
     let trace = RecordedTrace::of(trace, parameters.requests)?;
-    // Keys are those of the trace. Larger values than the servers take would only be refused, and definitions say the cut.
+    // Keys are those of the trace. Larger values than the servers take would only be refused, and definitions say the
+    // cut.
     Ok((trace, Items::new(Box::new(Fixed(0)), values).cut_values_at(LARGEST_VALUE)))
 }
 

@@ -5,8 +5,8 @@
 //! | `chaining` | the paper's concurrent chaining hash table, as large as its records need |
 //! | `hash-set-under-lock` | the standard library's `HashSet` under one read-write lock |
 //!
-//! Here keys have one size and values have many, so that values are slices on the heap: alone and with a table alike. The
-//! chaining table keeps its own records, and the table in front has pointers to them; the set is behind a map.
+//! Here keys have one size and values have many, so that values are slices on the heap: alone and with a table alike.
+//! The chaining table keeps its own records, and the table in front has pointers to them; the set is behind a map.
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -196,7 +196,8 @@ impl<A: Alone> Player for AloneOn<A> {
     }
 }
 
-/// What a table in front does for whatever is behind or beside it, which a thread pins for as many requests as it likes.
+/// What a table in front does for whatever is behind or beside it, which a thread pins for as many requests as it
+/// likes.
 macro_rules! played_by_table {
     () => {
         fn play(&self, requests: &[Request], thread: usize, threads: usize) -> Outcome {

@@ -1,11 +1,11 @@
 //! Kind `slb-traces`: Figure 15 of the SLB paper, the five Facebook traces, and recorded requests.
 //!
-//! The traces that the paper replays are not public. In their place are *stand-ins*: requests drawn from the properties that
-//! the paper and the study behind it print (the skew, the mix of operations, the size of the table), each named so. What a
-//! definition had to choose beyond them, it says. Beside them, requests as they were recorded elsewhere.
+//! The traces that the paper replays are not public. In their place are *stand-ins*: requests drawn from the properties
+//! that the paper and the study behind it print (the skew, the mix of operations, the size of the table), each named
+//! so. What a definition had to choose beyond them, it says. Beside them, requests as they were recorded elsewhere.
 //!
-//! The first fifth of a trace warms up; the rest falls into seven segments, each of which is timed (section 4.5). Requests
-//! are dealt out to the threads in turn, as in the paper.
+//! The first fifth of a trace warms up; the rest falls into seven segments, each of which is timed (section 4.5).
+//! Requests are dealt out to the threads in turn, as in the paper.
 //!
 //! | module | idea |
 //! |---|---|

@@ -1,9 +1,9 @@
 //! The requests of a trace, drawn or read before any clock starts.
 //!
-//! **Stand-ins.** The hottest share of the keys and the share of the accesses that it gets, as printed, determine the exponent
-//! of a Zipf distribution over the keys; it is found by bisection. Ranks are permuted to records. Operations are drawn
-//! independently of keys. **Recorded** requests keep their order and what was asked; their keys' text is replaced by a
-//! key of 24 bytes made from a number, and a value has the size that the trace tells, or 64 bytes.
+//! **Stand-ins.** The hottest share of the keys and the share of the accesses that it gets, as printed, determine the
+//! exponent of a Zipf distribution over the keys; it is found by bisection. Ranks are permuted to records. Operations
+//! are drawn independently of keys. **Recorded** requests keep their order and what was asked; their keys' text is
+//! replaced by a key of 24 bytes made from a number, and a value has the size that the trace tells, or 64 bytes.
 //!
 //! All records are there at the beginning.
 
@@ -152,7 +152,8 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads at most so many requests, of the generated trace in its place where the data is not; or says where nothing was found.
+    /// Reads at most so many requests, of the generated trace in its place where the data is not; or says where nothing
+    /// was found.
     pub(super) fn read(
         &self,
         most: usize,

@@ -1,10 +1,10 @@
 // A container of C++, alone or with a Search Lookaside Buffer in front, as research/peers/src/lookaside/containers.rs
 // knows it.
 //
-// A call takes many keys or requests, so that what is measured is the container and the border between C++ and the library,
-// not the one between the experiment and C++. Rust has the lock of the index, once a call: whoever looks up shares it, whoever
-// writes has it alone. Nothing is thrown across: a container that is made without memory is null; one that has none for a
-// record ends the process, as in Rust.
+// A call takes many keys or requests, so that what is measured is the container and the border between C++ and the
+// library, not the one between the experiment and C++. Rust has the lock of the index, once a call: whoever looks up
+// shares it, whoever writes has it alone. Nothing is thrown across: a container that is made without memory is null;
+// one that has none for a record ends the process, as in Rust.
 #ifndef LOOKASIDE_PEERS_CONTESTANT_HPP
 #define LOOKASIDE_PEERS_CONTESTANT_HPP
 
@@ -109,8 +109,8 @@ public:
     virtual void verdict(lookaside_verdict &) {}
 };
 
-/// What the buffer is asked with: one folded multiplication for three words. It need not be a good hash, only different for
-/// different keys: the library mixes it once more.
+/// What the buffer is asked with: one folded multiplication for three words. It need not be a good hash, only different
+/// for different keys: the library mixes it once more.
 template <std::size_t N>
 std::uint64_t hash(const Key<N> &key) {
     std::uint64_t state = key.word(0);

@@ -1,4 +1,5 @@
-// sparsehash's dense_hash_map: one array, at most half full, probed quadratically. It takes the standard library's hash.
+// sparsehash's dense_hash_map: one array, at most half full, probed quadratically. It takes the standard library's
+// hash.
 #include <google/dense_hash_map>
 
 #include "contestant.hpp"

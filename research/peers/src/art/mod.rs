@@ -5,9 +5,10 @@
 //! | `trees` | the trees, and what they are asked |
 //!
 //! In each run, for each number of keys, all trees are made anew and filled in the same random order, part by part in
-//! turn. Then they are asked, in turn again: for keys drawn uniformly or by a Zipfian law that is strewn over all records,
-//! one by one and in batches, and for ranges. Every loop has a warm-up with other keys of the same law, and every answer is
-//! checked. A ratio is of one turn, in which the trees were asked for the same keys one directly after the other.
+//! turn. Then they are asked, in turn again: for keys drawn uniformly or by a Zipfian law that is strewn over all
+//! records, one by one and in batches, and for ranges. Every loop has a warm-up with other keys of the same law, and
+//! every answer is checked. A ratio is of one turn, in which the trees were asked for the same keys one directly after
+//! the other.
 //!
 //! All trees live in regular pages of 4 KiB: ours by their configuration, the others because the C library, left to
 //! itself, asks for none larger where the kernel waits to be asked. The share of huge pages is recorded.

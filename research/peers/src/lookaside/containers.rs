@@ -6,13 +6,13 @@
 //! | `absl::btree_map`, `absl::flat_hash_map` | libabsl-dev |
 //! | `google::dense_hash_map` | libsparsehash-dev |
 //!
-//! Keys are byte strings of one length, hashed as such: by `std::hash` over the bytes, or by `absl::Hash`. Alone a container
-//! maps them to pointers to values; with a buffer in front, to pointers to records of key and value, each one entry on the
-//! heap. The loops are C++ (`cpp/containers`): one call for millions of lookups.
+//! Keys are byte strings of one length, hashed as such: by `std::hash` over the bytes, or by `absl::Hash`. Alone a
+//! container maps them to pointers to values; with a buffer in front, to pointers to records of key and value, each one
+//! entry on the heap. The loops are C++ (`cpp/containers`): one call for millions of lookups.
 //!
-//! Such containers may be searched by many threads, or changed by one that is alone. So there is a lock here, taken once a
-//! call, as before the maps of the Rust standard library: whoever looks up shares it, whoever writes has it alone. Therefore
-//! a miss needs no ticket: what the container says cannot change before the table is told.
+//! Such containers may be searched by many threads, or changed by one that is alone. So there is a lock here, taken
+//! once a call, as before the maps of the Rust standard library: whoever looks up shares it, whoever writes has it
+//! alone. Therefore a miss needs no ticket: what the container says cannot change before the table is told.
 
 #![allow(unsafe_code)]
 
@@ -23,13 +23,13 @@ use lab::lookaside::{Answer, Call, Contestant, Entrant, Key, Made, Request, RwLo
 use lookaside::{Config, Counts, CreateError, Verdict};
 use lookaside_capi::{lookaside_counts, lookaside_options, lookaside_verdict};
 
-/// Makes a container: its form, the bytes of a key, the records it has room for, and how the buffer is made. Null without
-/// memory, or where there are no keys of that length.
+/// Makes a container: its form, the bytes of a key, the records it has room for, and how the buffer is made. Null
+/// without memory, or where there are no keys of that length.
 type Maker = unsafe extern "C" fn(u32, usize, usize, *const lookaside_options) -> *mut c_void;
 
-// SAFETY: these are the functions of cpp/containers/standard.cpp, which build.rs compiles and links whenever this module is
-// compiled in. A container is used by one thread at a time, but for `get`, which several may call at once where the form is
-// not the owner's. Keys, requests and tallies are laid out as C does it, there and here.
+// SAFETY: these are the functions of cpp/containers/standard.cpp, which build.rs compiles and links whenever this
+// module is compiled in. A container is used by one thread at a time, but for `get`, which several may call at once
+// where the form is not the owner's. Keys, requests and tallies are laid out as C does it, there and here.
 unsafe extern "C" {
     fn lookaside_peers_container_end(container: *mut c_void);
     fn lookaside_peers_container_get(
@@ -194,8 +194,8 @@ impl Foreign {
     fn ask<const N: usize>(&self, call: Call, keys: &[Key<N>]) -> Tally {
         let ask = |container: &NonNull<c_void>| {
             let mut tally = Tally::default();
-            // SAFETY: the container lives and is for keys of this length, of which there are as many as it is told; nobody
-            // changes it, and in the owner's form nobody else asks it, while it is locked.
+            // SAFETY: the container lives and is for keys of this length, of which there are as many as it is told;
+            // nobody changes it, and in the owner's form nobody else asks it, while it is locked.
             unsafe {
                 lookaside_peers_container_get(
                     container.as_ptr(),
@@ -416,8 +416,8 @@ mod tests {
         });
     }
 
-    /// A lookup may replace a table that fits itself, which is why all are pinned: what was found before is found after, by each
-    /// way to ask, and what is replaced then is never found again. Other tables stay.
+    /// A lookup may replace a table that fits itself, which is why all are pinned: what was found before is found
+    /// after, by each way to ask, and what is replaced then is never found again. Other tables stay.
     #[test]
     fn a_table_that_fits_itself_is_folded_under_lookups() {
         for (form, fits) in

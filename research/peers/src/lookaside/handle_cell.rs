@@ -1,9 +1,9 @@
-//! A handle that can be exchanged where it lies, while others read it: for an index whose entries stay where they are and
-//! have no call that replaces a value in one step.
+//! A handle that can be exchanged where it lies, while others read it: for an index whose entries stay where they are
+//! and have no call that replaces a value in one step.
 //!
-//! The cell is one word, the handle's address, or zero after the handle was taken. A reader loads it and looks at the entry
-//! without counting itself; that the entry is still there is the map's rule: it is freed only after all who were pinned
-//! when its last handle went.
+//! The cell is one word, the handle's address, or zero after the handle was taken. A reader loads it and looks at the
+//! entry without counting itself; that the entry is still there is the map's rule: it is freed only after all who were
+//! pinned when its last handle went.
 
 #![allow(unsafe_code)]
 
@@ -41,7 +41,8 @@ impl<K: 'static, V: 'static> HandleCell<K, V> {
     }
 
     fn exchange(&self, address: usize) -> Option<Handle<K, V>> {
-        // release pairs with the acquire in `found`; acquire, so that what others did to the entry is done before it dies.
+        // release pairs with the acquire in `found`; acquire, so that what others did to the entry is done before it
+        // dies.
         let old = self.0.swap(address, Ordering::AcqRel);
         // SAFETY: of a handle of this type, given up for the word that has just been taken out, by one thread only.
         (old != 0).then(|| unsafe { Handle::from_raw(old) })

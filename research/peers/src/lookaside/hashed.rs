@@ -1,7 +1,7 @@
 //! Hash tables: hashbrown for one owner, papaya and dashmap for many threads; each with its own default hash.
 //!
-//! hashbrown keeps one byte of the hash a slot, so a set of handles follows a pointer only for the key it looks for. The other
-//! two have no way to exchange an element of a set, and keep the key beside the handle.
+//! hashbrown keeps one byte of the hash a slot, so a set of handles follows a pointer only for the key it looks for.
+//! The other two have no way to exchange an element of a set, and keep the key beside the handle.
 
 use hashbrown::{HashMap, HashSet};
 use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};

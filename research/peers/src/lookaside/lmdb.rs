@@ -1,20 +1,21 @@
 //! LMDB, through heed: a copy-on-write B+-tree in a file that is mapped into memory (section 4.3.1 of the SLB paper).
 //!
-//! Alone it maps keys to values, as its users have it; a thread reads within one transaction for all the keys of a call.
+//! Alone it maps keys to values, as its users have it; a thread reads within one transaction for all the keys of a
+//! call.
 //!
 //! # Behind a map, and why nothing is stale
 //!
-//! LMDB moves entries whenever a page is written, and uses the old page again when no transaction reads it any more: so a table
-//! must not point into its file beyond a transaction. It stores the addresses of handles instead, and the entries stay
-//! where they are.
+//! LMDB moves entries whenever a page is written, and uses the old page again when no transaction reads it any more: so
+//! a table must not point into its file beyond a transaction. It stores the addresses of handles instead, and the
+//! entries stay where they are.
 //!
-//! * Every search is a read transaction of its own, begun after the ticket was taken and ended when the handle has been looked
-//!   at. A write commits while it holds its stripe. So a snapshot that a ticket is good for has every write of the stripe, and
-//!   what it says may be emitted; if a write began meanwhile, the emission is dropped. No transaction outlives a call, so
-//!   nobody can ask the table within an older snapshot than the table's.
-//! * A snapshot may still hold the address of a handle that has been taken out since. The handle is dropped after the commit,
-//!   and its entry freed only after all who were pinned then have left; a snapshot that has the address was begun before
-//!   the commit, by somebody who was pinned already.
+//! * Every search is a read transaction of its own, begun after the ticket was taken and ended when the handle has been
+//!   looked at. A write commits while it holds its stripe. So a snapshot that a ticket is good for has every write of
+//!   the stripe, and what it says may be emitted; if a write began meanwhile, the emission is dropped. No transaction
+//!   outlives a call, so nobody can ask the table within an older snapshot than the table's.
+//! * A snapshot may still hold the address of a handle that has been taken out since. The handle is dropped after the
+//!   commit, and its entry freed only after all who were pinned then have left; a snapshot that has the address was
+//!   begun before the commit, by somebody who was pinned already.
 //!
 //! The file is for this process alone, and is removed with it: addresses mean nothing to another. It is not written to
 //! disk on commit.
@@ -57,12 +58,13 @@ impl File {
         let memory = Path::new("/dev/shm");
         let folder = if memory.is_dir() { TempDir::new_in(memory) } else { TempDir::new() };
         let folder = folder.map_err(heed::Error::Io)?;
-        // Pages are half full at worst, and a write copies some before it frees others. The file is as large as what is in it.
+        // Pages are half full at worst, and a write copies some before it frees others. The file is as large as what is
+        // in it.
         let size = (records * (bytes + 32) * 3 + (64 << 20)).next_multiple_of(1 << 20);
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(size).max_readers(1024);
-        // SAFETY: nobody else has this file, which was made just now, in a folder that nobody knows of; what is lost in a
-        // crash is lost with the folder.
+        // SAFETY: nobody else has this file, which was made just now, in a folder that nobody knows of; what is lost in
+        // a crash is lost with the folder.
         let env = unsafe {
             options.flags(EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP | EnvFlags::NO_READ_AHEAD);
             options.open(folder.path())?
@@ -147,8 +149,8 @@ impl<const N: usize> Lmdb<N> {
         pin: &Pin<'p>,
     ) -> Option<Found<'p, Key<N>, Value>> {
         let bytes = self.file.database.get(reading, &key.0).expect("LMDB reads what it has")?;
-        // SAFETY: of a handle of this type, given up when it was put in; only looked at. See the module: who asks was pinned
-        // before the handle was dropped.
+        // SAFETY: of a handle of this type, given up when it was put in; only looked at. See the module: who asks was
+        // pinned before the handle was dropped.
         ManuallyDrop::new(unsafe { Handle::<Key<N>, Value>::from_raw(address(bytes)) }).found(pin)
     }
 }

@@ -3,8 +3,8 @@
 //! Both keep keys beside what they map to. Alone, values are boxed (shared, in the tree, which copies them when a leaf
 //! splits), and a thread pins once for millions of lookups.
 //!
-//! The skip list's `insert` of a key that is there takes the old entry out first, so that a reader may find neither. Behind a
-//! map an entry therefore holds a `HandleCell`, and a replacement exchanges the handle in it.
+//! The skip list's `insert` of a key that is there takes the old entry out first, so that a reader may find neither.
+//! Behind a map an entry therefore holds a `HandleCell`, and a replacement exchanges the handle in it.
 
 use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::sync::Arc;
@@ -109,7 +109,8 @@ impl<const N: usize> Scan<Key<N>, Key<N>, Value> for Tree<N> {
     }
 }
 
-/// A look of crossbeam-epoch frees eight bags of up to 64 things: so many free twice what all requests retire, two things each.
+/// A look of crossbeam-epoch frees eight bags of up to 64 things: so many free twice what all requests retire, two
+/// things each.
 const LOOKS: usize = 2 * 2 * epochs::REQUESTS / (8 * 64);
 
 /// crossbeam's skip list alone.

@@ -8,13 +8,14 @@
 //!          for each key   compare, read
 //! ```
 //!
-//! The rounds are the library's. Whatever a table in front does not answer so is looked up by itself afterwards, as if it had
-//! come alone: the library asks the index for all of them together, and need not hash again. Tags are searched and hits
-//! counted as in the SLB's paper, at each hit. Between the rounds, integers and addresses lie on the stack, beside the keys.
+//! The rounds are the library's. Whatever a table in front does not answer so is looked up by itself afterwards, as if
+//! it had come alone: the library asks the index for all of them together, and need not hash again. Tags are searched
+//! and hits counted as in the SLB's paper, at each hit. Between the rounds, integers and addresses lie on the stack,
+//! beside the keys.
 //!
-//! The paper's programs look up one key at a time. A window of 128 instructions holds a lookup and a part of the next, as
-//! far as its branches are foreseen; prefetches make room for sixteen, in software and in hardware, where the STU begins a
-//! `loadVA` every few cycles.
+//! The paper's programs look up one key at a time. A window of 128 instructions holds a lookup and a part of the next,
+//! as far as its branches are foreseen; prefetches make room for sixteen, in software and in hardware, where the STU
+//! begins a `loadVA` every few cycles.
 
 use super::CODE_PROGRAM;
 use super::processor::{Pen, Processor};

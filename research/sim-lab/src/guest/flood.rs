@@ -1,9 +1,9 @@
 //! Keys that an attacker has chosen so that they collide in the table in front (section III-H).
 //!
 //! The paper's fast hash functions have no secret: who knows which is used can search, at home, for as many keys as he
-//! likes whose integers agree in the set's number, or in the sub-integer as well. How he searches is of no interest here: his
-//! keys' integers are simply what he wants. The hash of a lookup is executed all the same, and the index's own hash
-//! is not attacked. A hash with a secret (SipHash) leaves him only [`Collision::Nowhere`].
+//! likes whose integers agree in the set's number, or in the sub-integer as well. How he searches is of no interest
+//! here: his keys' integers are simply what he wants. The hash of a lookup is executed all the same, and the index's
+//! own hash is not attacked. A hash with a secret (SipHash) leaves him only [`Collision::Nowhere`].
 
 use serde::Deserialize;
 

@@ -1,21 +1,23 @@
 //! What the host is asked for before a request is executed.
 //!
-//! A guest's own arrays are larger than the host's caches, and a lookup would wait for one of their lines after the other: of
-//! the samples of a profiler (chains, and a red-black tree, of a million keys) a third lay there without a clock, a sixth with
-//! it. But requests are known before they are made. So some are drawn ahead, and with each request that is executed the lookups
-//! of those behind it are followed one step further, as far as the lines that the step before asked for have led:
+//! A guest's own arrays are larger than the host's caches, and a lookup would wait for one of their lines after the
+//! other: of the samples of a profiler (chains, and a red-black tree, of a million keys) a third lay there without a
+//! clock, a sixth with it. But requests are known before they are made. So some are drawn ahead, and with each request
+//! that is executed the lookups of those behind it are followed one step further, as far as the lines that the step
+//! before asked for have led:
 //!
 //! ```text
 //!   requests    executed now |  1   2   3   4  ahead
 //!   its lookup               |  ... node <- bucket <- hash of the key     each arrow is a line of the host's
 //! ```
 //!
-//! Nothing that is simulated changes, and nothing is drawn that would not have been: what is asked for does not depend on what
-//! is executed. A tree's path is too long for this; the red-black tree asks for both children of a node while the guest
-//! compares its key.
+//! Nothing that is simulated changes, and nothing is drawn that would not have been: what is asked for does not depend
+//! on what is executed. A tree's path is too long for this; the red-black tree asks for both children of a node while
+//! the guest compares its key.
 //!
-//! Rejected: to ask as well, with each line that a request to come will read, for what the simulated caches and page tables keep
-//! of it. What that takes in instructions is more than it spares in waiting: a tenth slower without a clock.
+//! Rejected: to ask as well, with each line that a request to come will read, for what the simulated caches and page
+//! tables keep of it. What that takes in instructions is more than it spares in waiting: a tenth slower without a
+//! clock.
 
 use std::collections::VecDeque;
 

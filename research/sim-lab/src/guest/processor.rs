@@ -5,7 +5,8 @@
 //! its branch. So the core sees chains of dependent misses, branches that cannot be predicted and lines of
 //! code, as it does of a real program, and nobody needs a compiler or an emulator.
 //!
-//! Without a clock only the accesses count; that is how caches are warmed. Where not even those do, [`Nobody`] executes.
+//! Without a clock only the accesses count; that is how caches are warmed. Where not even those do, [`Nobody`]
+//! executes.
 
 use std::io::Write;
 
@@ -40,8 +41,8 @@ pub trait Processor {
     /// Executes `loadVA`: the address of the integer's record, or 0.
     fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64;
 
-    /// Executes `insertSTLT`. The record's page is there: it was written when the guest was loaded, which nobody executed,
-    /// and an index that has the keys itself may have found it without reading it since.
+    /// Executes `insertSTLT`. The record's page is there: it was written when the guest was loaded, which nobody
+    /// executed, and an index that has the keys itself may have found it without reading it since.
     fn insert_stlt(&mut self, instruction: &Instruction, integer: u64, address: u64);
 }
 

@@ -230,8 +230,8 @@ impl Program {
         Ok(())
     }
 
-    /// Whether lookups go by the STLT from now on, if there is one. What it holds stays; records that move are made known
-    /// to it all the same, or it would lead astray when it is used again.
+    /// Whether lookups go by the STLT from now on, if there is one. What it holds stays; records that move are made
+    /// known to it all the same, or it would lead astray when it is used again.
     pub fn use_table(&mut self, uses: bool) {
         self.uses_table = uses;
     }
@@ -310,8 +310,8 @@ impl Program {
     }
 
     /// Brings the table in front to the state after so many requests, and the requests to the next one, without
-    /// executing anything: nothing else of the machine changes but its page table. The hits and misses are those of
-    /// the requests; [`Machine::replay_load_va`] says what is skipped. Batches are replayed key by key: of a key that comes
+    /// executing anything: nothing else of the machine changes but its page table. The hits and misses are those of the
+    /// requests; [`Machine::replay_load_va`] says what is skipped. Batches are replayed key by key: of a key that comes
     /// twice in one and is not in the table, the second lookup finds it.
     ///
     /// Requests are drawn some way ahead, so that the lines of the table that they need are on their way together.
@@ -486,9 +486,9 @@ impl Program {
         Some(found)
     }
 
-    /// Executes the next request, after which its record moves, as if it had outgrown its place: it is written where there
-    /// is room, the index leads there (what it stores is what it stores for a new record), and the STLT, if there is one,
-    /// is told, as section III-F demands. For records of one object.
+    /// Executes the next request, after which its record moves, as if it had outgrown its place: it is written where
+    /// there is room, the index leads there (what it stores is what it stores for a new record), and the STLT, if there
+    /// is one, is told, as section III-F demands. For records of one object.
     pub fn rewrite<P: Processor>(&mut self, processor: &mut P) {
         let pen = &mut Pen::new(processor);
         let record = match self.requests.next() {

@@ -216,8 +216,8 @@ impl Records {
         }
     }
 
-    /// Prefetches a record of one object, whose target stands in [`RECORD`]: each 64th byte of it and the last one, as the
-    /// library does, which does not know where its lines begin.
+    /// Prefetches a record of one object, whose target stands in [`RECORD`]: each 64th byte of it and the last one, as
+    /// the library does, which does not know where its lines begin.
     pub(super) fn ask_for<P: Processor>(&self, pen: &mut Pen<'_, P>, record: u32) {
         let (first, bytes) = (self.target(record), KEY + self.value_bytes);
         for offset in (0..bytes).step_by(64).chain([bytes - 1]) {

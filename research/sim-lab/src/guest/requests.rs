@@ -57,7 +57,8 @@ impl Requests {
         Ok(Requests { draw, random: generator::seeded(seed), ahead: Arc::default(), taken: 0 })
     }
 
-    /// Draws so many of the next requests at once, or a gigabyte of them; the others are drawn as they come. Before any are taken.
+    /// Draws so many of the next requests at once, or a gigabyte of them; the others are drawn as they come. Before any
+    /// are taken.
     pub(super) fn draw_ahead(&mut self, requests: u64) {
         const MOST: u64 = 1 << 28;
         debug_assert_eq!(self.taken, self.ahead.len(), "what was drawn ahead before is taken first");

@@ -1,6 +1,6 @@
-//! The search lookaside buffer: the software that the STLT is compared with. A model of it: the project's own
-//! library, `crates/lookaside`, is compiled code, which a guest in this process cannot execute; under QEMU it is what the
-//! guests have in front.
+//! The search lookaside buffer: the software that the STLT is compared with. A model of it: the project's own library,
+//! `crates/lookaside`, is compiled code, which a guest in this process cannot execute; under QEMU it is what the guests
+//! have in front.
 //!
 //! Wu, Ni and Jiang, "Search Lookaside Buffer: Efficient Caching for Index Data Structures" (SoCC 2017), sections
 //! 3.2 and 3.3, as the guest's own code:
@@ -17,10 +17,11 @@
 //! Four fifths of the bytes are the log table's. The paper lets everyone in until the whole table is full; a table
 //! that is found by hashes never is, so here it is the line that must be.
 //!
-//! The library as the paper has it (`Config::paper`) waits for the whole table, lets a newcomer begin with a count of one
-//! and takes any of the coldest; it chooses lines, tags and samples by other bits. Of the same requests, both answer
-//! as many to within one and a half of a hundred, whether the table holds a tenth of what is asked for or nearly all: a test
-//! asks both. What the library's instructions are, and how it compares all tags of a line at once, only QEMU shows.
+//! The library as the paper has it (`Config::paper`) waits for the whole table, lets a newcomer begin with a count of
+//! one and takes any of the coldest; it chooses lines, tags and samples by other bits. Of the same requests, both
+//! answer as many to within one and a half of a hundred, whether the table holds a tenth of what is asked for or nearly
+//! all: a test asks both. What the library's instructions are, and how it compares all tags of a line at once, only
+//! QEMU shows.
 //!
 //! Of the log table only lines in use take memory here: the paper gives its largest table 10 GB for 10 M records.
 

@@ -150,8 +150,8 @@ fn uniform_requests_miss_the_stlt_as_balls_in_bins_say() {
 
 #[test]
 fn a_hash_table_has_room_for_what_is_inserted() {
-    // Every twentieth of these requests inserts: at the end there are twice as many records, and chains are no longer than
-    // with as many buckets as that.
+    // Every twentieth of these requests inserts: at the end there are twice as many records, and chains are no longer
+    // than with as many buckets as that.
     let requests = u64::from(KEYS) * 20;
     let shape = Shape {
         requests,

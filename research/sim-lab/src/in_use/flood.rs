@@ -15,10 +15,10 @@
 //! ]
 //! ```
 //!
-//! The attacker has stored records of his own, asks for them at random, and the others ask as ever, in between; who comes
-//! next is drawn, the same for every way to look up. A speed-up is over the same requests without a table: the others'
-//! compares their requests, "everybody's" all. With a known hash the attacker's keys collide as he likes; with a hash that
-//! has a secret they collide nowhere, and everybody pays for that hash.
+//! The attacker has stored records of his own, asks for them at random, and the others ask as ever, in between; who
+//! comes next is drawn, the same for every way to look up. A speed-up is over the same requests without a table: the
+//! others' compares their requests, "everybody's" all. With a known hash the attacker's keys collide as he likes; with
+//! a hash that has a secret they collide nowhere, and everybody pays for that hash.
 
 use serde::Deserialize;
 use sim::stlt::{Monitor, MonitorShape};

@@ -1,8 +1,8 @@
-//! What happens to a table in use: it does not pay, it is resized, it is attacked, other processes run, records and pages
-//! move.
+//! What happens to a table in use: it does not pay, it is resized, it is attacked, other processes run, records and
+//! pages move.
 //!
-//! A [study](crate::study) is a product of programs and machines, each left alone while it is measured. Here something is
-//! done to it meanwhile, so each question is a kind of experiment of its own, with a module of its own:
+//! A [study](crate::study) is a product of programs and machines, each left alone while it is measured. Here something
+//! is done to it meanwhile, so each question is a kind of experiment of its own, with a module of its own:
 //!
 //! | kind | module | question |
 //! |---|---|---|
@@ -12,8 +12,9 @@
 //! | `stlt-switches` | `switches` | what do other processes cost, by time slice (III-D1)? |
 //! | `stlt-moves` | `moves` | what is left of the gain when records and pages move (III-F, III-D1)? |
 //!
-//! Each is a `Kind`: parameters, which give cases, and what is measured of a case. All run guests in this process, on the machine and with the timing of all other experiments; a run takes seconds, so it
-//! is not kept ([`crate::store`]), and definitions have no `tables` and `machines` to multiply. Common to all is
+//! Each is a `Kind`: parameters, which give cases, and what is measured of a case. All run guests in this process, on
+//! the machine and with the timing of all other experiments; a run takes seconds, so it is not kept ([`crate::store`]),
+//! and definitions have no `tables` and `machines` to multiply. Common to all is
 //!
 //! ```toml
 //! [parameters.setting]

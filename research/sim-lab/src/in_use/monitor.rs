@@ -13,9 +13,9 @@
 //! ]
 //! ```
 //!
-//! Each workload is run alone, with the table, and with the monitor. A request's cycles are those between the retirement
-//! of the last instruction before it and of its own last: what the counter of cycles shows the monitor. Reading that
-//! counter, and the monitor's own branch, are not simulated.
+//! Each workload is run alone, with the table, and with the monitor. A request's cycles are those between the
+//! retirement of the last instruction before it and of its own last: what the counter of cycles shows the monitor.
+//! Reading that counter, and the monitor's own branch, are not simulated.
 
 use serde::Deserialize;
 use sim::stlt::{Monitor, MonitorShape};

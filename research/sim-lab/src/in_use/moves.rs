@@ -9,9 +9,10 @@
 //! ```
 //!
 //! A program that moves a record writes it where there is room, changes the index and tells the table with
-//! `insertSTLT`. It does not let the pages go that records have left. A page that is withdrawn, as by the kernel's compaction
-//! or migration, goes into the IPB; when that is full, the table is brought up to date, which takes the whole table
-//! ([`sim::Core::unmap`]). Both are compared with the same moves without a table, which cost the same beyond it.
+//! `insertSTLT`. It does not let the pages go that records have left. A page that is withdrawn, as by the kernel's
+//! compaction or migration, goes into the IPB; when that is full, the table is brought up to date, which takes the
+//! whole table ([`sim::Core::unmap`]). Both are compared with the same moves without a table, which cost the same
+//! beyond it.
 
 use serde::Deserialize;
 

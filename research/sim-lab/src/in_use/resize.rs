@@ -12,10 +12,10 @@
 //!   warm | window "before" | STLTresize | window "after 0" | ... | window "after 10000" | ...
 //! ```
 //!
-//! Between two windows requests are replayed on the table, the last of them executed without a clock. What the call itself
-//! costs stands apart from the windows: in cycles, in milliseconds, and as the number of requests that would have been served
-//! meanwhile. "Requests until it is warm" are those until the table misses at most a tenth more often than a table of its
-//! new size that was never resized, looked at in blocks of a hundredth of the keys.
+//! Between two windows requests are replayed on the table, the last of them executed without a clock. What the call
+//! itself costs stands apart from the windows: in cycles, in milliseconds, and as the number of requests that would
+//! have been served meanwhile. "Requests until it is warm" are those until the table misses at most a tenth more often
+//! than a table of its new size that was never resized, looked at in blocks of a hundredth of the keys.
 
 use serde::Deserialize;
 use sim::{Core, Since};

@@ -1,4 +1,5 @@
-//! Other processes: TLBs, STB and IPB are emptied, and the IPB is filled again from the process's array (section III-D1).
+//! Other processes: TLBs, STB and IPB are emptied, and the IPB is filled again from the process's array (section
+//! III-D1).
 //!
 //! ```toml
 //! container = "unordered_map"
@@ -8,13 +9,13 @@
 //! withdrawn = [0, 24]                     # pages in the IPB, which has room for 32
 //! ```
 //!
-//! Two programs of one kind, with other keys and a table each, take turns on one core. Ways to look up: alone; with
-//! the table, whose IPB's pages are kept in the process's array while another runs, as the paper has it; and with a kernel that
-//! keeps no array and so brings the table up to date before it gives the core away. Pages are withdrawn once, before
-//! anything is measured; their records are looked up the slow way until the IPB overflows.
+//! Two programs of one kind, with other keys and a table each, take turns on one core. Ways to look up: alone; with the
+//! table, whose IPB's pages are kept in the process's array while another runs, as the paper has it; and with a kernel
+//! that keeps no array and so brings the table up to date before it gives the core away. Pages are withdrawn once,
+//! before anything is measured; their records are looked up the slow way until the IPB overflows.
 //!
-//! "Cycles lost" are a request's cycles beyond those of the same program that nobody interrupts, of those. The scheduler
-//! itself is not simulated.
+//! "Cycles lost" are a request's cycles beyond those of the same program that nobody interrupts, of those. The
+//! scheduler itself is not simulated.
 
 use serde::Deserialize;
 use sim::Core;
@@ -143,7 +144,8 @@ fn take_turns(
         programs.insert(0, program);
     }
     let mut counted = Counted::default();
-    // What the kernel took at the switch before, which the clock shows with the turn's first request: no slice is used up by it.
+    // What the kernel took at the switch before, which the clock shows with the turn's first request: no slice is used
+    // up by it.
     let mut owed = 0;
     let turns = slice.map_or(1, |_| 2 * switches + 2);
     for turn in 0..turns {

@@ -1,6 +1,7 @@
 /* Records on pages that the kernel takes back: what loadVA answers afterwards, call by call, with an IPB of 32 entries.
  *
- * Each call is a window of the measurement, so that the plugin's counts of the IPB can be told apart. Nothing else in a window
+ * Each call is a window of the measurement, so that the plugin's counts of the IPB can be told apart. Nothing else in a
+ * window
  * takes a page away. */
 #define _GNU_SOURCE
 #include <stdio.h>

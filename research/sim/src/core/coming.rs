@@ -1,13 +1,15 @@
-//! What is on its way: lines and translations that the machine has put in place already, and when they will really be there.
+//! What is on its way: lines and translations that the machine has put in place already, and when they will really be
+//! there.
 //!
-//! Every miss adds one, every walk several, and every hit asks while anything is on its way: a list that is searched from end
-//! to end made the window a third slower where all accesses miss. So this is a table of buckets, found by a multiplicative
-//! hash (Knuth, The Art of Computer Programming 3, 6.4), each of a few places that lie in two lines of the host's cache. And of
-//! each bucket it is known when the last of it arrives: whoever asks for a later time, which most do, searches none.
+//! Every miss adds one, every walk several, and every hit asks while anything is on its way: a list that is searched
+//! from end to end made the window a third slower where all accesses miss. So this is a table of buckets, found by a
+//! multiplicative hash (Knuth, The Art of Computer Programming 3, 6.4), each of a few places that lie in two lines of
+//! the host's cache. And of each bucket it is known when the last of it arrives: whoever asks for a later time, which
+//! most do, searches none.
 //!
-//! Nothing is ever taken out. What has arrived is as good as absent, because whoever asks, asks for a time that is not before
-//! the present; its place is given to the next. There are many more places than a window of instructions can have misses; if a
-//! bucket is full all the same, what arrives first is forgotten.
+//! Nothing is ever taken out. What has arrived is as good as absent, because whoever asks, asks for a time that is not
+//! before the present; its place is given to the next. There are many more places than a window of instructions can
+//! have misses; if a bucket is full all the same, what arrives first is forgotten.
 
 use crate::reservations::Cycle;
 
@@ -56,8 +58,8 @@ impl Coming {
         let latest = self.latest[bucket];
         self.latest[bucket] = latest.max(arrival);
         let places = &mut self.buckets[bucket].0;
-        // Mostly all that are there have arrived. One of them may be the same thing's: this stands before it, and whoever
-        // looks takes the first.
+        // Mostly all that are there have arrived. One of them may be the same thing's: this stands before it, and
+        // whoever looks takes the first.
         if latest <= now {
             places[0] = (what, arrival);
             return;

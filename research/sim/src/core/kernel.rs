@@ -1,8 +1,8 @@
 //! The kernel's work for the STLT, on the clock: the program waits for it.
 //!
-//! The kernel begins when all before it has retired; the program is fetched anew when it is done. What is counted is what
-//! the table costs beyond what the kernel does anyway: the system call itself, the page table's change, the scheduler and
-//! the exchange of registers are not simulated, because they are the same with a table and without.
+//! The kernel begins when all before it has retired; the program is fetched anew when it is done. What is counted is
+//! what the table costs beyond what the kernel does anyway: the system call itself, the page table's change, the
+//! scheduler and the exchange of registers are not simulated, because they are the same with a table and without.
 //!
 //! | call | what the program waits for |
 //! |---|---|
@@ -12,9 +12,9 @@
 //! | [`Core::stlt_update`] | the scan, asked for |
 //! | `STLTalloc`, `STLTfree` | nothing: they are the machine's only ([`Machine::stlt_alloc`](crate::Machine::stlt_alloc)) |
 //!
-//! A table is allocated once, before anything is measured, and freed by nobody while something is: their time would be in no
-//! result. A program that frees its table and allocates another while it is measured has that for nothing, and finds lines
-//! of the old one in the caches; that is what `STLTresize` is for, whose clearing is on the clock.
+//! A table is allocated once, before anything is measured, and freed by nobody while something is: their time would be
+//! in no result. A program that frees its table and allocates another while it is measured has that for nothing, and
+//! finds lines of the old one in the caches; that is what `STLTresize` is for, whose clearing is on the clock.
 
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ use crate::machine::Process;
 use crate::stlt::TableError;
 
 impl Core {
-    /// [`Machine::unmap`](crate::Machine::unmap), on the clock: if the kernel must bring the STLT up to date, the program
-    /// goes on when that is done.
+    /// [`Machine::unmap`](crate::Machine::unmap), on the clock: if the kernel must bring the STLT up to date, the
+    /// program goes on when that is done.
     pub fn unmap(&mut self, range: Range<u64>) -> u64 {
         let withdrawn = self.machine.unmap(range);
         self.wait_for_kernel();

@@ -7,18 +7,18 @@
 //!         -> nobody had it: the same, and then memory's channel and latency
 //! ```
 //!
-//! The machine puts a line into the caches at once, and a translation into the TLBs; what is on its way (module `coming`)
-//! keeps the time honest for whoever comes second (a secondary miss): to a line, from whichever level it comes, and to a page
-//! that is being walked for, of the size that its translation has. The entries that a walk reads are lines like any other: who
-//! comes second to one, another walk or a load, waits for it. A walker waits for its own reads, one at a time, and takes none
-//! of the core's miss buffers for them (the paper says nothing of it). Lines written back and lines prefetched take their turn
-//! on the channel, and walks for translations that are fetched ahead theirs at the walker; nobody waits for those until they
-//! are asked for.
+//! The machine puts a line into the caches at once, and a translation into the TLBs; what is on its way (module
+//! `coming`) keeps the time honest for whoever comes second (a secondary miss): to a line, from whichever level it
+//! comes, and to a page that is being walked for, of the size that its translation has. The entries that a walk reads
+//! are lines like any other: who comes second to one, another walk or a load, waits for it. A walker waits for its own
+//! reads, one at a time, and takes none of the core's miss buffers for them (the paper says nothing of it). Lines
+//! written back and lines prefetched take their turn on the channel, and walks for translations that are fetched ahead
+//! theirs at the walker; nobody waits for those until they are asked for.
 //!
-//! A miss buffer, a walker or a place of the insertion buffer is found for the time that the access would take on an idle
-//! machine, and is then taken until its real end, which the channel or a line on its way may put off: that end is known when the
-//! channel has been asked, and the channel is asked for a time. So where something waits for the channel, more may be under
-//! way at a time than there are units.
+//! A miss buffer, a walker or a place of the insertion buffer is found for the time that the access would take on an
+//! idle machine, and is then taken until its real end, which the channel or a line on its way may put off: that end is
+//! known when the channel has been asked, and the channel is asked for a time. So where something waits for the
+//! channel, more may be under way at a time than there are units.
 
 use super::coming::Coming;
 use crate::cache::Level;
@@ -90,7 +90,8 @@ impl MemoryClock {
         machine.take_kernel_cycles();
     }
 
-    /// What a physical page is called: its number, and above that its size, because pages of several have the same numbers.
+    /// What a physical page is called: its number, and above that its size, because pages of several have the same
+    /// numbers.
     #[inline]
     fn page(&self, physical: u64, size: PageSize) -> u64 {
         size.number(physical) | (size as u64 ^ self.usual as u64) << 62

@@ -330,8 +330,8 @@ impl Core {
         }
     }
 
-    /// Runs a block of instructions: `accesses` are theirs, by their place in the block and in that order; `exit` is how
-    /// the last instruction went, if that is a branch. Accesses of places that are not there are left out.
+    /// Runs a block of instructions: `accesses` are theirs, by their place in the block and in that order; `exit` is
+    /// how the last instruction went, if that is a branch. Accesses of places that are not there are left out.
     pub fn run_instructions(
         &mut self,
         instructions: &[Instruction],
@@ -388,8 +388,8 @@ impl Core {
         }
     }
 
-    /// Runs a prefetch of the line of `address`: it leaves the window when a miss buffer has taken the line, or the first
-    /// cache had it.
+    /// Runs a prefetch of the line of `address`: it leaves the window when a miss buffer has taken the line, or the
+    /// first cache had it.
     pub fn prefetch(&mut self, instruction: &Instruction, address: u64) {
         self.fetch(instruction);
         let entered = self.enter(instruction.sources, false);

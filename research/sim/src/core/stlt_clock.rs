@@ -7,9 +7,10 @@
 //!                -> the address's translation and the set's lines -> the row written: performed, the place is free
 //! ```
 //!
-//! The insertion buffer holds outstanding stores: the row's place and the address are in it before the simplified walker is
-//! asked (Figure 9). So the walk delays neither the instruction nor those behind it, unless the buffer is full; and it may,
-//! because that walker never faults. Where it finds nothing, the place is free as soon as it has ended.
+//! The insertion buffer holds outstanding stores: the row's place and the address are in it before the simplified
+//! walker is asked (Figure 9). So the walk delays neither the instruction nor those behind it, unless the buffer is
+//! full; and it may, because that walker never faults. Where it finds nothing, the place is free as soon as it has
+//! ended.
 //!
 //! Instructions with different integers overlap freely; the order with the program's own loads and stores is
 //! that of the registers, because it is only the record's address that counts.
@@ -101,8 +102,8 @@ impl Core {
         inserted
     }
 
-    /// One instruction of the software-only form: waits for the scratch register, and for `access` if it has one. The first of
-    /// a lookup waits for its sources only: nothing of the lookup before goes into it.
+    /// One instruction of the software-only form: waits for the scratch register, and for `access` if it has one. The
+    /// first of a lookup waits for its sources only: nothing of the lookup before goes into it.
     fn software_step(
         &mut self,
         place: &mut u64,

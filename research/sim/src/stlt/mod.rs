@@ -34,8 +34,9 @@
 //! * What `STLTresize` takes is not said either. Here the kernel clears the new table past the caches, as fast as
 //!   memory's channel takes lines.
 //! * Of the program's own loads and stores, `loadVA` and `insertSTLT` wait only for those whose results they read
-//!   (registers), and for each other if the integer is the same. A store to a record that overlaps with the `insertSTLT` of
-//!   its address, or with the `loadVA` that finds it, is kept in no order with them (section III-D), and holds up neither.
+//!   (registers), and for each other if the integer is the same. A store to a record that overlaps with the
+//!   `insertSTLT` of its address, or with the `loadVA` that finds it, is kept in no order with them (section III-D),
+//!   and holds up neither.
 //! * An entry of the IPB holds a page number; for a large page it is compared in the size that the row's own
 //!   entry gives.
 

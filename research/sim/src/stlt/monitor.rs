@@ -11,14 +11,15 @@
 //! are. The first operations of a trial still feel the way before it (cold lines): they are left out.
 //!
 //! While a table is off nothing is inserted, and whoever tries it as it was left, with what was asked for long ago or
-//! with half of what is asked for now, finds it as bad as before, forever. So before its trial a table that is off is warmed:
-//! used, and not judged, for a quarter of the time that it was off. And since some tables take long to fill, each trial that
-//! leaves the table off doubles the time until the next, up to eight periods, and with it the warming: what it takes in
-//! then stays, and adds up from trial to trial.
+//! with half of what is asked for now, finds it as bad as before, forever. So before its trial a table that is off is
+//! warmed: used, and not judged, for a quarter of the time that it was off. And since some tables take long to fill,
+//! each trial that leaves the table off doubles the time until the next, up to eight periods, and with it the warming:
+//! what it takes in then stays, and adds up from trial to trial.
 //!
-//! A table that never pays, because it is too small or because someone floods it with colliding keys, so costs its price
-//! in trials only, and they have a bounded share of all operations, however often they fail: warming takes a fifth of the
-//! time at most, the trials themselves trial / (period + 2 trial). One that pays is without for that latter share.
+//! A table that never pays, because it is too small or because someone floods it with colliding keys, so costs its
+//! price in trials only, and they have a bounded share of all operations, however often they fail: warming takes a
+//! fifth of the time at most, the trials themselves trial / (period + 2 trial). One that pays is without for that
+//! latter share.
 //!
 //! Rejected: to judge a table only once its hit ratio has stopped rising. Over stretches that are short beside the time
 //! that filling takes, the rise drowns in chance, and whoever decides what is asked for can keep it rising.

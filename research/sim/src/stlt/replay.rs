@@ -46,8 +46,9 @@ impl Machine {
         address
     }
 
-    /// Asks for the lines of memory in which an integer's row would be, for a [`replay_load_va`](Machine::replay_load_va) or
-    /// a [`load_va`](Machine::load_va) soon to come. Nothing that is simulated changes.
+    /// Asks for the lines of memory in which an integer's row would be, for a
+    /// [`replay_load_va`](Machine::replay_load_va) or a [`load_va`](Machine::load_va) soon to come. Nothing that is
+    /// simulated changes.
     #[inline]
     pub fn prefetch_row(&self, integer: u64) {
         if let Some(table) = &self.process.table {

@@ -123,8 +123,9 @@ impl Row {
 /// Rows of a block.
 const ROWS_OF_BLOCK: usize = 8;
 
-/// The largest set there is: two lines of the host's cache, of which no set of fewer than eight rows needs the second. In a
-/// vector of rows each set of four was a part of two lines, because what is allocated large begins sixteen bytes behind a line.
+/// The largest set there is: two lines of the host's cache, of which no set of fewer than eight rows needs the second.
+/// In a vector of rows each set of four was a part of two lines, because what is allocated large begins sixteen bytes
+/// behind a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(align(64))]
 struct Block([Row; ROWS_OF_BLOCK]);

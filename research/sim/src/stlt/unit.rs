@@ -217,8 +217,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Brings the table up to date as if the IPB were full: no row then holds a translation that was withdrawn, and array
-    /// and IPB are empty. A kernel that keeps no array would have to, whenever another process runs.
+    /// Brings the table up to date as if the IPB were full: no row then holds a translation that was withdrawn, and
+    /// array and IPB are empty. A kernel that keeps no array would have to, whenever another process runs.
     pub fn stlt_update(&mut self) {
         self.overflow(Vec::new());
     }

@@ -1,8 +1,8 @@
 //! Compressed files, told by their first bytes and read whole.
 //!
-//! All three formats allow several parts one behind the other in one file, as `cat` and parallel compressors make them. A
-//! reader that stops at the end of the first would take a part of the trace for all of it: each part is read, and a file
-//! that ends within one is an error.
+//! All three formats allow several parts one behind the other in one file, as `cat` and parallel compressors make them.
+//! A reader that stops at the end of the first would take a part of the trace for all of it: each part is read, and a
+//! file that ends within one is an error.
 
 use std::io::{self, BufRead, Read};
 

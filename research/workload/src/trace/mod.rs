@@ -1,6 +1,7 @@
 //! Recorded requests, read one at a time.
 //!
-//! A trace is longer than memory may be, so each reader holds one row. Six formats are known, each in a file of its own:
+//! A trace is longer than memory may be, so each reader holds one row. Six formats are known, each in a file of its
+//! own:
 //!
 //! | format | file | what a row tells |
 //! |---|---|---|
@@ -11,9 +12,9 @@
 //! | Meta's key-value caches | `cachelib_kv` | time, operation and how often, key's name and size, value size, time to live |
 //! | Twitter's memcached clusters | `twitter` | time, operation, key, value size, time to live |
 //!
-//! [`Trace`] opens a file of any of them, compressed by gzip, xz or Zstandard or not. It looks at the content and not at
-//! the name, because names are changed and say little: `.trace` is also what instructions are recorded in. Whatever is a
-//! text and none of the recorded ones is a list of keys. Of the formats that are no text, one tells itself apart
+//! [`Trace`] opens a file of any of them, compressed by gzip, xz or Zstandard or not. It looks at the content and not
+//! at the name, because names are changed and say little: `.trace` is also what instructions are recorded in. Whatever
+//! is a text and none of the recorded ones is a list of keys. Of the formats that are no text, one tells itself apart
 //! (`oracleGeneral`); 32-bit keys could be anything, and have to be named ([`Choice::format`]).
 //!
 //! A row that cannot be read is an error with its line and column. The reader goes on behind it, so that the caller
@@ -259,8 +260,8 @@ impl Trace {
     /// Reads a trace from `input`, which is called `path`.
     ///
     /// # Errors
-    /// [`TraceError::Open`] where its beginning cannot be read or decompressed, [`TraceError::Unrecognised`] where it is no
-    /// text and does not tell its format, [`TraceError::IsText`] where it is said to be no text and is,
+    /// [`TraceError::Open`] where its beginning cannot be read or decompressed, [`TraceError::Unrecognised`] where it
+    /// is no text and does not tell its format, [`TraceError::IsText`] where it is said to be no text and is,
     /// [`TraceError::NoColumn`] where it has not the column that was chosen.
     pub fn read(
         input: impl Read + Send + 'static,

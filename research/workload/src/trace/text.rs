@@ -1,7 +1,7 @@
 //! Texts that are no recorded trace: one key a line, or comma-separated columns of which one is named.
 //!
-//! Every line is a lookup: such a text tells no operations. Quotation marks are those of comma-separated values, so that a
-//! key may hold a comma. What is no text is refused with its line, rather than counted as keys.
+//! Every line is a lookup: such a text tells no operations. Quotation marks are those of comma-separated values, so
+//! that a key may hold a comma. What is no text is refused with its line, rather than counted as keys.
 
 use std::io::Read;
 

@@ -1,8 +1,9 @@
 //! `lookaside serve`: from the command line to a server that runs, and to its end.
 //!
-//! The order matters. Signals are minded first, so that none kills it raw: until there are sockets and files to remove, one
-//! ends it at once. Everything that can be refused comes while there is still a terminal to say so on: options, open files,
-//! memory, sockets (the ports may need root), the file for the process id, becoming another user. Then the process goes into the background, and only then are threads started.
+//! The order matters. Signals are minded first, so that none kills it raw: until there are sockets and files to remove,
+//! one ends it at once. Everything that can be refused comes while there is still a terminal to say so on: options,
+//! open files, memory, sockets (the ports may need root), the file for the process id, becoming another user. Then the
+//! process goes into the background, and only then are threads started.
 
 mod limits;
 mod options;

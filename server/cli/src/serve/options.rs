@@ -1,8 +1,8 @@
 //! The options of `lookaside serve`, and the settings they mean.
 //!
 //! Where memcached has an option, the short and the long name are its own and mean the same; what it would refuse is
-//! refused, and so is what only it can do, rather than silently left out. Defaults are its own, but for two: without `-l`
-//! only this machine is listened to, and `-R` counts many more requests, because ours are served in batches.
+//! refused, and so is what only it can do, rather than silently left out. Defaults are its own, but for two: without
+//! `-l` only this machine is listened to, and `-R` counts many more requests, because ours are served in batches.
 
 use std::error::Error;
 use std::fmt;
@@ -19,8 +19,8 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 /// The largest size that an option takes.
 const LARGEST: usize = 1 << 30;
-/// The most that `-m` takes, in megabytes: a quarter of the addresses that a process has, 32 TB. For an index that takes all
-/// of it as many are claimed again, and with half of them there would be none left for anything else.
+/// The most that `-m` takes, in megabytes: a quarter of the addresses that a process has, 32 TB. For an index that
+/// takes all of it as many are claimed again, and with half of them there would be none left for anything else.
 const MOST_MEGABYTES: i64 = 1 << 25;
 
 #[derive(clap::Args)]
@@ -65,8 +65,8 @@ pub struct Arguments {
           value_parser = clap::value_parser!(u32).range(1..=MOST_MEGABYTES))]
     memory_limit: u32,
 
-    /// Size of a lookaside buffer, beside the memory, from 64 bytes to 1024m: it knows where the hottest items are, one for
-    /// every nine bytes. It pays where these get most of the requests; 'stats' tells its hits [default: none]
+    /// Size of a lookaside buffer, beside the memory, from 64 bytes to 1024m: it knows where the hottest items are, one
+    /// for every nine bytes. It pays where these get most of the requests; 'stats' tells its hits [default: none]
     #[arg(long, value_name = "SIZE", value_parser = table_size)]
     lookaside: Option<usize>,
 

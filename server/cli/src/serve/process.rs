@@ -1,5 +1,5 @@
-//! What the process asks of the kernel before and while it serves: file descriptors, another user, the background, a file
-//! with its number, and signals.
+//! What the process asks of the kernel before and while it serves: file descriptors, another user, the background, a
+//! file with its number, and signals.
 
 use std::error::Error;
 use std::ffi::CString;
@@ -18,7 +18,8 @@ use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};
 use tracing::warn;
 
-/// File descriptors beside those of connections: the standard ones, each thread's epoll and waker, sockets to listen on.
+/// File descriptors beside those of connections: the standard ones, each thread's epoll and waker, sockets to listen
+/// on.
 const DESCRIPTORS_ASIDE: u64 = 64;
 const DESCRIPTORS_PER_THREAD: u64 = 3;
 

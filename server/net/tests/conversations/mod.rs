@@ -1,7 +1,7 @@
 //! Conversations: what a client sends, what comes back to the byte, and whether the connection is open afterwards.
 //!
-//! Each begins with an empty cache. `$1` stands for a number that the server chooses: where it is first expected it may be
-//! any number but zero that has not been seen before, and from then on it is that one.
+//! Each begins with an empty cache. `$1` stands for a number that the server chooses: where it is first expected it may
+//! be any number but zero that has not been seen before, and from then on it is that one.
 
 use lookaside_server::VERSION;
 
@@ -267,8 +267,8 @@ const EXCHANGES_WITH_CAS: &[&[(&str, &str)]] = &[
     ],
 ];
 
-/// The largest value that a key of one byte may have without flags, as memcached counts: 1 MiB, of which 60 bytes are not
-/// the value's.
+/// The largest value that a key of one byte may have without flags, as memcached counts: 1 MiB, of which 60 bytes are
+/// not the value's.
 const LARGEST: usize = (1 << 20) - 60;
 
 pub(crate) fn all() -> Vec<Conversation> {
@@ -382,7 +382,8 @@ fn computed() -> Vec<(Vec<u8>, Vec<u8>, End)> {
         open(sent.concat(), reply);
     }
 
-    // Too large by one byte, or by far: swallowed. What a set was to replace is gone, lest somebody take it for the new one.
+    // Too large by one byte, or by far: swallowed. What a set was to replace is gone, lest somebody take it for the new
+    // one.
     let too_large = "SERVER_ERROR object too large for cache\r\n";
     for size in [LARGEST + 1, 3 << 20] {
         let value = value(size);

@@ -1,8 +1,8 @@
 //! What could have been read: a check of everything that several clients have written and read, after the fact.
 //!
-//! Every write and every read has a beginning and an end on one clock that all clients share. A read may show what a write
-//! has left unless another write began after that one had ended and ended before the read began; and no write may be seen
-//! before it began. Taking away is a write that leaves nothing, and a flush takes away every key at once.
+//! Every write and every read has a beginning and an end on one clock that all clients share. A read may show what a
+//! write has left unless another write began after that one had ended and ended before the read began; and no write may
+//! be seen before it began. Taking away is a write that leaves nothing, and a flush takes away every key at once.
 //!
 //! Values say themselves what they are: their key, the number of the write, and a body that follows from it.
 

@@ -1,5 +1,5 @@
-//! A cache server as a plain map with a clock: what each request does, said as simply as possible and without any of the
-//! server's own code.
+//! A cache server as a plain map with a clock: what each request does, said as simply as possible and without any of
+//! the server's own code.
 //!
 //! Times are Unix seconds. A number to compare and swap by is known here only by what it stands for, the version of an
 //! item; which number the server takes for it is its own choice.
@@ -234,7 +234,8 @@ impl Map {
         new.to_string()
     }
 
-    /// At once, or when a clock that has come so far goes on by the rest of a second; a delay of one second has none left.
+    /// At once, or when a clock that has come so far goes on by the rest of a second; a delay of one second has none
+    /// left.
     pub(crate) fn flush(&mut self, delay: Option<u32>) {
         match delay {
             None | Some(0 | 1) => {

@@ -1,5 +1,5 @@
-//! What memcached answers otherwise than this crate, with reasons. Most of it is what memcached 1.6.18 (Debian 12's) did
-//! and 1.6.45 does no more: a run of the tests against 1.6.45 compares those lines too.
+//! What memcached answers otherwise than this crate, with reasons. Most of it is what memcached 1.6.18 (Debian 12's)
+//! did and 1.6.45 does no more: a run of the tests against 1.6.45 compares those lines too.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
 use crate::naive::{self, Outcome};

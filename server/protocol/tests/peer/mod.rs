@@ -1,7 +1,7 @@
 //! A real memcached, for the time of a test, and conversations with it.
 //!
-//! The program is `memcached` on the search path, or what `LOOKASIDE_MEMCACHED` names. Where there is none the test says
-//! on standard error that it was skipped, and passes; with `LOOKASIDE_REQUIRE_PEERS=1` it fails instead.
+//! The program is `memcached` on the search path, or what `LOOKASIDE_MEMCACHED` names. Where there is none the test
+//! says on standard error that it was skipped, and passes; with `LOOKASIDE_REQUIRE_PEERS=1` it fails instead.
 
 use lookaside_protocol::{ErrorReply, reply};
 use std::io::{ErrorKind, Read, Write};

@@ -1,5 +1,5 @@
-//! What requests are made of: an index with a table in front, whose records stand beside it; or the cache, which has both
-//! its items and its own table within.
+//! What requests are made of: an index with a table in front, whose records stand beside it; or the cache, which has
+//! both its items and its own table within.
 
 use cache::engine::{Cache, Config, Entry, Eviction, Session, Verb};
 

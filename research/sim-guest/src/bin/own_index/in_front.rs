@@ -1,9 +1,9 @@
-//! What may stand before an index: nothing, the STLT's two instructions, the Search Lookaside Buffer of `crates/lookaside`, or
-//! STLT-SW. Each is asked for the record of a key, and told of the record that the index had.
+//! What may stand before an index: nothing, the STLT's two instructions, the Search Lookaside Buffer of
+//! `crates/lookaside`, or STLT-SW. Each is asked for the record of a key, and told of the record that the index had.
 //!
-//! The library's table is asked by the form that threads share ([`Visit`]), whose hits take no lock. It knows records by their
-//! numbers, plus one, for a pointer is never zero, and so does STLT-SW; the hardware's table knows addresses. The library's
-//! monitor is not asked: what is compared is the table.
+//! The library's table is asked by the form that threads share ([`Visit`]), whose hits take no lock. It knows records
+//! by their numbers, plus one, for a pointer is never zero, and so does STLT-SW; the hardware's table knows addresses.
+//! The library's monitor is not asked: what is compared is the table.
 
 use lookaside::{Pointer, Visit};
 use sim_guest::Hints;

@@ -15,9 +15,9 @@
 //! | `stlt-sw` | STLT-SW, the table of the hardware kept by software alone |
 //! | `stlt-va`, `stlt` | the hardware, without and with translations in its rows |
 //!
-//! Of the cache, whose items may move, there are `alone` and `slb`, the lookaside buffer before its own index. Requests and
-//! phases are those of `research/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and values, of 64. It ends with
-//! 0 if every GET found its record.
+//! Of the cache, whose items may move, there are `alone` and `slb`, the lookaside buffer before its own index. Requests
+//! and phases are those of `research/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and values, of 64. It ends
+//! with 0 if every GET found its record.
 //!
 //! | module | idea |
 //! |---|---|
