@@ -92,8 +92,8 @@ typedef struct lookaside_owned lookaside_owned;
 // It must not call functions of the same buffer, and must not let an exception out: that ends the process.
 typedef bool (*matchfunc)(void *entry, void *key);
 
-// The hash of a key, or of an entry's key: equal for a key and its entry. It need not be a good one, only different for
-// different keys: the library mixes it.
+// The hash of a key, or of an entry's key: equal for a key and its entry. It need not be a good one, only different
+// for different keys: the library mixes it.
 //
 // It must not call functions of the same buffer, and must not let an exception out: that ends the process.
 typedef uint64_t (*hashfunc)(void *opaque);
@@ -101,17 +101,18 @@ typedef uint64_t (*hashfunc)(void *opaque);
 // The moment at which an index is searched. Good for one emission. An odd one is good for none.
 typedef uint64_t lookaside_ticket;
 
-// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer, in
-// lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(), lookaside_resize(),
-// SLB_destroy(), or as a thread ends; and in lookups, SLB_unlock() and lookaside_write_end(), where the table fits what is
-// asked for. It must not call functions of the same buffer, nor wait for a lock that somebody has who calls one.
+// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer,
+// in lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(),
+// lookaside_resize(), SLB_destroy(), or as a thread ends; and in lookups, SLB_unlock() and lookaside_write_end(),
+// where the table fits what is asked for. It must not call functions of the same buffer, nor wait for a lock that
+// somebody has who calls one.
 typedef void (*lookaside_freefunc)(void *entry, void *context);
 
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
 //
-// A lookup first takes one from `left`. It asks the table if that is not below zero then. It does not if that is LOOKASIDE_OFF
-// to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again: then it asks if
-// `uses_table` is not zero. Of those that ask, `misses` are no hits.
+// A lookup first takes one from `left`. It asks the table if that is not below zero then. It does not if that is
+// LOOKASIDE_OFF to LOOKASIDE_OFF + 1024; otherwise it gives the one back, calls lookaside_turn(), and takes it again:
+// then it asks if `uses_table` is not zero. Of those that ask, `misses` are no hits.
 typedef struct lookaside_session {
     // Lookups until the next turn; that and LOOKASIDE_OFF if they are not to ask the table.
     int32_t left;
@@ -129,8 +130,8 @@ typedef struct lookaside_session {
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.
 typedef struct lookaside_options {
-    // Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those that are
-    // zero.
+    // Bytes of this struct as the caller knows it: newer libraries add fields at the end, and older ones accept those
+    // that are zero.
     size_t struct_size;
     // Bytes of the Cache Table, 64 at least. A Log Table comes on top.
     size_t size;
@@ -160,12 +161,12 @@ typedef struct lookaside_options {
     uint32_t entry_bytes;
     // Whether the monitor watches, and switches the table off where it does not pay.
     bool monitor;
-    // Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an eighth, and so
-    // on; when it has no room there any more, the whole table begins empty. Then any lookup may replace the table, as
-    // lookaside_resize() does: what needs a pin where others may resize needs one, threads that only look up under a lock that
-    // they share need one, too, and what was retired may be freed in lookups, SLB_unlock() and lookaside_write_end(). It is
-    // replaced only while no other thread holds a lock: where one nearly always does, it stays as it is for long. The
-    // owner-only form does without.
+    // Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an
+    // eighth, and so on; when it has no room there any more, the whole table begins empty. Then any lookup may replace
+    // the table, as lookaside_resize() does: what needs a pin where others may resize needs one, threads that only
+    // look up under a lock that they share need one, too, and what was retired may be freed in lookups, SLB_unlock()
+    // and lookaside_write_end(). It is replaced only while no other thread holds a lock: where one nearly always does,
+    // it stays as it is for long. The owner-only form does without.
     bool fits;
     // The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     uint32_t layout;
@@ -221,9 +222,9 @@ typedef struct lookaside_verdict {
 extern "C" {
 #endif // __cplusplus
 
-// Makes a buffer in front of one index. `size` is the bytes of the Cache Table, at least 64; locks and what else is needed
-// come on top. What admits entries by default has no Log Table; see lookaside_paper_options() for the paper's. The monitor
-// is on: now and then lookups miss on purpose, for a trial; see lookaside_monitor().
+// Makes a buffer in front of one index. `size` is the bytes of the Cache Table, at least 64; locks and what else is
+// needed come on top. What admits entries by default has no Log Table; see lookaside_paper_options() for the paper's.
+// The monitor is on: now and then lookups miss on purpose, for a trial; see lookaside_monitor().
 //
 // NULL if a callback is NULL, if `size` is less than 64 or absurd, or without memory: lookaside_last_error() says why.
 //
@@ -234,9 +235,9 @@ struct SLB *SLB_create(size_t size,
                        hashfunc keyhash,
                        hashfunc entryhash);
 
-// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread; where indexes share it
-// (lookaside_share()), as the last of them is ended. Other threads must have made their last call; they need not have
-// ended. NULL: nothing.
+// Ends a buffer. What was retired to it is freed before this returns, by callbacks in this thread; where indexes share
+// it (lookaside_share()), as the last of them is ended. Other threads must have made their last call; they need not
+// have ended. NULL: nothing.
 //
 // # Safety
 // `b` is not used after this.
@@ -244,21 +245,22 @@ void SLB_destroy(struct SLB *b);
 
 // The entry emitted for a key, or NULL: then search the index. NULL `b` or `key`: NULL.
 //
-// Under SLB_lock() for the key, nothing more is needed, and the entry may be used until SLB_unlock(). Without it, other
-// threads may use the buffer only if this one has called lookaside_pin(): the entry may be used until lookaside_unpin(), and
-// whoever removes an entry frees it through lookaside_retire(). Where only one thread uses the buffer, neither is needed.
+// Under SLB_lock() for the key, nothing more is needed, and the entry may be used until SLB_unlock(). Without it,
+// other threads may use the buffer only if this one has called lookaside_pin(): the entry may be used until
+// lookaside_unpin(), and whoever removes an entry frees it through lookaside_retire(). Where only one thread uses the
+// buffer, neither is needed.
 //
 // # Safety
 // `key` is a key for the callbacks of `b`, and this thread has the lock, or a pin, or is alone.
 void *SLB_get(struct SLB *b,
               void *key);
 
-// Offers an entry that was found in the index; the buffer decides whether it enters. Does nothing if `b` or `entry` is NULL,
-// or if the address of `entry` needs more than 48 bits: it is refused, never cut.
+// Offers an entry that was found in the index; the buffer decides whether it enters. Does nothing if `b` or `entry` is
+// NULL, or if the address of `entry` needs more than 48 bits: it is refused, never cut.
 //
-// Under SLB_lock() for the entry's key, from before the search of the index, this is the paper's protocol. Without the lock
-// it is right only where nobody can change the index between the search and this call: where one thread is alone, or
-// searches under a lock of the index that writers take too. Otherwise use lookaside_emit_ticket().
+// Under SLB_lock() for the entry's key, from before the search of the index, this is the paper's protocol. Without the
+// lock it is right only where nobody can change the index between the search and this call: where one thread is alone,
+// or searches under a lock of the index that writers take too. Otherwise use lookaside_emit_ticket().
 //
 // # Safety
 // `entry` is an entry for the callbacks of `b`, alive, and what the index has. This thread has the lock, or has called
@@ -268,9 +270,9 @@ void SLB_emit(struct SLB *b,
 
 // Forgets the entry of a key, which is being removed from the index. NULL `b` or `key`: nothing.
 //
-// Under SLB_lock() for the key: call it before SLB_unlock(); before or after the index changes is the same. Without the
-// lock: call it *after* the index has changed; until it returns, other threads may still be given the old entry, and when
-// it has returned none will be, and tickets taken before are void. (Where that interval matters, use
+// Under SLB_lock() for the key: call it before SLB_unlock(); before or after the index changes is the same. Without
+// the lock: call it *after* the index has changed; until it returns, other threads may still be given the old entry,
+// and when it has returned none will be, and tickets taken before are void. (Where that interval matters, use
 // lookaside_write_begin().) Only then free the entry: if threads pin, through lookaside_retire().
 //
 // # Safety
@@ -280,12 +282,12 @@ void SLB_invalidate(struct SLB *b,
 
 // Tells that the entry of a key is now another: changed, or moved. If the buffer has the old one, or had it when this
 // thread began the write (by lookaside_write_begin(), or by SLB_invalidate() under the lock), it now has the new one;
-// otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all. NULL
-// `b` or `key`: nothing.
+// otherwise nothing enters. If `entry` is NULL or needs more than 48 bits, the old one is forgotten and that is all.
+// NULL `b` or `key`: nothing.
 //
-// With and without SLB_lock(): as SLB_invalidate(). Without, nobody else may write the same key from before the index is
-// changed until this returns, or an entry could come back that has gone already: lookaside_write_begin() sees to that. The
-// old entry, if it is another, is to be freed as said there.
+// With and without SLB_lock(): as SLB_invalidate(). Without, nobody else may write the same key from before the index
+// is changed until this returns, or an entry could come back that has gone already: lookaside_write_begin() sees to
+// that. The old entry, if it is another, is to be freed as said there.
 //
 // # Safety
 // `key` is a key, and `entry` an entry, for the callbacks of `b`; `entry` is what the index has.
@@ -295,8 +297,9 @@ void SLB_update(struct SLB *b,
 
 // Takes the lock of a key's stripe, one of 1024, waiting for whoever has it. NULL `b` or `key`: nothing.
 //
-// Take it before any lock of the index, and give it back after those. A thread that has it may take it again, and gives it
-// back as often. Threads that take the locks of several keys at once can deadlock: keys of one stripe look like any others.
+// Take it before any lock of the index, and give it back after those. A thread that has it may take it again, and
+// gives it back as often. Threads that take the locks of several keys at once can deadlock: keys of one stripe look
+// like any others.
 //
 // # Safety
 // `key` is a key for the callbacks of `b`.
@@ -309,9 +312,9 @@ void SLB_lock(struct SLB *b,
 // `key` is a key for the callbacks of `b`.
 void SLB_unlock(struct SLB *b, void *key);
 
-// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see lookaside_ticket_take().
-// On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good for nothing. `ticket` may be
-// NULL.
+// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see
+// lookaside_ticket_take(). On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good
+// for nothing. `ticket` may be NULL.
 //
 // # Safety
 // As SLB_get(). `ticket` is NULL or points to a ticket.
@@ -319,16 +322,16 @@ void *lookaside_get(struct SLB *b,
                     void *key,
                     lookaside_ticket *ticket);
 
-// A ticket for a key: to be taken before the index is searched for it. It is void if a write of the key's stripe is going
-// on. NULL `b` or `key`: a void one.
+// A ticket for a key: to be taken before the index is searched for it. It is void if a write of the key's stripe is
+// going on. NULL `b` or `key`: a void one.
 //
 // # Safety
 // `key` is a key for the callbacks of `b`.
 lookaside_ticket lookaside_ticket_take(struct SLB *b,
                                        void *key);
 
-// Offers an entry that was found in the index after `ticket` was taken for its key. Dropped if a write of the key's stripe
-// has begun since; so the buffer cannot be given what the index no longer has. Otherwise as SLB_emit().
+// Offers an entry that was found in the index after `ticket` was taken for its key. Dropped if a write of the key's
+// stripe has begun since; so the buffer cannot be given what the index no longer has. Otherwise as SLB_emit().
 //
 // # Safety
 // `entry` is an entry for the callbacks of `b`, alive; this thread has pinned since before the search, or is alone.
@@ -336,8 +339,8 @@ void lookaside_emit_ticket(struct SLB *b,
                            void *entry,
                            lookaside_ticket ticket);
 
-// As lookaside_emit_ticket(), or as SLB_emit() if `ticket` is NULL; but the hash is that of `key`, so that `entryhash` is not
-// called. NULL `key`: nothing.
+// As lookaside_emit_ticket(), or as SLB_emit() if `ticket` is NULL; but the hash is that of `key`, so that `entryhash`
+// is not called. NULL `key`: nothing.
 //
 // # Safety
 // As those. `key` is the key of `entry`; `ticket` is NULL or points to a ticket.
@@ -346,21 +349,21 @@ void lookaside_emit_key(struct SLB *b,
                         void *entry,
                         const lookaside_ticket *ticket);
 
-// Begins a write of a key: takes its lock, as SLB_lock(), and forgets its entry. To be called before the index is changed.
-// NULL `b` or `key`: nothing.
+// Begins a write of a key: takes its lock, as SLB_lock(), and forgets its entry. To be called before the index is
+// changed. NULL `b` or `key`: nothing.
 //
-// From here to lookaside_write_end() no thread is given the key's entry, and no ticket is good; whoever was given it before
-// may still use it while it is pinned.
+// From here to lookaside_write_end() no thread is given the key's entry, and no ticket is good; whoever was given it
+// before may still use it while it is pinned.
 //
 // # Safety
 // `key` is a key for the callbacks of `b`.
 void lookaside_write_begin(struct SLB *b,
                            void *key);
 
-// Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one was
-// there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old entry. Where the
-// table fits what is asked for, retired entries may be freed here: see lookaside_freefunc.
-// NULL `b` or `key`, or no lock of this thread on the key: nothing.
+// Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one
+// was there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old
+// entry. Where the table fits what is asked for, retired entries may be freed here: see lookaside_freefunc. NULL `b`
+// or `key`, or no lock of this thread on the key: nothing.
 //
 // # Safety
 // As SLB_update().
@@ -382,8 +385,8 @@ void lookaside_pin(struct SLB *b);
 // `b` is NULL, or a buffer; this thread no longer uses what it was given since it pinned.
 void lookaside_unpin(struct SLB *b);
 
-// Unpins and pins again, so that what was retired can be freed: for threads that stay pinned. Nothing if this thread has
-// not pinned, or has pinned more than once; or if `b` is NULL.
+// Unpins and pins again, so that what was retired can be freed: for threads that stay pinned. Nothing if this thread
+// has not pinned, or has pinned more than once; or if `b` is NULL.
 //
 // # Safety
 // As lookaside_unpin().
@@ -394,26 +397,27 @@ void lookaside_refresh(struct SLB *b);
 // lookaside_write_end() or SLB_unlock(). Nothing if `b`, `entry` or `free` is NULL.
 //
 // # Safety
-// Nobody can find the entry any more, and nobody else frees it. `free` may be called in any thread that uses the buffer.
+// Nobody can find the entry any more, and nobody else frees it. `free` may be called in any thread that uses the
+// buffer.
 void lookaside_retire(struct SLB *b,
                       void *entry,
                       lookaside_freefunc free,
                       void *context);
 
-// Frees now what was retired, by whichever thread, and that nobody holds back by a pin. Without this a thread does it by and by,
-// when it unpins or refreshes: then at most 64 entries that it has retired wait, and none longer than two refreshes, unless another
-// thread is pinned for so long. NULL: nothing.
+// Frees now what was retired, by whichever thread, and that nobody holds back by a pin. Without this a thread does it
+// by and by, when it unpins or refreshes: then at most 64 entries that it has retired wait, and none longer than two
+// refreshes, unless another thread is pinned for so long. NULL: nothing.
 //
 // # Safety
 // `b` is NULL, or a buffer.
 void lookaside_reclaim(struct SLB *b);
 
-// The entries of `count` keys: `entries[i]` becomes that of `keys[i]`, or NULL. How many were found. Lines are asked for
-// ahead, those of the table for sixteen keys, then those of their entries: the largest gain that there is. Needs a pin, or
-// to be alone.
+// The entries of `count` keys: `entries[i]` becomes that of `keys[i]`, or NULL. How many were found. Lines are asked
+// for ahead, those of the table for sixteen keys, then those of their entries: the largest gain that there is. Needs a
+// pin, or to be alone.
 //
-// If `tickets` is not NULL, `tickets[i]` becomes what to emit with where `entries[i]` is NULL. A NULL key has no entry. If
-// `b`, `keys` or `entries` is NULL: 0, and nothing is written.
+// If `tickets` is not NULL, `tickets[i]` becomes what to emit with where `entries[i]` is NULL. A NULL key has no
+// entry. If `b`, `keys` or `entries` is NULL: 0, and nothing is written.
 //
 // # Safety
 // As SLB_get(). The arrays have `count` elements each, and do not overlap.
@@ -423,17 +427,17 @@ size_t lookaside_get_many(struct SLB *b,
                           void **entries,
                           lookaside_ticket *tickets);
 
-// This thread's session for lookups by `lookaside_inline.h`, which passes the version of the layout that it knows. Good
-// until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, or if the library's layout is
-// another: lookaside_last_error() says so.
+// This thread's session for lookups by `lookaside_inline.h`, which passes the version of the layout that it knows.
+// Good until the thread ends or the buffer does, for this thread only. NULL if `b` is NULL, or if the library's layout
+// is another: lookaside_last_error() says so.
 //
 // # Safety
 // `b` is NULL, or a buffer.
 struct lookaside_session *lookaside_attach(struct SLB *b,
                                            uint32_t layout);
 
-// For `lookaside_inline.h`: tells what a session counted, and asks the monitor, before a call of so many lookups. Nothing if either
-// is NULL.
+// For `lookaside_inline.h`: tells what a session counted, and asks the monitor, before a call of so many lookups.
+// Nothing if either is NULL.
 //
 // # Safety
 // `session` is this thread's for `b`.
@@ -441,8 +445,8 @@ void lookaside_turn(const struct SLB *b,
                     struct lookaside_session *session,
                     uint32_t lookups);
 
-// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is left behind
-// its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
+// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is
+// left behind its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
 //
 // # Safety
 // `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
@@ -452,36 +456,36 @@ void lookaside_warm(const struct SLB *b,
                     uint32_t slot,
                     int32_t left);
 
-// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more rarely, a
-// table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is sizeof *options
-// as the caller knows it. Nothing if `options` is NULL.
+// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more
+// rarely, a table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+// sizeof *options as the caller knows it. Nothing if `options` is NULL.
 //
 // # Safety
 // `options` is NULL, or points to `bytes` bytes.
 void lookaside_default_options(struct lookaside_options *options,
                                size_t bytes);
 
-// The paper to the letter: a Log Table four times the Cache Table, 5 % of the emissions logged, a threshold of three, every
-// hit counted, a table of one size, no monitor. The rest as lookaside_default_options().
+// The paper to the letter: a Log Table four times the Cache Table, 5 % of the emissions logged, a threshold of three,
+// every hit counted, a table of one size, no monitor. The rest as lookaside_default_options().
 //
 // # Safety
 // `options` is NULL, or points to `bytes` bytes.
 void lookaside_paper_options(struct lookaside_options *options,
                              size_t bytes);
 
-// Makes a buffer. NULL if `options` is NULL or has a field that cannot be, or without memory: lookaside_last_error() says
-// why. To be ended by SLB_destroy().
+// Makes a buffer. NULL if `options` is NULL or has a field that cannot be, or without memory: lookaside_last_error()
+// says why. To be ended by SLB_destroy().
 //
 // # Safety
 // `options` is NULL, or points to one. For the callbacks: as SLB_create().
 struct SLB *lookaside_create(const struct lookaside_options *options);
 
-// The same buffer in front of one more index, with its own callbacks: equal keys of the two never meet. Table, locks, pins
-// and counts are shared, and live until the last of them is destroyed; each is ended by SLB_destroy(). Callbacks may be NULL
-// as in lookaside_options.
+// The same buffer in front of one more index, with its own callbacks: equal keys of the two never meet. Table, locks,
+// pins and counts are shared, and live until the last of them is destroyed; each is ended by SLB_destroy(). Callbacks
+// may be NULL as in lookaside_options.
 //
-// NULL if `b` is NULL, or if it was made for fewer indexes (lookaside_options.indexes, rounded up to a power of two). An
-// index that was destroyed does not give its number back.
+// NULL if `b` is NULL, or if it was made for fewer indexes (lookaside_options.indexes, rounded up to a power of two).
+// An index that was destroyed does not give its number back.
 //
 // # Safety
 // `b` is NULL, or a buffer. For the callbacks: as SLB_create().
@@ -490,8 +494,8 @@ struct SLB *lookaside_share(struct SLB *b,
                             hashfunc keyhash,
                             hashfunc entryhash);
 
-// Replaces the table by an empty one of `size` bytes, while other threads use it: under locks, or pinned. False if `b` is
-// NULL, if this thread holds a lock of the buffer, if `size` is less than 64 or absurd, or without memory:
+// Replaces the table by an empty one of `size` bytes, while other threads use it: under locks, or pinned. False if `b`
+// is NULL, if this thread holds a lock of the buffer, if `size` is less than 64 or absurd, or without memory:
 // lookaside_last_error() says why, and the old one stays.
 //
 // Takes each lock once, and has them all for a moment. So it must not be called under a lock that others take after
@@ -505,8 +509,8 @@ bool lookaside_resize(struct SLB *b,
 // Why the last call of this thread that can fail did so, in words; empty if none has. Good until the next that fails.
 const char *lookaside_last_error(void);
 
-// What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end. Needs
-// a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
+// What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end.
+// Needs a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
 //
 // # Safety
 // `counts` is NULL, or points to `bytes` bytes.
@@ -521,8 +525,8 @@ void lookaside_get_counts(struct SLB *b,
 // `b` is NULL, or a buffer.
 size_t lookaside_occupancy(struct SLB *b);
 
-// The warmest entries of this index, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks over the
-// table. Needs a pin. `temperatures` may be NULL; if `b` or `entries` is, 0.
+// The warmest entries of this index, warmest first, and how warm each is (0 to 255): at most `most`; how many. Walks
+// over the table. Needs a pin. `temperatures` may be NULL; if `b` or `entries` is, 0.
 //
 // # Safety
 // The arrays have `most` elements each.
@@ -531,8 +535,8 @@ size_t lookaside_hottest(struct SLB *b,
                          uint8_t *temperatures,
                          size_t most);
 
-// Lets the monitor watch, or not: if not, the table is always used. It is on in a new buffer, unless lookaside_options say
-// otherwise. Threads follow within 1024 lookups. NULL: nothing.
+// Lets the monitor watch, or not: if not, the table is always used. It is on in a new buffer, unless lookaside_options
+// say otherwise. Threads follow within 1024 lookups. NULL: nothing.
 //
 // # Safety
 // `b` is NULL, or a buffer.
@@ -571,7 +575,8 @@ void *lookaside_owned_get(struct lookaside_owned *o, void *key);
 // As lookaside_get_many().
 size_t lookaside_owned_get_many(struct lookaside_owned *o, void *const *keys, size_t count, void **entries);
 
-// Offers an entry that was found in the index. Nothing if `o` or `entry` is NULL, or if its address needs more than 48 bits.
+// Offers an entry that was found in the index. Nothing if `o` or `entry` is NULL, or if its address needs more than 48
+// bits.
 //
 // # Safety
 // As SLB_emit().

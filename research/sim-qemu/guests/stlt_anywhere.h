@@ -33,6 +33,7 @@ static inline bool stlt_anywhere_is_simulated(void) {
 /* False without memory, or if the shape is impossible: rows are a power of two, ways 1, 2, 4 or 8. One table in a process, if
  * it is simulated: false for another. */
 static inline bool stlt_anywhere_open(struct stlt *table, uint64_t rows, unsigned ways, enum stlt_variant variant) {
+    memset(table, 0, sizeof *table);
     table->simulated = stlt_anywhere_is_simulated();
     return table->simulated ? stlt_alloc(rows, ways, variant) : stlt_software_open(&table->software, rows, ways);
 }

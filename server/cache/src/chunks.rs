@@ -5,12 +5,13 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use cuckoo::Location;
 
 use crate::arena::{PAGE, PageNumber, State};
-use crate::item::{Item, born, owner};
+use crate::item::{Item, born, is_spared, owner};
 use crate::judge::Judge;
 use crate::page::Memory;
 use crate::recency::Recency;
@@ -69,6 +70,10 @@ pub struct Chunks<'a> {
     judge: Judge<'a>,
     /// Where the hand is.
     from: Position,
+    /// Chunks of this size of the items that were spared.
+    spared: Cell<usize>,
+    /// Positions at which there was an item too young to be looked at.
+    young: Cell<usize>,
 }
 
 impl<'a> Chunks<'a> {
@@ -83,7 +88,7 @@ impl<'a> Chunks<'a> {
         judge: Judge<'a>,
         from: Position,
     ) -> Self {
-        Chunks { chunk_size, memory, ring, judge, from }
+        Chunks { chunk_size, memory, ring, judge, from, spared: Cell::new(0), young: Cell::new(0) }
     }
 
     /// Positions in the ring.
@@ -114,15 +119,24 @@ impl<'a> Chunks<'a> {
         match self.item(position) {
             None => Look::Vacant,
             Some(item) if self.judge.is_dead(item) => Look::Dead,
-            Some(item) if self.is_young(position, item) => Look::Vacant,
+            Some(item) if self.is_young(position, item) => {
+                self.young.set(self.young.get() + 1);
+                Look::Vacant
+            }
             Some(item) => Look::Live(item.recency()),
         }
     }
 
-    /// Changes what is remembered of the item at a position.
+    /// Changes what is remembered of the item at a position. A large one counts as new from then on: a hand comes by
+    /// where it is more often than once in a turn of small ones.
     pub fn set_recency(&self, position: Position, recency: Recency) {
-        if let Some(item) = self.item(position) {
-            self.memory.arena.set_recency(item.location(), recency);
+        let Some(item) = self.item(position) else { return };
+        self.memory.arena.set_recency(item.location(), recency);
+        let chunks = if self.chunk_size == LARGEST_CHUNK { item.chunks_at_home() } else { 1 };
+        self.spared.set(self.spared.get() + chunks);
+        if item.is_chained() {
+            // SAFETY: live, and a chunk of it is in the ring of the class whose lock is held.
+            unsafe { is_spared(self.memory.arena, item, self.memory.pool.turns()) };
         }
     }
 
@@ -156,6 +170,17 @@ impl<'a> Chunks<'a> {
         // this class, or its item is, which is retired under that lock.
         let born = unsafe { born(self.memory.arena, further) };
         Some(self.memory.pool.turns().wrapping_sub(born))
+    }
+
+    /// Chunks that the hand has passed on its way over so many positions, for what it says of the age of items: not those
+    /// that it has not looked at.
+    pub(crate) fn passed(&self, positions: usize, freed: usize) -> usize {
+        if self.chunk_size == LARGEST_CHUNK {
+            // Here most positions have a part of an item that is looked at elsewhere.
+            freed + self.spared.get()
+        } else {
+            positions.saturating_sub(self.young.get())
+        }
     }
 
     pub(crate) fn item(&self, position: Position) -> Option<Item<'a>> {

@@ -31,7 +31,8 @@
 //!  +------+----+-------------+--------+----------------+----------------+------+
 //! ```
 //!
-//! *Born* is when it was written, by the clock of [`crate::pool`]: a page may hold the ends of large items of any age.
+//! *Born* is when it was written, or spared because it had been used, by the clock of [`crate::pool`]: a page may hold
+//! the ends of large items of any age.
 //!
 //! Who may read and who may write is said by the chunk's state ([`crate::arena::State`]). Of a live item only the mark,
 //! the expiry (changed by `touch`) and the reference count change, and these are atomics; all else is written once,
@@ -431,6 +432,27 @@ pub(crate) unsafe fn owner(arena: &Arena, at: Location) -> Location {
 /// The caller holds the lock of the chunk's class, has seen it live under that lock, and knows that it is a further
 /// one.
 pub(crate) unsafe fn born(arena: &Arena, at: Location) -> u32 {
-    // SAFETY: a live chunk's header is written, and it is not reused while the lock is held; the field is aligned.
-    unsafe { arena.start(at).add(4).cast::<u32>().read() }
+    // SAFETY: as the caller says.
+    unsafe { birth(arena, at) }.load(Ordering::Relaxed)
+}
+
+/// Where a further chunk says when it was written. Several classes may look at it at once, each under its own lock.
+///
+/// # Safety
+/// As [`born`].
+unsafe fn birth(arena: &Arena, at: Location) -> &AtomicU32 {
+    // SAFETY: a live chunk's header is written, and it is not reused while the lock is held; the field is aligned, and
+    // only accessed as an atomic once the item is live.
+    unsafe { AtomicU32::from_ptr(arena.start(at).add(4).cast::<u32>()) }
+}
+
+/// A large item that is spared counts as written now.
+///
+/// # Safety
+/// The caller holds the lock of a class that a chunk of the item is of, and has seen the item live under that lock.
+pub(crate) unsafe fn is_spared(arena: &Arena, item: Item<'_>, now: u32) {
+    for chunk in item.further() {
+        // SAFETY: a further chunk of an item that stays live as long as the lock is held.
+        unsafe { birth(arena, chunk.location()) }.store(now, Ordering::Relaxed);
+    }
 }

@@ -269,7 +269,7 @@ impl<P: Policy> Class<P> {
             // Its chunk here is counted when it comes back, as those are that other classes' hands free here.
             false => 0,
         };
-        state.pace.passed(chunks_passed, freed);
+        state.pace.passed(chunks.passed(chunks_passed, freed), freed);
         state.hand = position;
         state.spared = state.spared.saturating_sub(passed);
         Some(victim)

@@ -364,7 +364,8 @@ mod tests {
         assert_eq!(index.table().len(), 20_000);
         assert!(index.table().load_factor() > 0.85);
         // A table that is too small says so.
-        let index = Optimistic::<SevenWay>::new(64, &Config::default(), &records).unwrap();
+        let index =
+            Optimistic::<SevenWay>::new(64, &Config::new().with_growth(Growth::Fixed), &records).unwrap();
         assert!(matches!(
             load(&index, &records, Reader::None, Size::Fixed, &mut shortest),
             Err(ExperimentError::WrongAnswer { .. })
