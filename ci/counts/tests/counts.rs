@@ -78,7 +78,8 @@ fn output_of(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// Builds the programs as they are released.
+/// Builds the programs optimised as a whole: how the compiler shares out a crate among several units, and so what it
+/// inlines, depends on the folder that the sources are in.
 fn build() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("counts");
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
@@ -86,6 +87,7 @@ fn build() -> PathBuf {
     cargo
         .args(["build", "--locked", "--release", "--bin", "lookaside-counts", "--manifest-path"])
         .arg(manifest);
+    cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
     // What a sanitizer or another processor would have is not what is counted.
     output_of(
         cargo.env("CARGO_TARGET_DIR", &folder).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"),
