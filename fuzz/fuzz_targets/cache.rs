@@ -49,14 +49,17 @@ fuzz_target!(|operations: Vec<Operation>| {
             }
             Operation::Add { key, size } => {
                 let value = value(number, size.into());
-                if let Ok(cache::engine::Stored::Stored(_)) = session.store(Verb::Add, Entry::new(&[key]), &value) {
+                if let Ok(cache::engine::Stored::Stored(_)) =
+                    session.store(Verb::Add, Entry::new(&[key]), &value)
+                {
                     // It may have been evicted, but what is there cannot be added.
                     model.insert(key, Stored { value, ends: None });
                 }
             }
             Operation::Append { key, size } => {
                 let piece = value(number, size.into());
-                if let Ok(cache::engine::Stored::Stored(_)) = session.store(Verb::Append, Entry::new(&[key]), &piece)
+                if let Ok(cache::engine::Stored::Stored(_)) =
+                    session.store(Verb::Append, Entry::new(&[key]), &piece)
                 {
                     let stored = model.get_mut(&key).expect("what was extended was there");
                     stored.value.extend(piece);
