@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use cuckoo::Location;
 
 use crate::arena::{PAGE, PageNumber, State};
-use crate::item::{Item, born, is_spared, owner};
+use crate::item::{Item, born, owner, renew};
 use crate::judge::Judge;
 use crate::page::Memory;
 use crate::recency::Recency;
@@ -136,7 +136,7 @@ impl<'a> Chunks<'a> {
         self.spared.set(self.spared.get() + chunks);
         if item.is_chained() {
             // SAFETY: live, and a chunk of it is in the ring of the class whose lock is held.
-            unsafe { is_spared(self.memory.arena, item, self.memory.pool.turns()) };
+            unsafe { renew(self.memory.arena, item, self.memory.pool.turns()) };
         }
     }
 

@@ -446,11 +446,11 @@ unsafe fn birth(arena: &Arena, at: Location) -> &AtomicU32 {
     unsafe { AtomicU32::from_ptr(arena.start(at).add(4).cast::<u32>()) }
 }
 
-/// A large item that is spared counts as written now.
+/// Lets a large item count as written now: it has been used, and is spared.
 ///
 /// # Safety
 /// The caller holds the lock of a class that a chunk of the item is of, and has seen the item live under that lock.
-pub(crate) unsafe fn is_spared(arena: &Arena, item: Item<'_>, now: u32) {
+pub(crate) unsafe fn renew(arena: &Arena, item: Item<'_>, now: u32) {
     for chunk in item.further() {
         // SAFETY: a further chunk of an item that stays live as long as the lock is held.
         unsafe { birth(arena, chunk.location()) }.store(now, Ordering::Relaxed);
