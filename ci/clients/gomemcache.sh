@@ -1,0 +1,11 @@
+# gomemcache (Go, text protocol): its own suite, which also starts a memcached by that name.
+prepare() {
+    printf 'module clients\ngo 1.22\n' >go.mod
+    go get github.com/bradfitz/gomemcache@v0.0.0-20260422231931-4d751bb6e37c
+    go test -c -o suite github.com/bradfitz/gomemcache/memcache
+}
+
+check() {
+    serve -p 11211 && until_answered 11211
+    ./suite -test.v
+}
