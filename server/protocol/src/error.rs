@@ -1,6 +1,6 @@
 //! The error lines of the text protocols: classic and meta commands say the same ones.
 
-/// The error lines of memcached 1.6 that a server of the classic protocol can need.
+/// The error lines of memcached 1.6 that a server of the text protocols can need.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorReply {
@@ -42,6 +42,30 @@ pub enum ErrorReply {
     MemlimitNotMegabytes,
     /// `cache_memlimit` with a size that cannot be had.
     MemlimitUnable,
+    /// A meta command has a flag twice, or what is no character of ASCII for one.
+    DuplicateFlag,
+    /// A meta command has a flag that is none.
+    InvalidFlag,
+    /// `ma`: something is wrong with its flags.
+    InvalidOrDuplicateFlag,
+    /// A meta command has a flag whose token is not a number.
+    BadToken,
+    /// A meta command says that its key is base64, and it is not.
+    DecodingKey,
+    /// The opaque token of a meta command is too long.
+    OpaqueTooLong,
+    /// A meta command has too many flags.
+    TooManyFlags,
+    /// `ms` has a mode that is none.
+    InvalidSetMode,
+    /// `ma` has a mode that is none.
+    InvalidArithmeticMode,
+    /// A meta command's initial number (`J`) is none.
+    InvalidInitial,
+    /// A meta command's delta (`D`) is none.
+    InvalidDeltaValue,
+    /// `ma`: no memory for the item that is to be created.
+    OutOfMemoryAllocating,
     /// There are as many connections as there may be; this one is closed after the line.
     TooManyConnections,
 }
@@ -73,6 +97,18 @@ impl ErrorReply {
                 b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
             }
             ErrorReply::MemlimitUnable => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+            ErrorReply::DuplicateFlag => b"CLIENT_ERROR duplicate flag\r\n",
+            ErrorReply::InvalidFlag => b"CLIENT_ERROR invalid flag\r\n",
+            ErrorReply::InvalidOrDuplicateFlag => b"CLIENT_ERROR invalid or duplicate flag\r\n",
+            ErrorReply::BadToken => b"CLIENT_ERROR bad token in command line format\r\n",
+            ErrorReply::DecodingKey => b"CLIENT_ERROR error decoding key\r\n",
+            ErrorReply::OpaqueTooLong => b"CLIENT_ERROR opaque token too long\r\n",
+            ErrorReply::TooManyFlags => b"CLIENT_ERROR options flags are too long\r\n",
+            ErrorReply::InvalidSetMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
+            ErrorReply::InvalidArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
+            ErrorReply::InvalidInitial => b"CLIENT_ERROR invalid numeric initial value\r\n",
+            ErrorReply::InvalidDeltaValue => b"CLIENT_ERROR invalid numeric delta value\r\n",
+            ErrorReply::OutOfMemoryAllocating => b"SERVER_ERROR Out of memory allocating new item\r\n",
             ErrorReply::TooManyConnections => b"ERROR Too many open connections\r\n",
         }
     }

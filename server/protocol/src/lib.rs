@@ -62,6 +62,7 @@ mod error;
 mod expiry;
 mod key;
 mod line;
+pub mod meta;
 mod number;
 mod refusal;
 mod text;

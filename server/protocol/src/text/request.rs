@@ -1,10 +1,11 @@
-//! The requests of the classic protocol, as they come out of [`parse`](crate::parse).
+//! The requests of the text protocols, as they come out of [`parse`](crate::parse).
 
 use super::format::RequestLine;
 use super::{GetRequest, StatsTopic, StoreRequest};
 use super::{arithmetic, delete, flush_all, get, memlimit, stats, store, touch, verbosity};
 use crate::arithmetic::Operation;
 use crate::key::{Key, Keys};
+use crate::meta::MetaRequest;
 use crate::reply::CRLF;
 
 /// A well-formed request. It borrows its keys from the request line.
@@ -77,12 +78,15 @@ pub enum Request<'a> {
         /// No reply wanted.
         noreply: bool,
     },
+    /// One of the [meta commands](crate::meta).
+    Meta(MetaRequest<'a>),
     /// `quit`: send what waits to be sent, then close.
     Quit,
 }
 
 impl Request<'_> {
-    /// Appends the request line, with its CRLF. The data block of a [`Request::Store`] is the caller's to append.
+    /// Appends the request line, with its CRLF. The data block of a [`Request::Store`], or of an
+    /// `ms`, is the caller's to append.
     ///
     /// ```
     /// # use lookaside_protocol::{Key, Request};
@@ -110,6 +114,7 @@ impl Request<'_> {
             }
             Request::Verbosity { level, noreply } => verbosity::write(line, level, noreply),
             Request::CacheMemlimit { megabytes, noreply } => memlimit::write(line, megabytes, noreply),
+            Request::Meta(ref request) => request.write(out),
             Request::Quit => {
                 line.name("quit");
             }
