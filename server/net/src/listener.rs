@@ -23,7 +23,7 @@ use tracing::{debug, info, warn};
 
 use crate::connections::Place;
 use crate::error::StartError;
-use crate::settings::{Settings, UnixSocket};
+use crate::settings::{Settings, TcpSocket, UnixSocket};
 use crate::shared::Shared;
 use crate::worker::{Client, Stream, WAKER};
 
@@ -54,7 +54,7 @@ pub(crate) struct Sockets {
 impl Sockets {
     pub(crate) fn bind(settings: &Settings) -> Result<Self, StartError> {
         let mut sockets = Sockets { listening: Vec::new(), addresses: Vec::new(), path: None };
-        for &address in &settings.tcp {
+        for &TcpSocket { address, .. } in &settings.tcp {
             let listener = bind_tcp(address, settings.backlog)
                 .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
             let bound = listener

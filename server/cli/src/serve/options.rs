@@ -283,7 +283,8 @@ mod tests {
     }
 
     fn ports(options: &str) -> Vec<String> {
-        parse(options).expect("the options are sound").tcp.iter().map(ToString::to_string).collect()
+        let settings = parse(options).expect("the options are sound");
+        settings.tcp.iter().map(|socket| socket.address.to_string()).collect()
     }
 
     #[test]
