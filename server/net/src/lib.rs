@@ -77,7 +77,7 @@ mod worker;
 pub use error::StartError;
 pub use in_process::InProcess;
 pub use server::{Furnished, Prepared, Server};
-pub use settings::{Settings, UnixSocket};
+pub use settings::{Detail, Protocol, Settings, TcpSocket, UnixSocket};
 pub use version::VERSION;
 
 /// The programs of the READMEs and of the book, compiled and run.

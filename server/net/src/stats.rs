@@ -139,7 +139,7 @@ impl Shared {
     fn settings(&self, out: &mut Vec<u8>) {
         let settings = &self.settings;
         let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
-        let address = settings.tcp.first();
+        let address = settings.tcp.first().map(|socket| socket.address);
         stat("maxbytes", &settings.memory);
         stat("maxconns", &settings.connections);
         stat("tcpport", &address.map_or(0, |address| address.port()));
