@@ -220,7 +220,7 @@ impl Worker {
                 client.presence.is(Doing::Reading);
                 entry.insert(Connection {
                     client,
-                    conversation: Conversation::default(),
+                    conversation: Conversation::new(client.protocol),
                     left: Vec::new(),
                     output: None,
                     readable: false,

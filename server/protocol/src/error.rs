@@ -42,6 +42,8 @@ pub enum ErrorReply {
     MemlimitNotMegabytes,
     /// `cache_memlimit` with a size that cannot be had.
     MemlimitUnable,
+    /// `flush_all` is switched off.
+    FlushNotAllowed,
     /// A meta command has a flag twice, or what is no character of ASCII for one.
     DuplicateFlag,
     /// A meta command has a flag that is none.
@@ -97,6 +99,7 @@ impl ErrorReply {
                 b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
             }
             ErrorReply::MemlimitUnable => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+            ErrorReply::FlushNotAllowed => b"CLIENT_ERROR flush_all not allowed\r\n",
             ErrorReply::DuplicateFlag => b"CLIENT_ERROR duplicate flag\r\n",
             ErrorReply::InvalidFlag => b"CLIENT_ERROR invalid flag\r\n",
             ErrorReply::InvalidOrDuplicateFlag => b"CLIENT_ERROR invalid or duplicate flag\r\n",

@@ -28,6 +28,14 @@ pub struct Flag<'a> {
     pub argument: &'a [u8],
 }
 
+impl Flag<'_> {
+    /// The time behind the letter, of `N`, `R` and `T`, for [`expiry`](crate::expiry). What does not fit 32 bits loses
+    /// its upper half, as in memcached.
+    pub fn time(&self) -> i32 {
+        c_i64(self.argument).unwrap_or(0) as i32
+    }
+}
+
 /// The flags of a command, in the order of the line. All have been checked. Two are equal if their flags are.
 #[derive(Clone, Copy)]
 pub struct Flags<'a> {
@@ -146,10 +154,9 @@ impl<'a> Flags<'a> {
         self.iter().find(|flag| flag.letter == letter).map(|flag| flag.argument)
     }
 
-    /// The time behind a letter (`N`, `R`, `T`), for [`expiry`](crate::expiry). What does not fit 32 bits loses its upper
-    /// half, as in memcached.
+    /// The time behind a letter: [`Flag::time`].
     pub fn time(&self, letter: u8) -> Option<i32> {
-        self.argument(letter).and_then(c_i64).map(|time| time as i32)
+        self.argument(letter).map(|argument| Flag { letter, argument }.time())
     }
 
     /// The number behind a letter (`C`, `D`, `E`, `J`).
