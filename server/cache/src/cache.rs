@@ -153,6 +153,16 @@ impl<P: Policy> Cache<P> {
             .collect()
     }
 
+    /// Seconds since that item of a slab class was used, or stored, that was not used for the longest time; 0 if there
+    /// is none.
+    ///
+    /// A few pages are looked at to answer this. Where many items were used in no order since it was asked last, it is
+    /// the oldest of these pages'.
+    #[must_use]
+    pub fn oldest_age(&self, class: usize) -> u32 {
+        self.engine.classes().nth(class).and_then(|class| self.engine.oldest_age(class)).unwrap_or(0)
+    }
+
     /// Where the memory is.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {

@@ -25,8 +25,12 @@ pub(crate) struct Page {
     listed: AtomicBool,
     /// Whether it is being emptied, to be given away.
     draining: AtomicBool,
+    /// Whether items have come to it that are counted in a class of smaller chunks.
+    guests: AtomicBool,
     /// No item in the page expires before this second.
     earliest_expiry: AtomicU32,
+    /// No item in the page was used last before this second.
+    earliest_use: AtomicU32,
     /// When it came to its class, by the pool's clock.
     came: AtomicU32,
     /// When it came to its class, or was last passed by the hand, by the same clock.
@@ -42,7 +46,9 @@ impl Page {
             fresh: AtomicU16::new(0),
             listed: AtomicBool::new(false),
             draining: AtomicBool::new(false),
+            guests: AtomicBool::new(false),
             earliest_expiry: AtomicU32::new(NONE),
+            earliest_use: AtomicU32::new(NONE),
             came: AtomicU32::new(0),
             passed: AtomicU32::new(0),
         }
@@ -55,9 +61,11 @@ impl Page {
         self.fresh.store(0, Ordering::Relaxed);
         self.listed.store(true, Ordering::Relaxed);
         self.draining.store(false, Ordering::Relaxed);
+        self.guests.store(false, Ordering::Relaxed);
         self.came.store(now, Ordering::Relaxed);
         self.pass(now);
         self.forget_expiries();
+        self.forget_uses();
     }
 
     /// The page leaves its class, whose lock the caller holds.
@@ -143,6 +151,16 @@ impl Page {
         self.draining.load(Ordering::Relaxed)
     }
 
+    /// An item comes to it that is counted in another class.
+    pub(crate) fn takes_guest(&self) {
+        self.guests.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether some have since it came to its class.
+    pub(crate) fn has_guests(&self) -> bool {
+        self.guests.load(Ordering::Relaxed)
+    }
+
     /// Whether it has come to its class after that time.
     pub(crate) fn came_after(&self, time: u32) -> bool {
         self.came.load(Ordering::Relaxed).wrapping_sub(time).cast_signed() > 0
@@ -156,6 +174,25 @@ impl Page {
     /// How long ago that was.
     pub(crate) fn since_passed(&self, now: u32) -> u32 {
         now.wrapping_sub(self.passed.load(Ordering::Relaxed))
+    }
+
+    /// The second before which no item was used last; `None` if nothing is known of any.
+    pub(crate) fn earliest_use(&self) -> Option<u32> {
+        Some(self.earliest_use.load(Ordering::Relaxed)).filter(|&second| second != NONE)
+    }
+
+    /// Records that an item is there that was used last at `second`, or that comes then.
+    #[inline]
+    pub(crate) fn used_at(&self, second: u32) {
+        if second < self.earliest_use.load(Ordering::Relaxed) {
+            self.earliest_use.fetch_min(second, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets what was recorded, for whoever looks at all items afterwards. (One that comes meanwhile may slip
+    /// through: it is the youngest.)
+    pub(crate) fn forget_uses(&self) {
+        self.earliest_use.store(NONE, Ordering::Relaxed);
     }
 
     pub(crate) fn earliest_expiry(&self) -> u32 {

@@ -117,7 +117,7 @@ impl<P: Policy> Engine<P> {
         }
         let mut cleared = 0;
         while let Some(page) = self.search.next(moment, self.memory(), &self.flushes) {
-            self.clear_page(page, counters);
+            self.clear_page(page, Departure::Reclaimed, counters);
             if self.pool.spare() > 0 {
                 return true;
             }
@@ -247,7 +247,7 @@ impl<P: Policy> Engine<P> {
     }
 
     /// Removes the dead items of a page, and notes when the next one expires.
-    pub(crate) fn clear_page(&self, number: PageNumber, counters: &Counters) {
+    pub(crate) fn clear_page(&self, number: PageNumber, why: Departure, counters: &Counters) {
         let page = self.page(number);
         let Some(class) = page.owner().map(|id| self.class(id)) else { return };
         let judge = self.judge();
@@ -268,7 +268,7 @@ impl<P: Policy> Engine<P> {
         }
         drop(state);
         if !dead.is_empty() {
-            self.remove_all(class, dead, Departure::Reclaimed, counters);
+            self.remove_all(class, dead, why, counters);
         }
     }
 
