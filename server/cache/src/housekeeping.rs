@@ -39,7 +39,7 @@ const LIMBO_LEFT_ALONE: usize = 128;
 pub enum Todo {
     /// Nothing that cannot wait: come back in a tenth of a second or so.
     Rest,
-    /// A sweep or a shortage is being dealt with: come back soon.
+    /// A sweep or a shortage is being dealt with, or memory given back: come back soon.
     More,
 }
 
@@ -78,8 +78,9 @@ impl<P: Policy> Housekeeper<P> {
         }
         self.hold_some();
         self.recycle();
+        let shrinks = self.engine.give_up_some(&self.counters);
         let short = self.engine.evicts() && self.restore_reserve();
-        if sweeping || short { Todo::More } else { Todo::Rest }
+        if sweeping || shrinks || short { Todo::More } else { Todo::Rest }
     }
 
     /// Flushes now, after the sweep of earlier flushes if too many of them are unswept.
@@ -177,7 +178,8 @@ impl<P: Policy> Housekeeper<P> {
 
     /// Empties pages until the reserve is there again; true while it is not.
     fn restore_reserve(&mut self) -> bool {
-        if !self.engine.pool.is_below_reserve() {
+        // What is still to be given up comes first, and then there is a reserve as well.
+        if self.engine.pool.excess() > 0 || !self.engine.pool.is_below_reserve() {
             return false;
         }
         if self.engine.has_emptied() && self.engine.pool.is_below_reserve() {
