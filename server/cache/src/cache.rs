@@ -13,6 +13,7 @@ use crate::policy::Policy;
 use crate::session::Session;
 use crate::shared::Engine;
 use crate::store::Entry;
+use crate::walk::Walk;
 
 /// A cache of items, by key: see the crate.
 ///
@@ -41,10 +42,14 @@ impl<P: Policy> Clone for Cache<P> {
 
 /// Where the memory of a cache is.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MemoryReport {
     /// Bytes that items and index may take.
     pub limit: usize,
-    /// Bytes that have been taken: pages, and what the index may grow to with them.
+    /// Bytes that the limit can be raised to.
+    pub most: usize,
+    /// Bytes that have been taken: pages, and what the index may grow to with them. They may be more than the limit for
+    /// a while after that was lowered ([`Cache::resize`]).
     pub taken: usize,
     /// Bytes of the index.
     pub index: usize,
@@ -98,6 +103,12 @@ impl<P: Policy> Cache<P> {
         self.engine.now()
     }
 
+    /// A walk over all items, or over those that are counted in the class of this number.
+    #[must_use]
+    pub fn walk(&self, class: Option<u8>) -> Walk<P> {
+        Walk::new(self.engine.clone(), class)
+    }
+
     /// Makes everything stored so far invisible, at once. Its memory is swept by housekeeping.
     ///
     /// The fourth flush that comes before the first one is swept waits for the sweep, and that for all who were pinned:
@@ -146,11 +157,22 @@ impl<P: Policy> Cache<P> {
             .collect()
     }
 
+    /// Seconds since that item of a slab class was used, or stored, that was not used for the longest time; 0 if there
+    /// is none.
+    ///
+    /// A few pages are looked at to answer this. Where many items were used in no order since it was asked last, it is
+    /// the oldest of these pages'.
+    #[must_use]
+    pub fn oldest_age(&self, class: usize) -> u32 {
+        self.engine.classes().nth(class).and_then(|class| self.engine.oldest_age(class)).unwrap_or(0)
+    }
+
     /// Where the memory is.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         MemoryReport {
-            limit: self.engine.config.limit,
+            limit: self.engine.pool.limit(),
+            most: self.engine.most,
             taken: self.engine.pool.taken(),
             index: self.engine.table.bytes(),
             index_buckets: self.engine.table.buckets(),
@@ -179,7 +201,6 @@ impl<P: Policy> Cache<P> {
         self.engine.arena.region().obtained()
     }
 
-    #[cfg(test)]
     pub(crate) fn engine(&self) -> &Arc<Engine<P>> {
         &self.engine
     }

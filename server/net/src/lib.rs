@@ -38,9 +38,9 @@
 //! | `settings`, `server`, `error` | what a server is started with; starting and stopping; why it does not start |
 //! | `listener`, `worker` | accepting; the event loop |
 //! | `connections` | who is connected |
-//! | `conversation` | bytes in, requests out: one client's side of things, without sockets |
+//! | `conversation` | bytes in, requests out: one client's side of things, without sockets; a protocol is a file |
 //! | `gets` | keys that are looked up together |
-//! | `executor` | carrying out a request |
+//! | `executor` | carrying out requests: a command, or a family of them, is a file |
 //! | `output` | what waits to be sent |
 //! | `shared` | what all threads of a server share |
 //! | `stats`, `version` | what monitoring reads; which server this is |
@@ -77,7 +77,7 @@ mod worker;
 pub use error::StartError;
 pub use in_process::InProcess;
 pub use server::{Furnished, Prepared, Server};
-pub use settings::{Settings, UnixSocket};
+pub use settings::{Detail, Protocol, Settings, TcpSocket, UnixSocket};
 pub use version::VERSION;
 
 /// The programs of the READMEs and of the book, compiled and run.

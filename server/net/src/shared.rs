@@ -42,6 +42,7 @@ impl Shared {
         cache.set_time(FIRST_SECOND);
         Shared {
             started,
+            verbosity: AtomicU32::new(settings.verbosity),
             settings,
             cache,
             metrics: Arc::default(),
@@ -49,7 +50,6 @@ impl Shared {
             stop: AtomicBool::new(false),
             when_broken: OnceLock::new(),
             connections: Arc::default(),
-            verbosity: AtomicU32::new(0),
             baseline: Mutex::default(),
         }
     }

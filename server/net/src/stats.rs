@@ -72,7 +72,7 @@ impl Shared {
         stat("cmd_set", &by_class.total(|class| class.sets));
         stat("cmd_flush", &sums.flushes);
         stat("cmd_touch", &sums.touches);
-        stat("cmd_meta", &0);
+        stat("cmd_meta", &sums.inspections);
         stat("get_hits", &get_hits);
         stat("get_misses", &sums.gets.saturating_sub(get_hits));
         stat("get_expired", &counts.expired);
@@ -139,7 +139,7 @@ impl Shared {
     fn settings(&self, out: &mut Vec<u8>) {
         let settings = &self.settings;
         let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
-        let address = settings.tcp.first();
+        let address = settings.tcp.first().map(|socket| socket.address);
         stat("maxbytes", &settings.memory);
         stat("maxconns", &settings.connections);
         stat("tcpport", &address.map_or(0, |address| address.port()));

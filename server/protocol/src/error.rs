@@ -1,86 +1,6 @@
-//! Replies: the fixed lines as constants, the others written to the end of a byte vector.
-//!
-//! The hot one is the header of a value. It reserves room once for the longest header there can be, so that the pieces
-//! are appended without growing the vector in between; numbers are formatted by `itoa`.
+//! The error lines of the text protocols: classic and meta commands say the same ones.
 
-use crate::key::MAX_KEY_LENGTH;
-use std::fmt::Display;
-use std::io::Write;
-
-/// The item was stored.
-pub const STORED: &[u8] = b"STORED\r\n";
-/// The condition of `add`, `replace`, `append` or `prepend` was not met.
-pub const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
-/// `cas`: the item has another CAS id.
-pub const EXISTS: &[u8] = b"EXISTS\r\n";
-/// There is no such item.
-pub const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
-/// `delete`: the item is gone.
-pub const DELETED: &[u8] = b"DELETED\r\n";
-/// `touch`: the item has its new time.
-pub const TOUCHED: &[u8] = b"TOUCHED\r\n";
-/// `flush_all`, `verbosity`, `cache_memlimit`: done.
-pub const OK: &[u8] = b"OK\r\n";
-/// The end of values or statistics.
-pub const END: &[u8] = b"END\r\n";
-/// `stats reset`: done.
-pub const RESET: &[u8] = b"RESET\r\n";
-/// What follows a data block, here and in requests.
-pub const CRLF: &[u8] = b"\r\n";
-
-/// The line before a value's data: `VALUE <key> <flags> <length>`, and the CAS id for `gets` and `gats`. The data and
-/// [`CRLF`] are to follow.
-#[inline]
-pub fn value_header(out: &mut Vec<u8>, key: &[u8], flags: u32, length: usize, cas: Option<u64>) {
-    const LONGEST: usize = b"VALUE ".len() + MAX_KEY_LENGTH + 3 * (1 + 20) + CRLF.len();
-    out.reserve(LONGEST);
-    out.extend_from_slice(b"VALUE ");
-    out.extend_from_slice(key);
-    append_number(out, b' ', u64::from(flags));
-    append_number(out, b' ', length as u64);
-    if let Some(cas) = cas {
-        append_number(out, b' ', cas);
-    }
-    out.extend_from_slice(CRLF);
-}
-
-/// The reply to `incr` and `decr`: the number on a line.
-pub fn number(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    out.extend_from_slice(CRLF);
-}
-
-/// One statistic: `STAT <name> <value>`. After the last of them comes [`END`].
-///
-/// ```
-/// # use lookaside_protocol::reply;
-/// let mut out = Vec::new();
-/// reply::stat(&mut out, format_args!("items:{}:number", 3), 71);
-/// assert_eq!(out, b"STAT items:3:number 71\r\n");
-/// ```
-pub fn stat(out: &mut Vec<u8>, name: impl Display, value: impl Display) {
-    write!(out, "STAT {name} {value}\r\n").expect("writing to a vector does not fail");
-}
-
-/// The reply to `version`. Some clients read a number out of it: let `version` start with one, as in `1.6.45-x`.
-pub fn version(out: &mut Vec<u8>, version: &str) {
-    out.extend_from_slice(b"VERSION ");
-    out.extend_from_slice(version.as_bytes());
-    out.extend_from_slice(CRLF);
-}
-
-#[inline]
-fn append_number(out: &mut Vec<u8>, before: u8, number: u64) {
-    out.push(before);
-    // Flags and the length of a small value: nearly always one or two digits.
-    if number < 10 {
-        out.push(b'0' + number as u8);
-    } else {
-        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    }
-}
-
-/// The error lines of memcached 1.6 that a server of the classic protocol can need.
+/// The error lines of memcached 1.6 that a server of the text protocols can need.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorReply {
@@ -122,6 +42,32 @@ pub enum ErrorReply {
     MemlimitNotMegabytes,
     /// `cache_memlimit` with a size that cannot be had.
     MemlimitUnable,
+    /// `flush_all` is switched off.
+    FlushNotAllowed,
+    /// A meta command has a flag twice, or what is no character of ASCII for one.
+    DuplicateFlag,
+    /// A meta command has a flag that is none.
+    InvalidFlag,
+    /// `ma`: something is wrong with its flags.
+    InvalidOrDuplicateFlag,
+    /// A meta command has a flag whose token is not a number.
+    BadToken,
+    /// A meta command says that its key is base64, and it is not.
+    DecodingKey,
+    /// The opaque token of a meta command is too long.
+    OpaqueTooLong,
+    /// A meta command has too many flags.
+    TooManyFlags,
+    /// `ms` has a mode that is none.
+    InvalidSetMode,
+    /// `ma` has a mode that is none.
+    InvalidArithmeticMode,
+    /// A meta command's initial number (`J`) is none.
+    InvalidInitial,
+    /// A meta command's delta (`D`) is none.
+    InvalidDeltaValue,
+    /// `ma`: no memory for the item that is to be created.
+    OutOfMemoryAllocating,
     /// There are as many connections as there may be; this one is closed after the line.
     TooManyConnections,
 }
@@ -153,6 +99,19 @@ impl ErrorReply {
                 b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
             }
             ErrorReply::MemlimitUnable => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+            ErrorReply::FlushNotAllowed => b"CLIENT_ERROR flush_all not allowed\r\n",
+            ErrorReply::DuplicateFlag => b"CLIENT_ERROR duplicate flag\r\n",
+            ErrorReply::InvalidFlag => b"CLIENT_ERROR invalid flag\r\n",
+            ErrorReply::InvalidOrDuplicateFlag => b"CLIENT_ERROR invalid or duplicate flag\r\n",
+            ErrorReply::BadToken => b"CLIENT_ERROR bad token in command line format\r\n",
+            ErrorReply::DecodingKey => b"CLIENT_ERROR error decoding key\r\n",
+            ErrorReply::OpaqueTooLong => b"CLIENT_ERROR opaque token too long\r\n",
+            ErrorReply::TooManyFlags => b"CLIENT_ERROR options flags are too long\r\n",
+            ErrorReply::InvalidSetMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
+            ErrorReply::InvalidArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
+            ErrorReply::InvalidInitial => b"CLIENT_ERROR invalid numeric initial value\r\n",
+            ErrorReply::InvalidDeltaValue => b"CLIENT_ERROR invalid numeric delta value\r\n",
+            ErrorReply::OutOfMemoryAllocating => b"SERVER_ERROR Out of memory allocating new item\r\n",
             ErrorReply::TooManyConnections => b"ERROR Too many open connections\r\n",
         }
     }

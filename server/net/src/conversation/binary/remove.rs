@@ -1,0 +1,15 @@
+//! Delete.
+
+use protocol::binary::{Header, Status, reply};
+
+use crate::executor::{Executor, Removed};
+
+/// Serves a delete.
+pub(super) fn remove(header: &Header, key: &[u8], quiet: bool, executor: &mut Executor, out: &mut Vec<u8>) {
+    match executor.remove(key, Some(header.cas()).filter(|&cas| cas != 0)) {
+        Removed::Removed if quiet => {}
+        Removed::Removed => reply::success(out, header, 0),
+        Removed::NotFound => reply::failure(out, header, Status::NotFound),
+        Removed::Exists => reply::failure(out, header, Status::Exists),
+    }
+}

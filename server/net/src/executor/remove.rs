@@ -1,0 +1,39 @@
+//! Removing a key.
+
+use cache::engine::Change;
+
+use super::{Context, Executor};
+
+/// What has become of a key that was to go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    Removed,
+    NotFound,
+    /// It has another number.
+    Exists,
+}
+
+impl Executor {
+    /// Removes a key, if it has this number.
+    pub(crate) fn remove(&mut self, key: &[u8], if_cas: Option<u64>) -> Removed {
+        let removed = match if_cas {
+            None if self.session.delete(key) => Removed::Removed,
+            None => Removed::NotFound,
+            Some(cas) => {
+                let context = Context(&self.shared);
+                let changed = self.session.change(key, |now, _| match now {
+                    None => Change::Leave(Removed::NotFound),
+                    Some(hit) if context.is(hit, cas) => Change::Remove(Removed::Removed),
+                    Some(_) => Change::Leave(Removed::Exists),
+                });
+                // Nothing is stored, so nothing can be short.
+                changed.map_or(Removed::NotFound, |changed| changed.result)
+            }
+        };
+        match removed {
+            Removed::Removed => self.by_class.of(self.session.class_met()).delete_hits(1),
+            Removed::NotFound | Removed::Exists => self.metrics.delete_misses(1),
+        }
+        removed
+    }
+}
