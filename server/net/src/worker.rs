@@ -219,8 +219,8 @@ impl Worker {
             Ok(()) => {
                 client.presence.is(Doing::Reading);
                 entry.insert(Connection {
-                    client,
                     conversation: Conversation::new(client.protocol),
+                    client,
                     left: Vec::new(),
                     output: None,
                     readable: false,

@@ -4,12 +4,14 @@
 extern crate protocol as lookaside_protocol;
 
 mod against_memcached;
+mod binary;
 mod clients;
 mod concurrency;
 mod model;
 mod regressions;
 mod requests;
 mod slow_clients;
+mod three_protocols;
 
 // What they share.
 mod client;

@@ -34,6 +34,11 @@ impl Context<'_> {
         u64::from(self.0.cache.time().saturating_sub(hit.last_access()))
     }
 
+    /// The bytes that an item takes, as memcached would count them: so it is said how large an item may be, too.
+    pub(crate) fn size(self, hit: &Hit<'_>) -> usize {
+        self.0.settings.size(hit.key().len(), hit.value_len(), hit.flags())
+    }
+
     /// The number of an item as clients are told it.
     #[inline]
     pub(crate) fn cas(self, hit: &Hit<'_>) -> u64 {
