@@ -38,9 +38,9 @@
 //! | `settings`, `server`, `error` | what a server is started with; starting and stopping; why it does not start |
 //! | `listener`, `worker` | accepting; the event loop |
 //! | `connections` | who is connected |
-//! | `conversation` | bytes in, requests out: one client's side of things, without sockets |
+//! | `conversation` | bytes in, requests out: one client's side of things, without sockets; a protocol is a file |
 //! | `gets` | keys that are looked up together |
-//! | `executor` | carrying out a request |
+//! | `executor` | carrying out requests: a command, or a family of them, is a file |
 //! | `output` | what waits to be sent |
 //! | `shared` | what all threads of a server share |
 //! | `stats`, `version` | what monitoring reads; which server this is |

@@ -1,6 +1,11 @@
 //! The requests of the classic protocol, as they come out of [`parse`](crate::parse).
 
+use super::format::RequestLine;
+use super::{GetRequest, StatsTopic, StoreRequest};
+use super::{arithmetic, delete, flush_all, get, memlimit, stats, store, touch, verbosity};
+use crate::arithmetic::Operation;
 use crate::key::{Key, Keys};
+use crate::reply::CRLF;
 
 /// A well-formed request. It borrows its keys from the request line.
 ///
@@ -76,76 +81,39 @@ pub enum Request<'a> {
     Quit,
 }
 
-/// `get` or `gets`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GetRequest<'a> {
-    /// At least one key.
-    pub keys: Keys<'a>,
-    /// Whether the reply states each value's CAS id (`gets`).
-    pub with_cas: bool,
-}
-
-/// A storage command. `length` bytes of data and a CRLF follow the line.
-///
-/// If the data is not followed by a CRLF, `length + 2` bytes are consumed all the same, nothing is stored, and the
-/// answer is [`ErrorReply::BadDataChunk`](crate::ErrorReply::BadDataChunk).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StoreRequest<'a> {
-    /// Which of the storage commands.
-    pub verb: Verb,
-    /// The key to store under.
-    pub key: Key<'a>,
-    /// The client's own 32 bits; ignored by append and prepend.
-    pub flags: u32,
-    /// The time to live, for [`expiry`](crate::expiry); ignored by append and prepend.
-    pub exptime: i32,
-    /// The length of the data in bytes, at most [`MAX_VALUE_LENGTH`](crate::MAX_VALUE_LENGTH), without its CRLF.
-    pub length: usize,
-    /// No reply wanted.
-    pub noreply: bool,
-}
-
-/// The storage commands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verb {
-    /// Store whatever was there before.
-    Set,
-    /// Store if nothing is there.
-    Add,
-    /// Store if something is there.
-    Replace,
-    /// Put the data behind what is there.
-    Append,
-    /// Put the data before what is there.
-    Prepend,
-    /// Store if what is there has this CAS id. 0 is an id that no item has.
-    Cas(u64),
-}
-
-/// The two directions of arithmetic.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    /// `incr`: wraps at 64 bits.
-    Increment,
-    /// `decr`: stops at 0.
-    Decrement,
-}
-
-/// What `stats` is asked about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StatsTopic {
-    /// `stats`: the general counters.
-    General,
-    /// `stats reset`: set counters to zero; the answer is [`reply::RESET`](crate::reply::RESET).
-    Reset,
-    /// `stats settings`.
-    Settings,
-    /// `stats items`: by slab class.
-    Items,
-    /// `stats slabs`: by slab class.
-    Slabs,
-    /// `stats sizes`: a histogram, which memcached answers with `STAT sizes_status disabled` unless told to keep one.
-    Sizes,
-    /// `stats conns`: the open connections.
-    Conns,
+impl Request<'_> {
+    /// Appends the request line, with its CRLF. The data block of a [`Request::Store`] is the caller's to append.
+    ///
+    /// ```
+    /// # use lookaside_protocol::{Key, Request};
+    /// let mut line = Vec::new();
+    /// Request::Touch { key: Key::new(b"k").unwrap(), exptime: 60, noreply: true }.write(&mut line);
+    /// assert_eq!(line, b"touch k 60 noreply\r\n");
+    /// ```
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let line = &mut RequestLine::new(out);
+        match *self {
+            Request::Get(ref request) => get::write(line, request),
+            Request::GetAndTouch { exptime, ref keys, with_cas } => {
+                get::write_and_touch(line, exptime, keys, with_cas);
+            }
+            Request::Store(ref request) => store::write(line, request),
+            Request::Delete { ref key, noreply } => delete::write(line, key, noreply),
+            Request::Arithmetic { operation, ref key, delta, noreply } => {
+                arithmetic::write(line, operation, key, delta, noreply);
+            }
+            Request::Touch { ref key, exptime, noreply } => touch::write(line, key, exptime, noreply),
+            Request::FlushAll { delay, noreply } => flush_all::write(line, delay, noreply),
+            Request::Stats(topic) => stats::write(line, topic),
+            Request::Version => {
+                line.name("version");
+            }
+            Request::Verbosity { level, noreply } => verbosity::write(line, level, noreply),
+            Request::CacheMemlimit { megabytes, noreply } => memlimit::write(line, megabytes, noreply),
+            Request::Quit => {
+                line.name("quit");
+            }
+        }
+        out.extend_from_slice(CRLF);
+    }
 }
