@@ -1,8 +1,9 @@
 //! The requests of the classic protocol, as they come out of [`parse`](crate::parse).
 
 use super::format::RequestLine;
-use super::{GetRequest, StatsTopic, StoreRequest};
-use super::{arithmetic, delete, flush_all, get, memlimit, stats, store, touch, verbosity};
+use super::{GetRequest, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, StatsTopic, StoreRequest, Streams};
+use super::{arithmetic, delete, flush_all, get, lru, lru_crawler, memlimit, shutdown, slabs, stats, store, touch};
+use super::{verbosity, watch};
 use crate::arithmetic::Operation;
 use crate::key::{Key, Keys};
 use crate::reply::CRLF;
@@ -77,6 +78,36 @@ pub enum Request<'a> {
         /// No reply wanted.
         noreply: bool,
     },
+    /// `lru`: numbers of memcached's segmented LRU.
+    Lru {
+        /// Which of them.
+        request: LruRequest,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `lru_crawler`: listing keys, and numbers of memcached's crawler.
+    LruCrawler {
+        /// What of it.
+        request: LruCrawlerRequest<'a>,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `slabs`: moving pages between classes.
+    Slabs {
+        /// What of it.
+        request: SlabsRequest,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `shutdown`: stop the server.
+    Shutdown {
+        /// How.
+        how: Shutdown,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `watch`: tell what happens from here on; `None` if there is no such stream.
+    Watch(Option<Streams>),
     /// `quit`: send what waits to be sent, then close.
     Quit,
 }
@@ -110,6 +141,11 @@ impl Request<'_> {
             }
             Request::Verbosity { level, noreply } => verbosity::write(line, level, noreply),
             Request::CacheMemlimit { megabytes, noreply } => memlimit::write(line, megabytes, noreply),
+            Request::Lru { request, noreply } => lru::write(line, request, noreply),
+            Request::LruCrawler { request, noreply } => lru_crawler::write(line, request, noreply),
+            Request::Slabs { request, noreply } => slabs::write(line, request, noreply),
+            Request::Shutdown { how, noreply } => shutdown::write(line, how, noreply),
+            Request::Watch(streams) => watch::write(line, streams),
             Request::Quit => {
                 line.name("quit");
             }

@@ -104,27 +104,6 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         theirs: "STORED\r\nOK\r\nOK\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
     },
     Difference {
-        reason: "settings of machinery that does not exist here are refused, not accepted and forgotten: slabs",
-        who: Who::All,
-        applies: |line| line.is(&["slabs"]) && line.tokens.len() > 2,
-        example: "slabs automove 0\r\n",
-        theirs: "OK\r\n",
-    },
-    Difference {
-        reason: "the same: lru",
-        who: Who::All,
-        applies: |line| line.is(&["lru"]) && line.tokens.len() > 2,
-        example: "lru tune 10 20 1 2\r\n",
-        theirs: "OK\r\n",
-    },
-    Difference {
-        reason: "the same: lru_crawler",
-        who: Who::All,
-        applies: |line| line.is(&["lru_crawler"]) && line.tokens.len() > 1 && line.tokens.len() < 4,
-        example: "lru_crawler disable\r\n",
-        theirs: "OK\r\n",
-    },
-    Difference {
         reason: "built here without external storage",
         who: Who::All,
         applies: |line| line.is(&["extstore"]),
