@@ -55,7 +55,7 @@ impl Sockets {
     pub(crate) fn bind(settings: &Settings) -> Result<Self, StartError> {
         let mut sockets = Sockets { listening: Vec::new(), addresses: Vec::new(), path: None };
         for &TcpSocket { address, .. } in &settings.tcp {
-            let listener = bind_tcp(address, settings.backlog)
+            let listener = bind_tcp(address, settings)
                 .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
             let bound = listener
                 .local_addr()
@@ -103,7 +103,7 @@ fn inode(path: &Path) -> Option<Inode> {
     fs::symlink_metadata(path).ok().map(|found| Inode(found.dev(), found.ino()))
 }
 
-fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+fn bind_tcp(address: SocketAddr, settings: &Settings) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
@@ -112,8 +112,13 @@ fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     // Connections inherit it: whose client has vanished without a word ends some day.
     socket.set_keepalive(true)?;
     socket.set_nonblocking(true)?;
+    if settings.socket_mark != 0
+        && let Err(error) = socket.set_mark(settings.socket_mark)
+    {
+        warn!(%error, mark = settings.socket_mark, "a socket could not be marked (-o sock_cookie_id)");
+    }
     socket.bind(&address.into())?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    socket.listen(i32::try_from(settings.backlog).unwrap_or(i32::MAX))?;
     Ok(TcpListener::from_std(socket.into()))
 }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use cache::engine::{Cache, CreateError, Eviction};
+use pages::PageKind;
 
 /// memcached's fixed costs of an item: its header, the number that compare-and-swap goes by, the zero behind the key
 /// and the line ending behind the value. An item is too large here exactly when it would be there (MEMCACHED 1.6, item
@@ -74,6 +75,10 @@ pub struct Settings {
     pub read_buffers: usize,
     /// The power of two of items that the index has room for from the start; 0: it grows from the smallest.
     pub hash_power: u32,
+    /// Whether the kernel is asked for large pages however small the memory is.
+    pub large_pages: bool,
+    /// The mark of the sockets that are listened on, and of their connections (`SO_MARK`), for firewalls; 0: none.
+    pub socket_mark: u32,
 }
 
 /// The protocol that a client is taken to speak.
@@ -195,6 +200,8 @@ impl Default for Settings {
             verbosity: 0,
             read_buffers: 0,
             hash_power: 0,
+            large_pages: false,
+            socket_mark: 0,
         }
     }
 }
@@ -382,16 +389,27 @@ impl Settings {
         self
     }
 
+    /// Whether the kernel is asked for large pages however small the memory is.
+    #[must_use]
+    pub fn with_large_pages(mut self, large: bool) -> Self {
+        self.large_pages = large;
+        self
+    }
+
+    /// The mark of the sockets that are listened on (`SO_MARK`); 0: none.
+    #[must_use]
+    pub fn with_socket_mark(mut self, mark: u32) -> Self {
+        self.socket_mark = mark;
+        self
+    }
+
     /// The cache that is asked for, empty.
     pub(crate) fn cache(&self) -> Result<Cache, CreateError> {
         let eviction = if self.evict { Eviction::ByPolicy } else { Eviction::Never };
         let Settings { largest_item, lookaside, memory, .. } = *self;
-        Cache::new(cache::engine::Config {
-            largest_item,
-            eviction,
-            lookaside,
-            ..cache::engine::Config::with_limit(memory)
-        })
+        let default = cache::engine::Config::with_limit(memory);
+        let pages = if self.large_pages { PageKind::Transparent } else { default.pages };
+        Cache::new(cache::engine::Config { largest_item, eviction, lookaside, pages, ..default })
     }
 
     /// Whether memcached with these settings would find an item too large.
