@@ -56,6 +56,8 @@ pub enum ErrorReply {
     CrawlerBusy,
     /// `lru_crawler` with a class that there is not.
     CrawlerBadClass,
+    /// `lru_crawler` with no class at all.
+    CrawlerNotStarted,
     /// `lru_crawler crawl` of the index, which nothing does.
     CrawlerFailed,
     /// `lru_crawler enable` where it is.
@@ -70,6 +72,8 @@ pub enum ErrorReply {
     SlabsBadClass,
     /// `slabs reassign` from a class to itself.
     SlabsSame,
+    /// `slabs reassign` while a page is under way.
+    SlabsBusy,
     /// `slabs reassign` from a class that has no page to give.
     SlabsNoSpare,
     /// `slabs automove window` with a number that is not one of seconds.
@@ -118,6 +122,7 @@ impl ErrorReply {
             ErrorReply::MgdumpNotAllowed => b"ERROR key dump not allowed\r\n",
             ErrorReply::CrawlerBusy => b"BUSY currently processing crawler request\r\n",
             ErrorReply::CrawlerBadClass => b"BADCLASS invalid class id\r\n",
+            ErrorReply::CrawlerNotStarted => b"NOTSTARTED no items to crawl\r\n",
             ErrorReply::CrawlerFailed => b"ERROR an unknown error happened\r\n",
             ErrorReply::CrawlerRuns => b"ERROR failed to start lru crawler thread\r\n",
             ErrorReply::CrawlerSleepTooLong => b"CLIENT_ERROR sleep must be one second or less\r\n",
@@ -125,6 +130,7 @@ impl ErrorReply {
             ErrorReply::LruFactors => b"ERROR hot and warm age factors must be greater than 0\r\n",
             ErrorReply::SlabsBadClass => b"BADCLASS invalid src or dst class id\r\n",
             ErrorReply::SlabsSame => b"SAME src and dst class are identical\r\n",
+            ErrorReply::SlabsBusy => b"BUSY currently processing reassign request\r\n",
             ErrorReply::SlabsNoSpare => b"NOSPARE source class has no spare pages\r\n",
             ErrorReply::AutomoveWindow => b"CLIENT_ERROR automove window too low or too high\r\n",
             ErrorReply::InvalidShutdownMode => b"CLIENT_ERROR invalid shutdown mode\r\n",

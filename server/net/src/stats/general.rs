@@ -113,7 +113,7 @@ impl Shared {
         stat("slab_reassign_last_busy_status", 0);
         stat("slab_reassign_running", 0);
         stat("slabs_moved", counted.pages_moved);
-        stat("lru_crawler_running", self.dumping.is_busy().into());
+        stat("lru_crawler_running", self.crawling.is_busy().into());
         stat("lru_crawler_starts", counted.dumps);
         stat("lru_maintainer_juggles", 0);
         stat("malloc_fails", 0);

@@ -45,7 +45,7 @@ impl Shared {
             pages_moved: self.cache.memory().pages_moved as u64,
             departures: classes.iter().map(Departures::of).collect(),
             logged: self.watch.logged(),
-            dumps: self.dumping.begun(),
+            dumps: self.crawling.begun(),
         }
     }
 

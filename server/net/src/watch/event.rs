@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Write};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
+use cache::engine::Evicted;
 use protocol::Streams;
 
 use crate::connections::Place;
@@ -72,6 +73,17 @@ pub(crate) enum Ending {
 }
 
 impl What {
+    /// That an item has made way.
+    pub(super) fn evicted(evicted: &Evicted<'_>) -> What {
+        What::Evicted {
+            fetched: evicted.fetched,
+            ttl: evicted.ttl,
+            last_access: evicted.idle,
+            class: evicted.class + 1,
+            size: evicted.value_len,
+        }
+    }
+
     /// The stream that it belongs to.
     pub(super) fn stream(&self) -> Streams {
         match self {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::event::{Event, What};
 
@@ -65,12 +65,25 @@ impl Log {
     /// Notes an event, or drops it if there is no room.
     #[cold]
     pub(crate) fn write(&self, what: What, key: &[u8]) {
-        // Relaxed, as all of these: numbers and counts that order nothing.
-        let room = |entries: &Entries| entries.bytes() + size_of::<Event>() + key.len() <= LOG_BYTES;
-        let Some(mut entries) = self.entries.try_lock().filter(|entries| room(entries)) else {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
+        Log::write_to_any(std::slice::from_ref(self), what, key);
+    }
+
+    /// Notes an event in the first of these logs that has room and that nobody holds at the moment.
+    pub(super) fn write_to_any(logs: &[Log], what: What, key: &[u8]) {
+        if let Some((log, entries)) = logs.iter().find_map(|log| Some((log, log.room_for(key)?))) {
+            log.append(entries, what, key);
+        } else if let Some(log) = logs.first() {
+            // Relaxed, as all of these: numbers and counts that order nothing.
+            log.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn room_for(&self, key: &[u8]) -> Option<MutexGuard<'_, Entries>> {
+        let has_room = |entries: &Entries| entries.bytes() + size_of::<Event>() + key.len() <= LOG_BYTES;
+        self.entries.try_lock().filter(|entries| has_room(entries))
+    }
+
+    fn append(&self, mut entries: MutexGuard<'_, Entries>, what: What, key: &[u8]) {
         entries.events.push(Event {
             at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
             number: self.number.fetch_add(1, Ordering::Relaxed) + 1,

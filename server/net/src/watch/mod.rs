@@ -16,9 +16,10 @@ mod event;
 mod log;
 mod watcher;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use cache::engine::Cache;
 use parking_lot::Mutex;
 
 pub(crate) use event::{Command, Ending, Event, Fetched, StoredAs, What};
@@ -81,6 +82,8 @@ pub(crate) struct Watch {
     written: Arc<AtomicU64>,
     skipped: AtomicU64,
     sent: AtomicU64,
+    /// Switches the cache's telling of evictions.
+    tell_evictions: OnceLock<Box<dyn Fn(bool) + Send + Sync>>,
 }
 
 /// A watcher's place among all, left when this is dropped.
@@ -103,6 +106,14 @@ impl Watch {
         let entries = Arc::<Mutex<Entries>>::default();
         self.logs.lock().push(entries.clone());
         Log::new(entries, self.number.clone(), self.written.clone(), self.dropped.clone())
+    }
+
+    /// Hears of the evictions of a cache while somebody watches them. Several threads evict, each for itself.
+    pub(crate) fn hear_of_evictions(self: &Arc<Self>, cache: &Cache) {
+        let (logs, kept) = ([self.join(), self.join(), self.join(), self.join()], cache.clone());
+        cache.when_evicted(move |evicted| Log::write_to_any(&logs, What::evicted(evicted), evicted.key));
+        // There is one cache for each.
+        let _ = self.tell_evictions.set(Box::new(move |on| kept.tell_evictions(on)));
     }
 
     /// Who looks on at the moment.
@@ -145,6 +156,9 @@ impl Watch {
         let change = |observers| Some(observers & DETAIL | all.bits());
         // It sets it, whatever it was.
         let _ = self.observers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+        if let Some(tell) = self.tell_evictions.get() {
+            tell(all.contains(Streams::EVICTIONS));
+        }
     }
 
     /// Makes lines of all events that were logged and adds them to the watchers' buffers; how many events there were.
