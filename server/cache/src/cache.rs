@@ -13,6 +13,7 @@ use crate::policy::Policy;
 use crate::session::Session;
 use crate::shared::Engine;
 use crate::store::Entry;
+use crate::walk::Walk;
 
 /// A cache of items, by key: see the crate.
 ///
@@ -96,6 +97,12 @@ impl<P: Policy> Cache<P> {
     #[must_use]
     pub fn time(&self) -> u32 {
         self.engine.now()
+    }
+
+    /// A walk over all items, or over those that are counted in the class of this number.
+    #[must_use]
+    pub fn walk(&self, class: Option<u8>) -> Walk<P> {
+        Walk::new(self.engine.clone(), class)
     }
 
     /// Makes everything stored so far invisible, at once. Its memory is swept by housekeeping.

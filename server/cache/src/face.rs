@@ -374,7 +374,7 @@ impl Cache {
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(StoreError::BadKey);
         }
-        let entry = Entry { key, flags: 0, expiry: self.shared.clock.after(time) };
+        let entry = Entry::new(key).with_expiry(self.shared.clock.after(time));
         self.with(|session| session.store(verb, entry, value))
     }
 

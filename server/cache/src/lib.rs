@@ -87,12 +87,15 @@
 //! in part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists, and
 //! the lookaside buffer with its stripes, where there is one.
 
+mod access;
 #[cfg(not(loom))]
 mod allocation;
 #[cfg(not(loom))]
 mod arena;
 #[cfg(not(loom))]
 mod cache;
+#[cfg(not(loom))]
+mod change;
 #[cfg(not(loom))]
 mod chunks;
 #[cfg(not(loom))]
@@ -123,6 +126,8 @@ mod item;
 #[cfg(not(loom))]
 mod judge;
 #[cfg(not(loom))]
+mod newcomer;
+#[cfg(not(loom))]
 mod pace;
 #[cfg(not(loom))]
 mod page;
@@ -131,11 +136,15 @@ mod policy;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod publication;
+#[cfg(not(loom))]
 mod recency;
 #[cfg(not(loom))]
 mod reclaim;
 #[cfg(not(loom))]
 mod reservation;
+#[cfg(not(loom))]
+mod resize;
 #[cfg(not(loom))]
 mod search;
 #[cfg(not(loom))]
@@ -154,6 +163,8 @@ mod store;
 mod unfinished;
 #[cfg(not(loom))]
 mod verdict;
+#[cfg(not(loom))]
+mod walk;
 
 #[cfg(not(loom))]
 pub use crate::{
@@ -171,6 +182,7 @@ pub mod engine {
     pub use crate::allocation::StoreError;
     pub use crate::arena::PAGE;
     pub use crate::cache::{Cache, MemoryReport};
+    pub use crate::change::{Change, Changed, Commit, Put, Value};
     pub use crate::chunks::{Chunks, Look, Position};
     pub use crate::class_report::ClassReport;
     pub use crate::clock::{Clock, CountingClock};
@@ -182,8 +194,10 @@ pub mod engine {
     pub use crate::policy::Policy;
     pub use crate::recency::Recency;
     pub use crate::reservation::Reservation;
+    pub use crate::resize::ResizeError;
     pub use crate::session::{Hit, Kept, Pinned, Session};
     pub use crate::store::{Entry, Stored, Updated, Verb};
+    pub use crate::walk::Walk;
 }
 
 /// The program of the README, compiled and run.

@@ -66,11 +66,11 @@ impl<P: Policy> Session<P> {
         let (verb, key) = (reservation.verb, reservation.key());
         if let Verb::Append | Verb::Prepend = verb {
             assert_eq!(reservation.missing(), 0, "a value that was promised has not been written");
-            let pieces = reservation.item().into_iter().flat_map(Item::parts).collect::<Vec<_>>().concat();
+            let (pieces, cas) = (reservation.to_vec(), reservation.item().and_then(Item::own_cas));
             drop(reservation);
-            return self.extend(verb, &key, &pieces);
+            return self.extend(verb, &key, cas, &pieces);
         }
-        let unfinished = reservation.unfinished.take().expect("a reservation is committed once");
+        let unfinished = reservation.take_unfinished();
         self.commit_unfinished(verb, &key, &unfinished)
     }
 }
@@ -90,6 +90,21 @@ impl<P: Policy> Reservation<P> {
     #[must_use]
     pub fn missing(&self) -> usize {
         self.unfinished.as_ref().map_or(0, Unfinished::missing)
+    }
+
+    /// The item, which is the caller's from then on.
+    pub(crate) fn take_unfinished(&mut self) -> Unfinished {
+        self.unfinished.take().expect("a reservation is committed once")
+    }
+
+    /// A copy of the value, all of which has come: for what is to be made of it and of the item that is there.
+    ///
+    /// # Panics
+    /// If pieces of it are missing.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        assert_eq!(self.missing(), 0, "a value that was promised has not been written");
+        self.item().into_iter().flat_map(Item::parts).collect::<Vec<_>>().concat()
     }
 
     fn item(&self) -> Option<Item<'_>> {

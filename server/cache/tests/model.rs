@@ -178,7 +178,13 @@ impl World {
                 let (key, value) = (key_of(number), value_of(self.stores, len));
                 let expiry = self.expiry(expiry);
                 let old = self.model.get(&key).cloned();
-                let outcome = self.store(verb, &key, Entry { key: &key, flags, expiry }, &value, pieces);
+                let outcome = self.store(
+                    verb,
+                    &key,
+                    Entry::new(&key).with_flags(flags).with_expiry(expiry),
+                    &value,
+                    pieces,
+                );
                 let new = |cas| ModelItem { value: value.clone(), flags, expiry, cas };
                 let expected = match (verb, old) {
                     (Wanted::Set, _)

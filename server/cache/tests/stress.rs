@@ -110,7 +110,8 @@ impl Stress<'_> {
             history.announced.store(next, Ordering::SeqCst);
             describe(key, next, (self.lengths)(&mut random), &mut value);
             let expiry = if random.below(4) == 0 { Expiry::At(u32::MAX) } else { Expiry::Never };
-            let entry = Entry { key: &name, flags: (next % 2) as u32 * random.below(3) as u32, expiry };
+            let entry =
+                Entry::new(&name).with_flags((next % 2) as u32 * random.below(3) as u32).with_expiry(expiry);
             match self.put(&mut session, &mut random, entry, &value) {
                 Ok(()) => history.made.store(next, Ordering::SeqCst),
                 // A set that fails leaves nothing: as if deleted.

@@ -344,11 +344,9 @@ impl Executor {
     }
 
     fn entry<'a>(&self, request: &StoreRequest<'a>) -> Entry<'a> {
-        Entry {
-            key: request.key.as_bytes(),
-            flags: entry_flags(request),
-            expiry: self.expiry(request.exptime),
-        }
+        Entry::new(request.key.as_bytes())
+            .with_flags(entry_flags(request))
+            .with_expiry(self.expiry(request.exptime))
     }
 
     fn now(&self) -> u64 {
