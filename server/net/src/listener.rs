@@ -2,7 +2,8 @@
 //! then a thread accepts connections and deals them out to the workers in turn.
 //!
 //! Where file descriptors or memory run out, connections wait in the kernel until some have come back. The operator is
-//! told, for clients only see a server that does not answer: when it begins, and while it lasts once a minute.
+//! told, for clients only see a server that does not answer: when it begins, and while it lasts once a minute. Where
+//! connections beyond the most are to wait, too ([`Settings::maxconns_fast`]), that is as it was asked for.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,12 +19,12 @@ use crossbeam_channel::Sender;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use protocol::ErrorReply;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 use tracing::{debug, info, warn};
 
 use crate::connections::Place;
 use crate::error::StartError;
-use crate::settings::{Settings, TcpSocket, UnixSocket};
+use crate::settings::{Protocol, Settings, TcpSocket, UnixSocket};
 use crate::shared::Shared;
 use crate::worker::{Client, Stream, WAKER};
 
@@ -32,10 +33,11 @@ const OUT_OF_MEANS: Duration = Duration::from_millis(10);
 /// How often it is said that they are still lacking.
 const REMINDER: Duration = Duration::from_secs(60);
 
-/// A bound socket, and what it is called.
+/// A bound socket, what it is called, and what its clients speak.
 struct Listening {
     socket: Bound,
     place: Place,
+    protocol: Protocol,
 }
 
 enum Bound {
@@ -54,21 +56,29 @@ pub(crate) struct Sockets {
 impl Sockets {
     pub(crate) fn bind(settings: &Settings) -> Result<Self, StartError> {
         let mut sockets = Sockets { listening: Vec::new(), addresses: Vec::new(), path: None };
-        for &TcpSocket { address, .. } in &settings.tcp {
+        for &TcpSocket { address, protocol } in &settings.tcp {
             let listener = bind_tcp(address, settings)
                 .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
             let bound = listener
                 .local_addr()
                 .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
             sockets.addresses.push(bound);
-            sockets.listening.push(Listening { socket: Bound::Tcp(listener), place: Place::Tcp(bound) });
+            sockets.listening.push(Listening {
+                socket: Bound::Tcp(listener),
+                place: Place::Tcp(bound),
+                protocol: protocol.unwrap_or(settings.protocol),
+            });
         }
         if let Some(unix) = &settings.unix {
             let listener = bind_unix(unix, settings.backlog)
                 .map_err(|source| StartError::Bind { what: unix.path.display().to_string(), source })?;
             sockets.path = inode(&unix.path).map(|inode| (unix.path.clone(), inode));
             let place = Place::Unix(unix.path.clone());
-            sockets.listening.push(Listening { socket: Bound::Unix(listener), place });
+            sockets.listening.push(Listening {
+                socket: Bound::Unix(listener),
+                place,
+                protocol: settings.protocol,
+            });
         }
         if sockets.listening.is_empty() {
             return Err(StartError::NowhereToListen);
@@ -104,7 +114,7 @@ fn inode(path: &Path) -> Option<Inode> {
 }
 
 fn bind_tcp(address: SocketAddr, settings: &Settings) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(socket2::Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -177,10 +187,7 @@ impl Shortage {
     /// A connection could not be accepted.
     fn goes_on(&mut self, error: &io::Error, shared: &Shared) {
         self.failed += 1;
-        if self.began.is_none() {
-            self.began = Some(Instant::now());
-            shared.connections.pause();
-        }
+        self.lasts(shared);
         if self.said.is_some_and(|said| said.elapsed() < REMINDER) {
             return;
         }
@@ -191,6 +198,14 @@ impl Shortage {
             attempts = std::mem::take(&mut self.failed),
             "connections wait, for none can be accepted: {error}. Raise the limit of open files, or lower -c"
         );
+    }
+
+    /// There are as many connections as there may be, and the next is to wait.
+    fn lasts(&mut self, shared: &Shared) {
+        if self.began.is_none() {
+            self.began = Some(Instant::now());
+            shared.connections.pause();
+        }
     }
 
     /// One could: nothing is lacking, or no longer.
@@ -228,6 +243,7 @@ pub(crate) fn accept(
     }
     let mut events = Events::with_capacity(64);
     let mut next = 0;
+    let settings = &shared.settings;
     let mut shortage = Shortage::default();
     // Sockets on which connections may wait. An event is told once, so one that could not be served then is remembered.
     let mut waiting = vec![false; sockets.listening.len()];
@@ -242,6 +258,10 @@ pub(crate) fn accept(
         }
         for (listening, waiting) in sockets.listening.iter().zip(&mut waiting) {
             while *waiting && !shared.is_stopping() {
+                if !settings.maxconns_fast && shared.connections.clients() >= settings.connections {
+                    shortage.lasts(shared);
+                    break;
+                }
                 match accept_one(listening) {
                     Ok(accepted) => {
                         shortage.ends(shared);
@@ -277,10 +297,11 @@ struct Accepted {
     stream: Stream,
     client: Place,
     listener: Place,
+    protocol: Protocol,
 }
 
 fn accept_one(listening: &Listening) -> io::Result<Accepted> {
-    let mut place = listening.place.clone();
+    let (mut place, protocol) = (listening.place.clone(), listening.protocol);
     match &listening.socket {
         Bound::Tcp(listener) => {
             let (stream, peer) = listener.accept()?;
@@ -295,17 +316,17 @@ fn accept_one(listening: &Listening) -> io::Result<Accepted> {
             {
                 *address = stream.local_addr().unwrap_or(*address);
             }
-            Ok(Accepted { stream: Stream::Tcp(stream), client: Place::Tcp(peer), listener: place })
+            Ok(Accepted { stream: Stream::Tcp(stream), client: Place::Tcp(peer), listener: place, protocol })
         }
         Bound::Unix(listener) => {
             let (stream, _) = listener.accept()?;
-            Ok(Accepted { stream: Stream::Unix(stream), client: Place::Nameless, listener: place })
+            Ok(Accepted { stream: Stream::Unix(stream), client: Place::Nameless, listener: place, protocol })
         }
     }
 }
 
 fn deal(shared: &Shared, accepted: Accepted, inboxes: &[Inbox], next: &mut usize) {
-    let Accepted { mut stream, client, listener } = accepted;
+    let Accepted { mut stream, client, listener, protocol } = accepted;
     let (descriptor, now) = (stream.as_raw_fd(), shared.cache.time());
     let most = shared.settings.connections;
     let Some(presence) = shared.connections.admit(descriptor, client, listener, now, most) else {
@@ -316,7 +337,7 @@ fn deal(shared: &Shared, accepted: Accepted, inboxes: &[Inbox], next: &mut usize
     let inbox = &inboxes[*next % inboxes.len()];
     *next += 1;
     // If the worker has ended, the server does: see `server::Duty`.
-    if inbox.connections.send(Client { presence, stream }).is_ok()
+    if inbox.connections.send(Client { presence, stream, protocol }).is_ok()
         && let Err(error) = inbox.waker.wake()
     {
         warn!(%error, "a worker could not be woken");

@@ -37,6 +37,7 @@ use crate::connections::{Doing, Presence};
 use crate::conversation::{Awaits, Conversation, MOST_LEFT, Needs};
 use crate::executor::Executor;
 use crate::output::{Output, Sent};
+use crate::settings::Protocol;
 use crate::shared::Shared;
 
 /// Bytes received at once. More than a conversation leaves, so that there is always room for more.
@@ -107,6 +108,9 @@ pub(crate) struct Client {
     /// Goes first: see [`Presence`].
     pub(crate) presence: Presence,
     pub(crate) stream: Stream,
+    /// What it is taken to speak.
+    #[allow(dead_code, reason = "the conversation will choose by it")]
+    pub(crate) protocol: Protocol,
 }
 
 /// A client's connection.
@@ -251,7 +255,7 @@ impl Worker {
     /// Sends, serves and receives for one connection, as far as its turn goes.
     fn serve(&mut self, number: usize) -> Turn {
         let connection = &mut self.connections[number];
-        let Client { presence, stream } = &mut connection.client;
+        let Client { presence, stream, .. } = &mut connection.client;
         if let Some(mut output) = connection.output.take() {
             match send(stream, &mut output, &self.executor) {
                 Ok(Sent::All) if self.spare.len() < SPARE_OUTPUTS => {
