@@ -231,6 +231,11 @@ impl Connections {
 }
 
 impl Presence {
+    /// Whether it is still as it was when it was accepted.
+    pub(crate) fn is_new(&self) -> bool {
+        self.known.doing.load(Ordering::Relaxed) == Doing::Queued as u8
+    }
+
     /// The number of its socket.
     pub(crate) fn descriptor(&self) -> RawFd {
         self.descriptor

@@ -57,9 +57,13 @@
 
 #![forbid(unsafe_code)]
 
+mod aside;
+mod buffers;
 mod connections;
 mod conversation;
 mod counted;
+mod detail;
+mod dump;
 mod error;
 mod executor;
 mod gets;
@@ -71,7 +75,9 @@ mod server;
 mod settings;
 mod shared;
 mod stats;
+mod tuning;
 mod version;
+mod watch;
 mod worker;
 
 pub use error::StartError;

@@ -16,6 +16,7 @@ impl Executor {
         noreply: bool,
         output: &mut Output,
     ) {
+        let before = self.is_observed().then(|| (self.session.counts(), self.before_a_change(key)));
         let (mut result, mut read_in_copy, mut class) = (0, 0, 0);
         let outcome = self.session.update(key, |hit, new| {
             class = hit.class();
@@ -35,6 +36,9 @@ impl Executor {
             Ok::<(), protocol::NotNumeric>(())
         });
         self.read_in_copy += read_in_copy;
+        if let Some((before, met)) = before {
+            self.observe_lookup(key, met, &before);
+        }
         let by_class = self.by_class.of(class);
         match (operation, &outcome) {
             (Operation::Increment, Ok(Updated::Updated(_))) => by_class.increment_hits(1),

@@ -6,6 +6,7 @@ use cache::engine::Hit;
 use protocol::reply;
 
 use super::Executor;
+use super::observed::Met;
 use crate::output::Output;
 
 impl Executor {
@@ -19,6 +20,9 @@ impl Executor {
         after: impl Fn(usize, &mut Vec<u8>),
         output: &mut Output,
     ) -> usize {
+        if self.is_observed() {
+            return self.get_observed(keys, with_cas, after, output);
+        }
         let by_class = &*self.by_class;
         let answered = self.session.pin().get_many(keys, |number, hit| {
             if let Some(hit) = hit {
@@ -33,18 +37,52 @@ impl Executor {
         answered
     }
 
+    /// The same while somebody looks on: one key after the other, so that it can be told what became of each.
+    #[cold]
+    fn get_observed(
+        &mut self,
+        keys: &[&[u8]],
+        with_cas: impl Fn(usize) -> bool,
+        after: impl Fn(usize, &mut Vec<u8>),
+        output: &mut Output,
+    ) -> usize {
+        let mut answered = 0;
+        while answered < keys.len() && !output.is_full() {
+            let key = keys[answered];
+            let before = self.session.counts();
+            let met = self.session.pin().get(key).map(|hit| {
+                write_value(&hit, with_cas(answered), output);
+                Met { class: hit.class(), size: hit.value_len() }
+            });
+            if let Some(met) = met {
+                self.by_class.of(met.class).get_hits(1);
+            }
+            self.observe_get(key, met, &before);
+            after(answered, output.bytes());
+            answered += 1;
+        }
+        self.metrics.gets(answered as u64);
+        answered
+    }
+
     /// Gives a key another expiry and writes its value, if it is there.
     pub(crate) fn get_and_touch(&mut self, key: &[u8], exptime: i32, with_cas: bool, output: &mut Output) {
         // It counts as a touch alone, as in memcached.
         self.metrics.touches(1);
         let expiry = self.expiry(exptime);
         // The value as it was: an expiry that has passed already takes it away only for those who come after.
+        let before = self.is_observed().then(|| self.session.counts());
         let pinned = self.session.pin();
+        let mut met = None;
         if let Some(hit) = pinned.get(key) {
             write_value(&hit, with_cas, output);
             self.by_class.of(hit.class()).touch_hits(1);
+            met = Some(Met { class: hit.class(), size: hit.value_len() });
         }
         drop(pinned);
+        if let Some(before) = before {
+            self.observe_get(key, met, &before);
+        }
         // Where there is no memory to note an expiry, the item keeps the one it had.
         let _ = self.session.touch(key, expiry);
     }

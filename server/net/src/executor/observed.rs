@@ -33,11 +33,6 @@ impl Executor {
         !self.observers.is_none()
     }
 
-    /// What the session had counted, for [`Executor::observe_get`] after the lookup.
-    pub(super) fn before_a_get(&self) -> Counts {
-        self.session.counts()
-    }
-
     /// A key was looked up.
     #[cold]
     pub(super) fn observe_get(&self, key: &[u8], met: Option<Met>, before: &Counts) {
@@ -92,9 +87,9 @@ impl Executor {
         }
     }
 
-    /// What is there now, for [`Executor::observe_delete`] after it is gone.
+    /// What is there now, before something is done with it.
     #[cold]
-    pub(super) fn before_a_delete(&mut self, key: &[u8]) -> Option<Met> {
+    pub(super) fn before_a_change(&mut self, key: &[u8]) -> Option<Met> {
         let pinned = self.session.pin();
         let hit = pinned.peek(key)?;
         Some(Met { class: hit.class(), size: hit.value_len() })

@@ -1,9 +1,11 @@
 //! Storing values, whole ones and such as come in pieces.
 
-use cache::engine::{Entry, Reservation, StoreError, Stored, Verb};
+use cache::engine::{Entry, Expiry, Reservation, StoreError, Stored, Verb};
 use protocol::{ErrorReply, StoreRequest, reply};
 
 use super::Executor;
+use super::observed::Met;
+use crate::watch::StoredAs;
 
 /// What a reply to a storage command may be.
 pub(crate) type StoreReply = Result<&'static [u8], ErrorReply>;
@@ -15,6 +17,10 @@ impl Executor {
             self.shared.settings.is_too_large(request.key.len(), request.length, entry_flags(request));
         if too_large {
             self.metrics.too_large(1);
+            if self.is_observed() {
+                let command = request.verb.name();
+                self.observe_store(&request.key, StoredAs::TooLarge, command, Expiry::Never, None);
+            }
             if request.verb == protocol::Verb::Set {
                 self.session.delete(&request.key);
             }
@@ -31,6 +37,10 @@ impl Executor {
         } else {
             Err(StoreError::TooLarge)
         };
+        if self.is_observed() {
+            let met = Met { class, size: value.len() };
+            self.observe_stored(entry.key, request.verb, &outcome, entry.expiry, met);
+        }
         self.stored(request.verb, class, outcome)
     }
 
@@ -73,12 +83,44 @@ impl Executor {
     /// Carries out a storage command all of whose value has come.
     pub(crate) fn commit(&mut self, verb: protocol::Verb, reservation: Reservation) -> StoreReply {
         let class = reservation.class();
-        let outcome = if self.may_store(verb, &reservation.key(), reservation.value_len()) {
+        let (key, size) = (reservation.key(), reservation.value_len());
+        let outcome = if self.may_store(verb, &key, size) {
             self.session.commit(reservation)
         } else {
             Err(StoreError::TooLarge)
         };
+        if self.is_observed() {
+            let expiry = self.expiry_of(&key);
+            self.observe_stored(&key, verb, &outcome, expiry, Met { class, size });
+        }
         self.stored(verb, class, outcome)
+    }
+
+    /// A value was to be stored, and somebody looks on.
+    #[cold]
+    fn observe_stored(
+        &self,
+        key: &[u8],
+        verb: protocol::Verb,
+        outcome: &Result<Stored, StoreError>,
+        expiry: Expiry,
+        met: Met,
+    ) {
+        let status = match outcome {
+            Ok(Stored::Stored(_)) => StoredAs::Stored,
+            Ok(Stored::NotStored) => StoredAs::NotStored,
+            Ok(Stored::Exists) => StoredAs::Exists,
+            Ok(Stored::NotFound) => StoredAs::NotFound,
+            Err(StoreError::TooLarge) => StoredAs::TooLarge,
+            Err(_) => StoredAs::NoMemory,
+        };
+        self.observe_store(key, status, verb.name(), expiry, Some(met));
+    }
+
+    /// When the item that is there now expires.
+    #[cold]
+    fn expiry_of(&mut self, key: &[u8]) -> Expiry {
+        self.session.pin().peek(key).map_or(Expiry::Never, |hit| hit.expiry())
     }
 
     /// `class` is that of the item that was made for it, if one was.

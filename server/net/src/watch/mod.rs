@@ -22,7 +22,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use cache::engine::Cache;
 use parking_lot::Mutex;
 
-pub(crate) use event::{Command, Ending, Event, Fetched, StoredAs, What};
+pub(crate) use event::{Command, Ending, Fetched, StoredAs, UriEncoded, What};
+use event::Event;
 pub(crate) use log::{Entries, LOG_BYTES, Log};
 use protocol::Streams;
 pub(crate) use watcher::{WATCHER_BYTES, Watcher};
