@@ -7,9 +7,11 @@ mod against_memcached;
 mod clients;
 mod concurrency;
 mod model;
+mod operators;
 mod regressions;
 mod requests;
 mod slow_clients;
+mod watching;
 
 // What they share.
 mod client;

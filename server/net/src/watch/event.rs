@@ -60,6 +60,7 @@ pub(crate) enum StoredAs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     Delete,
+    #[allow(dead_code, reason = "the meta protocol deletes by it")]
     MetaDelete,
 }
 
@@ -69,7 +70,6 @@ pub(crate) enum Ending {
     Error,
     Normal,
     IdleTimeout,
-    Shutdown,
 }
 
 impl What {
@@ -150,7 +150,6 @@ impl Event {
                     Ending::Error => "error",
                     Ending::Normal => "normal",
                     Ending::IdleTimeout => "idle_timeout",
-                    Ending::Shutdown => "shutdown",
                 }
             ),
         };
