@@ -16,7 +16,7 @@ use parking_lot::MutexGuard;
 use crate::arena::State;
 use crate::counters::Counters;
 use crate::front::Change;
-use crate::item::Item;
+use crate::item::{Expiry, Item};
 use crate::newcomer::Newcomer;
 use crate::policy::Policy;
 use crate::pool::Need;
@@ -24,6 +24,7 @@ use crate::recency::Recency;
 use crate::shared::Engine;
 use crate::size_classes::ClassId;
 use crate::slab::{Class, ClassState, Returned};
+use crate::told::Evicted;
 
 /// Chunks taken out of limbo at once.
 const RECYCLED_AT_ONCE: usize = 64;
@@ -85,6 +86,23 @@ impl<P: Policy> Engine<P> {
         removed.is_some()
     }
 
+    /// What is told of an item that is being evicted.
+    #[cold]
+    fn evicted<'i>(&self, item: Item<'i>) -> Evicted<'i> {
+        let now = self.now();
+        Evicted {
+            key: item.key(),
+            value_len: item.value_len(),
+            ttl: match item.expiry() {
+                Expiry::Never => None,
+                Expiry::At(second) => Some(second.saturating_sub(now)),
+            },
+            idle: now.saturating_sub(item.access().load().second(now)),
+            fetched: item.is_fetched(),
+            class: self.sizes.class_of_item(item.first_chunk()).0,
+        }
+    }
+
     /// Puts a newcomer into the place of `old` in the index; false if `old` is not there, or `still` says no, which is
     /// asked while its buckets are locked. It is the caller's to retire then.
     pub(crate) fn replace_if(
@@ -144,6 +162,9 @@ impl<P: Policy> Engine<P> {
         counters.removed(1);
         counters.bytes_removed(item.size() as u64);
         let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(self.now()));
+        if why == Departure::Evicted && self.told.is_on() {
+            self.told.tell(&self.evicted(item));
+        }
         let chunks = item.chunks_at_home();
         let class = self.class_of(at);
         let stamp = self.epochs.stamp();

@@ -160,6 +160,8 @@ mod stamp;
 #[cfg(not(loom))]
 mod store;
 #[cfg(not(loom))]
+mod told;
+#[cfg(not(loom))]
 mod unfinished;
 #[cfg(not(loom))]
 mod verdict;
@@ -188,7 +190,7 @@ pub mod engine {
     pub use crate::clock::{Clock, CountingClock};
     pub use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
     pub use crate::counters::Counts;
-    pub use crate::housekeeping::{Housekeeper, Todo};
+    pub use crate::housekeeping::{Housekeeper, Reassigned, Todo};
     pub use crate::index::GROUP;
     pub use crate::item::{Expiry, MAX_KEY_LEN};
     pub use crate::policy::Policy;
@@ -197,6 +199,7 @@ pub mod engine {
     pub use crate::resize::ResizeError;
     pub use crate::session::{Hit, Kept, Pinned, Session};
     pub use crate::store::{Entry, Stored, Updated, Verb};
+    pub use crate::told::Evicted;
     pub use crate::walk::Walk;
 }
 

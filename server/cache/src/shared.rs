@@ -29,6 +29,7 @@ use crate::search::Search;
 use crate::size_classes::{ClassId, SizeClasses};
 use crate::slab::Class;
 use crate::stamp::Stamps;
+use crate::told::Told;
 
 /// Buckets that the index starts with, unless it is asked for more: one piece of its budget.
 const INITIAL_BUCKETS: usize = (64 << 10) / <Table>::BUCKET_BYTES;
@@ -59,6 +60,7 @@ pub(crate) struct Engine<P: Policy> {
     pub(crate) flushes: Flushes,
     pub(crate) stamps: Stamps,
     pub(crate) registry: Arc<Registry<Counters>>,
+    pub(crate) told: Told,
     /// Seconds by the clock of whoever keeps the time.
     now: CachePadded<AtomicU32>,
     /// Bytes of values that are reserved and not yet stored: nothing can evict them.
@@ -106,6 +108,7 @@ impl<P: Policy> Engine<P> {
             flushes: Flushes::new(),
             stamps: Stamps::new(),
             registry: Arc::default(),
+            told: Told::default(),
             now: CachePadded::new(AtomicU32::new(0)),
             promised: AtomicUsize::new(0),
             arena,

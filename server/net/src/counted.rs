@@ -9,6 +9,7 @@ use cache::engine::ClassReport;
 
 use crate::connections::Arrivals;
 use crate::metrics::{ClassSums, Sums, SumsByClass};
+use crate::watch::Logged;
 
 /// What has been counted since the start, or since a reset.
 #[derive(Clone, Default)]
@@ -18,6 +19,10 @@ pub(crate) struct Counted {
     pub(crate) cache: cache::engine::Counts,
     pub(crate) arrivals: Arrivals,
     pub(crate) pages_moved: u64,
+    /// Of `watch`.
+    pub(crate) logged: Logged,
+    /// Listings of keys that were begun.
+    pub(crate) dumps: u64,
     /// By slab class; empty before the first reset.
     pub(crate) departures: Vec<Departures>,
 }
@@ -68,6 +73,13 @@ impl Counted {
             },
             pages_moved: self.pages_moved - earlier.pages_moved,
             departures: self.departures,
+            logged: Logged {
+                dropped: self.logged.dropped - earlier.logged.dropped,
+                written: self.logged.written - earlier.logged.written,
+                skipped: self.logged.skipped - earlier.logged.skipped,
+                sent: self.logged.sent - earlier.logged.sent,
+            },
+            dumps: self.dumps - earlier.dumps,
         }
     }
 

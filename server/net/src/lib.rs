@@ -38,9 +38,9 @@
 //! | `settings`, `server`, `error` | what a server is started with; starting and stopping; why it does not start |
 //! | `listener`, `worker` | accepting; the event loop |
 //! | `connections` | who is connected |
-//! | `conversation` | bytes in, requests out: one client's side of things, without sockets |
+//! | `conversation` | bytes in, requests out: one client's side of things, without sockets; a protocol is a file |
 //! | `gets` | keys that are looked up together |
-//! | `executor` | carrying out a request |
+//! | `executor` | carrying out requests: a command, or a family of them, is a file |
 //! | `output` | what waits to be sent |
 //! | `shared` | what all threads of a server share |
 //! | `stats`, `version` | what monitoring reads; which server this is |
@@ -57,9 +57,13 @@
 
 #![forbid(unsafe_code)]
 
+mod aside;
+mod buffers;
 mod connections;
 mod conversation;
 mod counted;
+mod detail;
+mod dump;
 mod error;
 mod executor;
 mod gets;
@@ -71,7 +75,9 @@ mod server;
 mod settings;
 mod shared;
 mod stats;
+mod tuning;
 mod version;
+mod watch;
 mod worker;
 
 pub use error::StartError;

@@ -70,9 +70,12 @@ pub struct Settings {
     pub track_sizes: bool,
     /// How much is logged, from 0 to 3, as `stats settings` shows it.
     pub verbosity: u32,
-    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: as many as
-    /// come.
+    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
     pub read_buffers: usize,
+    /// Whether keys may be listed from the start (`lru_crawler disable` and `enable` change it).
+    pub lru_crawler: bool,
+    /// Whether `slabs reassign` does something.
+    pub slab_reassign: bool,
     /// The power of two of items that the index has room for from the start, as far as an eighth of the memory goes; 0:
     /// it grows from the smallest.
     pub hash_power: u32,
@@ -200,6 +203,8 @@ impl Default for Settings {
             track_sizes: false,
             verbosity: 0,
             read_buffers: 0,
+            lru_crawler: true,
+            slab_reassign: true,
             hash_power: 0,
             large_pages: false,
             socket_mark: 0,
@@ -375,11 +380,25 @@ impl Settings {
         self
     }
 
-    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: as many as
-    /// come.
+    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
+    /// Who needs more than that leaves is closed.
     #[must_use]
     pub fn with_read_buffers(mut self, bytes: usize) -> Self {
         self.read_buffers = bytes;
+        self
+    }
+
+    /// Whether keys may be listed from the start.
+    #[must_use]
+    pub fn with_lru_crawler(mut self, enabled: bool) -> Self {
+        self.lru_crawler = enabled;
+        self
+    }
+
+    /// Whether `slabs reassign` does something.
+    #[must_use]
+    pub fn with_slab_reassign(mut self, enabled: bool) -> Self {
+        self.slab_reassign = enabled;
         self
     }
 

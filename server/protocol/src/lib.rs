@@ -44,43 +44,40 @@
 //! Each stands on some of those below it, and on none above.
 //!
 //! ```text
-//!   lines into requests     parse      key_stream
-//!   requests into lines     format
+//!   the classic protocol    text: a command is a file
 //!   what is said            refusal    arithmetic
-//!                           reply      request
+//!                           error
 //!   of which it consists    key
-//!   alone                   token  number  line  expiry  response
+//!   alone                   token  number  line  expiry
 //! ```
 //!
 //! # To come
-//! The meta commands (`mg`, `ms`, ...) have their place beside the classic ones in `parse`; until they are served they
+//! The meta commands (`mg`, `ms`, ...) have their place beside the classic ones; until they are served they
 //! are unknown commands, but that the data of `ms` is thrown away. The binary protocol is another parser altogether,
 //! picked by a connection's first byte.
 #![forbid(unsafe_code)]
 
 mod arithmetic;
+mod error;
 mod expiry;
-mod format;
 mod key;
-mod key_stream;
 mod line;
 mod number;
-mod parse;
 mod refusal;
-pub mod reply;
-mod request;
-pub mod response;
+mod text;
 mod token;
 
-pub use arithmetic::{ArithmeticResult, LONGEST_NUMBER, NotNumeric, apply};
+pub use arithmetic::{ArithmeticResult, LONGEST_NUMBER, NotNumeric, Operation, apply};
+pub use error::ErrorReply;
 pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, expiry, flush};
 pub use key::{Key, Keys, MAX_KEY_LENGTH};
-pub use key_stream::{KeyStream, StreamState, Streamed};
 pub use line::{LINE_LIMIT, Line, split_line};
-pub use parse::{MAX_VALUE_LENGTH, parse};
 pub use refusal::{Connection, Refusal};
-pub use reply::ErrorReply;
-pub use request::{GetRequest, Operation, Request, StatsTopic, StoreRequest, Verb};
+pub use text::{GetRequest, KeyStream, Request, StatsTopic, StoreRequest, StreamState, Streamed, Verb};
+pub use text::{
+    Cachedump, DetailRequest, Factor, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, Streams,
+};
+pub use text::{MAX_VALUE_LENGTH, parse, reply, response};
 
 /// The program of the README, compiled and run.
 #[cfg(doctest)]

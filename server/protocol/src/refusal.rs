@@ -6,7 +6,7 @@
 //! was bad, nobody knows how long the data is, and its lines will be taken for requests. And the *connection*: it stays
 //! open except for something that looks like HTTP, and for a meta command's data of a length that nobody knows.
 
-use crate::reply::ErrorReply;
+use crate::error::ErrorReply;
 use std::error::Error;
 use std::fmt;
 

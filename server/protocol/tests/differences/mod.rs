@@ -104,25 +104,11 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         theirs: "STORED\r\nOK\r\nOK\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
     },
     Difference {
-        reason: "settings of machinery that does not exist here are refused, not accepted and forgotten: slabs",
+        reason: "the one that is compared is started without an LRU maintainer, and then there is no mode to choose",
         who: Who::All,
-        applies: |line| line.is(&["slabs"]) && line.tokens.len() > 2,
-        example: "slabs automove 0\r\n",
-        theirs: "OK\r\n",
-    },
-    Difference {
-        reason: "the same: lru",
-        who: Who::All,
-        applies: |line| line.is(&["lru"]) && line.tokens.len() > 2,
-        example: "lru tune 10 20 1 2\r\n",
-        theirs: "OK\r\n",
-    },
-    Difference {
-        reason: "the same: lru_crawler",
-        who: Who::All,
-        applies: |line| line.is(&["lru_crawler"]) && line.tokens.len() > 1 && line.tokens.len() < 4,
-        example: "lru_crawler disable\r\n",
-        theirs: "OK\r\n",
+        applies: |line| line.is(&["lru"]) && !["", "tune"].map(str::as_bytes).contains(&line.token(1)),
+        example: "lru mode flat\r\n",
+        theirs: "ERROR\r\n",
     },
     Difference {
         reason: "built here without external storage",
@@ -292,6 +278,33 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         applies: |line| line.is(&["lru_crawler"]) && line.tokens.len() == 3,
         example: "lru_crawler mgdump all\r\n",
         theirs: "ERROR\r\n",
+    },
+    Difference {
+        reason: "nor any of slabs",
+        who: Who::Older,
+        applies: |line| {
+            line.is(&["slabs"]) && !["reassign", "automove"].map(str::as_bytes).contains(&line.token(1))
+        },
+        example: "slabs r 1 2\r\n",
+        theirs: "ERROR\r\n",
+    },
+    Difference {
+        reason: "the commands that steer memcached's machinery counted their tokens otherwise",
+        who: Who::Older,
+        applies: |line| {
+            line.is(&["slabs", "lru", "lru_crawler"])
+                && (line.tokens.last() == Some(&b"noreply".as_slice())
+                    || line.tokens.len() > 3 && line.token(1) == b"automove")
+        },
+        example: "slabs automove window 5\r\n",
+        theirs: "CLIENT_ERROR bad command line format\r\n",
+    },
+    Difference {
+        reason: "watch took noreply, and was silent",
+        who: Who::Older,
+        applies: |line| line.is(&["watch"]) && line.tokens.last() == Some(&b"noreply".as_slice()),
+        example: "watch noreply\r\n",
+        theirs: "",
     },
     Difference {
         reason: "Debian builds it with TLS",

@@ -1,84 +1,4 @@
-//! Replies: the fixed lines as constants, the others written to the end of a byte vector.
-//!
-//! The hot one is the header of a value. It reserves room once for the longest header there can be, so that the pieces
-//! are appended without growing the vector in between; numbers are formatted by `itoa`.
-
-use crate::key::MAX_KEY_LENGTH;
-use std::fmt::Display;
-use std::io::Write;
-
-/// The item was stored.
-pub const STORED: &[u8] = b"STORED\r\n";
-/// The condition of `add`, `replace`, `append` or `prepend` was not met.
-pub const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
-/// `cas`: the item has another CAS id.
-pub const EXISTS: &[u8] = b"EXISTS\r\n";
-/// There is no such item.
-pub const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
-/// `delete`: the item is gone.
-pub const DELETED: &[u8] = b"DELETED\r\n";
-/// `touch`: the item has its new time.
-pub const TOUCHED: &[u8] = b"TOUCHED\r\n";
-/// `flush_all`, `verbosity`, `cache_memlimit`: done.
-pub const OK: &[u8] = b"OK\r\n";
-/// The end of values or statistics.
-pub const END: &[u8] = b"END\r\n";
-/// `stats reset`: done.
-pub const RESET: &[u8] = b"RESET\r\n";
-/// What follows a data block, here and in requests.
-pub const CRLF: &[u8] = b"\r\n";
-
-/// The line before a value's data: `VALUE <key> <flags> <length>`, and the CAS id for `gets` and `gats`. The data and
-/// [`CRLF`] are to follow.
-#[inline]
-pub fn value_header(out: &mut Vec<u8>, key: &[u8], flags: u32, length: usize, cas: Option<u64>) {
-    const LONGEST: usize = b"VALUE ".len() + MAX_KEY_LENGTH + 3 * (1 + 20) + CRLF.len();
-    out.reserve(LONGEST);
-    out.extend_from_slice(b"VALUE ");
-    out.extend_from_slice(key);
-    append_number(out, b' ', u64::from(flags));
-    append_number(out, b' ', length as u64);
-    if let Some(cas) = cas {
-        append_number(out, b' ', cas);
-    }
-    out.extend_from_slice(CRLF);
-}
-
-/// The reply to `incr` and `decr`: the number on a line.
-pub fn number(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    out.extend_from_slice(CRLF);
-}
-
-/// One statistic: `STAT <name> <value>`. After the last of them comes [`END`].
-///
-/// ```
-/// # use lookaside_protocol::reply;
-/// let mut out = Vec::new();
-/// reply::stat(&mut out, format_args!("items:{}:number", 3), 71);
-/// assert_eq!(out, b"STAT items:3:number 71\r\n");
-/// ```
-pub fn stat(out: &mut Vec<u8>, name: impl Display, value: impl Display) {
-    write!(out, "STAT {name} {value}\r\n").expect("writing to a vector does not fail");
-}
-
-/// The reply to `version`. Some clients read a number out of it: let `version` start with one, as in `1.6.45-x`.
-pub fn version(out: &mut Vec<u8>, version: &str) {
-    out.extend_from_slice(b"VERSION ");
-    out.extend_from_slice(version.as_bytes());
-    out.extend_from_slice(CRLF);
-}
-
-#[inline]
-fn append_number(out: &mut Vec<u8>, before: u8, number: u64) {
-    out.push(before);
-    // Flags and the length of a small value: nearly always one or two digits.
-    if number < 10 {
-        out.push(b'0' + number as u8);
-    } else {
-        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    }
-}
+//! The error lines of the text protocols: classic and meta commands say the same ones.
 
 /// The error lines of memcached 1.6 that a server of the classic protocol can need.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -122,6 +42,48 @@ pub enum ErrorReply {
     MemlimitNotMegabytes,
     /// `cache_memlimit` with a size that cannot be had.
     MemlimitUnable,
+    /// `stats detail` with another word than it knows.
+    StatsDetailUsage,
+    /// `stats cachedump` with fewer than two numbers.
+    CachedumpUsage,
+    /// `stats cachedump` of a class that there is not.
+    IllegalSlabId,
+    /// `lru_crawler metadump` is switched off.
+    MetadumpNotAllowed,
+    /// `lru_crawler mgdump` is switched off.
+    MgdumpNotAllowed,
+    /// Keys are listed for somebody else at the moment.
+    CrawlerBusy,
+    /// `lru_crawler` with a class that there is not.
+    CrawlerBadClass,
+    /// `lru_crawler` with no class at all.
+    CrawlerNotStarted,
+    /// `lru_crawler crawl` of the index, which nothing does.
+    CrawlerFailed,
+    /// `lru_crawler enable` where it is.
+    CrawlerRuns,
+    /// `lru_crawler sleep` with more than a second.
+    CrawlerSleepTooLong,
+    /// `lru tune` with more than is left.
+    LruPercents,
+    /// `lru tune` with a factor of nothing.
+    LruFactors,
+    /// `slabs reassign` with a class that there is not.
+    SlabsBadClass,
+    /// `slabs reassign` from a class to itself.
+    SlabsSame,
+    /// `slabs reassign` while a page is under way.
+    SlabsBusy,
+    /// `slabs reassign` from a class that has no page to give.
+    SlabsNoSpare,
+    /// `slabs automove window` with a number that is not one of seconds.
+    AutomoveWindow,
+    /// `shutdown` with another word than it knows.
+    InvalidShutdownMode,
+    /// As many watch as may.
+    TooManyWatchers,
+    /// No memory to keep half a request in; the connection is closed after the line.
+    OutOfMemoryReading,
     /// There are as many connections as there may be; this one is closed after the line.
     TooManyConnections,
 }
@@ -153,6 +115,27 @@ impl ErrorReply {
                 b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
             }
             ErrorReply::MemlimitUnable => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+            ErrorReply::StatsDetailUsage => b"CLIENT_ERROR usage: stats detail on|off|dump\r\n",
+            ErrorReply::CachedumpUsage => b"CLIENT_ERROR bad command line\r\n",
+            ErrorReply::IllegalSlabId => b"CLIENT_ERROR Illegal slab id\r\n",
+            ErrorReply::MetadumpNotAllowed => b"ERROR metadump not allowed\r\n",
+            ErrorReply::MgdumpNotAllowed => b"ERROR key dump not allowed\r\n",
+            ErrorReply::CrawlerBusy => b"BUSY currently processing crawler request\r\n",
+            ErrorReply::CrawlerBadClass => b"BADCLASS invalid class id\r\n",
+            ErrorReply::CrawlerNotStarted => b"NOTSTARTED no items to crawl\r\n",
+            ErrorReply::CrawlerFailed => b"ERROR an unknown error happened\r\n",
+            ErrorReply::CrawlerRuns => b"ERROR failed to start lru crawler thread\r\n",
+            ErrorReply::CrawlerSleepTooLong => b"CLIENT_ERROR sleep must be one second or less\r\n",
+            ErrorReply::LruPercents => b"ERROR hot and warm pcts must not exceed 80\r\n",
+            ErrorReply::LruFactors => b"ERROR hot and warm age factors must be greater than 0\r\n",
+            ErrorReply::SlabsBadClass => b"BADCLASS invalid src or dst class id\r\n",
+            ErrorReply::SlabsSame => b"SAME src and dst class are identical\r\n",
+            ErrorReply::SlabsBusy => b"BUSY currently processing reassign request\r\n",
+            ErrorReply::SlabsNoSpare => b"NOSPARE source class has no spare pages\r\n",
+            ErrorReply::AutomoveWindow => b"CLIENT_ERROR automove window too low or too high\r\n",
+            ErrorReply::InvalidShutdownMode => b"CLIENT_ERROR invalid shutdown mode\r\n",
+            ErrorReply::TooManyWatchers => b"WATCHER_TOO_MANY log watcher limit reached\r\n",
+            ErrorReply::OutOfMemoryReading => b"SERVER_ERROR out of memory reading request\r\n",
             ErrorReply::TooManyConnections => b"ERROR Too many open connections\r\n",
         }
     }

@@ -8,10 +8,10 @@
 //! seen. If a key turns out to be too long, the rest of the line is skipped, and then the error line stands where `END`
 //! would have stood. memcached, which keeps the whole line in memory, sends the error line alone.
 
+use crate::error::ErrorReply;
 use crate::key::{BadKeys, Keys, MAX_KEY_LENGTH};
 use crate::line::{long_get, strip_ending};
 use crate::refusal::Refusal;
-use crate::reply::ErrorReply;
 
 /// A `get` or `gets` line in the course of being read.
 ///
