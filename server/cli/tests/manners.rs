@@ -267,6 +267,19 @@ fn one_connection_too_many() {
     assert_eq!(server.log(), "");
 }
 
+/// A connection that is silent for too long is closed, and counted.
+#[test]
+fn a_silent_connection() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-o", "idle_timeout=1"]));
+    let mut silent = server.connect();
+    // Half a request is no more than silence.
+    silent.get_mut().write_all(b"get hal").expect("the connection is open");
+    // Asked anew each time: who asks may be silent, too, where the machine is busy.
+    wait_for("its end", || (stat(&mut server.connect(), "idle_kicks") >= 1).then_some(()));
+    let mut line = String::new();
+    assert_eq!(silent.read_line(&mut line).expect("it is closed in order"), 0, "{line}");
+}
+
 /// What `/proc` says of a process, in this file after this name.
 fn told(process: u32, file: &str, name: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{process}/{file}")).expect("it runs");
