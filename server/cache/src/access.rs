@@ -38,14 +38,25 @@ const OLDEST: u16 = 9 * 60 * 60;
 const AHEAD: u16 = u16::MAX - 2 * 60 * 60;
 const _: () = assert!(OLDEST as u32 + SWEEP + 60 * 60 < AHEAD as u32);
 
-/// A second as it stands in the word.
+/// A second as the word is compared with it: where that has its flags, this has ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tick(u16);
 
 impl Tick {
     #[inline]
     pub(crate) fn of(second: u32) -> Tick {
-        Tick(second as u16 & !FLAGS)
+        Tick(second as u16 | FLAGS)
+    }
+
+    /// As it stands in the word.
+    fn bits(self) -> u16 {
+        self.0 & !FLAGS
+    }
+
+    /// The second that the word says of this one.
+    #[inline]
+    pub(crate) fn floor(second: u32) -> u32 {
+        second & !u32::from(FLAGS)
     }
 }
 
@@ -56,7 +67,7 @@ pub(crate) struct Accessed(u16);
 impl Accessed {
     /// An item that comes now.
     pub(crate) fn new(now: u32, stale: bool, won: bool) -> Accessed {
-        Accessed(Tick::of(now).0 | if stale { STALE } else { 0 } | if won { WON } else { 0 })
+        Accessed(Tick::of(now).bits() | if stale { STALE } else { 0 } | if won { WON } else { 0 })
     }
 
     pub(crate) fn is_stale(self) -> bool {
@@ -69,25 +80,25 @@ impl Accessed {
 
     /// The same, accessed at another time.
     pub(crate) fn at(self, now: Tick) -> Accessed {
-        Accessed(now.0 | self.0 & FLAGS)
+        Accessed(now.bits() | self.0 & FLAGS)
     }
 
     /// The second of the last access, as told at `now`: up to four seconds early, up to [`GRAIN`] late, and never
     /// longer ago than the word can say.
     pub(crate) fn second(self, now: u32) -> u32 {
-        (now & !u32::from(FLAGS)).saturating_sub(u32::from(self.age(Tick::of(now))))
+        Tick::floor(now).saturating_sub(u32::from(self.age(Tick::of(now))))
     }
 
     fn age(self, now: Tick) -> u16 {
-        let age = now.0.wrapping_sub(self.0 & !FLAGS);
+        let age = now.bits().wrapping_sub(self.0 & !FLAGS);
         if age > AHEAD { 0 } else { age }
     }
 
     /// Whether a hit now is to be written: also if the access is one to come, which [`Access::note`] tells apart.
     #[inline]
     pub(crate) fn is_behind(self, now: Tick) -> bool {
-        // The flags make it up to three less: units of four seconds are told apart all the same.
-        now.0.wrapping_sub(self.0) > GRAIN - 4
+        // The flags make it up to three less, and no less than none.
+        now.0.wrapping_sub(self.0) >= GRAIN
     }
 }
 
@@ -114,7 +125,7 @@ impl Access {
 
     /// Makes an item that is older than can be told for much longer as old as that.
     pub(crate) fn hold(&self, now: Tick) {
-        let oldest = Tick(now.0.wrapping_sub(OLDEST) & !FLAGS);
+        let oldest = Tick(now.0.wrapping_sub(OLDEST));
         self.move_to(oldest, |accessed| accessed.age(now) > OLDEST);
     }
 
@@ -162,8 +173,8 @@ mod tests {
         for now in SECONDS {
             for flags in 0..4u16 {
                 for age in 0..200u16 {
-                    let then = Tick(Tick::of(now).0.wrapping_sub(age & !3));
-                    let accessed = Accessed(then.0 | flags);
+                    let then = Tick::of(now).bits().wrapping_sub(age & !3);
+                    let accessed = Accessed(then | flags);
                     assert_eq!(accessed.is_behind(Tick::of(now)), age & !3 >= GRAIN, "{age} at {now}");
                 }
             }

@@ -90,6 +90,10 @@ impl<P: Policy> Engine<P> {
             class.prefer_passed(&mut class.lock(), self.memory());
         }
         let at = self.allocate(class, counters)?;
+        let page = self.page(self.arena.page_of(at).0);
+        if page.class() != class {
+            page.takes_guest();
+        }
         // SAFETY: just allocated, in a class for items of this size or of a larger one.
         Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
     }

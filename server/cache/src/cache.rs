@@ -43,10 +43,14 @@ impl<P: Policy> Clone for Cache<P> {
 
 /// Where the memory of a cache is.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MemoryReport {
     /// Bytes that items and index may take.
     pub limit: usize,
-    /// Bytes that have been taken: pages, and what the index may grow to with them.
+    /// Bytes that the limit can be raised to.
+    pub most: usize,
+    /// Bytes that have been taken: pages, and what the index may grow to with them. They may be more than the limit for
+    /// a while after that was lowered ([`Cache::resize`]).
     pub taken: usize,
     /// Bytes of the index.
     pub index: usize,
@@ -165,11 +169,22 @@ impl<P: Policy> Cache<P> {
             .collect()
     }
 
+    /// Seconds since that item of a slab class was used, or stored, that was not used for the longest time; 0 if there
+    /// is none.
+    ///
+    /// A few pages are looked at to answer this. Where many items were used in no order since it was asked last, it is
+    /// the oldest of these pages'.
+    #[must_use]
+    pub fn oldest_age(&self, class: usize) -> u32 {
+        self.engine.classes().nth(class).and_then(|class| self.engine.oldest_age(class)).unwrap_or(0)
+    }
+
     /// Where the memory is.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         MemoryReport {
-            limit: self.engine.config.limit,
+            limit: self.engine.pool.limit(),
+            most: self.engine.most,
             taken: self.engine.pool.taken(),
             index: self.engine.table.bytes(),
             index_buckets: self.engine.table.buckets(),
@@ -198,7 +213,6 @@ impl<P: Policy> Cache<P> {
         self.engine.arena.region().obtained()
     }
 
-    #[cfg(test)]
     pub(crate) fn engine(&self) -> &Arc<Engine<P>> {
         &self.engine
     }

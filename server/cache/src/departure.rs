@@ -40,6 +40,8 @@ pub(crate) enum Departure {
     Evicted,
     /// It was dead.
     Reclaimed,
+    /// It was dead, and housekeeping has found it.
+    Swept,
 }
 
 impl<P: Policy> Engine<P> {
@@ -64,7 +66,11 @@ impl<P: Policy> Engine<P> {
             }
             // SAFETY: in the index, which cannot lose it while the buckets are locked: it is not reused before that.
             let item = unsafe { Item::at(&self.arena, at) };
-            self.hash(item.key()) == hash && (why != Departure::Reclaimed || self.judge().is_dead(item))
+            self.hash(item.key()) == hash
+                && match why {
+                    Departure::Reclaimed | Departure::Swept => self.judge().is_dead(item),
+                    Departure::Asked | Departure::Evicted => true,
+                }
         };
         self.remove_where(hash, is_still, why, counters)
     }
@@ -161,7 +167,8 @@ impl<P: Policy> Engine<P> {
         let item = unsafe { Item::at(&self.arena, at) };
         counters.removed(1);
         counters.bytes_removed(item.size() as u64);
-        let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(self.now()));
+        let now = self.now();
+        let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(now));
         if why == Departure::Evicted && self.told.is_on() {
             self.told.tell(&self.evicted(item));
         }
@@ -175,9 +182,12 @@ impl<P: Policy> Engine<P> {
             Departure::Evicted => {
                 tallies.evicted += 1;
                 tallies.evicted_unfetched += u64::from(!fetched);
+                tallies.evicted_expiring += u64::from(item.expiry() != Expiry::Never);
+                tallies.evicted_age = now.saturating_sub(item.access().load().second(now));
             }
-            Departure::Reclaimed => {
+            Departure::Reclaimed | Departure::Swept => {
                 tallies.reclaimed += 1;
+                tallies.swept += u64::from(why == Departure::Swept);
                 tallies.expired_unfetched += u64::from(expired && !fetched);
             }
         }

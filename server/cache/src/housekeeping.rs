@@ -4,6 +4,8 @@
 //!   which nothing has expired are not looked at.
 //! - Flushed items are swept out, and flushes that were scheduled take place.
 //! - The reserve of pages is restored.
+//! - Last accesses are kept from wrapping ([`crate::access`]).
+//! - A cache that has got a lower limit is emptied down to it ([`crate::resize`]).
 //!
 //! Nobody who stores depends on any of it: what is dead is reclaimed by who needs its memory ([`crate::reclaim`]). This
 //! is for memory that nobody asks for, and so that those who ask find less to do.
@@ -15,9 +17,11 @@ use std::sync::Arc;
 
 use atomics::Counting;
 
+use crate::access::SWEEP;
 use crate::arena::PageNumber;
 use crate::clock::Clock;
 use crate::counters::Counters;
+use crate::departure::Departure;
 use crate::flush::Sweep;
 use crate::policy::Policy;
 use crate::shared::Engine;
@@ -26,6 +30,9 @@ use crate::slab::Class;
 
 /// Pages looked at in one step.
 const PAGES_A_STEP: PageNumber = 64;
+/// Steps in which a sweep over last accesses is done at the latest: half an hour of those that a resting housekeeper
+/// makes.
+const STEPS_TO_HOLD: PageNumber = 18_000;
 /// Chunks in the limbo of a class that need no attention: its next allocations take them.
 const LIMBO_LEFT_ALONE: usize = 128;
 
@@ -34,7 +41,7 @@ const LIMBO_LEFT_ALONE: usize = 128;
 pub enum Todo {
     /// Nothing that cannot wait: come back in a tenth of a second or so.
     Rest,
-    /// A sweep or a shortage is being dealt with: come back soon.
+    /// A sweep or a shortage is being dealt with, or memory given back: come back soon.
     More,
 }
 
@@ -55,11 +62,22 @@ pub struct Housekeeper<P: Policy = Clock> {
     counters: Counting<Counters>,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
+    /// When the last sweep over last accesses began, and how far it has come.
+    held: u32,
+    to_hold: Option<PageNumber>,
 }
 
 impl<P: Policy> Housekeeper<P> {
     pub(crate) fn new(engine: Arc<Engine<P>>) -> Self {
-        Housekeeper { counters: engine.registry.join(), next_page: 0, sweep: None, engine }
+        let held = engine.now();
+        Housekeeper {
+            counters: engine.registry.join(),
+            next_page: 0,
+            sweep: None,
+            held,
+            to_hold: None,
+            engine,
+        }
     }
 
     /// Does one step.
@@ -71,9 +89,11 @@ impl<P: Policy> Housekeeper<P> {
         if !sweeping {
             self.expire_some();
         }
+        self.hold_some();
         self.recycle();
+        let shrinks = self.engine.give_up_some(&self.counters);
         let short = self.engine.evicts() && self.restore_reserve();
-        if sweeping || short { Todo::More } else { Todo::Rest }
+        if sweeping || shrinks || short { Todo::More } else { Todo::Rest }
     }
 
     /// Flushes now, after the sweep of earlier flushes if too many of them are unswept.
@@ -123,7 +143,7 @@ impl<P: Policy> Housekeeper<P> {
         let Some((sweep, from)) = self.sweep else { return true };
         let to = (from + PAGES_A_STEP).min(self.engine.pool.touched());
         for page in from..to {
-            self.engine.clear_page(page, &self.counters);
+            self.engine.clear_page(page, Departure::Swept, &self.counters);
         }
         if to < self.engine.pool.touched() {
             self.sweep = Some((sweep, to));
@@ -132,6 +152,21 @@ impl<P: Policy> Housekeeper<P> {
             self.sweep = None;
         }
         true
+    }
+
+    /// Goes on with, or begins when its time has come, a sweep over last accesses.
+    fn hold_some(&mut self) {
+        let now = self.engine.now();
+        // A clock that was put back begins anew.
+        if self.to_hold.is_none() && (now < self.held || now - self.held >= SWEEP) {
+            self.held = now;
+            self.to_hold = Some(0);
+        }
+        let Some(from) = self.to_hold else { return };
+        let touched = self.engine.pool.touched();
+        let to = (from + PAGES_A_STEP.max(touched / STEPS_TO_HOLD)).min(touched);
+        (from..to).for_each(|page| self.engine.hold_accesses(page));
+        self.to_hold = (to < touched).then_some(to);
     }
 
     fn expire_some(&mut self) {
@@ -144,7 +179,7 @@ impl<P: Policy> Housekeeper<P> {
             }
             self.next_page = if self.next_page + 1 < touched { self.next_page + 1 } else { 0 };
             if self.engine.page(self.next_page).earliest_expiry() <= now {
-                self.engine.clear_page(self.next_page, &self.counters);
+                self.engine.clear_page(self.next_page, Departure::Swept, &self.counters);
                 cleared += 1;
             }
         }
@@ -172,7 +207,8 @@ impl<P: Policy> Housekeeper<P> {
 
     /// Empties pages until the reserve is there again; true while it is not.
     fn restore_reserve(&mut self) -> bool {
-        if !self.engine.pool.is_below_reserve() {
+        // What is still to be given up comes first, and then there is a reserve as well.
+        if self.engine.pool.excess() > 0 || !self.engine.pool.is_below_reserve() {
             return false;
         }
         if self.engine.has_emptied() && self.engine.pool.is_below_reserve() {

@@ -89,6 +89,8 @@
 
 mod access;
 #[cfg(not(loom))]
+mod ages;
+#[cfg(not(loom))]
 mod allocation;
 #[cfg(not(loom))]
 mod arena;
@@ -131,6 +133,8 @@ mod newcomer;
 mod pace;
 #[cfg(not(loom))]
 mod page;
+#[cfg(not(loom))]
+mod piece;
 #[cfg(not(loom))]
 mod policy;
 #[cfg(not(loom))]

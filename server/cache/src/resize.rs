@@ -1,9 +1,39 @@
-//! Changing the limit of a cache in use.
+//! Another limit for a cache in use.
+//!
+//! *More.* Items, what is known of their pages, and the index lie in reservations of addresses, made with room for
+//! several times the limit ([`crate::shared`]). So a higher limit is a number, and holds at once.
+//!
+//! *Less.* The number changes at once, too: nobody gets a page any more who could evict instead. Then housekeeping
+//! empties the cache in steps:
+//!
+//! ```text
+//! step:
+//!   pages of nobody, and those with nothing on them, go back to the machine
+//!   while the limit is exceeded, for a few pages:
+//!     the index gives up what it has beyond its share, or a page of dead items is cleared, or else
+//!     the oldest page of the class with the oldest items is emptied          if the cache evicts
+//!     what that leaves goes back to the machine
+//! ```
+//!
+//! As much as is given back the limit in force falls; so what is resident never grows meanwhile. A page that is being
+//! read, or written, follows later. A page that has been used much is spared a few times, as when a class takes pages
+//! of another one, but not for ever.
+//!
+//! Rejected: *regions that are chained*: every location would have to say in which one it lies, and every lookup to ask.
 
 use std::fmt;
 
 use crate::cache::Cache;
+use crate::config::SMALLEST_LIMIT;
+use crate::counters::Counters;
 use crate::policy::Policy;
+use crate::reclaim::Extent;
+use crate::shared::Engine;
+
+/// Pages that a step empties at the most.
+const EMPTIED_A_STEP: usize = 8;
+/// Pages that a step gives back at the most each time.
+const GIVEN_A_STEP: usize = 64;
 
 /// Why a cache cannot have a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +46,7 @@ pub enum ResizeError {
         /// Bytes that it needs.
         least: usize,
     },
-    /// It is more than the cache has claimed addresses for.
+    /// It is more than the cache has addresses for.
     TooLarge {
         /// Bytes asked for.
         limit: usize,
@@ -44,16 +74,60 @@ impl fmt::Display for ResizeError {
 impl std::error::Error for ResizeError {}
 
 impl<P: Policy> Cache<P> {
-    /// Gives the cache another limit, while it is in use.
+    /// Gives the cache another limit, while it is in use. More holds at once. Of what is too much housekeeping gives
+    /// memory back to the machine, oldest items first, in some hundred milliseconds a gigabyte; a cache that does not
+    /// evict gives back what holds nothing alive.
+    ///
+    /// ```
+    /// use lookaside_cache::engine::{Cache, Config, ResizeError};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
+    /// let most = cache.memory().most;
+    /// assert!(most >= 512 << 20);
+    /// cache.resize(256 << 20)?;
+    /// assert_eq!(cache.memory().limit, 256 << 20);
+    /// assert_eq!(cache.resize(most + 1), Err(ResizeError::TooLarge { limit: most + 1, most }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`ResizeError`]: the limit is as it was.
     pub fn resize(&self, limit: usize) -> Result<(), ResizeError> {
-        let now = self.memory().limit;
-        match limit.cmp(&now) {
-            std::cmp::Ordering::Less => Err(ResizeError::TooSmall { limit, least: now }),
-            std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Greater => Err(ResizeError::TooLarge { limit, most: now }),
+        let engine = self.engine();
+        let (least, most) = (SMALLEST_LIMIT.max(2 * engine.config.largest_item), engine.most);
+        if limit < least {
+            return Err(ResizeError::TooSmall { limit, least });
         }
+        if limit > most {
+            return Err(ResizeError::TooLarge { limit, most });
+        }
+        engine.pool.set_limit(limit);
+        Ok(())
+    }
+}
+
+impl<P: Policy> Engine<P> {
+    /// Takes a step from what the cache has to the limit, if that was lowered; true if it got nearer.
+    pub(crate) fn give_up_some(&self, counters: &Counters) -> bool {
+        let before = self.pool.excess();
+        if before == 0 {
+            return false;
+        }
+        for _ in 0..=EMPTIED_A_STEP {
+            self.collect_spare();
+            let exceeds = self.pool.give_up_excess(&self.arena, GIVEN_A_STEP);
+            if !exceeds || !self.free_some(counters) {
+                break;
+            }
+        }
+        self.pool.excess() < before
+    }
+
+    /// Frees a page, or a piece of the index, for whoever wants it; false if nothing can go now.
+    fn free_some(&self, counters: &Counters) -> bool {
+        self.shrink_index()
+            || self.clear_dead(Extent::Bounded, counters)
+            // Whoever is pinned holds back what was emptied: more would be emptied in vain.
+            || self.evicts() && self.has_emptied() && self.empty_oldest_page(counters)
     }
 }

@@ -13,6 +13,8 @@ use crossbeam_utils::CachePadded;
 use cuckoo::{Growth, Linear, Location, Table};
 use parking_lot::Mutex;
 
+use pages::{Array, PageKind};
+
 use crate::arena::{Arena, PAGE, PageNumber};
 use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
 use crate::counters::Counters;
@@ -43,11 +45,16 @@ fn more_buckets(config: &Config, bytes_per_entry: f64) -> usize {
     (bytes / <Table>::BUCKET_BYTES / INITIAL_BUCKETS).saturating_sub(1) * INITIAL_BUCKETS
 }
 
+/// A cache in use may get a limit of so many times the one that it was made with, and of so many bytes if that is more:
+/// addresses are claimed for that. They cost nothing before they are touched.
+const GROWTH: usize = 8;
+const LEAST_REACH: usize = 1 << 30;
+
 /// What all sessions share.
 pub(crate) struct Engine<P: Policy> {
     pub(crate) config: Config,
     pub(crate) arena: Arena,
-    pages: Box<[Page]>,
+    pages: Array<Page>,
     pub(crate) sizes: SizeClasses,
     classes: Box<[CachePadded<Class<P>>]>,
     pub(crate) table: Table,
@@ -66,6 +73,43 @@ pub(crate) struct Engine<P: Policy> {
     /// Bytes of values that are reserved and not yet stored: nothing can evict them.
     promised: AtomicUsize,
     hash_seed: u64,
+    /// Bytes that the limit can be raised to.
+    pub(crate) most: usize,
+}
+
+/// Where items lie, what is known of their pages, and the index.
+struct Space {
+    arena: Arena,
+    pages: Array<Page>,
+    table: Table,
+    /// Bytes of items and index that there are addresses for.
+    most: usize,
+}
+
+impl Space {
+    /// For as much as the limit may be raised to later, or for the limit alone, where the process may not have so many
+    /// addresses.
+    fn claim(config: &Config, pool: &Pool, buckets: usize) -> Result<Space, CreateError> {
+        // Pages of a pool of the machine's are promised at once: not for what may never be.
+        let pooled = matches!(config.pages, PageKind::Huge2M | PageKind::Huge1G);
+        let roomy = config.limit.saturating_mul(GROWTH).max(LEAST_REACH);
+        if !pooled && let Ok(space) = Self::of(roomy, config, pool, buckets) {
+            return Ok(space);
+        }
+        Self::of(config.limit, config, pool, buckets)
+    }
+
+    fn of(most: usize, config: &Config, pool: &Pool, buckets: usize) -> Result<Space, CreateError> {
+        let pages = PageNumber::try_from(most / PAGE).unwrap_or(PageNumber::MAX);
+        let arena = Arena::reserve(pages, config.pages)?;
+        let linear = Linear::up_to(most / <Table>::BUCKET_BYTES);
+        let growth = Growth::Linear(linear.with_budget(pool.index_budget()));
+        // As XXH3's are.
+        let hashes = cuckoo::Hashes::Avalanching;
+        let index = cuckoo::Config::new().with_growth(growth).with_hashes(hashes).with_pages(config.pages);
+        let table = Table::with_buckets(buckets, &index)?;
+        Ok(Space { arena, pages: Array::reserve(pages as usize, PageKind::Base)?, table, most })
+    }
 }
 
 impl<P: Policy> Engine<P> {
@@ -76,31 +120,23 @@ impl<P: Policy> Engine<P> {
         if config.largest_item == 0 || config.largest_item > config.limit / 2 {
             return Err(CreateError::BadLargestItem { bytes: config.largest_item });
         }
-        let pages = PageNumber::try_from(config.limit / PAGE).unwrap_or(PageNumber::MAX);
-        let arena = Arena::reserve(pages, config.pages)?;
-        let linear = Linear::up_to(config.limit / <Table>::BUCKET_BYTES);
-        let bytes_per_entry =
-            <Table>::BUCKET_BYTES as f64 / <Table>::BUCKET_SLOTS as f64 / linear.target_load;
+        let load = Linear::default().target_load;
+        let bytes_per_entry = <Table>::BUCKET_BYTES as f64 / <Table>::BUCKET_SLOTS as f64 / load;
         // Two pieces: one to start with, one so that the index need not wait for the first pages to pay for the next.
         let pool = Pool::new(config.limit, 2 * INITIAL_BUCKETS * <Table>::BUCKET_BYTES, bytes_per_entry);
-        let buckets = INITIAL_BUCKETS + more_buckets(&config, bytes_per_entry);
-        let more = (buckets - INITIAL_BUCKETS) * <Table>::BUCKET_BYTES;
-        let buckets = if pool.advance_index(more) { buckets } else { INITIAL_BUCKETS };
-        let growth = Growth::Linear(linear.with_budget(pool.index_budget()));
-        // As XXH3's are.
-        let hashes = cuckoo::Hashes::Avalanching;
-        let index = cuckoo::Config::new().with_growth(growth).with_hashes(hashes).with_pages(config.pages);
+        let more = more_buckets(&config, bytes_per_entry);
+        let advanced = pool.advance_index(more * <Table>::BUCKET_BYTES);
+        let buckets = INITIAL_BUCKETS + if advanced { more } else { 0 };
+        let Space { arena, pages, table, most } = Space::claim(&config, &pool, buckets)?;
         let front = match config.lookaside {
             0 => None,
             bytes => Some(Front::new(bytes, config.pages)?),
         };
         let sizes = SizeClasses::new();
-        // Addresses, which may be refused, before the table of pages, which is written: 32 bytes for each.
-        let table = Table::with_buckets(buckets, &index)?;
         Ok(Engine {
             front,
             table,
-            pages: (0..pages).map(|_| Page::new()).collect(),
+            pages,
             classes: sizes.all().map(|id| CachePadded::new(Class::new(id, sizes.chunk_size(id)))).collect(),
             search: Search::new(),
             emptying: Mutex::new(None),
@@ -112,6 +148,7 @@ impl<P: Policy> Engine<P> {
             now: CachePadded::new(AtomicU32::new(0)),
             promised: AtomicUsize::new(0),
             arena,
+            most,
             sizes,
             pool,
             config,
@@ -158,7 +195,7 @@ impl<P: Policy> Engine<P> {
     }
 
     pub(crate) fn has_a_page_for_each_class(&self) -> bool {
-        self.pages.len() >= self.classes.len()
+        self.pool.limit() / PAGE >= self.classes.len()
     }
 
     pub(crate) fn class(&self, id: ClassId) -> &Class<P> {
@@ -176,7 +213,7 @@ impl<P: Policy> Engine<P> {
     /// it wants): so however many values are begun and never finished, smaller ones can still be stored, and the other
     /// half of the memory keeps its items.
     pub(crate) fn promise(&self, bytes: usize) -> bool {
-        let share = self.config.limit / 2;
+        let share = self.pool.limit() / 2;
         // Relaxed: a count that orders nothing.
         self.promised
             .try_update(Ordering::Relaxed, Ordering::Relaxed, |promised| {

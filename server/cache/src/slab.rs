@@ -432,6 +432,9 @@ impl<P: Policy> Class<P> {
             evicted_unfetched: state.tallies.evicted_unfetched,
             reclaimed: state.tallies.reclaimed,
             expired_unfetched: state.tallies.expired_unfetched,
+            swept: state.tallies.swept,
+            evicted_expiring: state.tallies.evicted_expiring,
+            evicted_age: state.tallies.evicted_age,
             out_of_memory: state.tallies.out_of_memory,
         }
     }
@@ -454,6 +457,11 @@ impl<P> ClassState<P> {
     /// Pages that are being drained: each leaves the list when its last chunk comes back.
     pub(crate) fn draining(&self) -> impl Iterator<Item = PageNumber> {
         self.draining.iter().map(|&(page, _)| page)
+    }
+
+    /// All pages of the class, those that are being drained among them.
+    pub(crate) fn all_pages(&self) -> Vec<PageNumber> {
+        self.ring.iter().copied().chain(self.draining()).collect()
     }
 
     /// Whether there are such pages.

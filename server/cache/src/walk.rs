@@ -14,6 +14,7 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cuckoo::Location;
@@ -21,13 +22,11 @@ use cuckoo::Location;
 use crate::arena::PageNumber;
 use crate::clock::Clock;
 use crate::item::Item;
+use crate::piece::PIECE;
 use crate::policy::Policy;
-use crate::session::{Hit, Session};
+use crate::session::{Hit, Pinned, Session};
 use crate::shared::Engine;
 use crate::size_classes::ClassId;
-
-/// Chunks of a page that are looked at while its class is locked.
-const PIECE: usize = 128;
 
 /// A walk over the items of a cache: made by [`Cache::walk`](crate::engine::Cache::walk).
 pub struct Walk<P: Policy = Clock> {
@@ -70,58 +69,45 @@ impl<P: Policy> Walk<P> {
     }
 
     fn show(&mut self, page: PageNumber, session: &mut Session<P>, each: &mut impl FnMut(&Hit<'_, P>)) {
-        let mut from = Some(0);
-        while let Some(chunk) = from {
-            from = self.look(page, chunk);
-            if self.found.is_empty() {
+        let Some(owner) = self.engine.page(page).owner() else { return };
+        if self.class.is_some_and(|class| !self.may_hold(owner, page, class)) {
+            return;
+        }
+        let mut from = ControlFlow::Continue(0);
+        while let ControlFlow::Continue(chunk) = from {
+            let Walk { engine, found, .. } = self;
+            found.clear();
+            let note = |item: Item<'_>| found.push((item.location(), engine.hash(item.key())));
+            from = engine.look_at_piece(owner, page, chunk, note);
+            if !found.is_empty() {
+                self.show_found(&session.pin(), each);
+            }
+        }
+    }
+
+    /// Shows what the index has of what was noted.
+    fn show_found(&self, pinned: &Pinned<'_, P>, each: &mut impl FnMut(&Hit<'_, P>)) {
+        let (engine, moment) = (&self.engine, pinned.moment());
+        for &(at, hash) in &self.found {
+            if engine.table.find(hash, |found| found == at).is_none() {
                 continue;
             }
-            let pinned = session.pin();
-            for &(at, hash) in &self.found {
-                if self.engine.table.find(hash, |found| found == at).is_none() {
-                    continue;
-                }
-                // SAFETY: found in the index while pinned.
-                let item = unsafe { Item::at(&self.engine.arena, at) };
-                let moment = pinned.moment();
-                if item.generation() != moment.generation || moment.is_dead(item) {
-                    continue;
-                }
-                // What lies there may be another item by now, of the same hash.
-                let hit = pinned.hit(item, self.engine.hash(item.key()));
-                if self.class.is_none_or(|class| class == hit.class()) {
-                    each(&hit);
-                }
+            // SAFETY: found in the index while pinned.
+            let item = unsafe { Item::at(&engine.arena, at) };
+            if item.generation() != moment.generation || moment.is_dead(item) {
+                continue;
+            }
+            // What lies there may be another item by now, of the same hash but for the bits that the index goes by.
+            let hit = pinned.hit(item, engine.hash(item.key()));
+            if self.class.is_none_or(|class| class == hit.class()) {
+                each(&hit);
             }
         }
     }
 
-    /// Notes the items that begin in a piece of a page, and says where the next piece begins.
-    fn look(&mut self, number: PageNumber, from: usize) -> Option<usize> {
-        self.found.clear();
-        let page = self.engine.page(number);
-        let owner = page.owner()?;
-        if self.class.is_some_and(|class| !Self::may_hold(owner, class)) {
-            return None;
-        }
-        let class = self.engine.class(owner);
-        let state = class.lock();
-        if page.owner() != Some(owner) {
-            // It has changed hands since, and what is there comes now.
-            return None;
-        }
-        let memory = self.engine.memory();
-        let chunks = from..(from + PIECE).min(page.fresh());
-        self.found.extend(
-            class
-                .items_beginning_in(&state, memory, number, chunks.clone())
-                .map(|item| (item.location(), self.engine.hash(item.key()))),
-        );
-        (chunks.end < page.fresh()).then_some(chunks.end)
-    }
-
-    /// Whether items counted in a class may lie on a page of another one: in larger chunks, where memory is short.
-    fn may_hold(owner: ClassId, class: u8) -> bool {
-        owner.0 >= class
+    /// Whether items that are counted in a class may lie on a page: its own, or one of larger chunks, where memory was
+    /// short.
+    fn may_hold(&self, owner: ClassId, page: PageNumber, class: u8) -> bool {
+        owner.0 == class || owner.0 > class && self.engine.page(page).has_guests()
     }
 }
