@@ -151,6 +151,38 @@ fn whatever_memcacheds_help_names() {
     assert!(options > 30 && names > 40, "{options} options and {names} names");
 }
 
+/// The page for operators has a row for each option and for each name of `-o`.
+#[test]
+fn every_option_has_its_row() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/start/memcached.md");
+    let page = fs::read_to_string(page).expect("it is of this repository");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    let has_row = |word: &str| {
+        let first_cells = rows.iter().filter_map(|row| row.split('|').nth(1));
+        first_cells
+            .flat_map(|cell| cell.split('`'))
+            .any(|quoted| quoted.split([' ', '=']).next() == Some(word))
+    };
+    let (_, help, _) = answer(Path::new(PROGRAM), &["-h"]);
+    let mut count = 0;
+    // An option's line begins with its names.
+    for line in help.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+        for option in line.split([' ', ',', '.']).take_while(|word| word.is_empty() || word.starts_with('-'))
+        {
+            // Those have no long name in memcached.
+            let is_ours = ["", "--delimiter", "--napi-ids"].contains(&option);
+            assert!(is_ours || has_row(option), "{option} has no row");
+            count += usize::from(!is_ours);
+        }
+    }
+    assert!(count > 60, "{count} options");
+    for name in extended::names() {
+        let family = &name[..name.find('_').map_or(name.len(), |at| at + 1)];
+        let has_family = ["ssl_", "ext_"].contains(&family) && has_row(family);
+        assert!(has_row(name) || has_family, "-o {name} has no row");
+    }
+}
+
 /// A name without a meaning is told once, at the start, by the server's own name; memcached says nothing of it unless
 /// it is asked to talk.
 #[test]
@@ -233,6 +265,19 @@ fn one_connection_too_many() {
     second.read_line(&mut line).expect("it answers");
     assert!(line.contains("STAT pid"), "{line}");
     assert_eq!(server.log(), "");
+}
+
+/// A connection that is silent for too long is closed, and counted.
+#[test]
+fn a_silent_connection() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-o", "idle_timeout=1"]));
+    let mut silent = server.connect();
+    // Half a request is no more than silence.
+    silent.get_mut().write_all(b"get hal").expect("the connection is open");
+    // Asked anew each time: who asks may be silent, too, where the machine is busy.
+    wait_for("its end", || (stat(&mut server.connect(), "idle_kicks") >= 1).then_some(()));
+    let mut line = String::new();
+    assert_eq!(silent.read_line(&mut line).expect("it is closed in order"), 0, "{line}");
 }
 
 /// What `/proc` says of a process, in this file after this name.

@@ -76,7 +76,8 @@ pub struct Settings {
     pub lru_crawler: bool,
     /// Whether `slabs reassign` does something.
     pub slab_reassign: bool,
-    /// The power of two of items that the index has room for from the start; 0: it grows from the smallest.
+    /// The power of two of items that the index has room for from the start, as far as an eighth of the memory goes; 0:
+    /// it grows from the smallest.
     pub hash_power: u32,
     /// Whether the kernel is asked for large pages however small the memory is.
     pub large_pages: bool,
@@ -428,7 +429,12 @@ impl Settings {
         let Settings { largest_item, lookaside, memory, .. } = *self;
         let default = cache::engine::Config::with_limit(memory);
         let pages = if self.large_pages { PageKind::Transparent } else { default.pages };
-        Cache::new(cache::engine::Config { largest_item, eviction, lookaside, pages, ..default })
+        // No machine has memory for an index of more items than fit a word.
+        let index_items = match self.hash_power {
+            0 => 0,
+            power => 1_usize.checked_shl(power).unwrap_or(usize::MAX),
+        };
+        Cache::new(cache::engine::Config { largest_item, eviction, lookaside, pages, index_items, ..default })
     }
 
     /// Whether memcached with these settings would find an item too large.
