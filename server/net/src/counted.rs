@@ -34,14 +34,32 @@ pub(crate) struct Departures {
     pub(crate) evicted_unfetched: u64,
     pub(crate) reclaimed: u64,
     pub(crate) expired_unfetched: u64,
+    pub(crate) swept: u64,
+    pub(crate) evicted_expiring: u64,
     pub(crate) out_of_memory: u64,
 }
 
 impl Departures {
     pub(crate) fn of(report: &ClassReport) -> Self {
-        let ClassReport { evicted, evicted_unfetched, reclaimed, expired_unfetched, out_of_memory, .. } =
-            *report;
-        Departures { evicted, evicted_unfetched, reclaimed, expired_unfetched, out_of_memory }
+        let ClassReport {
+            evicted,
+            evicted_unfetched,
+            reclaimed,
+            expired_unfetched,
+            swept,
+            evicted_expiring,
+            out_of_memory,
+            ..
+        } = *report;
+        Departures {
+            evicted,
+            evicted_unfetched,
+            reclaimed,
+            expired_unfetched,
+            swept,
+            evicted_expiring,
+            out_of_memory,
+        }
     }
 
     fn since(self, earlier: Self) -> Self {
@@ -50,6 +68,8 @@ impl Departures {
             evicted_unfetched: self.evicted_unfetched - earlier.evicted_unfetched,
             reclaimed: self.reclaimed - earlier.reclaimed,
             expired_unfetched: self.expired_unfetched - earlier.expired_unfetched,
+            swept: self.swept - earlier.swept,
+            evicted_expiring: self.evicted_expiring - earlier.evicted_expiring,
             out_of_memory: self.out_of_memory - earlier.out_of_memory,
         }
     }

@@ -4,6 +4,7 @@
 extern crate protocol as lookaside_protocol;
 
 mod against_memcached;
+mod attacks;
 mod clients;
 mod concurrency;
 mod model;

@@ -23,20 +23,20 @@ impl Shared {
             stat("number_cold", number);
             stat("age_hot", 0);
             stat("age_warm", 0);
-            stat("age", 0);
+            stat("age", self.cache.oldest_age(id - 1).into());
             stat("mem_requested", (class.used_chunks * class.chunk_size) as u64);
             stat("evicted", departures.evicted);
-            stat("evicted_nonzero", 0);
-            stat("evicted_time", 0);
+            stat("evicted_nonzero", departures.evicted_expiring);
+            stat("evicted_time", class.evicted_age.into());
             stat("outofmemory", departures.out_of_memory);
             stat("tailrepairs", 0);
             stat("reclaimed", departures.reclaimed);
             stat("expired_unfetched", departures.expired_unfetched);
             stat("evicted_unfetched", departures.evicted_unfetched);
             stat("evicted_active", 0);
-            for name in ["crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked"] {
-                stat(name, 0);
-            }
+            stat("crawler_reclaimed", departures.swept);
+            stat("crawler_items_checked", 0);
+            stat("lrutail_reflocked", 0);
             for name in ["moves_to_cold", "moves_to_warm", "moves_within_lru", "direct_reclaims"] {
                 stat(name, 0);
             }

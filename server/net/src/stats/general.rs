@@ -143,9 +143,9 @@ impl Shared {
         stat("evicted_active", 0);
         stat("evictions", counted.all_departures(|class| class.evicted));
         stat("reclaimed", counted.all_departures(|class| class.reclaimed));
-        for name in ["crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked"] {
-            stat(name, 0);
-        }
+        stat("crawler_reclaimed", counted.all_departures(|class| class.swept));
+        stat("crawler_items_checked", 0);
+        stat("lrutail_reflocked", 0);
         for name in ["moves_to_cold", "moves_to_warm", "moves_within_lru", "direct_reclaims"] {
             stat(name, 0);
         }
