@@ -40,7 +40,7 @@ fn what_is_resident_follows_the_limit_up_and_down() {
             }
             let grown = resident() - before;
             assert!(grown as f64 <= limit as f64 * 1.10 + (4 * MIB) as f64, "{kind:?}: {grown} of {limit}");
-            assert!(grown > limit / 10 * 8, "{kind:?}: {limit} is not used: {grown}");
+            assert!(grown > limit / 10 * 6, "{kind:?}: {limit} is not used: {grown}");
         }
     }
 }
