@@ -207,7 +207,9 @@ impl<P: Policy> Session<P> {
                 Progress::Planned(plan) => plan,
             };
             match self.put(key, hash, &scratch, &plan) {
-                Ok(Some(cas)) => break Ok(Changed { result: plan.result, cas: Some(cas) }),
+                Ok(Some(cas)) => {
+                    break Ok(Changed { result: plan.result, cas: plan.copies.is_none().then_some(cas) });
+                }
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }

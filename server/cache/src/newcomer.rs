@@ -28,6 +28,7 @@ pub(crate) struct Newcomer<'a> {
     entries: Indexed<'a>,
     stamps: &'a Stamps,
     item: Item<'a>,
+    key: &'a [u8],
     hash: u64,
     identity: Identity,
     number: Cell<Number>,
@@ -48,7 +49,7 @@ impl<'a> Newcomer<'a> {
     ) -> Newcomer<'a> {
         // SAFETY: the caller's own, and readable for as long as he is pinned.
         let item = unsafe { Item::at(arena, at) };
-        Newcomer { entries, stamps, item, hash, identity, number: Cell::new(Number::NONE) }
+        Newcomer { entries, stamps, item, key: item.key(), hash, identity, number: Cell::new(Number::NONE) }
     }
 
     pub(crate) fn location(&self) -> Location {
@@ -59,13 +60,17 @@ impl<'a> Newcomer<'a> {
         self.hash
     }
 
+    pub(crate) fn key(&self) -> &'a [u8] {
+        self.key
+    }
+
     pub(crate) fn item(&self) -> Item<'a> {
         self.item
     }
 
     /// Whether the item at a location, in the index, has the same key and is of this generation.
     pub(crate) fn has_key_of(&self, at: Location) -> bool {
-        self.entries.holds(at, self.item.key())
+        self.entries.holds(at, self.key)
     }
 
     /// It comes into the index now: the buckets of its key are locked.

@@ -83,7 +83,7 @@ impl<P: Policy> Pinned<'_, P> {
                     Upsertion::Replaced(old) => Some(old),
                 }));
             }
-            let found = self.find(newcomer.item().key(), hash);
+            let found = self.find(newcomer.key(), hash);
             let alive = found.filter(|hit| !self.has_expired(hit));
             if let (Verb::CompareAndSwap(_), Some(hit)) = (verb, &alive) {
                 self.meet(hit);
@@ -117,7 +117,7 @@ impl<P: Policy> Pinned<'_, P> {
         seen: Option<Seen>,
         newcomer: &Newcomer<'_>,
     ) -> Result<Option<Published>, TooFull> {
-        let found = self.find(newcomer.item().key(), newcomer.hash());
+        let found = self.find(newcomer.key(), newcomer.hash());
         let (old, placed) = match (seen, found) {
             (Some(seen), Some(hit)) => {
                 let is_as_seen = || hit.expiry() == seen.expiry && !self.has_expired(&hit);

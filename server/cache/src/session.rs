@@ -251,7 +251,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         counters.hits(1);
         let recency = item.recency();
         let after = P::hit(recency);
-        if after != recency || !item.is_fetched() {
+        if !item.is_after_hit(after) {
             engine.arena.raise_recency(at, recency, after);
         }
         let accessed = item.access().load();
