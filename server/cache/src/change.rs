@@ -23,12 +23,12 @@ use crate::access::Accessed;
 use crate::allocation::StoreError;
 use crate::departure::Departure;
 use crate::item::{Expiry, Outline};
-use crate::newcomer::Identity;
 use crate::policy::Policy;
 use crate::publication::{Published, Seen};
 use crate::recency::Recency;
 use crate::reservation::Reservation;
 use crate::session::{Hit, Pinned, Session};
+use crate::stamp::Number;
 
 /// A scratch buffer larger than this is given back after use.
 const SCRATCH_KEPT: usize = 64 << 10;
@@ -244,11 +244,11 @@ impl<P: Policy> Session<P> {
         }
         let pinned = self.pin();
         let now = pinned.moment().now;
-        let (accessed, identity) = match (plan.copies, plan.seen) {
-            (Some(copied), Some(seen)) => (copied.accessed, Identity::Kept(seen.number())),
-            _ => (Accessed::new(now, stale, won), Identity::New),
+        let (accessed, number) = match (plan.copies, plan.seen) {
+            (Some(copied), Some(seen)) => (copied.accessed, seen.number()),
+            _ => (Accessed::new(now, stale, won), Number::NONE),
         };
-        let newcomer = pinned.newcomer(&unfinished, hash, accessed, identity);
+        let newcomer = pinned.newcomer(&unfinished, key, hash, accessed, number);
         if let Some(recency) = plan.copies.and_then(|copied| copied.recency) {
             pinned.engine().arena.raise_recency(newcomer.location(), P::NEWCOMER, recency);
         }
@@ -293,7 +293,7 @@ impl<P: Policy> Session<P> {
                 Commit::Put { stale, won, result } => (stale, won, result),
             };
             let accessed = Accessed::new(pinned.moment().now, stale, won);
-            let newcomer = pinned.newcomer(&unfinished, hash, accessed, Identity::New);
+            let newcomer = pinned.newcomer(&unfinished, &key, hash, accessed, Number::NONE);
             match pinned.take_place_of(now.as_ref().map(Seen::of), &newcomer) {
                 Ok(Some(Published::InPlaceOf(old))) => {
                     pinned.settle_in(&newcomer, old);

@@ -125,6 +125,8 @@ mod housekeeping;
 mod index;
 #[cfg(not(loom))]
 mod item;
+#[cfg(all(loom, test))]
+mod item_loom_tests;
 #[cfg(not(loom))]
 mod judge;
 #[cfg(not(loom))]
@@ -159,7 +161,6 @@ mod shared;
 mod size_classes;
 #[cfg(not(loom))]
 mod slab;
-#[cfg(not(loom))]
 mod stamp;
 #[cfg(not(loom))]
 mod store;

@@ -20,10 +20,10 @@ use crate::allocation::StoreError;
 use crate::change::{Change, Put, Value};
 use crate::departure::Departure;
 use crate::item::{Expiry, Outline};
-use crate::newcomer::Identity;
 use crate::policy::Policy;
 use crate::publication::Published;
 use crate::session::{Hit, Session};
+use crate::stamp::Number;
 use crate::unfinished::Unfinished;
 
 /// Under which condition an item is stored.
@@ -262,7 +262,7 @@ impl<P: Policy> Session<P> {
         let hash = self.engine.hash(key);
         let pinned = self.pin();
         let accessed = Accessed::new(pinned.moment().now, false, false);
-        let newcomer = pinned.newcomer(unfinished, hash, accessed, Identity::New);
+        let newcomer = pinned.newcomer(unfinished, key, hash, accessed, Number::NONE);
         match pinned.publish(verb, &newcomer) {
             Ok(Published::InPlaceOf(old)) => {
                 pinned.settle_in(&newcomer, old);
@@ -298,7 +298,8 @@ mod tests {
         let hash = engine.hash(b"key");
         let pinned = session.pin();
         cache.flush();
-        let newcomer = pinned.newcomer(&unfinished, hash, Accessed::new(0, false, false), Identity::New);
+        let newcomer =
+            pinned.newcomer(&unfinished, b"key", hash, Accessed::new(0, false, false), Number::NONE);
         let published = pinned.publish(Verb::Add, &newcomer);
         assert!(matches!(published, Ok(Published::Refused(Stored::NotStored))));
         engine.discard(&unfinished);
