@@ -1,5 +1,5 @@
-//! An item on its way into the index: it gets its number at the moment in which it comes there, while the buckets of its
-//! key are locked ([`crate::stamp`] says why).
+//! An item on its way into the index: it gets its number at the moment in which it comes there, while the buckets of
+//! its key are locked ([`crate::stamp`] says why).
 //!
 //! The unsafe code here is of one kind: reading the item, which is the caller's own until then.
 

@@ -16,11 +16,40 @@ use crate::policy::Policy;
 use crate::session::{Hit, Pinned};
 use crate::shared::Engine;
 use crate::stamp::Number;
-use crate::store::{Stored, Verb};
 use crate::unfinished::Unfinished;
 
 /// Neighbours evicted from the index to make room for one key.
 const MOST_NEIGHBOURS: usize = 64;
+
+/// Under which condition an item is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// In any case.
+    Set,
+    /// If the key has no item.
+    Add,
+    /// If the key has one.
+    Replace,
+    /// Behind the value of the item that is there, which keeps its flags and expiry.
+    Append,
+    /// Before it.
+    Prepend,
+    /// If the key's item still has this number ([`Hit::cas`]).
+    CompareAndSwap(u64),
+}
+
+/// What became of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The item is in the cache, and has this number.
+    Stored(u64),
+    /// The verb's condition did not hold.
+    NotStored,
+    /// A compare-and-swap found another item than expected.
+    Exists,
+    /// A compare-and-swap found nothing.
+    NotFound,
+}
 
 /// How an item got into the index, or did not.
 pub(crate) enum Published {

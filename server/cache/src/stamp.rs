@@ -30,8 +30,8 @@
 //! item of the key, the reader sees the mark, and tells a number that no item has. Else all later items have higher
 //! numbers than `c`, and are told no lower ones: not what was told of this one. So numbers of a key rise, too.
 //!
-//! What the client sees is unique among all keys: the number and the group's. A client may also give an item a number of
-//! its own ([`Entry::cas`](crate::engine::Entry::cas)); the engine goes by its own numbers then, too.
+//! What the client sees is unique among all keys: the number and the group's. A client may also give an item a number
+//! of its own ([`Entry::cas`](crate::engine::Entry::cas)); the engine goes by its own numbers then, too.
 //!
 //! # Rejected
 //!

@@ -21,40 +21,10 @@ use crate::change::{Change, Put, Value};
 use crate::departure::Departure;
 use crate::item::{Expiry, Outline};
 use crate::policy::Policy;
-use crate::publication::Published;
+use crate::publication::{Published, Stored, Verb};
 use crate::session::{Hit, Session};
 use crate::stamp::Number;
 use crate::unfinished::Unfinished;
-
-/// Under which condition an item is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// In any case.
-    Set,
-    /// If the key has no item.
-    Add,
-    /// If the key has one.
-    Replace,
-    /// Behind the value of the item that is there, which keeps its flags and expiry.
-    Append,
-    /// Before it.
-    Prepend,
-    /// If the key's item still has this number ([`Hit::cas`]).
-    CompareAndSwap(u64),
-}
-
-/// What became of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
-    /// The item is in the cache, and has this number.
-    Stored(u64),
-    /// The verb's condition did not hold.
-    NotStored,
-    /// A compare-and-swap found another item than expected.
-    Exists,
-    /// A compare-and-swap found nothing.
-    NotFound,
-}
 
 /// What an item is stored with, but for its value.
 #[derive(Debug, Clone, Copy)]
