@@ -28,7 +28,7 @@ pub(super) fn decode(text: &[u8], out: &mut [u8; MAX_DECODED_LENGTH]) -> Option<
             length += 3;
             block = 0;
             if padding > 0 {
-                return (padding <= 2).then_some(length - padding);
+                return if padding <= 2 { Some(length - padding) } else { None };
             }
         }
     }
