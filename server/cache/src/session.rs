@@ -243,7 +243,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         counters.hits(1);
         let recency = item.recency();
         let after = P::hit(recency);
-        if after != recency || !item.is_fetched() {
+        if !item.is_after_hit(after) {
             engine.arena.raise_recency(at, recency, after);
         }
         let accessed = item.access().load();
@@ -342,7 +342,8 @@ impl<'p, P: Policy> Hit<'p, P> {
     }
 
     /// The number that [`crate::engine::Verb::CompareAndSwap`] goes by: the one that the item was stored with, if it
-    /// was ([`Entry::cas`](crate::engine::Entry::cas)); else another one, and a higher one, each time the key is stored.
+    /// was ([`Entry::cas`](crate::engine::Entry::cas)); else another one, and a higher one, each time the key is
+    /// stored.
     ///
     /// Of an item to which many stores have come since, elsewhere, another one may be told than before: see
     /// docs/design/item.md.
