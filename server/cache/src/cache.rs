@@ -10,6 +10,7 @@ use crate::counters::Counts;
 use crate::front::Front;
 use crate::housekeeping::Housekeeper;
 use crate::policy::Policy;
+use crate::resize::ResizeError;
 use crate::session::Session;
 use crate::shared::Engine;
 use crate::store::Entry;
@@ -195,6 +196,28 @@ impl<P: Policy> Cache<P> {
         }
     }
 
+    /// Gives the cache another limit, while it is in use. More holds at once. Of what is too much housekeeping gives
+    /// memory back to the machine, oldest items first, in some hundred milliseconds a gigabyte; a cache that does not
+    /// evict gives back what holds nothing alive.
+    ///
+    /// ```
+    /// use lookaside_cache::engine::{Cache, Config, ResizeError};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
+    /// let most = cache.memory().most;
+    /// assert!(most >= 512 << 20);
+    /// cache.resize(256 << 20)?;
+    /// assert_eq!(cache.memory().limit, 256 << 20);
+    /// assert_eq!(cache.resize(most + 1), Err(ResizeError::TooLarge { limit: most + 1, most }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ResizeError`]: the limit is as it was.
+    pub fn resize(&self, limit: usize) -> Result<(), ResizeError> {
+        self.engine.resize(limit)
+    }
+
     /// The number of the slab class, as in [`Cache::classes`], that an item with this value is counted in.
     #[must_use]
     pub fn class_of(&self, entry: &Entry<'_>, value_len: usize) -> u8 {
@@ -213,6 +236,7 @@ impl<P: Policy> Cache<P> {
         self.engine.arena.region().obtained()
     }
 
+    #[cfg(test)]
     pub(crate) fn engine(&self) -> &Arc<Engine<P>> {
         &self.engine
     }

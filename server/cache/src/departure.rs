@@ -145,8 +145,8 @@ impl<P: Policy> Engine<P> {
         Ok(upsertion)
     }
 
-    /// Marks an item that is about to be taken out of the index, by who has its buckets locked, so that nobody takes its
-    /// number for that of one that comes later ([`crate::stamp`]). True, for it leaves.
+    /// Marks an item that is about to be taken out of the index, by who has its buckets locked, so that nobody takes
+    /// its number for that of one that comes later ([`crate::stamp`]). True, for it leaves.
     fn leaves(&self, at: Location) -> bool {
         self.arena.set_mark(at, self.arena.mark(at).with_state(State::Limbo));
         true

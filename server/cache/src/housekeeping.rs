@@ -245,6 +245,39 @@ mod tests {
         assert!(pinned.peek(b"before").is_none());
     }
 
+    /// Nobody asks for an item for days: it stays old, and whoever does then is told so.
+    #[test]
+    fn last_accesses_do_not_wrap_while_housekeeping_goes_on() {
+        for start in [0, 1000, u32::MAX - 400_000] {
+            let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+            cache.set_time(start);
+            let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
+            for (key, len) in [(b"small", 10), (b"large", 100_000)] {
+                session.store(Verb::Set, Entry::new(key), &vec![1; len]).expect("room");
+                let won = session.pin().peek(key).expect("it is there").win();
+                assert!(won);
+            }
+            let class = usize::from(cache.class_of(&Entry::new(b"small"), 10));
+            for hour in 1..=100 {
+                cache.set_time(start + hour * 3600);
+                for _ in 0..3 {
+                    housekeeper.step();
+                }
+                let least = (hour * 3600).min(9 * 3600);
+                for key in [b"small", b"large"] {
+                    let pinned = session.pin();
+                    let hit = pinned.peek(key).expect("it is there");
+                    let age = cache.time() - hit.last_access();
+                    assert!((least..=hour * 3600 + 3).contains(&age), "{age} after {hour} hours");
+                    assert!(hit.is_won());
+                }
+                assert!(cache.oldest_age(class) >= least);
+            }
+            assert_eq!(session.pin().get(b"small").map(|hit| hit.is_won()), Some(true));
+            assert!(cache.time() - session.pin().peek(b"small").expect("it is there").last_access() < 4);
+        }
+    }
+
     /// Deletes what lies at a location and stores under `key` what comes there next.
     fn reuse(session: &mut Session, cache: &Cache, old: &[u8], at: Location, key: &[u8]) {
         assert!(session.delete(old));

@@ -350,7 +350,8 @@ impl<'p, P: Policy> Hit<'p, P> {
     }
 
     /// The number that [`crate::engine::Verb::CompareAndSwap`] goes by: the one that the item was stored with, if it
-    /// was ([`Entry::cas`](crate::engine::Entry::cas)); else another one, and a higher one, each time the key is stored.
+    /// was ([`Entry::cas`](crate::engine::Entry::cas)); else another one, and a higher one, each time the key is
+    /// stored.
     ///
     /// Of an item to which many stores have come since, elsewhere, another one may be told than before: see
     /// docs/design/item.md.

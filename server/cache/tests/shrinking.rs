@@ -20,7 +20,7 @@ fn what_is_resident_follows_the_limit_up_and_down() {
         let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
         assert!(resident() - before < 8 * MIB, "addresses cost nothing");
         let mut number = 0u64;
-        for limit in [16, 128, 32, 96, 4, 4, 64] {
+        for limit in [16, 96, 24, 4, 4, 48] {
             let limit = limit * MIB;
             cache.resize(limit).unwrap();
             while housekeeper.step() == Todo::More {}

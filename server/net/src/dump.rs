@@ -196,7 +196,7 @@ fn write_mg(hit: &Hit<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"mg ");
     // A key that is not text can only have come in base64.
     if hit.key().iter().any(|&byte| byte <= b' ' || byte == 0x7f) {
-        write_base64(hit.key(), out);
+        protocol::meta::encode_base64(out, hit.key());
         out.extend_from_slice(b" b\r\n");
     } else {
         out.extend_from_slice(hit.key());
@@ -212,34 +212,4 @@ fn write_item(hit: &Hit<'_>, epoch: u64, out: &mut Vec<u8>) {
         Expiry::At(second) => epoch + u64::from(second),
     };
     written(write!(out, " [{} b; {expires} s]\r\n", hit.value_len()));
-}
-
-/// Base64 with its padding (RFC 4648).
-fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte)) << (8 * (3 - group.len()));
-        for digit in 0..4 {
-            out.push(match digit <= group.len() {
-                true => DIGITS[(bits >> (18 - 6 * digit) & 63) as usize],
-                false => b'=',
-            });
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64() {
-        for (bytes, expected) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            let mut out = Vec::new();
-            write_base64(bytes.as_bytes(), &mut out);
-            assert_eq!(out, expected.as_bytes());
-        }
-    }
 }

@@ -50,13 +50,14 @@ impl InProcess {
     /// [`StartError::Cache`]: the cache could not be made.
     pub fn new(settings: Settings, second: u64) -> Result<Self, StartError> {
         let cache = settings.cache()?;
+        let protocol = settings.protocol;
         let housekeeper = cache.housekeeper();
         let shared = Arc::new(Shared::new(settings, cache, second));
         Ok(InProcess {
             executor: Executor::new(shared.clone()),
             shared,
             housekeeper,
-            conversation: Conversation::default(),
+            conversation: Conversation::new(protocol),
             left: Vec::new(),
             output: Output::default(),
             open: true,
@@ -114,8 +115,8 @@ impl InProcess {
 
     /// Connects again: the cache stays, the conversation begins anew.
     pub fn reconnect(&mut self) {
-        self.conversation = Conversation::default();
         self.watching = None;
+        self.conversation = Conversation::new(self.shared.settings.protocol);
         self.left.clear();
         self.open = true;
     }

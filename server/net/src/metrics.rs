@@ -29,6 +29,8 @@ atomics::counters! {
     too_large,
     /// Stores refused because there was no memory.
     no_memory,
+    /// Items shown by `me`, and keys that it did not find.
+    inspections,
     /// Bytes received.
     bytes_read,
     /// Bytes sent.

@@ -135,8 +135,8 @@ impl Guest {
     /// One who has just come, for this worker.
     pub(crate) fn new(client: Client, home: usize, buffers: Arc<Buffers>) -> Self {
         Guest {
+            conversation: Conversation::new(client.protocol),
             client,
-            conversation: Conversation::default(),
             left: Vec::new(),
             held: Held::nothing(buffers),
             home,

@@ -5,6 +5,7 @@ extern crate protocol as lookaside_protocol;
 
 mod against_memcached;
 mod attacks;
+mod binary;
 mod clients;
 mod concurrency;
 mod model;
@@ -13,6 +14,7 @@ mod regressions;
 mod requests;
 mod slow_clients;
 mod watching;
+mod three_protocols;
 
 // What they share.
 mod client;

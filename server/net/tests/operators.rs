@@ -472,3 +472,33 @@ fn others_hardly_notice_a_listing() {
     assert!(median < 1.2, "others wait {median:.2} times as long: {times:.2?}");
     server.stop().expect("no thread has failed");
 }
+
+#[test]
+fn the_limit_of_memory_is_changed_in_use() {
+    let (server, mut client) = start(settings().with_memory(64 << 20));
+    let value = "x".repeat(1000);
+    let mut fill = |client: &mut Client| {
+        for number in 0..150_000 {
+            client.send(format!("set key-{number} 0 0 1000 noreply\r\n{value}\r\n").as_bytes());
+        }
+        client.expect_open();
+    };
+    fill(&mut client);
+    let full = client.stat("bytes");
+    assert!((48 << 20..=64 << 20).contains(&full), "{full}");
+    client.ask(b"cache_memlimit 16\r\n", b"OK\r\n");
+    assert_eq!((client.stat("limit_maxbytes"), client.stats("settings")["maxbytes"].as_str()), (16 << 20, "16777216"));
+    wait_until("it has shrunk", || client.stat("bytes") < 16 << 20);
+    // What was stored last is there, and more can be stored.
+    client.ask(b"get key-149999\r\n", format!("VALUE key-149999 0 1000\r\n{value}\r\nEND\r\n").as_bytes());
+    client.ask(b"set more 0 0 1\r\nx\r\nget more\r\n", b"STORED\r\nVALUE more 0 1\r\nx\r\nEND\r\n");
+    client.ask(b"cache_memlimit 128\r\n", b"OK\r\n");
+    fill(&mut client);
+    let more = client.stat("bytes");
+    assert!((full..=128 << 20).contains(&more), "{more}");
+    client.ask(b"cache_memlimit 7\r\n", b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n");
+    let failed = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
+    client.ask(b"cache_memlimit 1000000000\r\n", failed);
+    assert_eq!(client.stat("limit_maxbytes"), 128 << 20);
+    server.stop().expect("no thread has failed");
+}

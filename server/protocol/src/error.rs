@@ -1,6 +1,6 @@
 //! The error lines of the text protocols: classic and meta commands say the same ones.
 
-/// The error lines of memcached 1.6 that a server of the classic protocol can need.
+/// The error lines of memcached 1.6 that a server of the text protocols can need.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorReply {
@@ -84,6 +84,32 @@ pub enum ErrorReply {
     TooManyWatchers,
     /// No memory to keep half a request in; the connection is closed after the line.
     OutOfMemoryReading,
+    /// `flush_all` is switched off.
+    FlushNotAllowed,
+    /// A meta command has a flag twice, or what is no character of ASCII for one.
+    DuplicateFlag,
+    /// A meta command has a flag that is none.
+    InvalidFlag,
+    /// `ma`: something is wrong with its flags.
+    InvalidOrDuplicateFlag,
+    /// A meta command has a flag whose token is not a number.
+    BadToken,
+    /// A meta command says that its key is base64, and it is not.
+    DecodingKey,
+    /// The opaque token of a meta command is too long.
+    OpaqueTooLong,
+    /// A meta command has too many flags.
+    TooManyFlags,
+    /// `ms` has a mode that is none.
+    InvalidSetMode,
+    /// `ma` has a mode that is none.
+    InvalidArithmeticMode,
+    /// A meta command's initial number (`J`) is none.
+    InvalidInitial,
+    /// A meta command's delta (`D`) is none.
+    InvalidDeltaValue,
+    /// `ma`: no memory for the item that is to be created.
+    OutOfMemoryAllocating,
     /// There are as many connections as there may be; this one is closed after the line.
     TooManyConnections,
 }
@@ -136,6 +162,19 @@ impl ErrorReply {
             ErrorReply::InvalidShutdownMode => b"CLIENT_ERROR invalid shutdown mode\r\n",
             ErrorReply::TooManyWatchers => b"WATCHER_TOO_MANY log watcher limit reached\r\n",
             ErrorReply::OutOfMemoryReading => b"SERVER_ERROR out of memory reading request\r\n",
+            ErrorReply::FlushNotAllowed => b"CLIENT_ERROR flush_all not allowed\r\n",
+            ErrorReply::DuplicateFlag => b"CLIENT_ERROR duplicate flag\r\n",
+            ErrorReply::InvalidFlag => b"CLIENT_ERROR invalid flag\r\n",
+            ErrorReply::InvalidOrDuplicateFlag => b"CLIENT_ERROR invalid or duplicate flag\r\n",
+            ErrorReply::BadToken => b"CLIENT_ERROR bad token in command line format\r\n",
+            ErrorReply::DecodingKey => b"CLIENT_ERROR error decoding key\r\n",
+            ErrorReply::OpaqueTooLong => b"CLIENT_ERROR opaque token too long\r\n",
+            ErrorReply::TooManyFlags => b"CLIENT_ERROR options flags are too long\r\n",
+            ErrorReply::InvalidSetMode => b"CLIENT_ERROR invalid mode for ms M token\r\n",
+            ErrorReply::InvalidArithmeticMode => b"CLIENT_ERROR invalid mode for ma M token\r\n",
+            ErrorReply::InvalidInitial => b"CLIENT_ERROR invalid numeric initial value\r\n",
+            ErrorReply::InvalidDeltaValue => b"CLIENT_ERROR invalid numeric delta value\r\n",
+            ErrorReply::OutOfMemoryAllocating => b"SERVER_ERROR Out of memory allocating new item\r\n",
             ErrorReply::TooManyConnections => b"ERROR Too many open connections\r\n",
         }
     }

@@ -19,23 +19,24 @@
 //! Gets that follow each other, in one line or in many, are looked up together ([`crate::gets`]); their replies are
 //! written in order. Nothing else is reordered.
 
+mod binary;
 mod block;
+mod meta;
 mod text;
 
-use protocol::{ErrorReply, KeyStream};
+use protocol::binary::REQUEST_MAGIC;
+use protocol::{ErrorReply, KeyStream, reply};
 
-use crate::executor::{Executor, StoreReply};
+use crate::executor::{Context, Executor, StoreOutcome, Storing};
 use crate::output::Output;
-use block::Block;
+use crate::settings::Protocol;
+use block::{Asker, Block};
 
 /// A value is waited for in the receive buffer if it and its line are not longer than this; a longer one is written
 /// into the cache's memory as it comes.
 const MOST_BUFFERED: usize = 16 << 10;
 /// What a conversation that needs more leaves of what it was offered, at the most: the receive buffer must be larger.
 pub(crate) const MOST_LEFT: usize = MOST_BUFFERED;
-/// What the requests of the binary protocol, which is not spoken here, begin with, and no other does: their values are
-/// not to be taken for commands.
-const BINARY_REQUEST: u8 = 0x80;
 /// Bytes copied to change values, by `append` and the like, that count as much as a request does.
 const COPIED_FOR_A_REQUEST: u64 = 4096;
 
@@ -97,15 +98,16 @@ pub(crate) struct Conversation {
     state: State,
     /// Whether the line of a storage command was offered, and not all of its value.
     has_line: bool,
-}
-
-impl Default for Conversation {
-    fn default() -> Self {
-        Conversation { state: State::Command, has_line: false }
-    }
+    /// The protocol that the client speaks; [`Protocol::Auto`] before its first byte.
+    protocol: Protocol,
 }
 
 impl Conversation {
+    /// A conversation that has not begun, in this protocol.
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        Conversation { state: State::Command, has_line: false, protocol }
+    }
+
     /// Serves what can be served of `data`: what was left of the last offer, followed by what has come since.
     pub(crate) fn serve(&mut self, data: &[u8], executor: &mut Executor, output: &mut Output) -> Served {
         let mut at = 0;
@@ -126,7 +128,7 @@ impl Conversation {
                     executor.metrics().yields(1);
                     break Needs::Turn;
                 }
-                State::Command => self.command(data, at, &mut turn, executor, output),
+                State::Command => self.request(rest, &mut turn, executor, output),
                 State::Value(block) => match block.receive(rest, executor, output) {
                     (consumed, true) => {
                         self.state = State::Command;
@@ -166,10 +168,60 @@ impl Conversation {
             State::Command | State::List { .. } => Awaits::Request,
         }
     }
-}
 
-fn answer(outcome: StoreReply, noreply: bool, output: &mut Output) {
-    if !noreply {
-        output.bytes().extend_from_slice(outcome.unwrap_or_else(ErrorReply::bytes));
+    /// Serves the request at the start of `rest`, which is not empty.
+    fn request(
+        &mut self,
+        rest: &[u8],
+        turn: &mut usize,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        let is_binary = rest.first() == Some(&REQUEST_MAGIC);
+        if self.protocol == Protocol::Auto {
+            self.protocol = if is_binary { Protocol::Binary } else { Protocol::Ascii };
+        }
+        match self.protocol {
+            Protocol::Binary => self.frame(rest, turn, executor, output),
+            // A frame's value is not to be taken for commands.
+            _ if is_binary => Err((0, Needs::Abort)),
+            _ => self.command(rest, turn, executor, output),
+        }
+    }
+
+    /// Takes the data block of a request that stores, which has `line` bytes before it at the start of `rest`; or as
+    /// much as is there of a large one.
+    #[allow(clippy::too_many_arguments, reason = "what is stored, where it is, who asks, and who serves")]
+    fn take_block(
+        &mut self,
+        storing: &Storing<'_>,
+        line: usize,
+        rest: &[u8],
+        asker: impl FnOnce() -> Asker,
+        answer: impl FnOnce(StoreOutcome, Context<'_>, &mut Output),
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        let ending = if self.protocol == Protocol::Binary { b"".as_slice() } else { reply::CRLF };
+        let length = storing.length;
+        if executor.refuse_too_large(storing) {
+            answer(StoreOutcome::Failed(ErrorReply::TooLarge), executor.context(), output);
+            self.state = State::Swallow(length + ending.len());
+            return Ok(line);
+        }
+        let total = line + length + ending.len();
+        if let Some(block) = rest.get(line..total) {
+            let (value, end) = block.split_at(length);
+            let outcome =
+                if end == ending { executor.store(storing, value) } else { executor.refuse_data(storing) };
+            answer(outcome, executor.context(), output);
+            return Ok(total);
+        }
+        if total <= MOST_BUFFERED {
+            self.has_line = true;
+            return Err((0, Needs::Input));
+        }
+        self.state = State::Value(Block::new(asker(), executor.reserve(storing), length));
+        Ok(line)
     }
 }

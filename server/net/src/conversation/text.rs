@@ -1,14 +1,15 @@
-//! Serving the text protocol.
+//! Serving the text protocol: lines, among them those of meta commands.
 
+use cache::engine::Hit;
 use protocol::{
     Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState,
-    parse, reply, split_line,
+    Verb, parse, reply, split_line,
 };
 
-use super::block::Block;
-use super::{BINARY_REQUEST, Conversation, MOST_BUFFERED, Needs, State, Step, answer};
-use crate::executor::{After, Executor};
-use crate::gets::{Group, Unanswered};
+use super::block::Asker as Storer;
+use super::{Conversation, MOST_BUFFERED, Needs, State, Step};
+use crate::executor::{After, Context, Executor, How, StoreOutcome, Storing};
+use crate::gets::{Asker, Group, Unanswered};
 use crate::output::Output;
 
 /// Where a piece of `data` begins in it.
@@ -16,20 +17,36 @@ fn offset_in(data: &[u8], piece: &[u8]) -> usize {
     piece.as_ptr() as usize - data.as_ptr() as usize
 }
 
+/// Who asks for a key by `get` or `gets`.
+#[derive(Clone, Copy, Default)]
+struct Getter {
+    /// Whether its number is wanted beside its value.
+    with_cas: bool,
+    /// Whether it is the last of its line: `END` is to follow it.
+    is_last: bool,
+}
+
+impl Asker for Getter {
+    #[inline]
+    fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
+        if let Some(hit) = hit {
+            write_value(hit, self.with_cas, context, output);
+        }
+        if self.is_last {
+            output.bytes().extend_from_slice(reply::END);
+        }
+    }
+}
+
 impl Conversation {
-    /// Serves the request at `at`, or, if it is a get, the run of gets that begins there.
+    /// Serves the request at the start of `rest`, or, if it is a get, the run of gets that begins there.
     pub(super) fn command(
         &mut self,
-        data: &[u8],
-        at: usize,
+        rest: &[u8],
         turn: &mut usize,
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        let rest = &data[at..];
-        if rest.starts_with(&[BINARY_REQUEST]) {
-            return Err((0, Needs::Abort));
-        }
         let line = match split_line(rest) {
             Line::Complete(line) => line,
             Line::Incomplete => return Err((0, Needs::Input)),
@@ -50,6 +67,7 @@ impl Conversation {
                 self.state = State::List { stream: KeyStream::resume(with_cas), exptime: Some(exptime) };
                 Ok(first)
             }
+            Ok(Request::Meta(request)) => self.meta(&request, line.len(), rest, turn, executor, output),
             Ok(request) => match executor.execute(&request, output) {
                 After::GoOn => Ok(line.len()),
                 After::Later => Err((0, Needs::Turn)),
@@ -61,11 +79,13 @@ impl Conversation {
     }
 
     fn refuse(&mut self, refusal: Refusal, line: usize, output: &mut Output) -> Step {
-        if refusal.connection == Connection::Close {
-            return Err((line, Needs::Abort));
-        }
         if let Some(error) = refusal.reply {
             output.bytes().extend_from_slice(error.bytes());
+        }
+        match (refusal.connection, refusal.reply) {
+            (Connection::Close, None) => return Err((line, Needs::Abort)),
+            (Connection::Close, Some(_)) => return Err((line, Needs::Close)),
+            (Connection::Keep, _) => {}
         }
         if refusal.swallow > 0 {
             self.state = State::Swallow(refusal.swallow);
@@ -87,11 +107,13 @@ impl Conversation {
         let mut end = line;
         let mut answered;
         loop {
-            answered = group.add(get.keys, get.with_cas, executor, output);
+            answered = gather(&mut group, get.keys, get.with_cas, executor, output);
             if answered.is_err() {
                 break;
             }
-            group.end_line();
+            if let Some(getter) = group.last() {
+                getter.is_last = true;
+            }
             if *turn > 0
                 && let Line::Complete(line) = split_line(&rest[end..])
                 && let Ok(Request::Get(next)) = parse(line)
@@ -104,8 +126,8 @@ impl Conversation {
                 break;
             }
         }
-        answered.map(|()| end).map_err(|Unanswered { key, with_cas }| {
-            self.state = State::List { stream: KeyStream::resume(with_cas), exptime: None };
+        answered.map(|()| end).map_err(|Unanswered { key, asker }| {
+            self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
             (offset_in(rest, key), Needs::Room)
         })
     }
@@ -121,7 +143,8 @@ impl Conversation {
             Some(exptime) => touch(step.keys, exptime, with_cas, executor, output),
             None => {
                 let mut group = Group::new();
-                group.add(step.keys, with_cas, executor, output).and_then(|()| group.answer(executor, output))
+                gather(&mut group, step.keys, with_cas, executor, output)
+                    .and_then(|()| group.answer(executor, output))
             }
         };
         if let Err(Unanswered { key, .. }) = answered {
@@ -151,36 +174,49 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        if executor.refuse_too_large(request) {
-            answer(Err(ErrorReply::TooLarge), request.noreply, output);
-            self.state = State::Swallow(request.length + reply::CRLF.len());
-            return Ok(line);
-        }
-        let total = line + request.length + reply::CRLF.len();
-        if let Some(block) = rest.get(line..total) {
-            let (value, ending) = block.split_at(request.length);
-            let outcome = if ending == reply::CRLF {
-                executor.store(request, value)
-            } else {
-                executor.refuse_data(request)
-            };
-            answer(outcome, request.noreply, output);
-            return Ok(total);
-        }
-        if total <= MOST_BUFFERED {
-            self.has_line = true;
-            return Err((0, Needs::Input));
-        }
-        self.state = State::Value(Block {
-            verb: request.verb,
-            noreply: request.noreply,
-            reservation: executor.reserve(request),
-            missing: request.length,
-            ending: 0,
-            ended_well: true,
-        });
-        Ok(line)
+        let how = match request.verb {
+            Verb::Set => How::Set,
+            Verb::Add => How::Add,
+            Verb::Replace => How::Replace,
+            Verb::Append => How::Extend { before: false, if_cas: None, create: false },
+            Verb::Prepend => How::Extend { before: true, if_cas: None, create: false },
+            Verb::Cas(cas) => How::Swap { cas, allow_stale: false },
+        };
+        let storing = Storing {
+            key: request.key.as_bytes(),
+            how,
+            flags: request.flags,
+            expiry: executor.context().expiry(request.exptime),
+            own_cas: None,
+            length: request.length,
+            or_nothing: how == How::Set,
+        };
+        let noreply = request.noreply;
+        self.take_block(
+            &storing,
+            line,
+            rest,
+            || Storer::Text { noreply },
+            |outcome, _, output| answer_store(outcome, noreply, output),
+            executor,
+            output,
+        )
     }
+}
+
+/// Adds the keys of a list to a group.
+#[inline]
+fn gather<'d>(
+    group: &mut Group<'d, Getter>,
+    keys: impl Iterator<Item = Key<'d>>,
+    with_cas: bool,
+    executor: &mut Executor,
+    output: &mut Output,
+) -> Result<(), Unanswered<'d, Getter>> {
+    for key in keys {
+        group.add(key.as_bytes(), Getter { with_cas, is_last: false }, executor, output)?;
+    }
+    Ok(())
 }
 
 /// Answers the keys of a list and gives each item another expiry: one after the other, for the second of two equal keys
@@ -191,12 +227,39 @@ fn touch<'d>(
     with_cas: bool,
     executor: &mut Executor,
     output: &mut Output,
-) -> Result<(), Unanswered<'d>> {
+) -> Result<(), Unanswered<'d, Getter>> {
     for key in keys {
+        let getter = Getter { with_cas, is_last: false };
         if output.is_full() {
-            return Err(Unanswered { key: key.as_bytes(), with_cas });
+            return Err(Unanswered { key: key.as_bytes(), asker: getter });
         }
-        executor.get_and_touch(&key, exptime, with_cas, output);
+        executor.get_and_touch(&key, exptime, |hit, context| getter.answer(hit, context, output));
     }
     Ok(())
+}
+
+pub(super) fn answer_store(outcome: StoreOutcome, noreply: bool, output: &mut Output) {
+    if !noreply {
+        output.bytes().extend_from_slice(match outcome {
+            StoreOutcome::Stored { .. } => reply::STORED,
+            StoreOutcome::NotStored => reply::NOT_STORED,
+            StoreOutcome::Exists => reply::EXISTS,
+            StoreOutcome::NotFound => reply::NOT_FOUND,
+            StoreOutcome::Failed(error) => ErrorReply::bytes(error),
+        });
+    }
+}
+
+// Always: the class of what is written, which its callers count, takes what is read here.
+#[inline(always)]
+fn write_value(hit: &Hit<'_>, with_cas: bool, context: Context<'_>, output: &mut Output) {
+    // All that is read of the item is read before anything is written: it would be read, and worked out, again after.
+    let cas = with_cas.then(|| context.cas(hit));
+    let value = hit.contiguous();
+    reply::value_header(output.bytes(), hit.key(), hit.flags(), hit.value_len(), cas);
+    match value {
+        Some(value) => output.bytes().extend_from_slice(value),
+        None => output.value(hit.keep().expect("a value in several pieces can be kept")),
+    }
+    output.bytes().extend_from_slice(reply::CRLF);
 }

@@ -1,14 +1,25 @@
 //! Forgetting everything, now or later.
 
-use protocol::{Flush, reply};
+use protocol::Flush;
 
-use super::{After, Executor, answer};
-use crate::output::Output;
+use super::Executor;
+
+/// How far a flush has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    Done,
+    /// It is to be asked for again, after others had their turn.
+    Later,
+    NotAllowed,
+}
 
 impl Executor {
     /// Forgets everything, when the delay says.
-    pub(super) fn flush_all(&mut self, delay: i32, noreply: bool, output: &mut Output) -> After {
-        let now = self.now();
+    pub(crate) fn flush_all(&mut self, delay: i32) -> Flushed {
+        if !self.shared.settings.flush_allowed {
+            return Flushed::NotAllowed;
+        }
+        let now = self.shared.time();
         match protocol::flush(delay, now, self.shared.started) {
             Flush::Nothing => self.shared.cache.flush_at(None),
             Flush::At(second) if second > now => {
@@ -16,13 +27,12 @@ impl Executor {
             }
             Flush::Now | Flush::At(_) => {
                 if !self.flush() {
-                    return After::Later;
+                    return Flushed::Later;
                 }
             }
         }
         self.metrics.flushes(1);
-        answer(output, noreply, reply::OK);
-        After::GoOn
+        Flushed::Done
     }
 
     /// Flushes, or does a part of what must be done before.

@@ -2,35 +2,36 @@
 
 use std::ops::ControlFlow;
 
-use cache::engine::Hit;
-use protocol::reply;
+use cache::engine::{Change, Expiry, Hit};
 
-use super::Executor;
 use super::observed::Met;
+use super::{Context, Executor};
 use crate::output::Output;
 
 impl Executor {
-    /// Looks up keys and writes the values found; `each` writes what comes after a key's. Stops when the output is
-    /// full, and says how many keys were answered.
+    /// Looks up keys and answers each with what `answer` writes. Stops when the output is full, and says how many keys
+    /// were answered.
     #[inline]
     pub(crate) fn get(
         &mut self,
         keys: &[&[u8]],
-        with_cas: impl Fn(usize) -> bool,
-        after: impl Fn(usize, &mut Vec<u8>),
+        mut answer: impl FnMut(usize, Option<&Hit<'_>>, Context<'_>, &mut Output),
         output: &mut Output,
     ) -> usize {
         if self.is_observed() {
-            return self.get_observed(keys, with_cas, after, output);
+            return self.get_observed(keys, answer, output);
         }
         let by_class = &*self.by_class;
+        let context = Context(&self.shared);
         let answered = self.session.pin().get_many(keys, |number, hit| {
-            if let Some(hit) = hit {
-                let class = hit.class();
-                write_value(&hit, with_cas(number), output);
-                by_class.of(class).get_hits(1);
+            match &hit {
+                Some(hit) => {
+                    let class = hit.class();
+                    answer(number, Some(hit), context, output);
+                    by_class.of(class).get_hits(1);
+                }
+                None => answer(number, None, context, output),
             }
-            after(number, output.bytes());
             if output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.metrics.gets(answered as u64);
@@ -42,62 +43,94 @@ impl Executor {
     fn get_observed(
         &mut self,
         keys: &[&[u8]],
-        with_cas: impl Fn(usize) -> bool,
-        after: impl Fn(usize, &mut Vec<u8>),
+        mut answer: impl FnMut(usize, Option<&Hit<'_>>, Context<'_>, &mut Output),
         output: &mut Output,
     ) -> usize {
         let mut answered = 0;
         while answered < keys.len() && !output.is_full() {
             let key = keys[answered];
             let before = self.session.counts();
-            let met = self.session.pin().get(key).map(|hit| {
-                write_value(&hit, with_cas(answered), output);
-                Met { class: hit.class(), size: hit.value_len() }
-            });
+            let context = Context(&self.shared);
+            let pinned = self.session.pin();
+            let hit = pinned.get(key);
+            answer(answered, hit.as_ref(), context, output);
+            let met = hit.as_ref().map(Met::of);
+            drop(pinned);
             if let Some(met) = met {
                 self.by_class.of(met.class).get_hits(1);
             }
             self.observe_get(key, met, &before);
-            after(answered, output.bytes());
             answered += 1;
         }
         self.metrics.gets(answered as u64);
         answered
     }
 
-    /// Gives a key another expiry and writes its value, if it is there.
-    pub(crate) fn get_and_touch(&mut self, key: &[u8], exptime: i32, with_cas: bool, output: &mut Output) {
-        // It counts as a touch alone, as in memcached.
-        self.metrics.touches(1);
-        let expiry = self.expiry(exptime);
-        // The value as it was: an expiry that has passed already takes it away only for those who come after.
+    /// Looks up one key, unnoticed by what counts how items are used if `unseen`. What `look` says of an item that is
+    /// there, it is given as its new expiry. Says whether it was there.
+    ///
+    /// A key that is there counts as got, or as touched if it is given an expiry; one that is not does not count.
+    pub(crate) fn look(
+        &mut self,
+        key: &[u8],
+        unseen: bool,
+        look: impl FnOnce(&Hit<'_>, Context<'_>) -> Option<Expiry>,
+    ) -> bool {
         let before = self.is_observed().then(|| self.session.counts());
         let pinned = self.session.pin();
-        let mut met = None;
-        if let Some(hit) = pinned.get(key) {
-            write_value(&hit, with_cas, output);
-            self.by_class.of(hit.class()).touch_hits(1);
-            met = Some(Met { class: hit.class(), size: hit.value_len() });
+        let hit = if unseen { pinned.peek(key) } else { pinned.get(key) };
+        let found = hit.map(|hit| (Met::of(&hit), hit.cas(), look(&hit, Context(&self.shared))));
+        drop(pinned);
+        if let Some(before) = before {
+            self.observe_get(key, found.map(|(met, ..)| met), &before);
         }
+        let Some((Met { class, .. }, cas, expiry)) = found else { return false };
+        if let Some(expiry) = expiry {
+            self.metrics.touches(1);
+            self.by_class.of(class).touch_hits(1);
+            // What was told is what was there before the touch. What has been stored since has an expiry of its own.
+            // Where there is no memory to note an expiry, the item keeps the one it had.
+            let _ = self.session.change(key, |now, _| match now {
+                Some(hit) if hit.cas() == cas => Change::Touch(expiry, ()),
+                _ => Change::Leave(()),
+            });
+        } else {
+            self.metrics.gets(1);
+            self.by_class.of(class).get_hits(1);
+        }
+        true
+    }
+
+    /// Shows the item of a key, which counts as no use.
+    pub(crate) fn inspect(&mut self, key: &[u8], show: impl FnOnce(Option<&Hit<'_>>, Context<'_>)) {
+        self.metrics.inspections(1);
+        let context = Context(&self.shared);
+        show(self.session.pin().peek(key).as_ref(), context);
+    }
+
+    /// Gives a key another expiry and answers it with what `answer` writes of its value as it was: an expiry that has
+    /// passed already takes it away only for those who come after. It counts as a touch alone, as in memcached.
+    pub(crate) fn get_and_touch(
+        &mut self,
+        key: &[u8],
+        exptime: i32,
+        answer: impl FnOnce(Option<&Hit<'_>>, Context<'_>),
+    ) {
+        let context = Context(&self.shared);
+        let expiry = context.expiry(exptime);
+        self.metrics.touches(1);
+        let before = self.is_observed().then(|| self.session.counts());
+        let pinned = self.session.pin();
+        let hit = pinned.get(key);
+        answer(hit.as_ref(), context);
+        let met = hit.as_ref().map(Met::of);
         drop(pinned);
         if let Some(before) = before {
             self.observe_get(key, met, &before);
         }
+        let Some(Met { class, .. }) = met else { return };
+        self.by_class.of(class).touch_hits(1);
         // Where there is no memory to note an expiry, the item keeps the one it had.
         let _ = self.session.touch(key, expiry);
     }
-}
-
-// Always: the class of what is written, which its callers count, takes what is read here.
-#[inline(always)]
-fn write_value(hit: &Hit<'_>, with_cas: bool, output: &mut Output) {
-    // All that is read of the item is read before anything is written: it would be read, and worked out, again after.
-    let cas = with_cas.then(|| hit.cas());
-    let value = hit.contiguous();
-    reply::value_header(output.bytes(), hit.key(), hit.flags(), hit.value_len(), cas);
-    match value {
-        Some(value) => output.bytes().extend_from_slice(value),
-        None => output.value(hit.keep().expect("a value in several pieces can be kept")),
-    }
-    output.bytes().extend_from_slice(reply::CRLF);
 }

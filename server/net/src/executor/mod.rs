@@ -5,22 +5,30 @@
 
 mod administration;
 mod arithmetic;
+mod context;
 mod flush;
 mod get;
+mod invalidate;
 mod listing;
 mod observed;
 mod remove;
 mod store;
 mod touch;
+mod vivify;
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use atomics::Counting;
 use cache::engine::{Expiry, Housekeeper, Session};
-use protocol::{Request, StatsTopic, reply};
+use protocol::{ErrorReply, Request, StatsTopic, reply};
 
-pub(crate) use store::StoreReply;
+pub(crate) use arithmetic::{Counted, Counting as NumberChange};
+pub(crate) use context::Context;
+pub(crate) use flush::Flushed;
+pub(crate) use invalidate::Invalidation;
+pub(crate) use remove::Removed;
+pub(crate) use store::{How, Reserved, StoreOutcome, Storing};
 
 use crate::aside::Errand;
 use crate::detail::Prefixes;
@@ -29,7 +37,7 @@ use crate::metrics::{ByClass, Metrics};
 use crate::output::Output;
 use crate::shared::Shared;
 use crate::version::VERSION;
-use crate::watch::{Log, Observers};
+use crate::watch::{Command, Log, Observers};
 
 /// A worker's way of carrying out requests.
 pub(crate) struct Executor {
@@ -37,8 +45,6 @@ pub(crate) struct Executor {
     session: Session,
     metrics: Counting<Metrics>,
     by_class: Counting<ByClass>,
-    /// For the new value of an `incr` or `decr`.
-    number: Vec<u8>,
     /// Bytes of values in several pieces that were copied to be read as numbers.
     read_in_copy: u64,
     /// Sweeps for a flush that has to wait: while one does.
@@ -71,7 +77,6 @@ impl Executor {
             session: shared.cache.session(),
             metrics: shared.metrics.join(),
             by_class: shared.by_class.join(),
-            number: Vec::new(),
             read_in_copy: 0,
             sweeper: None,
             descriptor: 0,
@@ -85,6 +90,11 @@ impl Executor {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// What requests are understood by at the moment.
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context(&self.shared)
     }
 
     pub(crate) fn requests_per_turn(&self) -> usize {
@@ -111,19 +121,48 @@ impl Executor {
         self.session.copied() + self.read_in_copy
     }
 
+    /// Writes statistics, as `stats` does.
+    pub(crate) fn stats(&self, topic: StatsTopic, out: &mut Vec<u8>) {
+        self.shared.write_stats(topic, out);
+    }
+
     /// Carries out a request that is neither a `get` nor a storage command.
     pub(crate) fn execute(&mut self, request: &Request<'_>, output: &mut Output) -> After {
         match *request {
-            Request::Get(_) | Request::GetAndTouch { .. } | Request::Store(_) => {
+            Request::Get(_) | Request::GetAndTouch { .. } | Request::Store(_) | Request::Meta(_) => {
                 unreachable!("served by the conversation, which has their keys and values")
             }
-            Request::Delete { key, noreply } => self.remove(key, noreply, output),
-            Request::Arithmetic { operation, key, delta, noreply } => {
-                self.arithmetic(operation, &key, delta, noreply, output);
+            Request::Delete { key, noreply } => {
+                let removed = self.remove(&key, None, Command::Delete) == Removed::Removed;
+                answer(output, noreply, if removed { reply::DELETED } else { reply::NOT_FOUND });
             }
-            Request::Touch { key, exptime, noreply } => self.touch(key, exptime, noreply, output),
-            Request::FlushAll { delay, noreply } => return self.flush_all(delay, noreply, output),
-            Request::Stats(topic) => return self.stats(topic, output),
+            Request::Arithmetic { operation, key, delta, noreply } => {
+                let change = NumberChange {
+                    operation,
+                    delta,
+                    if_cas: None,
+                    own_cas: None,
+                    initial: None,
+                    expiry: |before: Option<Expiry>| before.unwrap_or(Expiry::Never),
+                };
+                match self.count(&key, &change) {
+                    Counted::Counted { .. } if noreply => {}
+                    Counted::Counted { number, .. } => reply::number(output.bytes(), number),
+                    Counted::NotFound | Counted::Exists => answer(output, noreply, reply::NOT_FOUND),
+                    Counted::Failed(error) => answer(output, noreply, error.bytes()),
+                }
+            }
+            Request::Touch { key, exptime, noreply } => {
+                let touched = self.touch(&key, exptime);
+                let found = touched.map(|found| if found { reply::TOUCHED } else { reply::NOT_FOUND });
+                answer(output, noreply, found.unwrap_or_else(ErrorReply::bytes));
+            }
+            Request::FlushAll { delay, noreply } => match self.flush_all(delay) {
+                Flushed::Done => answer(output, noreply, reply::OK),
+                Flushed::NotAllowed => answer(output, noreply, ErrorReply::FlushNotAllowed.bytes()),
+                Flushed::Later => return After::Later,
+            },
+            Request::Stats(topic) => return self.show_stats(topic, output),
             Request::Version => reply::version(output.bytes(), VERSION),
             Request::Verbosity { level, noreply } => self.verbosity(level, noreply, output),
             Request::CacheMemlimit { megabytes, noreply } => self.memory_limit(megabytes, noreply, output),
@@ -138,7 +177,7 @@ impl Executor {
     }
 
     /// Says what is counted, or has it listed.
-    fn stats(&mut self, topic: StatsTopic, output: &mut Output) -> After {
+    fn show_stats(&mut self, topic: StatsTopic, output: &mut Output) -> After {
         match topic {
             StatsTopic::Sizes => return self.sizes(output),
             StatsTopic::Cachedump(request) => return self.cachedump(request, output),
@@ -146,21 +185,6 @@ impl Executor {
             topic => self.shared.write_stats(topic, output.bytes()),
         }
         After::GoOn
-    }
-
-    fn now(&self) -> u64 {
-        self.shared.time()
-    }
-
-    fn expiry(&self, exptime: i32) -> Expiry {
-        if exptime == 0 {
-            return Expiry::Never;
-        }
-        match protocol::expiry(exptime, self.now(), self.shared.started) {
-            protocol::Expiry::Never => Expiry::Never,
-            protocol::Expiry::Already => Expiry::At(1),
-            protocol::Expiry::At(second) => Expiry::At(self.shared.to_second(second)),
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::os::fd::RawFd;
 
-use cache::engine::{Counts, Expiry};
+use cache::engine::{Counts, Expiry, Hit};
 use protocol::{DetailRequest, ErrorReply, Streams, reply};
 
 use super::{After, Executor};
@@ -18,6 +18,12 @@ use crate::watch::{Command, Ending, Fetched, StoredAs, What};
 pub(super) struct Met {
     pub(super) class: u8,
     pub(super) size: usize,
+}
+
+impl Met {
+    pub(super) fn of(hit: &Hit<'_>) -> Met {
+        Met { class: hit.class(), size: hit.value_len() }
+    }
 }
 
 impl Executor {
@@ -92,7 +98,7 @@ impl Executor {
     pub(super) fn before_a_change(&mut self, key: &[u8]) -> Option<Met> {
         let pinned = self.session.pin();
         let hit = pinned.peek(key)?;
-        Some(Met { class: hit.class(), size: hit.value_len() })
+        Some(Met::of(&hit))
     }
 
     /// A key was deleted, if it was there.

@@ -1,24 +1,44 @@
 //! Removing a key.
 
-use protocol::{Key, reply};
+use cache::engine::Change;
 
-use super::{Executor, answer};
-use crate::output::Output;
+use super::{Context, Executor};
 use crate::watch::Command;
 
+/// What has become of a key that was to go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    Removed,
+    NotFound,
+    /// It has another number.
+    Exists,
+}
+
 impl Executor {
-    /// Removes a key.
-    pub(super) fn remove(&mut self, key: Key<'_>, noreply: bool, output: &mut Output) {
-        let met = if self.is_observed() { self.before_a_change(&key) } else { None };
-        let deleted = self.session.delete(&key);
+    /// Removes a key, if it has this number; `by` is told to those who watch.
+    pub(crate) fn remove(&mut self, key: &[u8], if_cas: Option<u64>, by: Command) -> Removed {
+        let met = if self.is_observed() { self.before_a_change(key) } else { None };
+        let removed = match if_cas {
+            None if self.session.delete(key) => Removed::Removed,
+            None => Removed::NotFound,
+            Some(cas) => {
+                let context = Context(&self.shared);
+                let changed = self.session.change(key, |now, _| match now {
+                    None => Change::Leave(Removed::NotFound),
+                    Some(hit) if context.is(hit, cas) => Change::Remove(Removed::Removed),
+                    Some(_) => Change::Leave(Removed::Exists),
+                });
+                // Nothing is stored, so nothing can be short.
+                changed.map_or(Removed::NotFound, |changed| changed.result)
+            }
+        };
+        match removed {
+            Removed::Removed => self.by_class.of(self.session.class_met()).delete_hits(1),
+            Removed::NotFound | Removed::Exists => self.metrics.delete_misses(1),
+        }
         if self.is_observed() {
-            self.observe_delete(&key, Command::Delete, met.filter(|_| deleted));
+            self.observe_delete(key, by, met.filter(|_| removed == Removed::Removed));
         }
-        if deleted {
-            self.by_class.of(self.session.class_met()).delete_hits(1);
-        } else {
-            self.metrics.delete_misses(1);
-        }
-        answer(output, noreply, if deleted { reply::DELETED } else { reply::NOT_FOUND });
+        removed
     }
 }

@@ -64,7 +64,7 @@ impl Shared {
         stat("cmd_set", by_class.total(|class| class.sets));
         stat("cmd_flush", sums.flushes);
         stat("cmd_touch", sums.touches);
-        stat("cmd_meta", 0);
+        stat("cmd_meta", sums.inspections);
         stat("get_hits", get_hits);
         stat("get_misses", sums.gets.saturating_sub(get_hits));
         stat("get_expired", cache.expired);

@@ -30,9 +30,12 @@ impl Shared {
             StatsTopic::Items => self.items(out),
             StatsTopic::Slabs => self.slabs(out),
             StatsTopic::Conns => self.conns(out),
-            StatsTopic::Sizes | StatsTopic::Detail(_) | StatsTopic::Cachedump(_) => {
-                unreachable!("answered by the executor, which looks at items")
+            // Who looks at items for it, and does more, is the executor.
+            StatsTopic::Sizes => {
+                let status = if self.settings.track_sizes { "enabled" } else { "disabled" };
+                reply::stat(out, "sizes_status", status);
             }
+            StatsTopic::Detail(_) | StatsTopic::Cachedump(_) => {}
         }
         out.extend_from_slice(reply::END);
     }

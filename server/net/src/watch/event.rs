@@ -60,7 +60,6 @@ pub(crate) enum StoredAs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     Delete,
-    #[allow(dead_code, reason = "the meta protocol deletes by it")]
     MetaDelete,
 }
 

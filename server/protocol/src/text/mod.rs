@@ -5,7 +5,7 @@
 //!
 //! 1. A line of fewer than four bytes, its ending included, is a bad line whatever it says.
 //! 2. The command's name is everything up to the first space, so a line that starts with a space has an empty name.
-//! 3. Commands on keys, `stats`, `version`, `quit` and `watch` are known by that name. They count tokens first and give
+//! 3. Commands on keys, `stats`, `version`, `quit`, `watch` and the meta commands are known by that name. They count tokens first and give
 //!    up without noticing `noreply`; a storage command reads its length in the same step. Then comes `noreply` (the
 //!    last token, even where it is also the key: `delete noreply` deletes silently), and errors from here on are silent
 //!    if it is there: the key's length, then the numbers from left to right.
@@ -13,7 +13,7 @@
 //!    silences even "no such command". If no such command exists and the last token starts with `HTTP/`, a browser has
 //!    lost its way, and the connection is closed.
 //!
-//! `get`, `gets` and `set` are looked for before anything else, because nearly all requests are of these. (Rejected: a
+//! `get`, `gets`, `set` and `mg` are looked for before anything else, because nearly all requests are of these. (Rejected: a
 //! perfect hash of the name. The length and the bytes that `match` compares are about as fast, and legible.)
 
 mod administration;
@@ -53,6 +53,7 @@ use crate::arithmetic::Operation;
 use crate::error::ErrorReply;
 use crate::key::Key;
 use crate::line::strip_ending;
+use crate::meta;
 use crate::refusal::Refusal;
 use crate::token::Tokens;
 
@@ -88,6 +89,9 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     if let Some(rest) = text.strip_prefix(b"set ") {
         return store::parse(rest, Verb::Set);
     }
+    if let Some(rest) = text.strip_prefix(b"mg ") {
+        return meta::parse_get(rest);
+    }
     other_command(text)
 }
 
@@ -110,22 +114,12 @@ fn other_command(text: &[u8]) -> Result<Request<'_>, Refusal> {
         b"incr" => arithmetic::parse(rest, Operation::Increment),
         b"decr" => arithmetic::parse(rest, Operation::Decrement),
         b"delete" => delete::parse(rest),
-        b"ms" => meta_set(rest),
         b"touch" => touch::parse(rest),
         b"stats" => stats::parse(rest),
         b"version" => Ok(Request::Version),
         b"quit" => Ok(Request::Quit),
         b"watch" => watch::parse(rest),
-        _ => administration::parse(text),
-    }
-}
-
-/// `<key> <bytes> <flag>*`, of the meta commands, which do not exist here. But the data block behind the line is none
-/// of the commands that it may spell; where its length cannot be told, nothing that follows can be.
-fn meta_set(rest: &[u8]) -> Result<Request<'_>, Refusal> {
-    match Tokens::after_name(rest).nth(1).and_then(value_length) {
-        Some(length) => Err(Refusal::answer(ErrorReply::Error).swallowing(length + 2)),
-        None => Err(Refusal::close()),
+        _ => meta::parse(name, rest).unwrap_or_else(|| administration::parse(text)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The requests of the classic protocol, as they come out of [`parse`](crate::parse).
+//! The requests of the text protocols, as they come out of [`parse`](crate::parse).
 
 use super::format::RequestLine;
 use super::{GetRequest, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, StatsTopic, StoreRequest, Streams};
@@ -6,6 +6,7 @@ use super::{arithmetic, delete, flush_all, get, lru, lru_crawler, memlimit, shut
 use super::{verbosity, watch};
 use crate::arithmetic::Operation;
 use crate::key::{Key, Keys};
+use crate::meta::MetaRequest;
 use crate::reply::CRLF;
 
 /// A well-formed request. It borrows its keys from the request line.
@@ -108,12 +109,15 @@ pub enum Request<'a> {
     },
     /// `watch`: tell what happens from here on; `None` if there is no such stream.
     Watch(Option<Streams>),
+    /// One of the [meta commands](crate::meta).
+    Meta(MetaRequest<'a>),
     /// `quit`: send what waits to be sent, then close.
     Quit,
 }
 
 impl Request<'_> {
-    /// Appends the request line, with its CRLF. The data block of a [`Request::Store`] is the caller's to append.
+    /// Appends the request line, with its CRLF. The data block of a [`Request::Store`], or of an
+    /// `ms`, is the caller's to append.
     ///
     /// ```
     /// # use lookaside_protocol::{Key, Request};
@@ -146,6 +150,7 @@ impl Request<'_> {
             Request::Slabs { request, noreply } => slabs::write(line, request, noreply),
             Request::Shutdown { how, noreply } => shutdown::write(line, how, noreply),
             Request::Watch(streams) => watch::write(line, streams),
+            Request::Meta(ref request) => request.write(out),
             Request::Quit => {
                 line.name("quit");
             }

@@ -3,6 +3,7 @@
 //!
 //! It is one with all switched off that can be: `-W -X -o no_slab_reassign,no_lru_crawler`, and without `-A`.
 
+use lookaside_protocol::meta::{Flags, MetaRequest};
 use lookaside_protocol::{
     ErrorReply, Expiry, Flush, GetRequest, Key, Keys, LruCrawlerRequest, Request, SlabsRequest, StatsTopic,
     StoreRequest, Verb, apply, expiry, flush, reply,
@@ -28,6 +29,18 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is set").as_secs()
 }
 
+/// The times in a meta command.
+fn meta_times<'a>(request: &MetaRequest<'a>) -> impl Iterator<Item = i32> + use<'a> {
+    let flags = match request {
+        MetaRequest::Get(request) => request.flags,
+        MetaRequest::Set(request) => request.flags,
+        MetaRequest::Delete(request) => request.flags,
+        MetaRequest::Arithmetic(request) => request.flags,
+        MetaRequest::Debug(_) | MetaRequest::Noop => Flags::default(),
+    };
+    flags.iter().filter(|flag| matches!(flag.letter, b'N' | b'R' | b'T')).map(|flag| flag.time())
+}
+
 impl Model {
     pub(crate) fn new(started: u64) -> Model {
         Model { items: HashMap::new(), started }
@@ -45,6 +58,8 @@ impl Model {
             Request::FlushAll { delay, .. } => {
                 matches!(flush(*delay, now(), self.started), Flush::At(time) if near(time))
             }
+            Request::Meta(request) => meta_times(request)
+                .any(|time| matches!(expiry(time, now(), self.started), Expiry::At(time) if near(time))),
             _ => false,
         }
     }
@@ -148,6 +163,7 @@ impl Model {
                 out.extend_from_slice(ErrorReply::WatchNotAllowed.bytes());
                 false
             }
+            Request::Meta(_) => panic!("a map knows nothing of meta commands"),
             Request::Quit => false,
         };
         if noreply {

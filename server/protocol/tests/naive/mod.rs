@@ -2,6 +2,8 @@
 //! memcached 1.6.45 one after the other. The outcome is the plainest line that means the same request, or a refusal.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+mod meta;
+
 use lookaside_protocol::ErrorReply;
 
 /// What has become of a line.
@@ -11,6 +13,8 @@ pub(crate) enum Outcome {
     Request(Vec<u8>),
     /// An answer or none, and so many bytes to swallow.
     Refused(Option<ErrorReply>, usize),
+    /// An answer, after which the connection is closed.
+    Ended(ErrorReply),
     /// The connection is closed.
     Closed,
 }
@@ -273,10 +277,10 @@ pub(crate) fn parse(line: &[u8]) -> Outcome {
             }
             None => refuse(ErrorReply::InvalidExptime),
         },
-        b"ms" => match strict_i32(token(2)).filter(|length| (0..=2_147_483_645).contains(length)) {
-            Some(length) => Refused(Some(ErrorReply::Error), length as usize + 2),
-            None => Closed,
-        },
+        b"mg" | b"ms" | b"md" | b"ma" | b"me" | b"mn" => {
+            let words: Vec<&[u8]> = every.iter().map(|(_, word)| *word).collect();
+            meta::parse(&words).expect("these are the meta commands")
+        }
         b"stats" if count == 1 => canonical(vec![b"stats".to_vec()], false),
         b"stats" => {
             let shortens = |name: &str| name.as_bytes().starts_with(token(1));

@@ -2,6 +2,8 @@
 //! what follows the key of a delete that of 1.6.18.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+mod meta;
+
 use lookaside_protocol::ErrorReply;
 
 /// What becomes of a line.
@@ -13,6 +15,8 @@ pub(crate) enum Expect {
     Refused(ErrorReply, usize),
     /// No answer, and so many bytes swallowed.
     Silent(usize),
+    /// An error, and the connection is closed.
+    Ended(ErrorReply),
     /// The connection is closed.
     Closed,
 }
@@ -23,7 +27,8 @@ use ErrorReply::{
 };
 use Expect::{Closed, Means, Refused, Silent};
 
-/// The table. `K249` and so on stand for keys of that many bytes, `X18` and so on for that many tokens `x`.
+/// The table. `K249` and so on stand for keys of that many bytes, `X18` and so on for that many tokens `x`,
+/// `O31` and so on for opaque tokens of that many bytes.
 const TABLE: &[(&str, Expect)] = &[
     // Endings, empty lines, spaces.
     ("\r\n", Refused(BadFormat, 0)),
@@ -343,21 +348,11 @@ const TABLE: &[(&str, Expect)] = &[
     ("foo HTTP\r\n", Refused(Error, 0)),
     ("foo xHTTP/1\r\n", Refused(Error, 0)),
     ("foo HTTP/1 x\r\n", Refused(Error, 0)),
-    // The meta commands are not served; the data block of one that has some is not taken for commands.
-    ("ms a 5\r\n", Refused(Error, 7)),
-    ("ms a 0 T0 q\r\n", Refused(Error, 2)),
-    ("ms a 2147483646\r\n", Closed),
-    ("ms a -1\r\n", Closed),
-    ("ms a S5\r\n", Closed),
-    ("ms a\r\n", Closed),
-    ("ms\r\n", Closed),
-    ("mn\r\n", Refused(Error, 0)),
-    ("mg a v\r\n", Refused(Error, 0)),
 ];
 
 /// The table, written out.
 pub(crate) fn table() -> Vec<(Vec<u8>, Expect)> {
-    TABLE.iter().map(|(line, expect)| (write_out(line), *expect)).collect()
+    TABLE.iter().chain(meta::META).map(|(line, expect)| (write_out(line), *expect)).collect()
 }
 
 /// A line or a plain line with its long keys and many tokens written out.
@@ -366,9 +361,10 @@ pub(crate) fn write_out(line: &str) -> Vec<u8> {
         let number =
             |letter| piece.strip_prefix(letter).and_then(|number| number.trim_end().parse::<usize>().ok());
         let ending = &piece[piece.trim_end().len()..];
-        match (number('K'), number('X')) {
-            (Some(length), _) => "k".repeat(length) + ending,
-            (_, Some(count)) => vec!["x"; count].join(" ") + ending,
+        match (number('K'), number('X'), number('O')) {
+            (Some(length), ..) => "k".repeat(length) + ending,
+            (_, Some(count), _) => vec!["x"; count].join(" ") + ending,
+            (.., Some(length @ 30..40)) => format!("O{}", "o".repeat(length - 1)) + ending,
             _ => piece.to_owned(),
         }
     };

@@ -1,0 +1,9 @@
+//! Flush, FlushQ: a delay, or none.
+
+use super::{BinaryRequest, Parts, opcode};
+
+pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
+    let delay = if parts.extras.is_empty() { 0 } else { parts.time()? };
+    let is_bare = parts.key.is_empty() && parts.value_length == 0;
+    is_bare.then_some(BinaryRequest::Flush { delay, quiet: parts.opcode() == opcode::FLUSH_Q })
+}
