@@ -74,6 +74,8 @@ pub struct Settings {
     pub read_buffers: usize,
     /// Whether keys may be listed from the start (`lru_crawler disable` and `enable` change it).
     pub lru_crawler: bool,
+    /// Microseconds that a list of keys rests, now and then, from the start (`lru_crawler sleep` changes it).
+    pub lru_crawler_sleep: u32,
     /// Whether `slabs reassign` does something.
     pub slab_reassign: bool,
     /// The power of two of items that the index has room for from the start, as far as an eighth of the memory goes; 0:
@@ -204,6 +206,7 @@ impl Default for Settings {
             verbosity: 0,
             read_buffers: 0,
             lru_crawler: true,
+            lru_crawler_sleep: 100,
             slab_reassign: true,
             hash_power: 0,
             large_pages: false,
@@ -392,6 +395,13 @@ impl Settings {
     #[must_use]
     pub fn with_lru_crawler(mut self, enabled: bool) -> Self {
         self.lru_crawler = enabled;
+        self
+    }
+
+    /// Microseconds that a list of keys rests, now and then, from the start.
+    #[must_use]
+    pub fn with_lru_crawler_sleep(mut self, microseconds: u32) -> Self {
+        self.lru_crawler_sleep = microseconds;
         self
     }
 

@@ -64,7 +64,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             when_broken: OnceLock::new(),
             connections: Arc::default(),
-            tuning: Tuning::new(settings.verbosity, settings.lru_crawler),
+            tuning: Tuning::new(settings.verbosity, settings.lru_crawler, settings.lru_crawler_sleep),
             watch,
             prefixes: AllPrefixes::new(settings.detail.delimiter),
             crawling: Arc::default(),

@@ -67,11 +67,11 @@ pub(crate) struct Tuning {
 
 impl Tuning {
     /// memcached's numbers, and what the settings say.
-    pub(crate) fn new(verbosity: u32, crawler: bool) -> Self {
+    pub(crate) fn new(verbosity: u32, crawler: bool, crawler_sleep: u32) -> Self {
         Tuning {
             verbosity: AtomicU32::new(verbosity),
             crawler: AtomicBool::new(crawler),
-            crawler_sleep: AtomicU32::new(100),
+            crawler_sleep: AtomicU32::new(crawler_sleep),
             crawler_most: AtomicU32::new(0),
             lru: Mutex::default(),
             automove: Mutex::default(),

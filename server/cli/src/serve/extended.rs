@@ -31,6 +31,8 @@ pub enum Suboption {
     SocketMark(u32),
     /// Whether keys may be listed.
     LruCrawler(bool),
+    /// Microseconds that a list of keys rests, now and then.
+    LruCrawlerSleep(u32),
     /// Whether clients may have pages moved.
     SlabReassign(bool),
     /// It is so anyway.
@@ -139,7 +141,7 @@ static NAMES: &[Name] = &[
     name("hash_algorithm", Takes::Word(&["jenkins", "murmur3", "xxh3"]), Becomes::GivenIf("xxh3")),
     name("lru_crawler", Takes::Nothing, Becomes::This(Suboption::LruCrawler(true))),
     name("no_lru_crawler", Takes::Nothing, Becomes::This(Suboption::LruCrawler(false))),
-    name("lru_crawler_sleep", Takes::Number(0..=1_000_000), Becomes::Moot),
+    name("lru_crawler_sleep", Takes::Number(0..=1_000_000), Becomes::Number(Suboption::LruCrawlerSleep)),
     name("lru_crawler_tocrawl", ANY, Becomes::Moot),
     name("read_buf_mem_limit", Takes::Number(0..=1 << 20), Becomes::Number(Suboption::ReadBuffers)),
     name("lru_maintainer", Takes::Nothing, GIVEN),
