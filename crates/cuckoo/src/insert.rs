@@ -253,7 +253,7 @@ impl<L: Layout> Table<L> {
     ) -> Placement {
         if let Some((cell, word)) = self.find_locked(locked, tag, |word| eq(word.location())) {
             if let Incumbent::Goes = incumbent {
-                self.call_out(|| entries.enters(location));
+                entries.enters(location);
                 cell.store(Word::new(tag, word.next(), location));
             }
             return Placement::There(word.location());
@@ -263,7 +263,7 @@ impl<L: Layout> Table<L> {
         match self.free_slot(emptier) {
             Some(slot) => {
                 let next = locked.geometry.next_for(emptier, hash, tag);
-                self.call_out(|| entries.enters(location));
+                entries.enters(location);
                 self.buckets[emptier].slots()[slot].store(Word::new(tag, next, location));
                 Placement::Placed
             }

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! *Last access* is the cache's second, its low sixteen bits without the lowest two. It wraps after 18 hours. So that
-//! nobody takes an old item for a new one, housekeeping goes over all items every [`SWEEP`] seconds and [holds](Access::hold)
-//! what is older than [`OLDEST`] there. What seems older than [`AHEAD`] was written by somebody whose clock is ahead:
-//! sessions read the clock when they pin.
+//! nobody takes an old item for a new one, housekeeping goes over all items every [`SWEEP`] seconds and
+//! [holds](Access::hold) what is older than [`OLDEST`] there. What seems older than [`AHEAD`] was written by somebody
+//! whose clock is ahead: sessions read the clock when they pin.
 //!
 //! A hit writes the word only if it is [`GRAIN`] seconds behind: memcached's grain. So a hot item's line stays clean.
 //!

@@ -111,6 +111,13 @@ impl Mark {
         self.0 & Mark::FETCHED != 0
     }
 
+    /// Whether it is what it would be after a hit that leaves this recency.
+    #[inline]
+    pub(crate) fn is_after_hit(self, recency: Recency) -> bool {
+        // One comparison of all bits, because every lookup makes it.
+        self.0 == self.with_recency(recency).0 | Mark::FETCHED
+    }
+
     #[inline]
     pub(crate) fn has_flags(self) -> bool {
         self.0 & Mark::HAS_FLAGS != 0

@@ -10,9 +10,11 @@ use crate::counters::Counts;
 use crate::front::Front;
 use crate::housekeeping::Housekeeper;
 use crate::policy::Policy;
+use crate::resize::ResizeError;
 use crate::session::Session;
 use crate::shared::Engine;
 use crate::store::Entry;
+use crate::told::Evicted;
 use crate::walk::Walk;
 
 /// A cache of items, by key: see the crate.
@@ -123,6 +125,17 @@ impl<P: Policy> Cache<P> {
         self.engine.flushes.schedule(second);
     }
 
+    /// Has `tell` called for each item that makes way for others while [`Cache::tell_evictions`] says so: by whoever
+    /// needs its room, who waits for it meanwhile. Only the first who asks is told.
+    pub fn when_evicted(&self, tell: impl Fn(&Evicted<'_>) + Send + Sync + 'static) {
+        self.engine.told.set(Box::new(tell));
+    }
+
+    /// Whether evictions are told.
+    pub fn tell_evictions(&self, on: bool) {
+        self.engine.told.switch(on);
+    }
+
     /// Items in the cache; dead ones that nobody has noticed yet among them.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -183,6 +196,28 @@ impl<P: Policy> Cache<P> {
         }
     }
 
+    /// Gives the cache another limit, while it is in use. More holds at once. Of what is too much housekeeping gives
+    /// memory back to the machine, oldest items first, in some hundred milliseconds a gigabyte; a cache that does not
+    /// evict gives back what holds nothing alive.
+    ///
+    /// ```
+    /// use lookaside_cache::engine::{Cache, Config, ResizeError};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
+    /// let most = cache.memory().most;
+    /// assert!(most >= 512 << 20);
+    /// cache.resize(256 << 20)?;
+    /// assert_eq!(cache.memory().limit, 256 << 20);
+    /// assert_eq!(cache.resize(most + 1), Err(ResizeError::TooLarge { limit: most + 1, most }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ResizeError`]: the limit is as it was.
+    pub fn resize(&self, limit: usize) -> Result<(), ResizeError> {
+        self.engine.resize(limit)
+    }
+
     /// The number of the slab class, as in [`Cache::classes`], that an item with this value is counted in.
     #[must_use]
     pub fn class_of(&self, entry: &Entry<'_>, value_len: usize) -> u8 {
@@ -201,6 +236,7 @@ impl<P: Policy> Cache<P> {
         self.engine.arena.region().obtained()
     }
 
+    #[cfg(test)]
     pub(crate) fn engine(&self) -> &Arc<Engine<P>> {
         &self.engine
     }

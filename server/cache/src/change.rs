@@ -23,12 +23,11 @@ use crate::access::Accessed;
 use crate::allocation::StoreError;
 use crate::departure::Departure;
 use crate::item::{Expiry, Outline};
-use crate::newcomer::Identity;
 use crate::policy::Policy;
 use crate::publication::{Published, Seen};
 use crate::recency::Recency;
-use crate::reservation::Reservation;
 use crate::session::{Hit, Pinned, Session};
+use crate::stamp::Number;
 
 /// A scratch buffer larger than this is given back after use.
 const SCRATCH_KEPT: usize = 64 << 10;
@@ -45,22 +44,6 @@ pub enum Change<'v, R> {
     /// The item that is there gets another expiry; all else of it stays, its number too. If there is none, nothing
     /// changes.
     Touch(Expiry, R),
-}
-
-/// What a reserved value is to do.
-#[derive(Debug, Clone, Copy)]
-pub enum Commit<R> {
-    /// Nothing changes; the value is dropped.
-    Leave(R),
-    /// It comes in the place of the item that is there, if there is one.
-    Put {
-        /// As [`Put::stale`].
-        stale: bool,
-        /// As [`Put::won`].
-        won: bool,
-        /// What is handed on.
-        result: R,
-    },
 }
 
 /// A new item, but for its key.
@@ -207,7 +190,9 @@ impl<P: Policy> Session<P> {
                 Progress::Planned(plan) => plan,
             };
             match self.put(key, hash, &scratch, &plan) {
-                Ok(Some(cas)) => break Ok(Changed { result: plan.result, cas: Some(cas) }),
+                Ok(Some(cas)) => {
+                    break Ok(Changed { result: plan.result, cas: plan.copies.is_none().then_some(cas) });
+                }
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }
@@ -242,11 +227,11 @@ impl<P: Policy> Session<P> {
         }
         let pinned = self.pin();
         let now = pinned.moment().now;
-        let (accessed, identity) = match (plan.copies, plan.seen) {
-            (Some(copied), Some(seen)) => (copied.accessed, Identity::Kept(seen.number())),
-            _ => (Accessed::new(now, stale, won), Identity::New),
+        let (accessed, number) = match (plan.copies, plan.seen) {
+            (Some(copied), Some(seen)) => (copied.accessed, seen.number()),
+            _ => (Accessed::new(now, stale, won), Number::NONE),
         };
-        let newcomer = pinned.newcomer(&unfinished, hash, accessed, identity);
+        let newcomer = pinned.newcomer(&unfinished, key, hash, accessed, number);
         if let Some(recency) = plan.copies.and_then(|copied| copied.recency) {
             pinned.engine().arena.raise_recency(newcomer.location(), P::NEWCOMER, recency);
         }
@@ -257,53 +242,6 @@ impl<P: Policy> Session<P> {
         }
         pinned.engine().discard(&unfinished);
         if placed.is_err() { Err(StoreError::OutOfMemory) } else { Ok(None) }
-    }
-
-    /// Stores a reserved value, all of which has come, if `decide` says so, which is shown the item that is there; as
-    /// [`Session::change`]. Expiry, flags and number are those that it was reserved with.
-    ///
-    /// # Errors
-    /// [`StoreError`]: the key is as it was.
-    ///
-    /// # Panics
-    /// If pieces of the value are missing, or it was reserved to be appended or prepended.
-    pub fn commit_if<R>(
-        &mut self,
-        mut reservation: Reservation<P>,
-        mut decide: impl FnMut(Option<&Hit<'_, P>>) -> Commit<R>,
-    ) -> Result<Changed<R>, StoreError> {
-        let key = reservation.key();
-        let unfinished = reservation.take_unfinished();
-        let hash = self.engine.hash(&key);
-        loop {
-            // Anew each time, for the time goes on.
-            let pinned = self.pin();
-            let engine = pinned.engine();
-            let now = pinned.find_alive(&key, hash);
-            if let Some(hit) = &now {
-                pinned.meet(hit);
-            }
-            let (stale, won, result) = match decide(now.as_ref()) {
-                Commit::Leave(result) => {
-                    engine.discard(&unfinished);
-                    return Ok(Changed { result, cas: None });
-                }
-                Commit::Put { stale, won, result } => (stale, won, result),
-            };
-            let accessed = Accessed::new(pinned.moment().now, stale, won);
-            let newcomer = pinned.newcomer(&unfinished, hash, accessed, Identity::New);
-            match pinned.take_place_of(now.as_ref().map(Seen::of), &newcomer) {
-                Ok(Some(Published::InPlaceOf(old))) => {
-                    pinned.settle_in(&newcomer, old);
-                    return Ok(Changed { result, cas: Some(newcomer.cas()) });
-                }
-                Ok(_) => {}
-                Err(_) => {
-                    engine.discard(&unfinished);
-                    return Err(StoreError::OutOfMemory);
-                }
-            }
-        }
     }
 }
 

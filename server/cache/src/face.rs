@@ -18,8 +18,9 @@ use crate::cache::Cache as Engine;
 use crate::config::{Config, CreateError, Eviction};
 use crate::housekeeping::{Housekeeper, Todo};
 use crate::item::{Expiry, MAX_KEY_LEN};
+use crate::publication::{Stored, Verb};
 use crate::session::{Hit, Session};
-use crate::store::{Entry, Stored, Updated, Verb};
+use crate::store::{Entry, Updated};
 
 /// How long housekeeping rests when nothing is to be done: by as much more an item may outlive its time.
 const REST: Duration = Duration::from_millis(100);

@@ -352,6 +352,12 @@ impl<'a> Item<'a> {
         self.mark.recency()
     }
 
+    /// Whether a hit that leaves this recency changes nothing.
+    #[inline]
+    pub(crate) fn is_after_hit(self, recency: Recency) -> bool {
+        self.mark.is_after_hit(recency)
+    }
+
     #[inline]
     pub(crate) fn is_fetched(self) -> bool {
         self.mark.is_fetched()

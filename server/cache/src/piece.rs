@@ -1,5 +1,5 @@
-//! Looking at the items of a page, a piece at a time: the class is locked for one piece, so that nobody who stores waits
-//! for the whole page.
+//! Looking at the items of a page, a piece at a time: the class is locked for one piece, so that nobody who stores
+//! waits for the whole page.
 
 use std::ops::ControlFlow;
 

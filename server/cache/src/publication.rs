@@ -11,16 +11,45 @@ use crate::access::{Accessed, Tick};
 use crate::counters::Counters;
 use crate::departure::Departure;
 use crate::item::{Expiry, Item};
-use crate::newcomer::{Identity, Newcomer};
+use crate::newcomer::Newcomer;
 use crate::policy::Policy;
 use crate::session::{Hit, Pinned};
 use crate::shared::Engine;
 use crate::stamp::Number;
-use crate::store::{Stored, Verb};
 use crate::unfinished::Unfinished;
 
 /// Neighbours evicted from the index to make room for one key.
 const MOST_NEIGHBOURS: usize = 64;
+
+/// Under which condition an item is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// In any case.
+    Set,
+    /// If the key has no item.
+    Add,
+    /// If the key has one.
+    Replace,
+    /// Behind the value of the item that is there, which keeps its flags and expiry.
+    Append,
+    /// Before it.
+    Prepend,
+    /// If the key's item still has this number ([`Hit::cas`]).
+    CompareAndSwap(u64),
+}
+
+/// What became of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// The item is in the cache, and has this number.
+    Stored(u64),
+    /// The verb's condition did not hold.
+    NotStored,
+    /// A compare-and-swap found another item than expected.
+    Exists,
+    /// A compare-and-swap found nothing.
+    NotFound,
+}
 
 /// How an item got into the index, or did not.
 pub(crate) enum Published {
@@ -57,19 +86,22 @@ impl Seen {
 
 impl<P: Policy> Pinned<'_, P> {
     /// An item of the caller's, all of which is written, made ready to be put into the index by this thread.
-    pub(crate) fn newcomer(
-        &self,
+    ///
+    /// `number` is that of the item that it is a copy of, or none.
+    pub(crate) fn newcomer<'k>(
+        &'k self,
         unfinished: &Unfinished,
+        key: &'k [u8],
         hash: u64,
         accessed: Accessed,
-        identity: Identity,
-    ) -> Newcomer<'_> {
+        number: Number,
+    ) -> Newcomer<'k> {
         let engine = self.engine();
         let generation = self.moment().generation;
         unfinished.finish(&engine.arena, generation, accessed);
         let (entries, at) = (engine.entries(generation), unfinished.first());
         // SAFETY: just finished, and the caller's; pinned.
-        unsafe { Newcomer::new(&engine.arena, entries, &engine.stamps, at, hash, identity) }
+        unsafe { Newcomer::new(&engine.arena, entries, &engine.stamps, at, key, hash, number) }
     }
 
     /// Puts a newcomer into the index, if the verb's condition holds.
@@ -83,7 +115,7 @@ impl<P: Policy> Pinned<'_, P> {
                     Upsertion::Replaced(old) => Some(old),
                 }));
             }
-            let found = self.find(newcomer.item().key(), hash);
+            let found = self.find(newcomer.key(), hash);
             let alive = found.filter(|hit| !self.has_expired(hit));
             if let (Verb::CompareAndSwap(_), Some(hit)) = (verb, &alive) {
                 self.meet(hit);
@@ -117,7 +149,7 @@ impl<P: Policy> Pinned<'_, P> {
         seen: Option<Seen>,
         newcomer: &Newcomer<'_>,
     ) -> Result<Option<Published>, TooFull> {
-        let found = self.find(newcomer.item().key(), newcomer.hash());
+        let found = self.find(newcomer.key(), newcomer.hash());
         let (old, placed) = match (seen, found) {
             (Some(seen), Some(hit)) => {
                 let is_as_seen = || hit.expiry() == seen.expiry && !self.has_expired(&hit);
@@ -187,5 +219,66 @@ impl<P: Policy> Engine<P> {
         if let Expiry::At(second) = expiry {
             self.page(self.arena.page_of(at).0).expires_at(second);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::{Cache, Config, Entry, Session, Stored, Verb};
+    use crate::item::Expiry;
+
+    fn number(session: &mut Session) -> u64 {
+        session.pin().peek(b"key").expect("it is there").cas()
+    }
+
+    /// So many stores to other keys of the same group that the ends of numbers come again.
+    #[test]
+    fn an_old_number_never_stands_for_a_later_item() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let (engine, mut session) = (cache.engine(), cache.session());
+        let hash = engine.hash(b"key");
+        let mut told = Vec::new();
+        for others in [0, 1, 65_534, 65_535, 65_536, 65_537, 200_000, 65_535, 65_535] {
+            session.store(Verb::Set, Entry::new(b"key"), b"old").expect("room");
+            told.push(number(&mut session));
+            for _ in 0..others {
+                engine.stamps.next(hash);
+            }
+            told.push(number(&mut session));
+            session.delete(b"key");
+            session.store(Verb::Set, Entry::new(b"key"), b"new").expect("room");
+            let now = number(&mut session);
+            for &old in &told {
+                assert!(old < now, "{old} was told before {now}");
+                let outcome = session.store(Verb::CompareAndSwap(old), Entry::new(b"key"), b"in vain");
+                assert_eq!(outcome, Ok(Stored::Exists));
+            }
+            let right = session.store(Verb::CompareAndSwap(now), Entry::new(b"key"), b"right");
+            assert!(matches!(right, Ok(Stored::Stored(_))), "{right:?}");
+        }
+    }
+
+    /// An item that nobody stored for long is told another number than it was; who asks again gets on.
+    #[test]
+    fn who_is_refused_in_vain_gets_on_when_he_asks_again() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let (engine, mut session) = (cache.engine(), cache.session());
+        session.store(Verb::Set, Entry::new(b"key"), b"old").expect("room");
+        let before = number(&mut session);
+        for _ in 0..70_000 {
+            engine.stamps.next(engine.hash(b"key"));
+        }
+        let now = number(&mut session);
+        assert!(before < now);
+        let mut swap = |number| session.store(Verb::CompareAndSwap(number), Entry::new(b"key"), b"new");
+        assert_eq!(swap(before), Ok(Stored::Exists));
+        assert!(matches!(swap(now), Ok(Stored::Stored(_))));
+        // A touch that copies keeps what the item is, also as an old one.
+        for _ in 0..70_000 {
+            engine.stamps.next(engine.hash(b"key"));
+        }
+        let before = number(&mut session);
+        assert_eq!(session.touch(b"key", Expiry::At(9)), Ok(true));
+        assert_eq!(number(&mut session), before);
     }
 }

@@ -19,11 +19,15 @@
 //! read, or written, follows later. A page that has been used much is spared a few times, as when a class takes pages
 //! of another one, but not for ever.
 //!
-//! Rejected: *regions that are chained*: every location would have to say in which one it lies, and every lookup to ask.
+//! Of the holes that this leaves between items the kernel would make huge pages after a while, and so fill them with
+//! memory again. So a cache that was given a lower limit once gets no more huge pages for items; it keeps those that it
+//! has.
+//!
+//! Rejected: *regions that are chained*: every location would have to say in which one it lies, and every lookup to
+//! ask.
 
 use std::fmt;
 
-use crate::cache::Cache;
 use crate::config::SMALLEST_LIMIT;
 use crate::counters::Counters;
 use crate::policy::Policy;
@@ -73,40 +77,23 @@ impl fmt::Display for ResizeError {
 
 impl std::error::Error for ResizeError {}
 
-impl<P: Policy> Cache<P> {
-    /// Gives the cache another limit, while it is in use. More holds at once. Of what is too much housekeeping gives
-    /// memory back to the machine, oldest items first, in some hundred milliseconds a gigabyte; a cache that does not
-    /// evict gives back what holds nothing alive.
-    ///
-    /// ```
-    /// use lookaside_cache::engine::{Cache, Config, ResizeError};
-    ///
-    /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
-    /// let most = cache.memory().most;
-    /// assert!(most >= 512 << 20);
-    /// cache.resize(256 << 20)?;
-    /// assert_eq!(cache.memory().limit, 256 << 20);
-    /// assert_eq!(cache.resize(most + 1), Err(ResizeError::TooLarge { limit: most + 1, most }));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ResizeError`]: the limit is as it was.
-    pub fn resize(&self, limit: usize) -> Result<(), ResizeError> {
-        let engine = self.engine();
-        let (least, most) = (SMALLEST_LIMIT.max(2 * engine.config.largest_item), engine.most);
+impl<P: Policy> Engine<P> {
+    /// Sets another limit.
+    pub(crate) fn resize(&self, limit: usize) -> Result<(), ResizeError> {
+        let (least, most) = (SMALLEST_LIMIT.max(2 * self.config.largest_item), self.most);
         if limit < least {
             return Err(ResizeError::TooSmall { limit, least });
         }
         if limit > most {
             return Err(ResizeError::TooLarge { limit, most });
         }
-        engine.pool.set_limit(limit);
+        if limit < self.pool.limit() {
+            self.arena.region().make_no_more_huge_pages();
+        }
+        self.pool.set_limit(limit);
         Ok(())
     }
-}
 
-impl<P: Policy> Engine<P> {
     /// Takes a step from what the cache has to the limit, if that was lowered; true if it got nearer.
     pub(crate) fn give_up_some(&self, counters: &Counters) -> bool {
         let before = self.pool.excess();

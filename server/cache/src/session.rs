@@ -10,13 +10,13 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use atomics::Counting;
+use atomics::{CounterSet, Counting};
 use cuckoo::Location;
 use lookaside::Seat;
 
 use crate::access::{Accessed, Tick};
 use crate::clock::Clock;
-use crate::counters::Counters;
+use crate::counters::{Counters, Counts};
 use crate::departure::Departure;
 use crate::epoch::Participant;
 use crate::front::{Front, Lookup};
@@ -52,6 +52,14 @@ impl<P: Policy> Session<P> {
             copied: 0,
             met: Cell::new(0),
         }
+    }
+
+    /// What has happened through this session alone.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.counters.add_to(&mut counts);
+        counts
     }
 
     /// Bytes of the values that were made from other values so far: what updates have cost beyond their number.
@@ -243,7 +251,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         counters.hits(1);
         let recency = item.recency();
         let after = P::hit(recency);
-        if after != recency || !item.is_fetched() {
+        if !item.is_after_hit(after) {
             engine.arena.raise_recency(at, recency, after);
         }
         let accessed = item.access().load();
@@ -342,7 +350,8 @@ impl<'p, P: Policy> Hit<'p, P> {
     }
 
     /// The number that [`crate::engine::Verb::CompareAndSwap`] goes by: the one that the item was stored with, if it
-    /// was ([`Entry::cas`](crate::engine::Entry::cas)); else another one, and a higher one, each time the key is stored.
+    /// was ([`Entry::cas`](crate::engine::Entry::cas)); else another one, and a higher one, each time the key is
+    /// stored.
     ///
     /// Of an item to which many stores have come since, elsewhere, another one may be told than before: see
     /// docs/design/item.md.
@@ -364,6 +373,12 @@ impl<'p, P: Policy> Hit<'p, P> {
     #[must_use]
     pub fn last_access(&self) -> u32 {
         self.accessed.second(self.engine.now())
+    }
+
+    /// Bytes of the item: header, key and value, without what its chunks have left over.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.item.size()
     }
 
     /// Whether somebody has looked the item up before this lookup (and not only peeked at it).

@@ -20,41 +20,11 @@ use crate::allocation::StoreError;
 use crate::change::{Change, Put, Value};
 use crate::departure::Departure;
 use crate::item::{Expiry, Outline};
-use crate::newcomer::Identity;
 use crate::policy::Policy;
-use crate::publication::Published;
+use crate::publication::{Published, Stored, Verb};
 use crate::session::{Hit, Session};
+use crate::stamp::Number;
 use crate::unfinished::Unfinished;
-
-/// Under which condition an item is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// In any case.
-    Set,
-    /// If the key has no item.
-    Add,
-    /// If the key has one.
-    Replace,
-    /// Behind the value of the item that is there, which keeps its flags and expiry.
-    Append,
-    /// Before it.
-    Prepend,
-    /// If the key's item still has this number ([`Hit::cas`]).
-    CompareAndSwap(u64),
-}
-
-/// What became of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
-    /// The item is in the cache, and has this number.
-    Stored(u64),
-    /// The verb's condition did not hold.
-    NotStored,
-    /// A compare-and-swap found another item than expected.
-    Exists,
-    /// A compare-and-swap found nothing.
-    NotFound,
-}
 
 /// What an item is stored with, but for its value.
 #[derive(Debug, Clone, Copy)]
@@ -262,7 +232,7 @@ impl<P: Policy> Session<P> {
         let hash = self.engine.hash(key);
         let pinned = self.pin();
         let accessed = Accessed::new(pinned.moment().now, false, false);
-        let newcomer = pinned.newcomer(unfinished, hash, accessed, Identity::New);
+        let newcomer = pinned.newcomer(unfinished, key, hash, accessed, Number::NONE);
         match pinned.publish(verb, &newcomer) {
             Ok(Published::InPlaceOf(old)) => {
                 pinned.settle_in(&newcomer, old);
@@ -298,7 +268,8 @@ mod tests {
         let hash = engine.hash(b"key");
         let pinned = session.pin();
         cache.flush();
-        let newcomer = pinned.newcomer(&unfinished, hash, Accessed::new(0, false, false), Identity::New);
+        let newcomer =
+            pinned.newcomer(&unfinished, b"key", hash, Accessed::new(0, false, false), Number::NONE);
         let published = pinned.publish(Verb::Add, &newcomer);
         assert!(matches!(published, Ok(Published::Refused(Stored::NotStored))));
         engine.discard(&unfinished);
