@@ -14,7 +14,7 @@ check() {
     [ "$(memccat --binary --servers=127.0.0.1:11211 greeting)" = hello ]
     memcexist --servers=127.0.0.1:11211 greeting
     memctouch --servers=127.0.0.1:11211 --expire=100 greeting
-    memcstat --servers=127.0.0.1:11211 | grep 'curr_items: 1$'
+    memcstat --servers=127.0.0.1:11211 | grep 'curr_items: [1-9]'
     # A dump tells items that were stored a while ago.
     memcdump --servers=127.0.0.1:11211 | grep -x greeting
     memcping --servers=127.0.0.1:11211

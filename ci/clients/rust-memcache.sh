@@ -13,6 +13,6 @@ check() {
     until_answered 12345 12346 12347 12348 12349 /tmp/memcached.sock /tmp/memcached2.sock
     cd source
     # Nor does it have UDP.
-    CARGO_TARGET_DIR="$PWD/../target" cargo test --offline --locked --all-features --no-fail-fast -- \
+    CARGO_TARGET_DIR="$PWD/../target" cargo test --offline --locked --all-features --lib --tests --no-fail-fast -- \
         --skip ssl --skip tls --skip udp
 }

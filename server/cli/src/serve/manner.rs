@@ -35,9 +35,7 @@ impl Manner {
     pub(super) fn version(self) -> &'static str {
         match self {
             Manner::Lookaside => env!("CARGO_PKG_VERSION"),
-            Manner::Memcached => {
-                server::VERSION.split_once(' ').map_or(server::VERSION, |(release, _)| release)
-            }
+            Manner::Memcached => server::VERSION,
         }
     }
 

@@ -156,5 +156,7 @@ impl Shared {
             stat("lookaside_hits", counted.cache.lookaside_hits);
             stat("lookaside_misses", counted.cache.lookaside_misses);
         }
+        // Which server this really is.
+        reply::stat(out, "lookaside_version", env!("CARGO_PKG_VERSION"));
     }
 }
