@@ -14,6 +14,7 @@ use crate::resize::ResizeError;
 use crate::session::Session;
 use crate::shared::Engine;
 use crate::store::Entry;
+use crate::told::Evicted;
 use crate::walk::Walk;
 
 /// A cache of items, by key: see the crate.
@@ -122,6 +123,17 @@ impl<P: Policy> Cache<P> {
     /// Lets a flush take place at a time to come, in place of one that was to; `None` calls it off.
     pub fn flush_at(&self, second: Option<u32>) {
         self.engine.flushes.schedule(second);
+    }
+
+    /// Has `tell` called for each item that makes way for others while [`Cache::tell_evictions`] says so: by whoever
+    /// needs its room, who waits for it meanwhile. Only the first who asks is told.
+    pub fn when_evicted(&self, tell: impl Fn(&Evicted<'_>) + Send + Sync + 'static) {
+        self.engine.told.set(Box::new(tell));
+    }
+
+    /// Whether evictions are told.
+    pub fn tell_evictions(&self, on: bool) {
+        self.engine.told.switch(on);
     }
 
     /// Items in the cache; dead ones that nobody has noticed yet among them.

@@ -24,6 +24,7 @@ use crate::recency::Recency;
 use crate::shared::Engine;
 use crate::size_classes::ClassId;
 use crate::slab::{Class, ClassState, Returned};
+use crate::told::Evicted;
 
 /// Chunks taken out of limbo at once.
 const RECYCLED_AT_ONCE: usize = 64;
@@ -91,6 +92,23 @@ impl<P: Policy> Engine<P> {
         removed.is_some()
     }
 
+    /// What is told of an item that is being evicted.
+    #[cold]
+    fn evicted<'i>(&self, item: Item<'i>) -> Evicted<'i> {
+        let now = self.now();
+        Evicted {
+            key: item.key(),
+            value_len: item.value_len(),
+            ttl: match item.expiry() {
+                Expiry::Never => None,
+                Expiry::At(second) => Some(second.saturating_sub(now)),
+            },
+            idle: now.saturating_sub(item.access().load().second(now)),
+            fetched: item.is_fetched(),
+            class: self.sizes.class_of_item(item.first_chunk()).0,
+        }
+    }
+
     /// Puts a newcomer into the place of `old` in the index; false if `old` is not there, or `still` says no, which is
     /// asked while its buckets are locked. It is the caller's to retire then.
     pub(crate) fn replace_if(
@@ -151,6 +169,9 @@ impl<P: Policy> Engine<P> {
         counters.bytes_removed(item.size() as u64);
         let now = self.now();
         let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(now));
+        if why == Departure::Evicted && self.told.is_on() {
+            self.told.tell(&self.evicted(item));
+        }
         let chunks = item.chunks_at_home();
         let class = self.class_of(at);
         let stamp = self.epochs.stamp();

@@ -25,6 +25,8 @@ use crate::departure::Departure;
 use crate::flush::Sweep;
 use crate::policy::Policy;
 use crate::shared::Engine;
+use crate::size_classes::ClassId;
+use crate::slab::Class;
 
 /// Pages looked at in one step.
 const PAGES_A_STEP: PageNumber = 64;
@@ -41,6 +43,17 @@ pub enum Todo {
     Rest,
     /// A sweep or a shortage is being dealt with, or memory given back: come back soon.
     More,
+}
+
+/// What came of [`Housekeeper::reassign`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reassigned {
+    /// The page is on its way.
+    Done,
+    /// The class has no page to give.
+    NoSpare,
+    /// Somebody still reads what was on the last page that was given.
+    Busy,
 }
 
 /// The one who does it.
@@ -99,6 +112,22 @@ impl<P: Policy> Housekeeper<P> {
             self.sweep_some();
         }
         flushed
+    }
+
+    /// Has a class give a page to another one: the items on its oldest page are evicted. `None` stands for a class that
+    /// has pages to give, and for nobody in particular. Nobody needs to ask for it; pages follow the load by themselves.
+    pub fn reassign(&mut self, from: Option<u8>, to: Option<u8>) -> Reassigned {
+        if !self.engine.has_emptied() {
+            return Reassigned::Busy;
+        }
+        let heir = to.map(ClassId);
+        let gives = |class: &&Class<P>| {
+            let asked = from.is_none_or(|from| class.id() == ClassId(from));
+            asked && Some(class.id()) != heir && class.lock().pages() > 1
+        };
+        let Some(class) = self.engine.classes().find(gives) else { return Reassigned::NoSpare };
+        self.engine.drain_page(class, heir, &self.counters);
+        Reassigned::Done
     }
 
     /// Goes on with, or begins, a sweep of flushed items; false if there is nothing to sweep.
@@ -193,12 +222,12 @@ impl<P: Policy> Housekeeper<P> {
 mod tests {
     use cuckoo::Location;
 
+    use super::Class;
     use crate::arena::PAGE;
     use crate::departure::Departure;
     use crate::engine::{Cache, Config, Entry, Session, Todo, Verb};
     use crate::pool::Need;
     use crate::size_classes::LARGEST_CHUNK;
-    use crate::slab::Class;
 
     /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after
     /// it.

@@ -172,6 +172,8 @@ mod stamp;
 #[cfg(not(loom))]
 mod store;
 #[cfg(not(loom))]
+mod told;
+#[cfg(not(loom))]
 mod unfinished;
 #[cfg(not(loom))]
 mod verdict;
@@ -200,7 +202,7 @@ pub mod engine {
     pub use crate::clock::{Clock, CountingClock};
     pub use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
     pub use crate::counters::Counts;
-    pub use crate::housekeeping::{Housekeeper, Todo};
+    pub use crate::housekeeping::{Housekeeper, Reassigned, Todo};
     pub use crate::index::GROUP;
     pub use crate::item::{Expiry, MAX_KEY_LEN};
     pub use crate::policy::Policy;
@@ -210,6 +212,7 @@ pub mod engine {
     pub use crate::resize::ResizeError;
     pub use crate::session::{Hit, Kept, Pinned, Session};
     pub use crate::store::{Entry, Updated};
+    pub use crate::told::Evicted;
     pub use crate::walk::Walk;
 }
 

@@ -103,6 +103,16 @@ impl Pool {
         }
     }
 
+    /// Gives the index bytes that its entries will be entitled to; what they are not, it can give up again. False, and
+    /// nothing is given, where there is not so much.
+    pub(crate) fn advance_index(&self, bytes: usize) -> bool {
+        let has = self.budget.try_take(bytes);
+        if has {
+            self.index_budget.raise(bytes);
+        }
+        has
+    }
+
     /// What the index takes its memory from.
     pub(crate) fn index_budget(&self) -> Arc<Budget> {
         self.index_budget.clone()

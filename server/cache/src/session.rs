@@ -10,13 +10,13 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use atomics::Counting;
+use atomics::{CounterSet, Counting};
 use cuckoo::Location;
 use lookaside::Seat;
 
 use crate::access::{Accessed, Tick};
 use crate::clock::Clock;
-use crate::counters::Counters;
+use crate::counters::{Counters, Counts};
 use crate::departure::Departure;
 use crate::epoch::Participant;
 use crate::front::{Front, Lookup};
@@ -52,6 +52,14 @@ impl<P: Policy> Session<P> {
             copied: 0,
             met: Cell::new(0),
         }
+    }
+
+    /// What has happened through this session alone.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.counters.add_to(&mut counts);
+        counts
     }
 
     /// Bytes of the values that were made from other values so far: what updates have cost beyond their number.
@@ -365,6 +373,12 @@ impl<'p, P: Policy> Hit<'p, P> {
     #[must_use]
     pub fn last_access(&self) -> u32 {
         self.accessed.second(self.engine.now())
+    }
+
+    /// Bytes of the item: header, key and value, without what its chunks have left over.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.item.size()
     }
 
     /// Whether somebody has looked the item up before this lookup (and not only peeked at it).

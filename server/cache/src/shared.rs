@@ -31,9 +31,19 @@ use crate::search::Search;
 use crate::size_classes::{ClassId, SizeClasses};
 use crate::slab::Class;
 use crate::stamp::Stamps;
+use crate::told::Told;
 
-/// Buckets that the index starts with: one piece of its budget.
+/// Buckets that the index starts with, unless it is asked for more: one piece of its budget.
 const INITIAL_BUCKETS: usize = (64 << 10) / <Table>::BUCKET_BYTES;
+/// The share of the limit that it starts with at the most is one part in so many.
+const MOST_OF_THE_LIMIT: usize = 8;
+
+/// Buckets beyond the usual ones that the index is to start with: whole pieces.
+fn more_buckets(config: &Config, bytes_per_entry: f64) -> usize {
+    let bytes = (config.index_items as f64 * bytes_per_entry) as usize;
+    let bytes = bytes.min(config.limit / MOST_OF_THE_LIMIT);
+    (bytes / <Table>::BUCKET_BYTES / INITIAL_BUCKETS).saturating_sub(1) * INITIAL_BUCKETS
+}
 
 /// A cache in use may get a limit of so many times the one that it was made with, and of so many bytes if that is more:
 /// addresses are claimed for that. They cost nothing before they are touched.
@@ -57,6 +67,7 @@ pub(crate) struct Engine<P: Policy> {
     pub(crate) flushes: Flushes,
     pub(crate) stamps: Stamps,
     pub(crate) registry: Arc<Registry<Counters>>,
+    pub(crate) told: Told,
     /// Seconds by the clock of whoever keeps the time.
     now: CachePadded<AtomicU32>,
     /// Bytes of values that are reserved and not yet stored: nothing can evict them.
@@ -78,17 +89,17 @@ struct Space {
 impl Space {
     /// For as much as the limit may be raised to later, or for the limit alone, where the process may not have so many
     /// addresses.
-    fn claim(config: &Config, pool: &Pool) -> Result<Space, CreateError> {
+    fn claim(config: &Config, pool: &Pool, buckets: usize) -> Result<Space, CreateError> {
         // Pages of a pool of the machine's are promised at once: not for what may never be.
         let pooled = matches!(config.pages, PageKind::Huge2M | PageKind::Huge1G);
         let roomy = config.limit.saturating_mul(GROWTH).max(LEAST_REACH);
-        if !pooled && let Ok(space) = Self::of(roomy, config, pool) {
+        if !pooled && let Ok(space) = Self::of(roomy, config, pool, buckets) {
             return Ok(space);
         }
-        Self::of(config.limit, config, pool)
+        Self::of(config.limit, config, pool, buckets)
     }
 
-    fn of(most: usize, config: &Config, pool: &Pool) -> Result<Space, CreateError> {
+    fn of(most: usize, config: &Config, pool: &Pool, buckets: usize) -> Result<Space, CreateError> {
         let pages = PageNumber::try_from(most / PAGE).unwrap_or(PageNumber::MAX);
         let arena = Arena::reserve(pages, config.pages)?;
         let linear = Linear::up_to(most / <Table>::BUCKET_BYTES);
@@ -96,7 +107,7 @@ impl Space {
         // As XXH3's are.
         let hashes = cuckoo::Hashes::Avalanching;
         let index = cuckoo::Config::new().with_growth(growth).with_hashes(hashes).with_pages(config.pages);
-        let table = Table::with_buckets(INITIAL_BUCKETS, &index)?;
+        let table = Table::with_buckets(buckets, &index)?;
         Ok(Space { arena, pages: Array::reserve(pages as usize, PageKind::Base)?, table, most })
     }
 }
@@ -113,7 +124,10 @@ impl<P: Policy> Engine<P> {
         let bytes_per_entry = <Table>::BUCKET_BYTES as f64 / <Table>::BUCKET_SLOTS as f64 / load;
         // Two pieces: one to start with, one so that the index need not wait for the first pages to pay for the next.
         let pool = Pool::new(config.limit, 2 * INITIAL_BUCKETS * <Table>::BUCKET_BYTES, bytes_per_entry);
-        let Space { arena, pages, table, most } = Space::claim(&config, &pool)?;
+        let more = more_buckets(&config, bytes_per_entry);
+        let advanced = pool.advance_index(more * <Table>::BUCKET_BYTES);
+        let buckets = INITIAL_BUCKETS + if advanced { more } else { 0 };
+        let Space { arena, pages, table, most } = Space::claim(&config, &pool, buckets)?;
         let front = match config.lookaside {
             0 => None,
             bytes => Some(Front::new(bytes, config.pages)?),
@@ -130,6 +144,7 @@ impl<P: Policy> Engine<P> {
             flushes: Flushes::new(),
             stamps: Stamps::new(),
             registry: Arc::default(),
+            told: Told::default(),
             now: CachePadded::new(AtomicU32::new(0)),
             promised: AtomicUsize::new(0),
             arena,
@@ -216,5 +231,46 @@ impl<P: Policy> Engine<P> {
     /// Whether the cache may evict.
     pub(crate) fn evicts(&self) -> bool {
         self.config.eviction == Eviction::ByPolicy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Cache;
+    use crate::clock::Clock;
+    use crate::store::{Entry, Verb};
+
+    fn with_index_for(items: usize) -> Cache<Clock> {
+        Cache::new(Config { index_items: items, ..Config::with_limit(8 << 20) }).expect("it fits")
+    }
+
+    #[test]
+    fn an_index_starts_as_large_as_it_is_asked_for() {
+        let least = with_index_for(0).memory().index_buckets;
+        assert_eq!((least, with_index_for(100).memory().index_buckets), (INITIAL_BUCKETS, INITIAL_BUCKETS));
+        let memory = with_index_for(60_000).memory();
+        let slots = memory.index_buckets * <Table>::BUCKET_SLOTS;
+        assert!((50_000..80_000).contains(&slots), "{slots}");
+        let most = with_index_for(usize::MAX).memory();
+        assert_eq!(most.index, (8 << 20) / MOST_OF_THE_LIMIT);
+    }
+
+    /// What is not used of it goes to items: there are as many as without it, and the limit holds.
+    #[test]
+    fn an_index_that_was_too_large_gives_way_to_items() {
+        let [plain, large] = [0, usize::MAX].map(|items| {
+            let cache = with_index_for(items);
+            let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
+            for number in 0..40_000_u32 {
+                let key = number.to_be_bytes();
+                session.store(Verb::Set, Entry::new(&key), &[7; 1000]).expect("it evicts");
+                housekeeper.step();
+            }
+            let memory = cache.memory();
+            assert!(memory.taken <= 8 << 20, "{memory:?}");
+            cache.len()
+        });
+        assert!(large * 100 >= plain * 98, "{large} of {plain} items");
     }
 }

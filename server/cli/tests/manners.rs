@@ -21,6 +21,11 @@ fn answer(program: &Path, options: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
+/// The one that is installed.
+fn memcached() -> Command {
+    Command::new(std::env::var_os("LOOKASIDE_MEMCACHED").unwrap_or_else(|| "memcached".into()))
+}
+
 /// A folder with the program under memcached's name.
 fn as_memcached() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().expect("a directory");
@@ -112,7 +117,7 @@ fn unknown_names_of_the_list() {
         let word = list.split(',').find(|word| *word != "modern").expect("one is unknown");
         assert_eq!(ours, (Some(1), String::new(), format!("Illegal suboption \"{word}\"\n")));
         assert_eq!(answer(&link, &["-o", list]), ours);
-        match Command::new("memcached").args(["-u", "nobody", "-o", list]).output() {
+        match memcached().args(["-u", "nobody", "-o", list]).output() {
             Ok(theirs) => assert_eq!(
                 (theirs.status.code(), String::from_utf8(theirs.stderr).unwrap()),
                 (ours.0, ours.2)
@@ -125,7 +130,7 @@ fn unknown_names_of_the_list() {
 /// Every option that the installed memcached's help names is known here.
 #[test]
 fn whatever_memcacheds_help_names() {
-    let Ok(theirs) = Command::new("memcached").arg("-h").output() else {
+    let Ok(theirs) = memcached().arg("-h").output() else {
         return outside::skip("memcached is not installed");
     };
     let theirs = String::from_utf8(theirs.stdout).expect("text");
@@ -135,6 +140,8 @@ fn whatever_memcacheds_help_names() {
         if let Some(name) =
             line.strip_prefix("   - ").and_then(|rest| rest.split_once(':')).map(|(name, _)| name)
             && !name.contains(' ')
+            // Of a build with its proxy.
+            && !name.starts_with("proxy_")
         {
             names += 1;
             assert!(extended::names().any(|known| known == name), "-o {name}");
@@ -149,6 +156,38 @@ fn whatever_memcacheds_help_names() {
         }
     }
     assert!(options > 30 && names > 40, "{options} options and {names} names");
+}
+
+/// The page for operators has a row for each option and for each name of `-o`.
+#[test]
+fn every_option_has_its_row() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/start/memcached.md");
+    let page = fs::read_to_string(page).expect("it is of this repository");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+    let has_row = |word: &str| {
+        let first_cells = rows.iter().filter_map(|row| row.split('|').nth(1));
+        first_cells
+            .flat_map(|cell| cell.split('`'))
+            .any(|quoted| quoted.split([' ', '=']).next() == Some(word))
+    };
+    let (_, help, _) = answer(Path::new(PROGRAM), &["-h"]);
+    let mut count = 0;
+    // An option's line begins with its names.
+    for line in help.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+        for option in line.split([' ', ',', '.']).take_while(|word| word.is_empty() || word.starts_with('-'))
+        {
+            // Those have no long name in memcached.
+            let is_ours = ["", "--delimiter", "--napi-ids"].contains(&option);
+            assert!(is_ours || has_row(option), "{option} has no row");
+            count += usize::from(!is_ours);
+        }
+    }
+    assert!(count > 60, "{count} options");
+    for name in extended::names() {
+        let family = &name[..name.find('_').map_or(name.len(), |at| at + 1)];
+        let has_family = ["ssl_", "ext_"].contains(&family) && has_row(family);
+        assert!(has_row(name) || has_family, "-o {name} has no row");
+    }
 }
 
 /// A name without a meaning is told once, at the start, by the server's own name; memcached says nothing of it unless
@@ -233,6 +272,19 @@ fn one_connection_too_many() {
     second.read_line(&mut line).expect("it answers");
     assert!(line.contains("STAT pid"), "{line}");
     assert_eq!(server.log(), "");
+}
+
+/// A connection that is silent for too long is closed, and counted.
+#[test]
+fn a_silent_connection() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-o", "idle_timeout=1"]));
+    let mut silent = server.connect();
+    // Half a request is no more than silence.
+    silent.get_mut().write_all(b"get hal").expect("the connection is open");
+    // Asked anew each time: who asks may be silent, too, where the machine is busy.
+    wait_for("its end", || (stat(&mut server.connect(), "idle_kicks") >= 1).then_some(()));
+    let mut line = String::new();
+    assert_eq!(silent.read_line(&mut line).expect("it is closed in order"), 0, "{line}");
 }
 
 /// What `/proc` says of a process, in this file after this name.

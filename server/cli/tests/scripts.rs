@@ -223,3 +223,49 @@ fn debians_scripts() {
         assert_eq!(place.said() + &log, "", "{script}");
     }
 }
+
+/// Debian's unit leaves root three rights, none of which is to write in the folder that belongs to memcached's user, or
+/// to give files away: what lies there is that user's to make.
+#[test]
+fn root_with_the_rights_that_a_unit_leaves() {
+    if !rustix::process::geteuid().is_root() {
+        return outside::say("only root has rights to lose");
+    }
+    let limited = ["--bounding-set", "-all,+setuid,+setgid,+sys_resource"];
+    let probe = Command::new("setpriv").args(limited).arg("true").stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        return outside::say("no rights can be given up here (setpriv)");
+    }
+    for line in [
+        "-u nobody -m 64 -l 127.0.0.1 -p -1 -P run/memcached.pid",
+        "-u nobody -m 64 -P run/memcached.pid -s run/memcached.sock -a 0777",
+    ] {
+        let place = Place::new();
+        let run = place.file("run");
+        fs::create_dir(&run).expect("a folder");
+        let nobody = Command::new("chown").arg("nobody").arg(&run).status();
+        assert!(nobody.is_ok_and(|status| status.success()));
+        let mut command = place.command(Path::new("setpriv"));
+        command
+            .current_dir(place.folder.path())
+            .args(limited)
+            .arg(&place.memcached)
+            .args(line.split_whitespace());
+        let mut child = command.spawn().expect("it starts");
+        let pid = wait_for("the process id", || {
+            let ended = child.try_wait().expect("it is our child");
+            assert!(ended.is_none(), "{line}: {ended:?}: {}", place.said());
+            fs::read_to_string(run.join("memcached.pid")).ok()?.trim().parse().ok().and_then(Pid::from_raw)
+        });
+        if line.contains("-s") {
+            UnixStream::connect(run.join("memcached.sock")).expect("it listens");
+        } else {
+            answers(place.port(|| {}));
+        }
+        terminate(pid);
+        assert_eq!(child.wait().expect("it is our child").code(), Some(0), "{line}");
+        // They were its own: it could remove them.
+        assert_eq!(fs::read_dir(&run).expect("a folder").count(), 0);
+        assert_eq!(place.said(), "", "{line}");
+    }
+}

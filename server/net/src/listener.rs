@@ -26,7 +26,7 @@ use crate::connections::Place;
 use crate::error::StartError;
 use crate::settings::{Protocol, Settings, TcpSocket, UnixSocket};
 use crate::shared::Shared;
-use crate::worker::{Client, Stream, WAKER};
+use crate::worker::{Client, Guest, Stream, WAKER};
 
 /// How long accepting rests when file descriptors have run out.
 const OUT_OF_MEANS: Duration = Duration::from_millis(10);
@@ -167,9 +167,22 @@ fn write_ports(file: &Path, addresses: &[SocketAddr]) -> io::Result<()> {
 }
 
 /// Where a worker's connections are sent to.
+#[derive(Clone)]
 pub(crate) struct Inbox {
-    pub(crate) connections: Sender<Client>,
+    pub(crate) connections: Sender<Guest>,
     pub(crate) waker: Arc<Waker>,
+}
+
+impl Inbox {
+    /// Sends the worker a connection.
+    pub(crate) fn send(&self, guest: Guest) {
+        // If the worker has ended, the server does: see `server::Duty`.
+        if self.connections.send(guest).is_ok()
+            && let Err(error) = self.waker.wake()
+        {
+            warn!(%error, "a worker could not be woken");
+        }
+    }
 }
 
 /// That connections cannot be accepted, because file descriptors or memory have run out.
@@ -334,12 +347,7 @@ fn deal(shared: &Shared, accepted: Accepted, inboxes: &[Inbox], next: &mut usize
         let _ = stream.write(ErrorReply::TooManyConnections.bytes());
         return;
     };
-    let inbox = &inboxes[*next % inboxes.len()];
+    let home = *next % inboxes.len();
     *next += 1;
-    // If the worker has ended, the server does: see `server::Duty`.
-    if inbox.connections.send(Client { presence, stream, protocol }).is_ok()
-        && let Err(error) = inbox.waker.wake()
-    {
-        warn!(%error, "a worker could not be woken");
-    }
+    inboxes[home].send(Guest::new(Client { presence, stream, protocol }, home, shared.buffers.clone()));
 }

@@ -37,6 +37,8 @@ atomics::counters! {
     bytes_written,
     /// Times that a connection had sent more requests than one turn is for, and others had theirs first.
     yields,
+    /// Connections that were closed because they were silent for too long.
+    idle_kicks,
 }
 
 atomics::counters! {

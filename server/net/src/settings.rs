@@ -70,10 +70,16 @@ pub struct Settings {
     pub track_sizes: bool,
     /// How much is logged, from 0 to 3, as `stats settings` shows it.
     pub verbosity: u32,
-    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: as many as
-    /// come.
+    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
     pub read_buffers: usize,
-    /// The power of two of items that the index has room for from the start; 0: it grows from the smallest.
+    /// Whether keys may be listed from the start (`lru_crawler disable` and `enable` change it).
+    pub lru_crawler: bool,
+    /// Microseconds that a list of keys rests, now and then, from the start (`lru_crawler sleep` changes it).
+    pub lru_crawler_sleep: u32,
+    /// Whether `slabs reassign` does something.
+    pub slab_reassign: bool,
+    /// The power of two of items that the index has room for from the start, as far as an eighth of the memory goes; 0:
+    /// it grows from the smallest.
     pub hash_power: u32,
     /// Whether the kernel is asked for large pages however small the memory is.
     pub large_pages: bool,
@@ -199,6 +205,9 @@ impl Default for Settings {
             track_sizes: false,
             verbosity: 0,
             read_buffers: 0,
+            lru_crawler: true,
+            lru_crawler_sleep: 100,
+            slab_reassign: true,
             hash_power: 0,
             large_pages: false,
             socket_mark: 0,
@@ -374,11 +383,32 @@ impl Settings {
         self
     }
 
-    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: as many as
-    /// come.
+    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
+    /// Who needs more than that leaves is closed.
     #[must_use]
     pub fn with_read_buffers(mut self, bytes: usize) -> Self {
         self.read_buffers = bytes;
+        self
+    }
+
+    /// Whether keys may be listed from the start.
+    #[must_use]
+    pub fn with_lru_crawler(mut self, enabled: bool) -> Self {
+        self.lru_crawler = enabled;
+        self
+    }
+
+    /// Microseconds that a list of keys rests, now and then, from the start.
+    #[must_use]
+    pub fn with_lru_crawler_sleep(mut self, microseconds: u32) -> Self {
+        self.lru_crawler_sleep = microseconds;
+        self
+    }
+
+    /// Whether `slabs reassign` does something.
+    #[must_use]
+    pub fn with_slab_reassign(mut self, enabled: bool) -> Self {
+        self.slab_reassign = enabled;
         self
     }
 
@@ -409,7 +439,12 @@ impl Settings {
         let Settings { largest_item, lookaside, memory, .. } = *self;
         let default = cache::engine::Config::with_limit(memory);
         let pages = if self.large_pages { PageKind::Transparent } else { default.pages };
-        Cache::new(cache::engine::Config { largest_item, eviction, lookaside, pages, ..default })
+        // No machine has memory for an index of more items than fit a word.
+        let index_items = match self.hash_power {
+            0 => 0,
+            power => 1_usize.checked_shl(power).unwrap_or(usize::MAX),
+        };
+        Cache::new(cache::engine::Config { largest_item, eviction, lookaside, pages, index_items, ..default })
     }
 
     /// Whether memcached with these settings would find an item too large.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::client::{Client, settings, shorten};
+use crate::client::{Client, settings, shorten, switched_off};
 use crate::differences::{
     Difference, META_DIFFERENCES, STATISTICS, Seen, Shows, difference, is_incomparable,
 };
@@ -156,7 +156,7 @@ fn requests(mut bytes: &[u8]) -> (Vec<&[u8]>, End) {
 impl Pair {
     fn start() -> Option<Pair> {
         let memcached = Memcached::start()?;
-        let server = Server::start(settings().with_threads(1)).expect("it starts");
+        let server = Server::start(switched_off(settings().with_threads(1))).expect("it starts");
         let sides = [memcached.connect(), peer::Conversation::with(server.addresses()[0])].map(Side::new);
         let mut pair = Pair { memcached, server, sides, cleaning: Vec::new() };
         // After these, no item has one of the small numbers that the tests try.

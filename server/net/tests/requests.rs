@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::client::{Address, Client, LOCALHOST, LOCALHOST_6, settings, shorten, wait_until};
+use crate::client::{Address, Client, LOCALHOST, LOCALHOST_6, settings, shorten, switched_off, wait_until};
 use crate::conversations::{self, Conversation, End};
 use lookaside_server::{InProcess, Server, UnixSocket};
 
@@ -176,7 +176,7 @@ fn server(threads: usize) -> (Server, Vec<Address>, tempfile::TempDir) {
     }
     // A number of requests in a turn that the table goes beyond.
     let server = Server::start(
-        settings()
+        switched_off(settings())
             .with_tcp(tcp)
             .with_unix(UnixSocket::new(path.clone(), 0o700))
             .with_threads(threads)
@@ -206,7 +206,7 @@ fn over_every_transport_with_any_number_of_threads() {
 
 #[test]
 fn cut_anywhere() {
-    let settings = settings().with_requests_per_turn(3);
+    let settings = switched_off(settings()).with_requests_per_turn(3);
     let server = RefCell::new(InProcess::new(settings, 1_700_000_000).expect("a cache"));
     let connect = || {
         server.borrow_mut().reconnect();
@@ -385,7 +385,7 @@ fn statistics_say_what_was_done() {
         ("item_size_max", "1048576"),
         ("evictions", "on"),
         ("cas_enabled", "yes"),
-        ("binding_protocol", "ascii"),
+        ("binding_protocol", "auto-negotiate"),
         ("verbosity", "0"),
     ] {
         assert_eq!(settings[name], value, "{name}");

@@ -42,6 +42,48 @@ pub enum ErrorReply {
     MemlimitNotMegabytes,
     /// `cache_memlimit` with a size that cannot be had.
     MemlimitUnable,
+    /// `stats detail` with another word than it knows.
+    StatsDetailUsage,
+    /// `stats cachedump` with fewer than two numbers.
+    CachedumpUsage,
+    /// `stats cachedump` of a class that there is not.
+    IllegalSlabId,
+    /// `lru_crawler metadump` is switched off.
+    MetadumpNotAllowed,
+    /// `lru_crawler mgdump` is switched off.
+    MgdumpNotAllowed,
+    /// Keys are listed for somebody else at the moment.
+    CrawlerBusy,
+    /// `lru_crawler` with a class that there is not.
+    CrawlerBadClass,
+    /// `lru_crawler` with no class at all.
+    CrawlerNotStarted,
+    /// `lru_crawler crawl` of the index, which nothing does.
+    CrawlerFailed,
+    /// `lru_crawler enable` where it is.
+    CrawlerRuns,
+    /// `lru_crawler sleep` with more than a second.
+    CrawlerSleepTooLong,
+    /// `lru tune` with more than is left.
+    LruPercents,
+    /// `lru tune` with a factor of nothing.
+    LruFactors,
+    /// `slabs reassign` with a class that there is not.
+    SlabsBadClass,
+    /// `slabs reassign` from a class to itself.
+    SlabsSame,
+    /// `slabs reassign` while a page is under way.
+    SlabsBusy,
+    /// `slabs reassign` from a class that has no page to give.
+    SlabsNoSpare,
+    /// `slabs automove window` with a number that is not one of seconds.
+    AutomoveWindow,
+    /// `shutdown` with another word than it knows.
+    InvalidShutdownMode,
+    /// As many watch as may.
+    TooManyWatchers,
+    /// No memory to keep half a request in; the connection is closed after the line.
+    OutOfMemoryReading,
     /// `flush_all` is switched off.
     FlushNotAllowed,
     /// A meta command has a flag twice, or what is no character of ASCII for one.
@@ -99,6 +141,27 @@ impl ErrorReply {
                 b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n"
             }
             ErrorReply::MemlimitUnable => b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n",
+            ErrorReply::StatsDetailUsage => b"CLIENT_ERROR usage: stats detail on|off|dump\r\n",
+            ErrorReply::CachedumpUsage => b"CLIENT_ERROR bad command line\r\n",
+            ErrorReply::IllegalSlabId => b"CLIENT_ERROR Illegal slab id\r\n",
+            ErrorReply::MetadumpNotAllowed => b"ERROR metadump not allowed\r\n",
+            ErrorReply::MgdumpNotAllowed => b"ERROR key dump not allowed\r\n",
+            ErrorReply::CrawlerBusy => b"BUSY currently processing crawler request\r\n",
+            ErrorReply::CrawlerBadClass => b"BADCLASS invalid class id\r\n",
+            ErrorReply::CrawlerNotStarted => b"NOTSTARTED no items to crawl\r\n",
+            ErrorReply::CrawlerFailed => b"ERROR an unknown error happened\r\n",
+            ErrorReply::CrawlerRuns => b"ERROR failed to start lru crawler thread\r\n",
+            ErrorReply::CrawlerSleepTooLong => b"CLIENT_ERROR sleep must be one second or less\r\n",
+            ErrorReply::LruPercents => b"ERROR hot and warm pcts must not exceed 80\r\n",
+            ErrorReply::LruFactors => b"ERROR hot and warm age factors must be greater than 0\r\n",
+            ErrorReply::SlabsBadClass => b"BADCLASS invalid src or dst class id\r\n",
+            ErrorReply::SlabsSame => b"SAME src and dst class are identical\r\n",
+            ErrorReply::SlabsBusy => b"BUSY currently processing reassign request\r\n",
+            ErrorReply::SlabsNoSpare => b"NOSPARE source class has no spare pages\r\n",
+            ErrorReply::AutomoveWindow => b"CLIENT_ERROR automove window too low or too high\r\n",
+            ErrorReply::InvalidShutdownMode => b"CLIENT_ERROR invalid shutdown mode\r\n",
+            ErrorReply::TooManyWatchers => b"WATCHER_TOO_MANY log watcher limit reached\r\n",
+            ErrorReply::OutOfMemoryReading => b"SERVER_ERROR out of memory reading request\r\n",
             ErrorReply::FlushNotAllowed => b"CLIENT_ERROR flush_all not allowed\r\n",
             ErrorReply::DuplicateFlag => b"CLIENT_ERROR duplicate flag\r\n",
             ErrorReply::InvalidFlag => b"CLIENT_ERROR invalid flag\r\n",

@@ -29,6 +29,12 @@ pub enum Suboption {
     ReadBuffers(u32),
     /// The mark of the sockets that are listened on, for firewalls.
     SocketMark(u32),
+    /// Whether keys may be listed.
+    LruCrawler(bool),
+    /// Microseconds that a list of keys rests, now and then.
+    LruCrawlerSleep(u32),
+    /// Whether clients may have pages moved.
+    SlabReassign(bool),
     /// It is so anyway.
     Given,
     /// This name sets what this server does not have.
@@ -133,9 +139,9 @@ static NAMES: &[Name] = &[
     name("hashpower", Takes::Number(12..=32), Becomes::Number(Suboption::HashPower)),
     name("tail_repair_time", Takes::Number(10..=u32::MAX), Becomes::Moot),
     name("hash_algorithm", Takes::Word(&["jenkins", "murmur3", "xxh3"]), Becomes::GivenIf("xxh3")),
-    name("lru_crawler", Takes::Nothing, GIVEN),
-    name("no_lru_crawler", Takes::Nothing, Becomes::Moot),
-    name("lru_crawler_sleep", Takes::Number(0..=1_000_000), Becomes::Moot),
+    name("lru_crawler", Takes::Nothing, Becomes::This(Suboption::LruCrawler(true))),
+    name("no_lru_crawler", Takes::Nothing, Becomes::This(Suboption::LruCrawler(false))),
+    name("lru_crawler_sleep", Takes::Number(0..=1_000_000), Becomes::Number(Suboption::LruCrawlerSleep)),
     name("lru_crawler_tocrawl", ANY, Becomes::Moot),
     name("read_buf_mem_limit", Takes::Number(0..=1 << 20), Becomes::Number(Suboption::ReadBuffers)),
     name("lru_maintainer", Takes::Nothing, GIVEN),
@@ -179,8 +185,8 @@ static NAMES: &[Name] = &[
     name("ssl_session_cache", Takes::Nothing, TLS),
     name("ssl_kernel_tls", Takes::Nothing, TLS),
     name("ssl_min_version", Takes::Text, TLS),
-    name("slab_reassign", Takes::Nothing, GIVEN),
-    name("no_slab_reassign", Takes::Nothing, Becomes::Moot),
+    name("slab_reassign", Takes::Nothing, Becomes::This(Suboption::SlabReassign(true))),
+    name("no_slab_reassign", Takes::Nothing, Becomes::This(Suboption::SlabReassign(false))),
     name("slab_automove", Takes::Maybe(0..=2), Becomes::GivenIf("1")),
     name("no_slab_automove", Takes::Nothing, Becomes::Moot),
     name("slab_automove_ratio", SHARE, Becomes::Moot),
@@ -290,19 +296,13 @@ mod tests {
             ])
         );
         assert_eq!(parse("sock_cookie_id=7"), Ok(vec![Suboption::SocketMark(7)]));
+        assert_eq!(parse("no_lru_crawler"), Ok(vec![Suboption::LruCrawler(false)]));
+        assert_eq!(parse("slab_reassign"), Ok(vec![Suboption::SlabReassign(true)]));
     }
 
     #[test]
     fn what_is_so_anyway_is_not_told_and_the_rest_is() {
-        for list in [
-            "modern",
-            "slab_reassign",
-            "slab_automove",
-            "slab_automove=1",
-            "lru_crawler",
-            "lru_maintainer",
-            "hash_algorithm=xxh3",
-        ] {
+        for list in ["modern", "slab_automove", "slab_automove=1", "lru_maintainer", "hash_algorithm=xxh3"] {
             assert_eq!(parse(list), Ok(vec![Suboption::Given]), "{list}");
         }
         assert_eq!(parse("hash_algorithm=jenkins"), Ok(vec![Suboption::Moot("hash_algorithm")]));

@@ -140,6 +140,9 @@ fn with_extended(
                 Suboption::TrackSizes => settings.with_track_sizes(true),
                 Suboption::ReadBuffers(megabytes) => settings.with_read_buffers((megabytes as usize) << 20),
                 Suboption::SocketMark(mark) => settings.with_socket_mark(mark),
+                Suboption::LruCrawler(enabled) => settings.with_lru_crawler(enabled),
+                Suboption::LruCrawlerSleep(microseconds) => settings.with_lru_crawler_sleep(microseconds),
+                Suboption::SlabReassign(enabled) => settings.with_slab_reassign(enabled),
                 Suboption::Given => settings,
                 Suboption::Moot(name) => {
                     moot.push(format!("-o {name}"));
@@ -297,10 +300,12 @@ mod tests {
     #[test]
     fn names_of_the_list_set_what_they_do_there_and_the_rest_is_told() {
         let options = "-f 1.5 -n 64 -N 2 -l tag[a]:127.0.0.1 -o modern,idle_timeout=9,no_maxconns_fast,hot_lru_pct=10 \
-                       -o hashpower=20,track_sizes,read_buf_mem_limit=3,idle_timeout=7,sock_cookie_id=5";
+                       -o hashpower=20,track_sizes,read_buf_mem_limit=3,idle_timeout=7,sock_cookie_id=5 \
+                       -o no_lru_crawler,no_slab_reassign,lru_crawler_sleep=9";
         let Meaning { settings, moot, .. } = meaning(options, Manner::Lookaside).unwrap();
         assert_eq!((settings.idle_timeout, settings.maxconns_fast, settings.hash_power), (7, false, 20));
         assert_eq!((settings.track_sizes, settings.read_buffers, settings.socket_mark), (true, 3 << 20, 5));
+        assert!(!settings.lru_crawler && !settings.slab_reassign && settings.lru_crawler_sleep == 9);
         assert_eq!(moot, ["-f", "-n", "-N", "-o hot_lru_pct", "-l tag[]"]);
     }
 

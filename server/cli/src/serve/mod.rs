@@ -34,7 +34,7 @@ use extended::ListError;
 use manner::Manner;
 use meaning::{Meaning, OptionError};
 use options::Options;
-use process::{Ending, PidFile};
+use process::{Ending, PidFile, ProcessError};
 
 /// The licence that the binary may be used under, of the two that there are.
 const LICENCE: &str = include_str!("../../LICENSE-MIT");
@@ -94,25 +94,29 @@ fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
         process::allow_locked_memory();
     }
     process::allow_connections(settings.connections, settings.threads)?;
-    let user = options.user.as_deref().map(process::find_user).transpose()?.flatten();
+    let mut account = options.user.as_deref().map(process::find_user).transpose()?.flatten();
+    // What only the user may make that it becomes, it makes afterwards, as memcached makes all of it.
+    let is_for_later = |path: &Path| account.is_some() && !process::may_create(path);
+    let is_socket_later = settings.unix.as_ref().is_some_and(|socket| is_for_later(&socket.path));
+    let is_pidfile_later = options.pidfile.as_deref().is_some_and(is_for_later);
     let furnished = Furnished::new(settings)?;
     ending.in_order();
+    if is_socket_later && let Some(account) = account.take() {
+        process::become_user(&account, &[])?;
+    }
     let prepared = furnished.listen()?;
-    let mut pidfile = match options.pidfile.as_deref().map(PidFile::create).transpose() {
-        // memcached says so, and serves.
-        Err(error) if manner == Manner::Memcached => {
-            tell(format_args!("{}: {error}", manner.program()));
-            None
-        }
-        outcome => outcome?,
-    };
-    if let Some(user) = &user {
+    let mut pidfile =
+        if is_pidfile_later && account.is_some() { None } else { create_pidfile(options, manner)? };
+    if let Some(account) = account {
         let socket = prepared.settings().unix.iter().map(|socket| socket.path.as_path());
         let files: Vec<_> = socket.chain(pidfile.as_ref().map(PidFile::path)).collect();
-        process::become_user(user, &files)?;
-        if options.enable_coredumps {
-            process::stay_dumpable();
+        process::become_user(&account, &files)?;
+        if is_pidfile_later {
+            pidfile = create_pidfile(options, manner)?;
         }
+    }
+    if options.enable_coredumps {
+        process::stay_dumpable();
     }
     if manner == Manner::Lookaside {
         announce(&prepared, options.daemon, is_local_by_default);
@@ -132,6 +136,17 @@ fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
     ending.wait();
     server.stop()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file for the process id, if one is wanted. Where it cannot be had, memcached says so, and serves.
+fn create_pidfile(options: &Options, manner: Manner) -> Result<Option<PidFile>, ProcessError> {
+    match options.pidfile.as_deref().map(PidFile::create).transpose() {
+        Err(error) if manner == Manner::Memcached => {
+            tell(format_args!("{}: {error}", manner.program()));
+            Ok(None)
+        }
+        outcome => outcome,
+    }
 }
 
 fn log(verbosity: u8, manner: Manner) {

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
-use nix::unistd::{Gid, Uid, User, chdir, chown, daemon, initgroups, setgid, setgroups, setuid};
+use nix::unistd::{
+    AccessFlags, Gid, Uid, User, access, chdir, chown, daemon, initgroups, setgid, setgroups, setuid,
+};
 use rustix::mm::{MlockAllFlags, mlockall};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
@@ -138,12 +140,25 @@ pub(super) fn find_user(given: &str) -> Result<Option<Account>, ProcessError> {
     }
 }
 
+/// Whether this process may make a file at this path. Root need not: systemd's units take its right to write in the
+/// folders of others.
+pub(super) fn may_create(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    access(folder, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
+}
+
 /// Becomes this user, who gets `files`: he is to be able to use them, and to remove them at the end.
 pub(super) fn become_user(account: &Account, files: &[&Path]) -> Result<(), ProcessError> {
     let Account { given, name, user, group } = account;
     let refused = |error: nix::Error| ProcessError::User { user: given.clone(), error: error.into() };
     for &file in files {
-        chown(file, Some(*user), Some(*group)).map_err(refused)?;
+        match chown(file, Some(*user), Some(*group)) {
+            // Nor need root be allowed to give a file away.
+            Err(error @ Errno::EPERM) => {
+                warn!(%error, user = given, "{} stays another user's (-u)", file.display());
+            }
+            outcome => outcome.map_err(refused)?,
+        }
     }
     // The groups go first: afterwards there is no right to.
     let groups = match name {

@@ -92,7 +92,7 @@ pub(crate) fn stat(client: &mut BufReader<TcpStream>, name: &str) -> u64 {
     let mut value = None;
     loop {
         let mut line = String::new();
-        client.read_line(&mut line).expect("it answers");
+        assert_ne!(client.read_line(&mut line).expect("it answers"), 0, "it has closed the connection");
         match line.trim_end().split(' ').collect::<Vec<_>>()[..] {
             ["END"] => return value.unwrap_or_else(|| panic!("no statistic {name}")),
             ["STAT", found, number] if found == name => value = Some(number.parse().expect("a number")),

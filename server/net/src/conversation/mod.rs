@@ -49,6 +49,8 @@ pub(crate) enum Needs {
     Room,
     /// Another turn, after others have had theirs.
     Turn,
+    /// To be handed over, after what waits is sent: see [`Executor::take_errand`].
+    Aside,
     /// Nothing: what waits is to be sent, then the connection is closed.
     Close,
     /// Nothing: the connection is to be closed at once.

@@ -71,6 +71,7 @@ impl Conversation {
             Ok(request) => match executor.execute(&request, output) {
                 After::GoOn => Ok(line.len()),
                 After::Later => Err((0, Needs::Turn)),
+                After::Aside => Err((line.len(), Needs::Aside)),
                 After::Close => Err((line.len(), Needs::Close)),
             },
             Err(refusal) => self.refuse(refusal, line.len(), output),

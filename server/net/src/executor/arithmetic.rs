@@ -43,6 +43,7 @@ impl Executor {
         counting: &Counting<impl Fn(Option<Expiry>) -> Expiry>,
     ) -> Counted {
         let &Counting { operation, delta, if_cas, own_cas, initial, ref expiry } = counting;
+        let before = self.is_observed().then(|| (self.session.counts(), self.before_a_change(key)));
         let context = Context(&self.shared);
         let mut read_in_copy = 0;
         let outcome = self.session.change(key, |now, new| {
@@ -81,6 +82,9 @@ impl Executor {
             Change::Put(put.with_expiry(expiry(before)), counted(sum.number(), before))
         });
         self.read_in_copy += read_in_copy;
+        if let Some((before, met)) = before {
+            self.observe_lookup(key, met, &before);
+        }
         let outcome = match outcome {
             Ok(changed) => match (changed.result, changed.cas) {
                 (Counted::Counted { number, before, .. }, Some(cas)) => {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use cache::engine::{Change, Expiry, Hit};
 
+use super::observed::Met;
 use super::{Context, Executor};
 use crate::output::Output;
 
@@ -17,6 +18,9 @@ impl Executor {
         mut answer: impl FnMut(usize, Option<&Hit<'_>>, Context<'_>, &mut Output),
         output: &mut Output,
     ) -> usize {
+        if self.is_observed() {
+            return self.get_observed(keys, answer, output);
+        }
         let by_class = &*self.by_class;
         let context = Context(&self.shared);
         let answered = self.session.pin().get_many(keys, |number, hit| {
@@ -34,6 +38,34 @@ impl Executor {
         answered
     }
 
+    /// The same while somebody looks on: one key after the other, so that it can be told what became of each.
+    #[cold]
+    fn get_observed(
+        &mut self,
+        keys: &[&[u8]],
+        mut answer: impl FnMut(usize, Option<&Hit<'_>>, Context<'_>, &mut Output),
+        output: &mut Output,
+    ) -> usize {
+        let mut answered = 0;
+        while answered < keys.len() && !output.is_full() {
+            let key = keys[answered];
+            let before = self.session.counts();
+            let context = Context(&self.shared);
+            let pinned = self.session.pin();
+            let hit = pinned.get(key);
+            answer(answered, hit.as_ref(), context, output);
+            let met = hit.as_ref().map(Met::of);
+            drop(pinned);
+            if let Some(met) = met {
+                self.by_class.of(met.class).get_hits(1);
+            }
+            self.observe_get(key, met, &before);
+            answered += 1;
+        }
+        self.metrics.gets(answered as u64);
+        answered
+    }
+
     /// Looks up one key, unnoticed by what counts how items are used if `unseen`. What `look` says of an item that is
     /// there, it is given as its new expiry. Says whether it was there.
     ///
@@ -44,11 +76,15 @@ impl Executor {
         unseen: bool,
         look: impl FnOnce(&Hit<'_>, Context<'_>) -> Option<Expiry>,
     ) -> bool {
+        let before = self.is_observed().then(|| self.session.counts());
         let pinned = self.session.pin();
-        let Some(hit) = (if unseen { pinned.peek(key) } else { pinned.get(key) }) else { return false };
-        let (class, cas) = (hit.class(), hit.cas());
-        let expiry = look(&hit, Context(&self.shared));
+        let hit = if unseen { pinned.peek(key) } else { pinned.get(key) };
+        let found = hit.map(|hit| (Met::of(&hit), hit.cas(), look(&hit, Context(&self.shared))));
         drop(pinned);
+        if let Some(before) = before {
+            self.observe_get(key, found.map(|(met, ..)| met), &before);
+        }
+        let Some((Met { class, .. }, cas, expiry)) = found else { return false };
         if let Some(expiry) = expiry {
             self.metrics.touches(1);
             self.by_class.of(class).touch_hits(1);
@@ -83,12 +119,17 @@ impl Executor {
         let context = Context(&self.shared);
         let expiry = context.expiry(exptime);
         self.metrics.touches(1);
+        let before = self.is_observed().then(|| self.session.counts());
         let pinned = self.session.pin();
         let hit = pinned.get(key);
         answer(hit.as_ref(), context);
-        let Some(hit) = hit else { return };
-        self.by_class.of(hit.class()).touch_hits(1);
+        let met = hit.as_ref().map(Met::of);
         drop(pinned);
+        if let Some(before) = before {
+            self.observe_get(key, met, &before);
+        }
+        let Some(Met { class, .. }) = met else { return };
+        self.by_class.of(class).touch_hits(1);
         // Where there is no memory to note an expiry, the item keeps the one it had.
         let _ = self.session.touch(key, expiry);
     }

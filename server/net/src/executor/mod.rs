@@ -9,11 +9,14 @@ mod context;
 mod flush;
 mod get;
 mod invalidate;
+mod listing;
+mod observed;
 mod remove;
 mod store;
 mod touch;
 mod vivify;
 
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use atomics::Counting;
@@ -27,10 +30,14 @@ pub(crate) use invalidate::Invalidation;
 pub(crate) use remove::Removed;
 pub(crate) use store::{How, Reserved, StoreOutcome, Storing};
 
+use crate::aside::Errand;
+use crate::detail::Prefixes;
+use crate::dump::Dump;
 use crate::metrics::{ByClass, Metrics};
 use crate::output::Output;
 use crate::shared::Shared;
 use crate::version::VERSION;
+use crate::watch::{Command, Log, Observers};
 
 /// A worker's way of carrying out requests.
 pub(crate) struct Executor {
@@ -42,6 +49,14 @@ pub(crate) struct Executor {
     read_in_copy: u64,
     /// Sweeps for a flush that has to wait: while one does.
     sweeper: Option<Housekeeper>,
+    /// The socket of the connection that is served.
+    descriptor: RawFd,
+    /// Who looks on, this turn.
+    observers: Observers,
+    log: Log,
+    prefixes: Prefixes,
+    /// What the connection is to be handed over for.
+    errand: Option<Errand>,
 }
 
 /// Whether the connection goes on after a request.
@@ -50,6 +65,8 @@ pub(crate) enum After {
     GoOn,
     /// Not yet: it is to be asked for again, after others had their turn.
     Later,
+    /// What waits is to be sent, then the connection is handed over: see [`Executor::take_errand`].
+    Aside,
     /// What waits is to be sent, then the connection is closed.
     Close,
 }
@@ -62,6 +79,11 @@ impl Executor {
             by_class: shared.by_class.join(),
             read_in_copy: 0,
             sweeper: None,
+            descriptor: 0,
+            observers: Observers::default(),
+            log: shared.watch.join(),
+            prefixes: shared.prefixes.join(),
+            errand: None,
             shared,
         }
     }
@@ -77,6 +99,21 @@ impl Executor {
 
     pub(crate) fn requests_per_turn(&self) -> usize {
         self.shared.settings.requests_per_turn
+    }
+
+    /// What the connection that was served last is to be handed over for.
+    pub(crate) fn take_errand(&mut self) -> Option<Errand> {
+        self.errand.take()
+    }
+
+    fn goes_aside(&mut self, errand: Errand) -> After {
+        self.errand = Some(errand);
+        After::Aside
+    }
+
+    /// Goes on with a listing, for those who have no thread beside the workers; false when it is done.
+    pub(crate) fn step_dump(&mut self, dump: &mut Dump, out: &mut Vec<u8>) -> bool {
+        dump.step(&self.shared, &mut self.session, out)
     }
 
     /// Bytes of values that were copied to be changed, so far.
@@ -96,7 +133,7 @@ impl Executor {
                 unreachable!("served by the conversation, which has their keys and values")
             }
             Request::Delete { key, noreply } => {
-                let removed = self.remove(&key, None) == Removed::Removed;
+                let removed = self.remove(&key, None, Command::Delete) == Removed::Removed;
                 answer(output, noreply, if removed { reply::DELETED } else { reply::NOT_FOUND });
             }
             Request::Arithmetic { operation, key, delta, noreply } => {
@@ -125,11 +162,27 @@ impl Executor {
                 Flushed::NotAllowed => answer(output, noreply, ErrorReply::FlushNotAllowed.bytes()),
                 Flushed::Later => return After::Later,
             },
-            Request::Stats(topic) => self.stats(topic, output.bytes()),
+            Request::Stats(topic) => return self.show_stats(topic, output),
             Request::Version => reply::version(output.bytes(), VERSION),
             Request::Verbosity { level, noreply } => self.verbosity(level, noreply, output),
-            Request::CacheMemlimit { noreply, .. } => self.memory_limit(noreply, output),
+            Request::CacheMemlimit { megabytes, noreply } => self.memory_limit(megabytes, noreply, output),
+            Request::Lru { request, noreply } => self.lru(request, noreply, output),
+            Request::LruCrawler { request, noreply } => return self.lru_crawler(request, noreply, output),
+            Request::Slabs { request, noreply } => self.slabs(request, noreply, output),
+            Request::Shutdown { how, noreply } => return self.shutdown(how, noreply, output),
+            Request::Watch(streams) => return self.watch(streams, output),
             Request::Quit => return After::Close,
+        }
+        After::GoOn
+    }
+
+    /// Says what is counted, or has it listed.
+    fn show_stats(&mut self, topic: StatsTopic, output: &mut Output) -> After {
+        match topic {
+            StatsTopic::Sizes => return self.sizes(output),
+            StatsTopic::Cachedump(request) => return self.cachedump(request, output),
+            StatsTopic::Detail(request) => self.detail(request, output),
+            topic => self.shared.write_stats(topic, output.bytes()),
         }
         After::GoOn
     }

@@ -3,6 +3,7 @@
 use cache::engine::Change;
 
 use super::{Context, Executor};
+use crate::watch::Command;
 
 /// What has become of a key that was to go.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,8 +15,9 @@ pub(crate) enum Removed {
 }
 
 impl Executor {
-    /// Removes a key, if it has this number.
-    pub(crate) fn remove(&mut self, key: &[u8], if_cas: Option<u64>) -> Removed {
+    /// Removes a key, if it has this number; `by` is told to those who watch.
+    pub(crate) fn remove(&mut self, key: &[u8], if_cas: Option<u64>, by: Command) -> Removed {
+        let met = if self.is_observed() { self.before_a_change(key) } else { None };
         let removed = match if_cas {
             None if self.session.delete(key) => Removed::Removed,
             None => Removed::NotFound,
@@ -33,6 +35,9 @@ impl Executor {
         match removed {
             Removed::Removed => self.by_class.of(self.session.class_met()).delete_hits(1),
             Removed::NotFound | Removed::Exists => self.metrics.delete_misses(1),
+        }
+        if self.is_observed() {
+            self.observe_delete(key, by, met.filter(|_| removed == Removed::Removed));
         }
         removed
     }

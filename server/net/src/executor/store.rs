@@ -3,7 +3,9 @@
 use cache::engine::{Change, Entry, Expiry, Put, Reservation, StoreError, Stored, Value, Verb};
 use protocol::ErrorReply;
 
+use super::observed::Met;
 use super::{Context, Executor};
+use crate::watch::StoredAs;
 
 /// What is to be stored, but for the value.
 #[derive(Clone, Copy)]
@@ -74,6 +76,9 @@ impl Executor {
         let too_large = self.shared.settings.is_too_large(key.len(), length, storing.entry().flags);
         if too_large {
             self.metrics.too_large(1);
+            if self.is_observed() {
+                self.observe_store(key, StoredAs::TooLarge, storing.how.name(), Expiry::Never, None);
+            }
             if storing.or_nothing {
                 self.session.delete(key);
             }
@@ -90,7 +95,7 @@ impl Executor {
             }
             None => self.change(storing, value),
         };
-        self.stored(storing.key, storing.how, storing.or_nothing, class, outcome)
+        self.stored(storing, class, outcome)
     }
 
     /// Stores a value under a condition that the engine has no word for.
@@ -178,26 +183,29 @@ impl Executor {
     pub(crate) fn commit(&mut self, reserved: Reserved) -> StoreOutcome {
         let Reserved { reservation, how, flags, expiry, own_cas, or_nothing } = reserved;
         let (class, key, length) = (reservation.class(), reservation.key(), reservation.value_len());
+        let storing = Storing { key: &key, how, flags, expiry, own_cas, length, or_nothing };
         let outcome = if how.verb(self.shared.settings.cas_disabled).is_some() {
             self.session.commit(reservation).map(|stored| outcome(stored, length))
         } else {
             let value = reservation.to_vec();
             drop(reservation);
             self.read_in_copy += value.len() as u64;
-            self.change(&Storing { key: &key, how, flags, expiry, own_cas, length, or_nothing }, &value)
+            self.change(&storing, &value)
         };
-        self.stored(&key, how, or_nothing, class, outcome)
+        self.stored(&storing, class, outcome)
     }
 
     /// `class` is that of the item that was made for it, if one was.
     fn stored(
         &mut self,
-        key: &[u8],
-        how: How,
-        or_nothing: bool,
+        storing: &Storing<'_>,
         class: u8,
         outcome: Result<StoreOutcome, StoreError>,
     ) -> StoreOutcome {
+        let Storing { key, how, or_nothing, .. } = *storing;
+        if self.is_observed() {
+            self.observe_stored(storing, class, &outcome);
+        }
         let extends = matches!(how, How::Extend { .. });
         if outcome.is_ok() || extends {
             self.by_class.of(class).sets(1);
@@ -217,6 +225,26 @@ impl Executor {
             Err(_) if extends => StoreOutcome::NotStored,
             Err(error) => StoreOutcome::Failed(self.refusal(key, or_nothing, error)),
         }
+    }
+
+    /// A value was to be stored, and somebody looks on.
+    #[cold]
+    fn observe_stored(&self, storing: &Storing<'_>, class: u8, outcome: &Result<StoreOutcome, StoreError>) {
+        let (status, size) = match *outcome {
+            Ok(StoreOutcome::Stored { length, .. }) => (StoredAs::Stored, length),
+            Ok(StoreOutcome::NotStored) => (StoredAs::NotStored, storing.length),
+            Ok(StoreOutcome::Exists) => (StoredAs::Exists, storing.length),
+            Ok(StoreOutcome::NotFound) => (StoredAs::NotFound, storing.length),
+            Err(StoreError::TooLarge) => (StoredAs::TooLarge, storing.length),
+            Ok(StoreOutcome::Failed(_)) | Err(_) => (StoredAs::NoMemory, storing.length),
+        };
+        self.observe_store(
+            storing.key,
+            status,
+            storing.how.name(),
+            storing.expiry,
+            Some(Met { class, size }),
+        );
     }
 
     fn refusal(&mut self, key: &[u8], or_nothing: bool, error: StoreError) -> ErrorReply {
@@ -245,6 +273,18 @@ impl<'a> Storing<'a> {
 }
 
 impl How {
+    /// memcached's word for it.
+    fn name(self) -> &'static str {
+        match self {
+            How::Set => "set",
+            How::Add => "add",
+            How::Replace => "replace",
+            How::Swap { .. } => "cas",
+            How::Extend { before: true, .. } => "prepend",
+            How::Extend { before: false, .. } => "append",
+        }
+    }
+
     /// The engine's word for it, if it has one.
     fn verb(self, cas_disabled: bool) -> Option<Verb> {
         match self {

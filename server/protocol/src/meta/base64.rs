@@ -49,7 +49,7 @@ fn digit(byte: u8) -> Option<Option<u8>> {
 }
 
 /// Appends bytes in base64, with padding.
-pub(crate) fn encode(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn encode(out: &mut Vec<u8>, bytes: &[u8]) {
     for chunk in bytes.chunks(3) {
         let mut block = [0; 4];
         block[1..=chunk.len()].copy_from_slice(chunk);

@@ -19,8 +19,7 @@ pub mod reply;
 mod set;
 
 pub use arithmetic::MetaArithmetic;
-pub use base64::MAX_DECODED_LENGTH;
-pub(crate) use base64::encode as encode_base64;
+pub use base64::{MAX_DECODED_LENGTH, encode as encode_base64};
 pub use debug::MetaDebug;
 pub use delete::MetaDelete;
 pub use flags::{Flag, Flags, Letters};

@@ -24,6 +24,11 @@ impl<'a> Arguments<'a> {
         self.tokens.clone().next()
     }
 
+    /// All of them, `noreply` among them.
+    pub(super) fn words(&self) -> Tokens<'a> {
+        self.tokens.clone()
+    }
+
     /// Refuses the line with this answer, unless none is wanted.
     pub(super) fn refuse<T>(&self, reply: ErrorReply) -> Result<T, Refusal> {
         Err(Refusal::answer_unless(self.noreply, reply))

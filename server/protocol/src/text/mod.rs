@@ -39,10 +39,15 @@ mod watch;
 
 pub use get::GetRequest;
 pub use key_stream::{KeyStream, StreamState, Streamed};
+pub use lru::{Factor, LruRequest};
+pub use lru_crawler::LruCrawlerRequest;
 pub use request::Request;
-pub use stats::StatsTopic;
+pub use shutdown::Shutdown;
+pub use slabs::SlabsRequest;
+pub use stats::{Cachedump, DetailRequest, StatsTopic};
 pub(crate) use store::value_length;
 pub use store::{MAX_VALUE_LENGTH, StoreRequest, Verb};
+pub use watch::Streams;
 
 use crate::arithmetic::Operation;
 use crate::error::ErrorReply;

@@ -1,8 +1,13 @@
 //! The requests of the text protocols, as they come out of [`parse`](crate::parse).
 
 use super::format::RequestLine;
-use super::{GetRequest, StatsTopic, StoreRequest};
-use super::{arithmetic, delete, flush_all, get, memlimit, stats, store, touch, verbosity};
+use super::{
+    GetRequest, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, StatsTopic, StoreRequest, Streams,
+};
+use super::{
+    arithmetic, delete, flush_all, get, lru, lru_crawler, memlimit, shutdown, slabs, stats, store, touch,
+};
+use super::{verbosity, watch};
 use crate::arithmetic::Operation;
 use crate::key::{Key, Keys};
 use crate::meta::MetaRequest;
@@ -78,6 +83,36 @@ pub enum Request<'a> {
         /// No reply wanted.
         noreply: bool,
     },
+    /// `lru`: numbers of memcached's segmented LRU.
+    Lru {
+        /// Which of them.
+        request: LruRequest,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `lru_crawler`: listing keys, and numbers of memcached's crawler.
+    LruCrawler {
+        /// What of it.
+        request: LruCrawlerRequest<'a>,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `slabs`: moving pages between classes.
+    Slabs {
+        /// What of it.
+        request: SlabsRequest,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `shutdown`: stop the server.
+    Shutdown {
+        /// How.
+        how: Shutdown,
+        /// No reply wanted.
+        noreply: bool,
+    },
+    /// `watch`: tell what happens from here on; `None` if there is no such stream.
+    Watch(Option<Streams>),
     /// One of the [meta commands](crate::meta).
     Meta(MetaRequest<'a>),
     /// `quit`: send what waits to be sent, then close.
@@ -114,6 +149,11 @@ impl Request<'_> {
             }
             Request::Verbosity { level, noreply } => verbosity::write(line, level, noreply),
             Request::CacheMemlimit { megabytes, noreply } => memlimit::write(line, megabytes, noreply),
+            Request::Lru { request, noreply } => lru::write(line, request, noreply),
+            Request::LruCrawler { request, noreply } => lru_crawler::write(line, request, noreply),
+            Request::Slabs { request, noreply } => slabs::write(line, request, noreply),
+            Request::Shutdown { how, noreply } => shutdown::write(line, how, noreply),
+            Request::Watch(streams) => watch::write(line, streams),
             Request::Meta(ref request) => request.write(out),
             Request::Quit => {
                 line.name("quit");

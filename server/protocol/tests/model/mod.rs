@@ -1,10 +1,12 @@
 //! memcached as a map: what the answer to a request has to be, byte for byte, except for CAS ids (always 0 here), the
 //! version (1.6.45) and the statistics (left out).
+//!
+//! It is one with all switched off that can be: `-W -X -o no_slab_reassign,no_lru_crawler`, and without `-A`.
 
 use lookaside_protocol::meta::{Flags, MetaRequest};
 use lookaside_protocol::{
-    ErrorReply, Expiry, Flush, GetRequest, Key, Keys, Request, StatsTopic, StoreRequest, Verb, apply, expiry,
-    flush, reply,
+    ErrorReply, Expiry, Flush, GetRequest, Key, Keys, LruCrawlerRequest, Request, SlabsRequest, StatsTopic,
+    StoreRequest, Verb, apply, expiry, flush, reply,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -117,7 +119,12 @@ impl Model {
                 *noreply
             }
             Request::Stats(topic) => {
-                out.extend_from_slice(if *topic == StatsTopic::Reset { reply::RESET } else { reply::END });
+                out.extend_from_slice(match topic {
+                    StatsTopic::Reset => reply::RESET,
+                    StatsTopic::Detail(_) => ErrorReply::StatsDetailNotAllowed.bytes(),
+                    StatsTopic::Cachedump(_) => ErrorReply::StatsCachedumpNotAllowed.bytes(),
+                    _ => reply::END,
+                });
                 false
             }
             Request::Version => {
@@ -127,6 +134,34 @@ impl Model {
             Request::Verbosity { noreply, .. } | Request::CacheMemlimit { noreply, .. } => {
                 out.extend_from_slice(reply::OK);
                 *noreply
+            }
+            Request::Lru { noreply, .. } => {
+                out.extend_from_slice(reply::OK);
+                *noreply
+            }
+            Request::LruCrawler { request, noreply } => {
+                out.extend_from_slice(match request {
+                    LruCrawlerRequest::Crawl(_)
+                    | LruCrawlerRequest::Metadump(_)
+                    | LruCrawlerRequest::Mgdump(_) => ErrorReply::LruCrawlerDisabled.bytes(),
+                    _ => reply::OK,
+                });
+                *noreply
+            }
+            Request::Slabs { request, noreply } => {
+                out.extend_from_slice(match request {
+                    SlabsRequest::Reassign(_) => ErrorReply::SlabReassignDisabled.bytes(),
+                    _ => reply::OK,
+                });
+                *noreply
+            }
+            Request::Shutdown { noreply, .. } => {
+                out.extend_from_slice(ErrorReply::ShutdownNotEnabled.bytes());
+                *noreply
+            }
+            Request::Watch(_) => {
+                out.extend_from_slice(ErrorReply::WatchNotAllowed.bytes());
+                false
             }
             Request::Meta(_) => panic!("a map knows nothing of meta commands"),
             Request::Quit => false,

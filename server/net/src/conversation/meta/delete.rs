@@ -5,6 +5,7 @@ use protocol::meta::{MetaDelete, reply};
 
 use crate::executor::{Executor, Invalidation, Removed};
 use crate::output::Output;
+use crate::watch::Command;
 
 /// Serves an `md`.
 pub(super) fn delete(request: &MetaDelete<'_>, key: &[u8], executor: &mut Executor, output: &mut Output) {
@@ -22,7 +23,7 @@ pub(super) fn delete(request: &MetaDelete<'_>, key: &[u8], executor: &mut Execut
         };
         executor.invalidate(key, &invalidation)
     } else {
-        Ok(executor.remove(key, if_cas))
+        Ok(executor.remove(key, if_cas, Command::MetaDelete))
     };
     let code = match removed {
         Ok(Removed::Removed) if flags.has(b'q') => return,
