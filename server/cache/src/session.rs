@@ -368,11 +368,13 @@ impl<'p, P: Policy> Hit<'p, P> {
         if self.item.is_live() { number } else { Number::NONE }
     }
 
-    /// The second, by the cache's clock, of the last lookup before this one that counted, or of the store: to four
-    /// seconds, and up to a minute late, for a hit is not noted where another one was noted a moment ago.
+    /// The second, by the cache's clock, of the last lookup before this one that counted, or of the store: up to three
+    /// seconds late, but not later than now, so that who stores and looks is told now; and up to a minute early, for a
+    /// hit is not noted where another one was noted a moment ago.
     #[must_use]
     pub fn last_access(&self) -> u32 {
-        self.accessed.second(self.engine.now())
+        let now = self.engine.now();
+        (self.accessed.second(now).saturating_add(3)).min(now)
     }
 
     /// Bytes of the item: header, key and value, without what its chunks have left over.
