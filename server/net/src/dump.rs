@@ -182,13 +182,15 @@ fn write_meta(hit: &Hit<'_>, epoch: u64, out: &mut Vec<u8>) {
     };
     written(writeln!(
         out,
-        "key={} exp={expires} la={} cas={} fetch={} cls={} size={}",
+        "key={} exp={expires} la={} cas={} fetch={} cls={} size={} flags={}",
         UriEncoded(hit.key()),
         epoch + u64::from(hit.last_access()),
         hit.cas(),
         if hit.was_fetched() { "yes" } else { "no" },
         u32::from(hit.class()) + 1,
         hit.size(),
+        // As memcached tells from 1.6.24 on.
+        hit.flags(),
     ));
 }
 
