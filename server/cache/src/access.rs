@@ -52,12 +52,6 @@ impl Tick {
     fn bits(self) -> u16 {
         self.0 & !FLAGS
     }
-
-    /// The second that the word says of this one.
-    #[inline]
-    pub(crate) fn floor(second: u32) -> u32 {
-        second & !u32::from(FLAGS)
-    }
 }
 
 /// A value of the word.
@@ -86,7 +80,7 @@ impl Accessed {
     /// The second of the last access, as told at `now`: up to four seconds early, up to [`GRAIN`] late, and never
     /// longer ago than the word can say.
     pub(crate) fn second(self, now: u32) -> u32 {
-        Tick::floor(now).saturating_sub(u32::from(self.age(Tick::of(now))))
+        (now & !u32::from(FLAGS)).saturating_sub(u32::from(self.age(Tick::of(now))))
     }
 
     fn age(self, now: Tick) -> u16 {

@@ -23,8 +23,10 @@ impl<P: Policy> Engine<P> {
         let pages = class.lock().all_pages();
         let mut looked_at: Vec<(PageNumber, Option<u32>)> = Vec::with_capacity(MOST_LOOKED_AT);
         loop {
-            let seems = |&page: &PageNumber| self.page(page).earliest_use().map(|second| (second, page));
-            let Some((_, page)) = pages.iter().filter_map(seems).min() else { break };
+            let used = pages.iter().filter(|&&page| !self.page(page).is_empty());
+            let Some((_, page)) = used.map(|&page| (self.page(page).earliest_use(), page)).min() else {
+                break;
+            };
             if looked_at.len() == MOST_LOOKED_AT || looked_at.iter().any(|&(other, _)| other == page) {
                 break;
             }
@@ -36,27 +38,27 @@ impl<P: Policy> Engine<P> {
 
     /// Looks when the items of a page were used last, and puts right what it knows of that.
     fn find_earliest_use(&self, number: PageNumber) -> Option<u32> {
-        let (page, judge) = (self.page(number), self.judge());
-        page.forget_uses();
+        let judge = self.judge();
         let mut earliest = None;
         self.look_at_page(number, |item| {
-            if judge.is_dead(item) {
-                return;
+            if !judge.is_dead(item) {
+                let second = item.access().load().second(judge.now);
+                earliest = Some(earliest.map_or(second, |earliest: u32| earliest.min(second)));
             }
-            let second = item.access().load().second(judge.now);
-            page.used_at(second);
-            earliest = Some(earliest.map_or(second, |earliest: u32| earliest.min(second)));
         });
+        // What comes meanwhile is used now.
+        self.page(number).not_used_before(earliest.unwrap_or(judge.now));
         earliest
     }
 
     /// Keeps the last accesses of a page's items from wrapping: see [`crate::access`].
     pub(crate) fn hold_accesses(&self, number: PageNumber) {
-        let (page, now) = (self.page(number), self.now());
-        page.forget_uses();
+        let now = self.now();
+        let mut earliest = now;
         self.look_at_page(number, |item| {
             item.access().hold(Tick::of(now));
-            page.used_at(item.access().load().second(now));
+            earliest = earliest.min(item.access().load().second(now));
         });
+        self.page(number).not_used_before(earliest);
     }
 }

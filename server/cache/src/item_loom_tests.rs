@@ -9,9 +9,16 @@ use crate::access::{Access, Accessed, Tick};
 use crate::stamp::{Number, Stamp, Stamps};
 use atomics::{Arc, AtomicBool, AtomicU16, AtomicUsize, Mutex, Ordering};
 
+/// Up to three times a thread is interrupted where it need not be.
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(model);
+}
+
 #[test]
 fn of_several_one_wins_and_no_access_is_lost() {
-    loom::model(|| {
+    check(|| {
         let word = Arc::new(Access::new(Accessed::new(1000, true, false)));
         let asker = {
             let word = word.clone();
@@ -79,7 +86,7 @@ impl Key {
 /// The third item's number ends as the first one's.
 #[test]
 fn no_item_is_told_the_number_of_a_later_one() {
-    loom::model(|| {
+    check(|| {
         let key = Key::new();
         let writer = {
             let key = key.clone();

@@ -26,20 +26,21 @@ impl Earliest {
     }
 
     /// Of several who record, the earliest stays.
-    #[inline]
-    fn record(&self, second: u32, ordering: Ordering) {
+    fn record(&self, second: u32) {
         if second < self.get() {
-            self.0.fetch_max(!second, ordering);
+            // release pairs with the acquire in `forget`.
+            self.0.fetch_max(!second, Ordering::Release);
         }
     }
 
-    fn forget(&self, ordering: Ordering) {
-        self.0.swap(!NONE, ordering);
+    fn forget(&self) {
+        // acquire pairs with the release in `record`.
+        self.0.swap(!NONE, Ordering::AcqRel);
     }
 }
 
-/// What is known of one page. All but `class` and `earliest_expiry` belong to the lock of its class; they are atomics
-/// only so that the table of pages is shared without unsafe code, and every access is relaxed.
+/// What is known of one page. All but `class`, what is earliest, and `guests` belong to the lock of its class; they are
+/// atomics only so that the table of pages is shared without unsafe code, and every access is relaxed.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     /// The number of its class, plus one; zero if it belongs to none.
@@ -58,7 +59,7 @@ pub(crate) struct Page {
     /// No item in the page expires before this second.
     earliest_expiry: Earliest,
     /// No item in the page was used last before this second.
-    earliest_use: Earliest,
+    earliest_use: AtomicU32,
     /// When it came to its class, by the pool's clock.
     came: AtomicU32,
     /// When it came to its class, or was last passed by the hand, by the same clock.
@@ -66,8 +67,9 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The page comes to a class, whose lock the caller holds, as one of which nothing is in use.
-    pub(crate) fn come(&self, class: ClassId, now: u32) {
+    /// The page comes to a class, whose lock the caller holds, as one of which nothing is in use: by the pool's clock
+    /// and by the cache's.
+    pub(crate) fn come(&self, class: ClassId, now: u32, second: u32) {
         self.class.store(class.0 + 1, Ordering::Relaxed);
         self.free.store(0, Ordering::Relaxed);
         self.fresh.store(0, Ordering::Relaxed);
@@ -77,7 +79,7 @@ impl Page {
         self.came.store(now, Ordering::Relaxed);
         self.pass(now);
         self.forget_expiries();
-        self.forget_uses();
+        self.not_used_before(second);
     }
 
     /// The page leaves its class, whose lock the caller holds.
@@ -188,21 +190,14 @@ impl Page {
         now.wrapping_sub(self.passed.load(Ordering::Relaxed))
     }
 
-    /// The second before which no item was used last; `None` if nothing is known of any.
-    pub(crate) fn earliest_use(&self) -> Option<u32> {
-        Some(self.earliest_use.get()).filter(|&second| second != NONE)
+    /// The second before which no item was used last.
+    pub(crate) fn earliest_use(&self) -> u32 {
+        self.earliest_use.load(Ordering::Relaxed)
     }
 
-    /// Records that an item is there that was used last at `second`, or that comes then.
-    #[inline]
-    pub(crate) fn used_at(&self, second: u32) {
-        self.earliest_use.record(second, Ordering::Relaxed);
-    }
-
-    /// Forgets what was recorded, for whoever looks at all items afterwards. (One that comes meanwhile may slip
-    /// through: it is the youngest.)
-    pub(crate) fn forget_uses(&self) {
-        self.earliest_use.forget(Ordering::Relaxed);
+    /// Records that no item is there, or comes later, that was used last before that second.
+    pub(crate) fn not_used_before(&self, second: u32) {
+        self.earliest_use.store(second, Ordering::Relaxed);
     }
 
     pub(crate) fn earliest_expiry(&self) -> u32 {
@@ -211,16 +206,14 @@ impl Page {
 
     /// Records that an item in the page expires at `second`. Called after the item went live or its expiry was changed.
     pub(crate) fn expires_at(&self, second: u32) {
-        // release pairs with the acquire in `forget_expiries`.
-        self.earliest_expiry.record(second, Ordering::Release);
+        self.earliest_expiry.record(second);
     }
 
     /// Forgets what was recorded; whoever looks at the items afterwards sees those whose record this has wiped out. (An
     /// item that was only about to be recorded records itself.) Should one slip through on a machine that delays a load
     /// so long, it dies when it is looked up or when the hand comes by.
     pub(crate) fn forget_expiries(&self) {
-        // acquire pairs with the release in `expires_at`.
-        self.earliest_expiry.forget(Ordering::AcqRel);
+        self.earliest_expiry.forget();
     }
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Pool {
     turns: AtomicU32,
     /// How old the large items were that were evicted last, on average, by that clock.
     evicted_age: AtomicU32,
+    /// The second by the cache's clock, for pages that come to a class.
+    second: AtomicU32,
     state: Mutex<PoolState>,
 }
 
@@ -92,6 +94,7 @@ impl Pool {
             excess: AtomicUsize::new(0),
             spare: AtomicUsize::new(0),
             turns: AtomicU32::new(0),
+            second: AtomicU32::new(0),
             evicted_age: AtomicU32::new(0),
             state: Mutex::new(PoolState {
                 free: Vec::new(),
@@ -249,6 +252,16 @@ impl Pool {
     pub(crate) fn tick(&self) {
         // Relaxed: a number that orders nothing.
         self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The cache's second.
+    pub(crate) fn second(&self) -> u32 {
+        self.second.load(Ordering::Relaxed)
+    }
+
+    /// Tells it.
+    pub(crate) fn set_second(&self, second: u32) {
+        self.second.store(second, Ordering::Relaxed);
     }
 
     /// How old the large items were that were evicted last, on average, by the clock: about as old as all will be.

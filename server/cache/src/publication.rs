@@ -7,7 +7,7 @@
 
 use cuckoo::{Insertion, Location, TooFull, Upsertion};
 
-use crate::access::{Accessed, Tick};
+use crate::access::Accessed;
 use crate::counters::Counters;
 use crate::departure::Departure;
 use crate::item::{Expiry, Item};
@@ -169,7 +169,7 @@ impl<P: Policy> Pinned<'_, P> {
     /// A newcomer has come into the index: it is counted, and what it has replaced goes.
     pub(crate) fn settle_in(&self, newcomer: &Newcomer<'_>, old: Option<Location>) {
         let engine = self.engine();
-        engine.published(newcomer.item(), self.moment().now, self.counters());
+        engine.published(newcomer.item(), self.counters());
         if let Some(old) = old {
             // SAFETY: replaced by this thread, says the caller.
             unsafe { engine.retire(old, Departure::Asked, self.counters()) };
@@ -206,12 +206,10 @@ impl<P: Policy> Pinned<'_, P> {
 
 impl<P: Policy> Engine<P> {
     /// An item has come into the index.
-    fn published(&self, item: Item<'_>, now: u32, counters: &Counters) {
+    fn published(&self, item: Item<'_>, counters: &Counters) {
         counters.stored(1);
         counters.bytes_stored(item.size() as u64);
-        let at = item.location();
-        self.page(self.arena.page_of(at).0).used_at(Tick::floor(now));
-        self.note_expiry(at, item.expiry());
+        self.note_expiry(item.location(), item.expiry());
     }
 
     /// Lets housekeeping know when to look at the item's page.

@@ -169,6 +169,7 @@ impl<P: Policy> Engine<P> {
 
     pub(crate) fn set_now(&self, second: u32) {
         self.now.store(second, Ordering::Relaxed);
+        self.pool.set_second(second);
     }
 
     #[inline]

@@ -133,7 +133,7 @@ impl<P: Policy> Class<P> {
     /// Takes over a page that belongs to nobody.
     pub(crate) fn adopt(&self, state: &mut ClassState<P>, memory: Memory<'_>, number: PageNumber) {
         let now = memory.pool.turns();
-        memory.page(number).come(self.id, now);
+        memory.page(number).come(self.id, now, memory.pool.second());
         if state.ring.is_empty() {
             state.pace.begin(now);
         }

@@ -147,7 +147,6 @@ impl Unfinished {
             let len = start.add(2).cast::<u16>().read();
             let rest = len & ((1 << GENERATION_SHIFT) - 1);
             start.add(2).cast::<u16>().write(rest | u16::from(generation.get()) << GENERATION_SHIFT);
-            start.add(4).cast::<u16>().write(0);
             start.add(6).cast::<Access>().write(Access::new(accessed));
         }
         // SAFETY: ours until it is published, which is after this.

@@ -30,11 +30,11 @@ fn what_is_resident_follows_the_limit_up_and_down() {
             let mut stored = 0;
             while stored < 2 * limit {
                 number += 1;
-                let len = if number % 50 == 0 { number as usize * 31 % 20_000 } else { 20 };
+                let len = if number.is_multiple_of(50) { number as usize * 31 % 20_000 } else { 20 };
                 let key = format!("{number:016}");
                 session.store(Verb::Set, Entry::new(key.as_bytes()), &vec![number as u8; len]).unwrap();
                 stored += 70 + len;
-                if number % 1000 == 0 {
+                if number.is_multiple_of(1000) {
                     housekeeper.step();
                 }
             }
