@@ -222,11 +222,11 @@ impl<P: Policy> Housekeeper<P> {
 mod tests {
     use cuckoo::Location;
 
+    use super::Class;
     use crate::arena::PAGE;
     use crate::departure::Departure;
     use crate::engine::{Cache, Config, Entry, Session, Todo, Verb};
     use crate::pool::Need;
-    use super::Class;
     use crate::size_classes::LARGEST_CHUNK;
 
     /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after

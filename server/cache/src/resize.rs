@@ -19,6 +19,10 @@
 //! read, or written, follows later. A page that has been used much is spared a few times, as when a class takes pages
 //! of another one, but not for ever.
 //!
+//! Of the holes that this leaves between items the kernel would make huge pages after a while, and so fill them with
+//! memory again. So a cache that was given a lower limit once gets no more huge pages for items; it keeps those that it
+//! has.
+//!
 //! Rejected: *regions that are chained*: every location would have to say in which one it lies, and every lookup to
 //! ask.
 
@@ -82,6 +86,9 @@ impl<P: Policy> Engine<P> {
         }
         if limit > most {
             return Err(ResizeError::TooLarge { limit, most });
+        }
+        if limit < self.pool.limit() {
+            self.arena.region().make_no_more_huge_pages();
         }
         self.pool.set_limit(limit);
         Ok(())

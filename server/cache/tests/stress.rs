@@ -237,12 +237,12 @@ impl Stress<'_> {
                 .collect();
             let keeper = scope.spawn(|| {
                 let mut housekeeper = self.cache.housekeeper();
-                let mut limits = self.limits.iter().cycle();
-                for step in 0u64.. {
+                for step in 0.. {
                     if done.load(Ordering::Relaxed) {
                         break;
                     }
-                    if let Some(&limit) = limits.next().filter(|_| step.is_multiple_of(50)) {
+                    if !self.limits.is_empty() && step % 50 == 0 {
+                        let limit = self.limits[step / 50 % self.limits.len()];
                         self.cache.resize(limit).expect("a limit that it can have");
                     }
                     housekeeper.step();

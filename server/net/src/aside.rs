@@ -81,7 +81,14 @@ struct Patron {
 
 enum Serving {
     Watch(Seat),
-    Dump { dump: Box<Dump>, lines: Vec<u8>, sent: usize, more: bool, rests_until: Option<Instant>, rested_at: u64 },
+    Dump {
+        dump: Box<Dump>,
+        lines: Vec<u8>,
+        sent: usize,
+        more: bool,
+        rests_until: Option<Instant>,
+        rested_at: u64,
+    },
 }
 
 /// What became of a client's turn.
@@ -155,7 +162,10 @@ impl Aside {
                 timeout = Some(pause);
             }
             let now = Instant::now();
-            for number in (0..self.patrons.capacity()).filter(|&number| self.patrons.contains(number)).collect::<Vec<_>>() {
+            for number in (0..self.patrons.capacity())
+                .filter(|&number| self.patrons.contains(number))
+                .collect::<Vec<_>>()
+            {
                 let wait = match self.serve(number) {
                     Turn::Waits => continue,
                     Turn::Again => Duration::ZERO,
@@ -189,7 +199,9 @@ impl Aside {
     fn welcome(&mut self, mut guest: Guest, errand: Errand) {
         let entry = self.patrons.vacant_entry();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.poll.registry().register(guest.client.stream.source(), Token(entry.key()), interest) {
+        if let Err(error) =
+            self.poll.registry().register(guest.client.stream.source(), Token(entry.key()), interest)
+        {
             warn!(%error, "a connection could not be registered, and is closed");
             return;
         }

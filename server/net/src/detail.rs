@@ -107,8 +107,6 @@ impl AllPrefixes {
     }
 }
 
-
-
 #[cfg(test)]
 mod tests {
     use super::*;

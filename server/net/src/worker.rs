@@ -30,8 +30,8 @@ use crossbeam_channel::Receiver;
 use mio::event::Event;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
-use slab::Slab;
 use protocol::ErrorReply;
+use slab::Slab;
 use tracing::warn;
 
 use crate::aside::{Errand, Reception};

@@ -85,11 +85,8 @@ impl Attacked {
 
     /// Memory is within what is stated, and the other one is served.
     fn expect_unharmed(&mut self) {
-        let stated = MEMORY / 10 * 11
-            + SLACK
-            + THREADS * PER_THREAD
-            + self.connections * PER_CONNECTION
-            + BUFFERS;
+        let stated =
+            MEMORY / 10 * 11 + SLACK + THREADS * PER_THREAD + self.connections * PER_CONNECTION + BUFFERS;
         let resident = self.server.resident();
         assert!(resident <= stated, "{} KiB are resident, {} are stated", resident >> 10, stated >> 10);
         let waits = waits(&mut self.other);
@@ -146,7 +143,8 @@ fn send_what_is_taken(client: &mut Client, bytes: &[u8]) {
 
 fn ask_much_and_read_nothing(scale: Scale) {
     let mut attacked = Attacked::start(scale, None);
-    let requests = ["get other-11999\r\n".repeat(20_000), format!("get {}\r\n", "other-11999 ".repeat(20_000))];
+    let requests =
+        ["get other-11999\r\n".repeat(20_000), format!("get {}\r\n", "other-11999 ".repeat(20_000))];
     let clients = attacked.attack(|number| requests[number % 2].clone().into_bytes());
     attacked.expect_unharmed();
     // They have more unread than all together may: some are closed, and it is told.
@@ -192,8 +190,10 @@ fn many_who_leave_values_half_sent() {
 fn leave_small_requests_half_sent(scale: Scale) {
     let mut attacked = Attacked::start(scale, None);
     // Each just too little to be a request, or to be written into the cache as it comes.
-    let halves =
-        [[b"set half 0 0 16000\r\n".as_slice(), &[b'x'; 15_900]].concat(), [b"set ".as_slice(), &[b'k'; 2000]].concat()];
+    let halves = [
+        [b"set half 0 0 16000\r\n".as_slice(), &[b'x'; 15_900]].concat(),
+        [b"set ".as_slice(), &[b'k'; 2000]].concat(),
+    ];
     let clients = attacked.attack(|number| halves[number % 2].clone());
     attacked.expect_unharmed();
     if scale.clients / 2 * 16_000 > BUFFERS {

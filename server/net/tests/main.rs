@@ -13,8 +13,8 @@ mod operators;
 mod regressions;
 mod requests;
 mod slow_clients;
-mod watching;
 mod three_protocols;
+mod watching;
 
 // What they share.
 mod client;

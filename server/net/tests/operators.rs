@@ -141,10 +141,7 @@ fn detail_counts_by_prefix() {
     let (server, mut client) = start(settings().with_threads(3).with_detail_by(b'/'));
     let mut other = Client::connect(&Address::from(server.addresses()[0]));
     client.ask(b"set user/1 0 0 1\r\nx\r\n", b"STORED\r\n");
-    other.ask(
-        b"get user/1 user/2 none\r\nget page/1/2\r\n",
-        b"VALUE user/1 0 1\r\nx\r\nEND\r\nEND\r\n",
-    );
+    other.ask(b"get user/1 user/2 none\r\nget page/1/2\r\n", b"VALUE user/1 0 1\r\nx\r\nEND\r\nEND\r\n");
     client.ask(b"delete user/1\r\ndelete page/1\r\n", b"DELETED\r\nNOT_FOUND\r\n");
     other.ask(
         b"stats detail dump\r\n",
@@ -158,7 +155,10 @@ fn detail_counts_by_prefix() {
         other.send(b"stats detail dump\r\n");
         other.receive_through(b"END\r\n") == b"END\r\n"
     });
-    other.ask(b"stats detail on\r\nstats detail x\r\n", b"OK\r\nCLIENT_ERROR usage: stats detail on|off|dump\r\n");
+    other.ask(
+        b"stats detail on\r\nstats detail x\r\n",
+        b"OK\r\nCLIENT_ERROR usage: stats detail on|off|dump\r\n",
+    );
     client.ask(b"get back/1\r\n", b"END\r\n");
     other.ask(b"stats detail dump\r\n", b"PREFIX back get 1 hit 0 set 0 del 0\r\nEND\r\n");
     server.stop().expect("no thread has failed");
@@ -188,7 +188,9 @@ fn all_keys_are_listed() {
         let key = format!("key-{number}");
         let length = [1, 50, 400, 3000][number % 4];
         let value = "x".repeat(length);
-        client.send(format!("set {key} 0 {} {length} noreply\r\n{value}\r\n", [0, 1000][number % 2]).as_bytes());
+        client.send(
+            format!("set {key} 0 {} {length} noreply\r\n{value}\r\n", [0, 1000][number % 2]).as_bytes(),
+        );
         keys.insert(key);
     }
     for number in 0..20 {
@@ -204,7 +206,10 @@ fn all_keys_are_listed() {
         let mut seen = BTreeSet::new();
         for line in &lines {
             let parts = parts(line);
-            assert_eq!(parts.keys().copied().collect::<Vec<_>>(), ["cas", "cls", "exp", "fetch", "key", "la", "size"]);
+            assert_eq!(
+                parts.keys().copied().collect::<Vec<_>>(),
+                ["cas", "cls", "exp", "fetch", "key", "la", "size"]
+            );
             let key = parts["key"].replace("%25", "%");
             let expected = if key.starts_with("key") && key.ends_with(['1', '3', '5', '7', '9']) {
                 (990..=1010).contains(&(parts["exp"].parse::<i64>().expect("a number") - now))
@@ -221,7 +226,10 @@ fn all_keys_are_listed() {
         assert_eq!(lines.len(), keys.len(), "each once");
     }
     let lines = listing(&mut client, "lru_crawler mgdump all", "EN");
-    assert_eq!(lines.iter().map(|line| line.strip_prefix("mg ").expect("a get").to_owned()).collect::<BTreeSet<_>>(), keys);
+    assert_eq!(
+        lines.iter().map(|line| line.strip_prefix("mg ").expect("a get").to_owned()).collect::<BTreeSet<_>>(),
+        keys
+    );
 
     // By class: together they are all, and each lists its own.
     let classes: BTreeSet<String> = client
@@ -237,21 +245,28 @@ fn all_keys_are_listed() {
     }
     assert_eq!(seen, keys.len());
     let list: Vec<&str> = classes.iter().map(String::as_str).collect();
-    assert_eq!(listing(&mut client, &format!("lru_crawler metadump {}", list.join(",")), "END").len(), keys.len());
+    assert_eq!(
+        listing(&mut client, &format!("lru_crawler metadump {}", list.join(",")), "END").len(),
+        keys.len()
+    );
 
     for class in ["x", "0", "200", "1,x"] {
         let refused = b"BADCLASS invalid class id\r\n";
         client.ask(format!("lru_crawler metadump {class}\r\n").as_bytes(), refused);
     }
     client.ask(b"lru_crawler crawl hash\r\n", b"ERROR an unknown error happened\r\n");
-    client.ask(b"lru_crawler crawl all\r\nlru_crawler metadump ,\r\n", b"OK\r\nNOTSTARTED no items to crawl\r\n");
+    client.ask(
+        b"lru_crawler crawl all\r\nlru_crawler metadump ,\r\n",
+        b"OK\r\nNOTSTARTED no items to crawl\r\n",
+    );
     assert_eq!(client.stat("lru_crawler_running"), 0);
     assert!(client.stat("lru_crawler_starts") > 5);
 
     // What is sent before, and what is sent after without waiting, is answered in order.
     client.send(b"get none\r\nlru_crawler mgdump all\r\nget none\r\nversion\r\n");
     client.expect(b"END\r\nOK\r\n");
-    let reply = client.receive_through(format!("EN\r\nEND\r\nVERSION {}\r\n", lookaside_server::VERSION).as_bytes());
+    let reply =
+        client.receive_through(format!("EN\r\nEND\r\nVERSION {}\r\n", lookaside_server::VERSION).as_bytes());
     assert_eq!(reply.split(|&byte| byte == b'\n').count(), keys.len() + 4);
     client.expect_open();
     server.stop().expect("no thread has failed");
@@ -291,7 +306,10 @@ fn one_listing_at_a_time_however_slow_its_client_is() {
 fn some_items_of_a_class() {
     let (server, mut client) = start(settings());
     for number in 0..100 {
-        client.ask(format!("set key-{number:03} 0 {} 3\r\nabc\r\n", number % 2 * 1000).as_bytes(), b"STORED\r\n");
+        client.ask(
+            format!("set key-{number:03} 0 {} 3\r\nabc\r\n", number % 2 * 1000).as_bytes(),
+            b"STORED\r\n",
+        );
     }
     let line = listing(&mut client, "lru_crawler metadump all", "END").remove(0);
     let class = parts(&line)["cls"].to_owned();
@@ -366,7 +384,8 @@ fn what_is_switched_off_says_so() {
     server.stop().expect("no thread has failed");
     let (server, mut client) = start(switched_off(settings()));
     client.ask(b"lru_crawler metadump all\r\n", b"CLIENT_ERROR lru crawler disabled\r\n");
-    client.ask(b"lru_crawler enable\r\nlru_crawler metadump all\r\n", b"OK\r\nERROR metadump not allowed\r\n");
+    client
+        .ask(b"lru_crawler enable\r\nlru_crawler metadump all\r\n", b"OK\r\nERROR metadump not allowed\r\n");
     client.ask(b"slabs reassign x y\r\n", b"CLIENT_ERROR slab reassignment disabled\r\n");
     server.stop().expect("no thread has failed");
 }
@@ -390,7 +409,9 @@ fn a_page_moves_when_it_is_told_to() {
     }
     let line = listing(&mut client, "lru_crawler metadump all", "END").remove(0);
     let class = parts(&line)["cls"].to_owned();
-    let pages = |client: &mut Client| client.stats("slabs")[&format!("{class}:total_pages")].parse::<u32>().expect("a number");
+    let pages = |client: &mut Client| {
+        client.stats("slabs")[&format!("{class}:total_pages")].parse::<u32>().expect("a number")
+    };
     let before = (pages(&mut client), client.stat("curr_items"));
     client.ask(format!("slabs reassign {class} 1\r\n").as_bytes(), b"OK\r\n");
     wait_until("the page is gone", || pages(&mut client) == before.0 - 1);
@@ -418,7 +439,10 @@ fn a_client_stops_the_server_where_it_may() {
 #[test]
 fn in_the_process() {
     let mut server = InProcess::new(settings().with_track_sizes(true), 1_700_000_000).expect("a cache");
-    assert_eq!(server.receive(b"set a 0 0 1\r\nx\r\nlru_crawler mgdump all\r\n"), b"STORED\r\nOK\r\nmg a\r\nEN\r\n");
+    assert_eq!(
+        server.receive(b"set a 0 0 1\r\nx\r\nlru_crawler mgdump all\r\n"),
+        b"STORED\r\nOK\r\nmg a\r\nEN\r\n"
+    );
     assert_eq!(server.receive(b"stats sizes\r\nget b\r\n"), b"STAT 32 1\r\nEND\r\nEND\r\n");
     let line = server.receive(b"lru_crawler metadump all\r\n");
     let line = String::from_utf8(line).expect("text");
@@ -477,7 +501,7 @@ fn others_hardly_notice_a_listing() {
 fn the_limit_of_memory_is_changed_in_use() {
     let (server, mut client) = start(settings().with_memory(64 << 20));
     let value = "x".repeat(1000);
-    let mut fill = |client: &mut Client| {
+    let fill = |client: &mut Client| {
         for number in 0..150_000 {
             client.send(format!("set key-{number} 0 0 1000 noreply\r\n{value}\r\n").as_bytes());
         }
@@ -487,7 +511,10 @@ fn the_limit_of_memory_is_changed_in_use() {
     let full = client.stat("bytes");
     assert!((48 << 20..=64 << 20).contains(&full), "{full}");
     client.ask(b"cache_memlimit 16\r\n", b"OK\r\n");
-    assert_eq!((client.stat("limit_maxbytes"), client.stats("settings")["maxbytes"].as_str()), (16 << 20, "16777216"));
+    assert_eq!(
+        (client.stat("limit_maxbytes"), client.stats("settings")["maxbytes"].as_str()),
+        (16 << 20, "16777216")
+    );
     wait_until("it has shrunk", || client.stat("bytes") < 16 << 20);
     // What was stored last is there, and more can be stored.
     client.ask(b"get key-149999\r\n", format!("VALUE key-149999 0 1000\r\n{value}\r\nEND\r\n").as_bytes());

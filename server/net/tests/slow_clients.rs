@@ -18,7 +18,10 @@ fn a_server_process() {
 }
 
 fn server_process(connections: usize, descriptors: Option<usize>) -> ServerProcess {
-    ServerProcess::start("slow_clients::a_server_process", &Wanted { connections, descriptors, ..Wanted::default() })
+    ServerProcess::start(
+        "slow_clients::a_server_process",
+        &Wanted { connections, descriptors, ..Wanted::default() },
+    )
 }
 
 /// What a connection may cost at the most: half a request, replies, and the room that buffers have grown by.

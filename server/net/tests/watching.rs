@@ -97,8 +97,12 @@ fn each_stream_has_its_events() {
     };
     assert_eq!(mutations.event(), stored("foo", "stored", "set", 0, 3));
     let line = mutations.event();
-    assert!(["100", "99", "101"].iter().any(|ttl| line
-        == stored("bar%25x", "stored", "set", ttl.parse().expect("a number"), 4)), "{line}");
+    assert!(
+        ["100", "99", "101"]
+            .iter()
+            .any(|ttl| line == stored("bar%25x", "stored", "set", ttl.parse().expect("a number"), 4)),
+        "{line}"
+    );
     for (key, status, cmd, size) in [
         ("foo", "not_stored", "add", 1),
         ("foo", "exists", "cas", 1),
@@ -229,5 +233,25 @@ fn twenty_may_watch() {
     assert_eq!(client.stat("log_watchers"), 20);
     drop((last, watchers));
     wait_until("they are gone", || client.stat("curr_connections") == 1);
+    server.stop().expect("no thread has failed");
+}
+
+/// Whatever protocol is spoken.
+#[test]
+fn what_is_asked_in_the_meta_protocol_is_told_too() {
+    let Watched { server, place, mut client } = start(1, 64 << 20);
+    let mut watcher = Watcher::new(&place, "fetchers mutations deletions");
+    client.ask(b"ms m 2\r\nhi\r\nmg m v\r\nmg none v\r\n", b"HD\r\nVA 2\r\nhi\r\nEN\r\n");
+    client.ask(b"ma n N0 J5\r\nma n\r\nmd m\r\nmd m\r\n", b"HD\r\nHD\r\nHD\r\nNF\r\n");
+    for line in [
+        "type=item_store key=m status=stored cmd=set ttl=0 size=2",
+        "type=item_get key=m status=found size=2",
+        "type=item_get key=none status=not_found size=0",
+        "type=item_get key=n status=not_found size=0",
+        "type=item_get key=n status=found size=1",
+        "type=deleted key=m cmd=md size=2",
+    ] {
+        assert_eq!(watcher.event(), line);
+    }
     server.stop().expect("no thread has failed");
 }

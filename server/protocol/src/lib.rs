@@ -75,10 +75,10 @@ pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, expiry, flush};
 pub use key::{Key, Keys, MAX_KEY_LENGTH};
 pub use line::{LINE_LIMIT, Line, split_line};
 pub use refusal::{Connection, Refusal};
-pub use text::{GetRequest, KeyStream, Request, StatsTopic, StoreRequest, StreamState, Streamed, Verb};
 pub use text::{
     Cachedump, DetailRequest, Factor, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, Streams,
 };
+pub use text::{GetRequest, KeyStream, Request, StatsTopic, StoreRequest, StreamState, Streamed, Verb};
 pub use text::{MAX_VALUE_LENGTH, parse, reply, response};
 
 /// The program of the README, compiled and run.

@@ -85,11 +85,7 @@ impl Executor {
     }
 
     /// Lists some items of a class.
-    pub(super) fn cachedump(
-        &mut self,
-        request: Result<Cachedump, ErrorReply>,
-        output: &mut Output,
-    ) -> After {
+    pub(super) fn cachedump(&mut self, request: Result<Cachedump, ErrorReply>, output: &mut Output) -> After {
         if !self.shared.settings.dumps_allowed {
             return refuse(ErrorReply::StatsCachedumpNotAllowed, output);
         }

@@ -238,7 +238,13 @@ impl Executor {
             Err(StoreError::TooLarge) => (StoredAs::TooLarge, storing.length),
             Ok(StoreOutcome::Failed(_)) | Err(_) => (StoredAs::NoMemory, storing.length),
         };
-        self.observe_store(storing.key, status, storing.how.name(), storing.expiry, Some(Met { class, size }));
+        self.observe_store(
+            storing.key,
+            status,
+            storing.how.name(),
+            storing.expiry,
+            Some(Met { class, size }),
+        );
     }
 
     fn refusal(&mut self, key: &[u8], or_nothing: bool, error: StoreError) -> ErrorReply {

@@ -52,7 +52,8 @@ impl Shared {
         stat("read_buf_bytes", &(self.settings.threads * RECEIVE + buffers.request_bytes));
         stat("read_buf_bytes_free", &(self.settings.threads * RECEIVE));
         stat("read_buf_oom", &buffers.requests_refused);
-        stat("reserved_fds", &0);
+        // What each thread that waits for events waits with, and is woken by.
+        stat("reserved_fds", &(2 * self.wakers.lock().len()));
     }
 
     /// What was asked.

@@ -230,6 +230,9 @@ mod tests {
             "conn_close rip=127.0.0.1 rport=53142 transport=tcp reason=normal cfd=34\n"
         );
         let local = What::Closed { peer: Place::Nameless, ending: Ending::IdleTimeout, descriptor: 4 };
-        assert_eq!(line(local, b""), "conn_close rip=unix rport=0 transport=local reason=idle_timeout cfd=4\n");
+        assert_eq!(
+            line(local, b""),
+            "conn_close rip=unix rport=0 transport=local reason=idle_timeout cfd=4\n"
+        );
     }
 }

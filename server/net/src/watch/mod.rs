@@ -16,14 +16,14 @@ mod event;
 mod log;
 mod watcher;
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cache::engine::Cache;
 use parking_lot::Mutex;
 
-pub(crate) use event::{Command, Ending, Fetched, StoredAs, UriEncoded, What};
 use event::Event;
+pub(crate) use event::{Command, Ending, Fetched, StoredAs, UriEncoded, What};
 pub(crate) use log::{Entries, LOG_BYTES, Log};
 use protocol::Streams;
 pub(crate) use watcher::{WATCHER_BYTES, Watcher};
@@ -269,7 +269,10 @@ mod tests {
         let other = watch.join();
         let mut count = 0;
         while watch.logged().dropped == 0 {
-            log.write(What::Fetched { status: Fetched::Found, class: 1, size: 3, descriptor: 7 }, &[b'k'; 250]);
+            log.write(
+                What::Fetched { status: Fetched::Found, class: 1, size: 3, descriptor: 7 },
+                &[b'k'; 250],
+            );
             count += 1;
         }
         other.write(What::Fetched { status: Fetched::NotFound, class: 0, size: 0, descriptor: 7 }, b"x");

@@ -1,8 +1,12 @@
 //! The requests of the text protocols, as they come out of [`parse`](crate::parse).
 
 use super::format::RequestLine;
-use super::{GetRequest, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, StatsTopic, StoreRequest, Streams};
-use super::{arithmetic, delete, flush_all, get, lru, lru_crawler, memlimit, shutdown, slabs, stats, store, touch};
+use super::{
+    GetRequest, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, StatsTopic, StoreRequest, Streams,
+};
+use super::{
+    arithmetic, delete, flush_all, get, lru, lru_crawler, memlimit, shutdown, slabs, stats, store, touch,
+};
 use super::{verbosity, watch};
 use crate::arithmetic::Operation;
 use crate::key::{Key, Keys};

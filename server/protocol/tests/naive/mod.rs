@@ -149,7 +149,9 @@ fn steering(words: &[&[u8]], noreply: bool) -> Result<String, ErrorReply> {
         b"lru" => {
             let known = &words[1..words.len() - usize::from(noreply)];
             match *known {
-                [b"mode", mode @ (b"flat" | b"segmented")] => Ok(silently(format!("lru mode {}", text(mode)))),
+                [b"mode", mode @ (b"flat" | b"segmented")] => {
+                    Ok(silently(format!("lru mode {}", text(mode))))
+                }
                 [b"temp_ttl", seconds] => {
                     let seconds = strict_i32(seconds).ok_or(ErrorReply::Error)?;
                     Ok(silently(format!("lru temp_ttl {}", seconds.max(-1))))

@@ -22,8 +22,8 @@ pub(crate) enum Expect {
 }
 
 use ErrorReply::{
-    BadFormat, CrawlerSleepTooLong, DeleteUsage, Error, InvalidDelta, InvalidExptime, LruPercents, MemlimitNotMegabytes,
-    MemlimitTooSmall,
+    BadFormat, CrawlerSleepTooLong, DeleteUsage, Error, InvalidDelta, InvalidExptime, LruPercents,
+    MemlimitNotMegabytes, MemlimitTooSmall,
 };
 use Expect::{Closed, Means, Refused, Silent};
 

@@ -2,8 +2,8 @@
 
 use protocol::binary::{Header, Status, reply};
 
-use crate::watch::Command;
 use crate::executor::{Executor, Removed};
+use crate::watch::Command;
 
 /// Serves a delete.
 pub(super) fn remove(header: &Header, key: &[u8], quiet: bool, executor: &mut Executor, out: &mut Vec<u8>) {

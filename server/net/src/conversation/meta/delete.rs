@@ -3,9 +3,9 @@
 use protocol::ErrorReply;
 use protocol::meta::{MetaDelete, reply};
 
-use crate::watch::Command;
 use crate::executor::{Executor, Invalidation, Removed};
 use crate::output::Output;
+use crate::watch::Command;
 
 /// Serves an `md`.
 pub(super) fn delete(request: &MetaDelete<'_>, key: &[u8], executor: &mut Executor, output: &mut Output) {
