@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 
 use lookaside_cli::serve::extended;
 
-use crate::serving::{PATIENCE, PROGRAM, Serving, ask, stat, wait_for};
+use crate::serving::{PATIENCE, PROGRAM, Serving, answer_to_a_noop, ask, stat, wait_for};
 
 /// What a program says to these options, which it does not serve with.
 fn answer(program: &Path, options: &[&str]) -> (Option<i32>, String, String) {
@@ -317,4 +317,79 @@ fn a_file_for_the_process_id_that_cannot_be_written() {
     assert!(server.log().contains("/nowhere/at/all.pid"), "{}", server.log());
     let (code, _, said) = answer(Path::new(PROGRAM), &[&options[..], &["-p", "-1"]].concat());
     assert!(code == Some(1) && said.contains("/nowhere/at/all.pid"), "{said}");
+}
+
+/// What a client is answered by a server with these options.
+fn answered(options: &[&str], request: &str) -> String {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8"]).args(options));
+    ask(&mut server.connect(), request)
+}
+
+#[test]
+fn what_clients_may_do_is_the_operators_to_say() {
+    assert_eq!(answered(&[], "flush_all\r\n"), "OK\r\n");
+    assert_eq!(answered(&["-F"], "flush_all\r\n"), "CLIENT_ERROR flush_all not allowed\r\n");
+    assert_eq!(answered(&[], "watch\r\n"), "OK\r\n");
+    assert_eq!(answered(&["-W"], "watch\r\n"), "CLIENT_ERROR watch commands not allowed\r\n");
+    assert_eq!(answered(&[], "stats cachedump 1 0\r\n"), "END\r\n");
+    assert_eq!(answered(&["-X"], "stats cachedump 1 0\r\n"), "CLIENT_ERROR stats cachedump not allowed\r\n");
+    assert_eq!(answered(&[], "shutdown\r\n"), "SERVER_ERROR: shutdown not enabled\r\n");
+    let crawl = "lru_crawler metadump all\r\n";
+    assert_eq!(answered(&["-o", "no_lru_crawler"], crawl), "CLIENT_ERROR lru crawler disabled\r\n");
+    let reassign = "slabs reassign 1 2\r\n";
+    assert_eq!(
+        answered(&["-o", "no_slab_reassign"], reassign),
+        "CLIENT_ERROR slab reassignment disabled\r\n"
+    );
+    assert_eq!(answered(&[], "stats sizes\r\n"), "STAT sizes_status disabled\r\n");
+    assert_eq!(answered(&["-o", "track_sizes"], "stats sizes\r\n"), "END\r\n");
+}
+
+#[test]
+fn a_client_may_stop_it_where_that_is_allowed() {
+    let mut server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-A"]));
+    server.connect().get_mut().write_all(b"shutdown\r\n").expect("the connection is open");
+    assert_eq!(server.child.wait().expect("it is our child").code(), Some(0));
+}
+
+/// Prefixes are counted from the start, up to the character that was given.
+#[test]
+fn prefixes_of_keys() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-D", "#"]));
+    let mut client = server.connect();
+    assert_eq!(ask(&mut client, "get a:b#c\r\n"), "END\r\n");
+    let line = ask(&mut client, "stats detail dump\r\n");
+    assert!(line.starts_with("PREFIX a:b get 1 hit 0 "), "{line}");
+}
+
+/// Without compare-and-swap an item has no number to compare.
+#[test]
+fn without_compare_and_swap() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-C"]));
+    let mut client = server.connect();
+    assert_eq!(ask(&mut client, "set a 0 0 1\r\nx\r\n"), "STORED\r\n");
+    assert_eq!(ask(&mut client, "gets a\r\n"), "VALUE a 0 1 0\r\n");
+}
+
+#[test]
+fn protocols_of_all_sockets_and_of_one() {
+    let noop = [0x81, 0x0a];
+    for (options, binary, text) in [
+        (&[][..], true, true),
+        (&["-B", "auto"], true, true),
+        (&["-B", "binary"], true, false),
+        (&["-B", "ascii"], false, true),
+        (&["-B", "ascii", "-l", "proto[binary]:127.0.0.1"], true, false),
+        (&["-l", "proto[ascii]:tag[x]:127.0.0.1"], false, true),
+    ] {
+        let server = Serving::start(Command::new(PROGRAM).args(["-m", "8"]).args(options));
+        assert_eq!(answer_to_a_noop(server.port) == noop, binary, "{options:?}");
+        let mut client = server.connect();
+        // As long as a header, so that either protocol has something to say to it.
+        client.get_mut().write_all(b"version\r\nversion\r\nversion\r\n").expect("the connection is open");
+        let mut line = Vec::new();
+        // Closed, perhaps before all of it was taken.
+        let _ = client.read_until(b'\n', &mut line);
+        assert_eq!(line.starts_with(b"VERSION 1.6."), text, "{options:?}: {line:?}");
+    }
 }

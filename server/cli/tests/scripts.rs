@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::serving::{PATIENCE, PROGRAM, ask, wait_for};
+use crate::serving::{PATIENCE, PROGRAM, answer_to_a_noop, ask, wait_for};
 
 /// Where a script is run: a folder with the program under memcached's name, and with the files that it writes.
 struct Place {
@@ -123,7 +123,11 @@ fn lines_of_units_and_containers() {
             let ended = child.try_wait().expect("it is our child");
             assert!(ended.is_none(), "{line}: {ended:?}: {}", place.said());
         });
-        answers(port);
+        if line.contains("-B binary") {
+            assert_eq!(answer_to_a_noop(port), [0x81, 0x0a], "{line}");
+        } else {
+            answers(port);
+        }
         terminate(Pid::from_child(&child));
         assert_eq!(child.wait().expect("it is our child").code(), Some(0), "{line}");
         let said = place.said();

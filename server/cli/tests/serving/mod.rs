@@ -1,7 +1,7 @@
 //! The program as it is started, and a client of it.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -98,5 +98,19 @@ pub(crate) fn stat(client: &mut BufReader<TcpStream>, name: &str) -> u64 {
             ["STAT", found, number] if found == name => value = Some(number.parse().expect("a number")),
             _ => {}
         }
+    }
+}
+
+/// The first bytes that come back of a binary `noop`; none where the connection is closed.
+pub(crate) fn answer_to_a_noop(port: u16) -> Vec<u8> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    let mut request = [0; 24];
+    (request[0], request[1]) = (0x80, 0x0a);
+    stream.write_all(&request).expect("the connection is open");
+    let mut reply = [0; 2];
+    match stream.read_exact(&mut reply) {
+        Ok(()) => reply.to_vec(),
+        Err(_) => Vec::new(),
     }
 }
