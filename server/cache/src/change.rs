@@ -61,6 +61,8 @@ pub struct Put<'v> {
     pub stale: bool,
     /// Whether somebody has the right to fetch it anew already: [`Hit::is_won`].
     pub won: bool,
+    /// Whether it counts as looked up already: [`Hit::was_fetched`].
+    pub fetched: bool,
 }
 
 /// The value of a new item.
@@ -75,10 +77,10 @@ pub enum Value<'v> {
 }
 
 impl<'v> Put<'v> {
-    /// An item with no flags that never dies, whose number the engine gives, neither stale nor won.
+    /// An item with no flags that never dies, whose number the engine gives, neither stale nor won nor fetched.
     #[must_use]
     pub fn new(value: Value<'v>) -> Self {
-        Put { value, flags: 0, expiry: Expiry::Never, cas: None, stale: false, won: false }
+        Put { value, flags: 0, expiry: Expiry::Never, cas: None, stale: false, won: false, fetched: false }
     }
 
     /// With these [`flags`](Put::flags).
@@ -109,6 +111,12 @@ impl<'v> Put<'v> {
     #[must_use]
     pub fn with_won(self, won: bool) -> Self {
         Put { won, ..self }
+    }
+
+    /// [Fetched](Put::fetched) or not.
+    #[must_use]
+    pub fn with_fetched(self, fetched: bool) -> Self {
+        Put { fetched, ..self }
     }
 }
 
@@ -211,7 +219,7 @@ impl<P: Policy> Session<P> {
         scratch: &[u8],
         plan: &Plan<'_, R>,
     ) -> Result<Option<u64>, StoreError> {
-        let &Plan { put: Put { flags, expiry, cas, stale, won, .. }, expiry_to_come, .. } = plan;
+        let &Plan { put: Put { flags, expiry, cas, stale, won, fetched, .. }, expiry_to_come, .. } = plan;
         let value = match plan.put.value {
             Value::Given(value) => value,
             Value::Scratch | Value::Same => {
@@ -232,7 +240,8 @@ impl<P: Policy> Session<P> {
             _ => (Accessed::new(now, stale, won), Number::NONE),
         };
         let newcomer = pinned.newcomer(&unfinished, key, hash, accessed, number);
-        if let Some(recency) = plan.copies.and_then(|copied| copied.recency) {
+        let copied = plan.copies.and_then(|copied| copied.recency);
+        if let Some(recency) = copied.or_else(|| fetched.then(|| P::hit(P::NEWCOMER))) {
             pinned.engine().arena.raise_recency(newcomer.location(), P::NEWCOMER, recency);
         }
         let placed = pinned.take_place_of(plan.seen, &newcomer);

@@ -77,6 +77,7 @@ impl Executor {
             // As where it is written over the old one: a number that needs more room is a new item.
             let is_same = sum.length() == hit.value_len();
             let put = put.with_stale(is_same && hit.is_stale()).with_won(is_same && hit.is_won());
+            let put = put.with_fetched(is_same && hit.was_fetched());
             let before = Some(hit.expiry());
             Change::Put(put.with_expiry(expiry(before)), counted(sum.number(), before))
         });

@@ -4,6 +4,9 @@ use cache::engine::{Expiry, Hit};
 
 use crate::shared::Shared;
 
+/// The seconds of one step of the clock by which the cache notes when items are used.
+const GRAIN: u32 = 4;
+
 /// What a request is understood by. Replies are written while a session is in use, so it stands by itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'s>(pub(super) &'s Shared);
@@ -29,9 +32,10 @@ impl Context<'_> {
         }
     }
 
-    /// Seconds since an item was last used.
+    /// Seconds since an item was last used, and up to three less: the cache keeps every fourth, and what has just been
+    /// used is not to seem older.
     pub(crate) fn idle(self, hit: &Hit<'_>) -> u64 {
-        u64::from(self.0.cache.time().saturating_sub(hit.last_access()))
+        u64::from(self.0.cache.time().saturating_sub(hit.last_access()).saturating_sub(GRAIN - 1))
     }
 
     /// The bytes that an item takes, as memcached would count them: so it is said how large an item may be, too.

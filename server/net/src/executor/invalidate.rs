@@ -28,7 +28,10 @@ impl Executor {
             }
             let put = match how.emptied {
                 Some((flags, expiry)) => Put::new(Value::Given(b"")).with_flags(flags).with_expiry(expiry),
-                None => Put::new(Value::Same).with_flags(hit.flags()).with_expiry(hit.expiry()),
+                None => Put::new(Value::Same)
+                    .with_flags(hit.flags())
+                    .with_expiry(hit.expiry())
+                    .with_fetched(hit.was_fetched()),
             };
             // What is only emptied keeps its number.
             let kept = if how.stale.is_none() { Some(hit.cas()) } else { None };

@@ -120,10 +120,10 @@ const EXCHANGES: &[(&str, &str)] = &[
          VALUE a 0 1\r\nx\r\nEND\r\nEND\r\n",
     ),
     ("set a 0 -1 1\r\nx\r\ndelete a\r\n", "STORED\r\nNOT_FOUND\r\n"),
-    // ms, which is not served: its data is not taken for a command
+    // The data of ms is not taken for a command.
     (
         "set a 0 0 1\r\nx\r\nms k 11\r\nflush_all\r\n\r\nget a\r\n",
-        "STORED\r\nERROR\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
+        "STORED\r\nHD\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
     ),
     ("delete\r\n", "CLIENT_ERROR bad command line format\r\n"),
     // incr, decr
