@@ -197,7 +197,7 @@ impl<P: Policy> Cache<P> {
     }
 
     /// Gives the cache another limit, while it is in use. More holds at once. Of what is too much housekeeping gives
-    /// memory back to the machine, oldest items first, in some hundred milliseconds a gigabyte; a cache that does not
+    /// memory back to the machine, oldest items first: a gigabyte of small items takes seconds. A cache that does not
     /// evict gives back what holds nothing alive.
     ///
     /// ```
