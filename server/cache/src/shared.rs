@@ -240,7 +240,8 @@ mod tests {
     use super::*;
     use crate::cache::Cache;
     use crate::clock::Clock;
-    use crate::store::{Entry, Verb};
+    use crate::publication::Verb;
+    use crate::store::Entry;
 
     fn with_index_for(items: usize) -> Cache<Clock> {
         Cache::new(Config { index_items: items, ..Config::with_limit(8 << 20) }).expect("it fits")

@@ -449,12 +449,7 @@ impl Settings {
 
     /// Whether memcached with these settings would find an item too large.
     pub(crate) fn is_too_large(&self, key: usize, value: usize, flags: u32) -> bool {
-        self.size(key, value, flags) > self.largest_item
-    }
-
-    /// The bytes that an item takes by memcached's count.
-    pub(crate) fn size(&self, key: usize, value: usize, flags: u32) -> usize {
         let flags = if flags == 0 { 0 } else { 4 };
-        MEMCACHED_ITEM + flags + key + value
+        MEMCACHED_ITEM + flags + key + value > self.largest_item
     }
 }

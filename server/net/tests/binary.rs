@@ -236,7 +236,7 @@ fn exchanges() -> Vec<Exchange> {
                 timed(GAT, "t", 100),
                 timed(GAT_Q, "t", 100),
                 timed(GAT_K, "t", 100),
-                timed(GAT_KQ, "t", -1),
+                timed(GAT_KQ, "t", 2_592_001),
                 request(GET, "t"),
             ],
             vec![
@@ -389,6 +389,25 @@ fn statistics() {
         assert_eq!(names.iter().position(String::is_empty), Some(names.len() - 1), "{topic}");
         assert!(names.iter().any(|name| name.ends_with(wanted)), "{topic}: {names:?}");
     }
+}
+
+/// Counts by prefix are the value of one statistic.
+#[test]
+fn details() {
+    let mut server = in_process();
+    let ask = |server: &mut InProcess, topic: &str| server.receive(&request(STAT, topic).bytes());
+    assert!(done(STAT).check(&ask(&mut server, "detail on"), "on").is_empty());
+    server.receive(&store(SET_Q, "user:1", 0, 0, b"x").bytes());
+    server.receive(&request(GET_Q, "user:1").bytes());
+    let dump = "PREFIX user get 1 hit 1 set 1 del 0\r\nEND\r\n";
+    let received = ask(&mut server, "detail dump");
+    let detailed = Reply { key: "detailed".into(), value: dump.into(), ..done(STAT) };
+    assert!(done(STAT).check(detailed.check(&received, "dump"), "dump").is_empty());
+    assert!(done(STAT).check(&ask(&mut server, "detail off"), "off").is_empty());
+    assert!(failed(STAT, Status::NotFound).check(&ask(&mut server, "detail"), "what").is_empty());
+    let settings = settings().with_dumps_allowed(false);
+    let mut server = InProcess::new(settings, 1_700_000_000).expect("a cache");
+    assert!(failed(STAT, Status::NotFound).check(&ask(&mut server, "detail on"), "not allowed").is_empty());
 }
 
 /// What is wrong with a frame is answered, and ends the connection.

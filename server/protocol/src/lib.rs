@@ -71,7 +71,7 @@ mod token;
 
 pub use arithmetic::{ArithmeticResult, LONGEST_NUMBER, NotNumeric, Operation, apply};
 pub use error::ErrorReply;
-pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, expiry, flush};
+pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, binary_expiry, expiry, flush};
 pub use key::{Key, Keys, MAX_KEY_LENGTH};
 pub use line::{LINE_LIMIT, Line, split_line};
 pub use refusal::{Connection, Refusal};

@@ -100,7 +100,7 @@ fn entries(command: &Command, text: &str) -> Result<Vec<Entry>, Mistake> {
 /// The names that a file may have: all long ones, but for what is asked and not set.
 fn file_names(command: &Command) -> Vec<&str> {
     let names = command.get_arguments().filter_map(|option| option.get_long());
-    names.filter(|name| !["config", "compat", "license"].contains(name)).collect()
+    names.filter(|name| !["config", "license"].contains(name)).collect()
 }
 
 #[cfg(test)]
@@ -125,7 +125,8 @@ mod tests {
         assert_eq!((options.port, options.threads, options.verbose, options.conn_limit), (1, 2, 3, 1024));
         assert_eq!(options.listen, ["::1", "127.0.0.1"]);
         assert_eq!(options.extended, ["idle_timeout=5"]);
-        assert!(options.disable_evictions && !options.daemon);
+        assert!(options.disable_evictions && !options.daemon && !options.compat);
+        assert!(read_with("compat = true", &[]).expect("sound").compat);
         let words = ["-p", "9", "-l", "127.0.0.2", "-v", "-o", "idle_timeout=7"];
         let options = read_with(text, &words).expect("sound");
         assert_eq!((options.port, options.threads, options.verbose), (9, 2, 1));

@@ -233,7 +233,8 @@ fn touch<'d>(
         if output.is_full() {
             return Err(Unanswered { key: key.as_bytes(), asker: getter });
         }
-        executor.get_and_touch(&key, exptime, |hit, context| getter.answer(hit, context, output));
+        let expiry = executor.context().expiry(exptime);
+        executor.get_and_touch(&key, expiry, |hit, context| getter.answer(hit, context, output));
     }
     Ok(())
 }

@@ -17,7 +17,16 @@ impl Context<'_> {
         if exptime == 0 {
             return Expiry::Never;
         }
-        match protocol::expiry(exptime, self.0.time(), self.0.started) {
+        self.second(protocol::expiry(exptime, self.0.time(), self.0.started))
+    }
+
+    /// The same for a client of the binary protocol.
+    pub(crate) fn binary_expiry(self, exptime: u32) -> Expiry {
+        self.second(protocol::binary_expiry(exptime, self.0.time(), self.0.started))
+    }
+
+    fn second(self, expiry: protocol::Expiry) -> Expiry {
+        match expiry {
             protocol::Expiry::Never => Expiry::Never,
             protocol::Expiry::Already => Expiry::At(1),
             protocol::Expiry::At(second) => Expiry::At(self.0.to_second(second)),
@@ -36,11 +45,6 @@ impl Context<'_> {
     /// used is not to seem older.
     pub(crate) fn idle(self, hit: &Hit<'_>) -> u64 {
         u64::from(self.0.cache.time().saturating_sub(hit.last_access()).saturating_sub(GRAIN - 1))
-    }
-
-    /// The bytes that an item takes, as memcached would count them: so it is said how large an item may be, too.
-    pub(crate) fn size(self, hit: &Hit<'_>) -> usize {
-        self.0.settings.size(hit.key().len(), hit.value_len(), hit.flags())
     }
 
     /// The number of an item as clients are told it.

@@ -113,11 +113,10 @@ impl Executor {
     pub(crate) fn get_and_touch(
         &mut self,
         key: &[u8],
-        exptime: i32,
+        expiry: Expiry,
         answer: impl FnOnce(Option<&Hit<'_>>, Context<'_>),
     ) {
         let context = Context(&self.shared);
-        let expiry = context.expiry(exptime);
         self.metrics.touches(1);
         let before = self.is_observed().then(|| self.session.counts());
         let pinned = self.session.pin();

@@ -47,7 +47,8 @@ impl Executor {
                 self.by_class.of(self.session.class_met()).delete_hits(1);
             }
             Removed::Removed => {}
-            Removed::NotFound | Removed::Exists => self.metrics.delete_misses(1),
+            Removed::NotFound => self.metrics.delete_misses(1),
+            Removed::Exists => {}
         }
         Ok(changed.result)
     }

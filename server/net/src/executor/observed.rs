@@ -151,7 +151,7 @@ impl Executor {
     }
 
     /// Counts by prefix, or no more, or says what was counted.
-    pub(super) fn detail(&mut self, request: DetailRequest, output: &mut Output) {
+    pub(crate) fn detail(&mut self, request: DetailRequest, output: &mut Output) {
         if !self.shared.settings.dumps_allowed {
             return output.bytes().extend_from_slice(ErrorReply::StatsDetailNotAllowed.bytes());
         }

@@ -15,7 +15,7 @@ pub(crate) enum Removed {
 }
 
 impl Executor {
-    /// Removes a key, if it has this number; `by` is told to those who watch.
+    /// Removes a key, if it has this number; `by` is told to those who watch. One that has another number is not counted.
     pub(crate) fn remove(&mut self, key: &[u8], if_cas: Option<u64>, by: Command) -> Removed {
         let met = if self.is_observed() { self.before_a_change(key) } else { None };
         let removed = match if_cas {
@@ -34,7 +34,8 @@ impl Executor {
         };
         match removed {
             Removed::Removed => self.by_class.of(self.session.class_met()).delete_hits(1),
-            Removed::NotFound | Removed::Exists => self.metrics.delete_misses(1),
+            Removed::NotFound => self.metrics.delete_misses(1),
+            Removed::Exists => {}
         }
         if self.is_observed() {
             self.observe_delete(key, by, met.filter(|_| removed == Removed::Removed));

@@ -1,6 +1,6 @@
 //! Making an empty item for a key that is not there, in the name of the one who is to fetch its value.
 
-use cache::engine::{Change, Expiry, Put, StoreError, Value};
+use cache::engine::{Change, Entry, Expiry, Put, StoreError, Value};
 
 use super::Executor;
 
@@ -24,8 +24,10 @@ impl Executor {
     pub(crate) fn count_vivified(&mut self, key: &[u8], unseen: bool, touches: bool) {
         let pinned = self.session.pin();
         let hit = if unseen { pinned.peek(key) } else { pinned.get(key) };
-        let Some(class) = hit.map(|hit| hit.class()) else { return };
+        let class = hit.map(|hit| hit.class());
         drop(pinned);
+        // It may have expired as it was made.
+        let class = class.unwrap_or_else(|| self.shared.cache.class_of(&Entry::new(key), 0));
         if touches {
             self.metrics.touches(1);
             self.by_class.of(class).touch_hits(1);

@@ -1,4 +1,4 @@
-//! Conversations in meta commands.
+//! Conversations in meta commands. Those in which a time to live is told are held where the clock stands.
 
 /// One exchange each, after which the connection is open.
 pub(super) const EXCHANGES: &[(&str, &str)] = &[
@@ -79,7 +79,10 @@ pub(super) const EXCHANGES: &[(&str, &str)] = &[
     ("ms a 2\r\nhi\r\nms a 2 C0 MA\r\nho\r\nmg a v\r\n", "HD\r\nHD\r\nVA 4\r\nhiho\r\n"),
     // The data of what is refused is no command.
     ("ms a 6 z\r\nquit\r\n\r\nmn\r\n", "CLIENT_ERROR invalid flag\r\nMN\r\n"),
-    ("ms a 2\r\nhix\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"),
+    (
+        "ms a 2\r\nhix\r\nmn\r\n",
+        "CLIENT_ERROR bad data chunk\r\nCLIENT_ERROR bad command line format\r\nMN\r\n",
+    ),
     ("ms a 2 q\r\nhixymn\r\n", "CLIENT_ERROR bad data chunk\r\nMN\r\n"),
     // md
     (
@@ -120,8 +123,8 @@ pub(super) const EXCHANGES: &[(&str, &str)] = &[
         "HD kIA== b\r\nVA 2 kIA== b\r\nhi\r\nVA 2 kIA== b\r\nhi\r\nHD kIA== b\r\nEN kIA== b O1\r\n",
     ),
     (
-        "ms YQ== 1 b\r\nx\r\nget a\r\nmg a k\r\nma DQo= b N0 J5 v\r\n",
-        "HD\r\nVALUE a 0 1\r\nx\r\nEND\r\nHD ka\r\nVA 1\r\n5\r\n",
+        "ms YQ== 1 b\r\nx\r\nget a\r\nmg a s\r\nma DQo= b N0 J5 v\r\n",
+        "HD\r\nVALUE a 0 1\r\nx\r\nEND\r\nHD s1\r\nVA 1\r\n5\r\n",
     ),
     ("mg YR== b k\r\nmg YQ!== b k\r\n", "EN kYQ== b\r\nEN kYQ== b\r\n"),
     // me
@@ -150,10 +153,9 @@ pub(super) const EXCHANGES_WITH_CAS: &[&[(&str, &str)]] = &[
     &[
         ("ms a 1 c\r\nx\r\nmd a I\r\nmg a c\r\n", "HD c$1\r\nHD\r\nHD c$2 X W\r\n"),
         ("md a C$2 x\r\nmg a c v\r\n", "HD\r\nVA 0 c$2\r\n\r\n"),
-        (
-            "ma b N0 c\r\nma b c\r\nma b C$3\r\nma b C$4 c v\r\n",
-            "HD c$3\r\nHD c$4\r\nEX\r\nVA 1 c$5\r\n2\r\n",
-        ),
+        ("ma b N0 c\r\n", "HD c$3\r\n"),
+        ("ma b c\r\n", "HD c$4\r\n"),
+        ("ma b C$3\r\nma b C$4 c v\r\n", "EX\r\nVA 1 c$5\r\n2\r\n"),
         ("mg d N0 c\r\nmg d c T50\r\nmg d R100 c\r\n", "HD c$6 W\r\nHD c$6 Z\r\nHD c$6 Z\r\n"),
     ],
     // The client's own numbers.

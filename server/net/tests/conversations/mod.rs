@@ -22,6 +22,14 @@ pub(crate) struct Conversation {
     pub(crate) end: End,
 }
 
+impl Conversation {
+    /// Whether the replies go by the clock: they tell a time to live.
+    pub(crate) fn is_timed(&self) -> bool {
+        let tells = |reply: &[u8]| reply.windows(3).any(|at| at.starts_with(b" t") && at[2].is_ascii_digit());
+        self.exchanges.iter().any(|(_, reply)| reply.len() < 1000 && tells(reply))
+    }
+}
+
 use End::{Closed, Open};
 
 /// One exchange, of one request or several, after which the connection is open.

@@ -15,8 +15,9 @@ pub struct BinaryArithmetic<'a> {
     pub key: &'a [u8],
     /// How far.
     pub delta: u64,
-    /// The number of a key that is not there, and its time to live, for [`expiry`](crate::expiry).
-    pub initial: Option<(u64, i32)>,
+    /// The number of a key that is not there, and its time to live, for
+    /// [`binary_expiry`](crate::binary_expiry).
+    pub initial: Option<(u64, u32)>,
     /// Success is not answered.
     pub quiet: bool,
 }
@@ -34,7 +35,7 @@ pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
         },
         key,
         delta: u64::from_be_bytes(delta),
-        initial: (time != NO_INITIAL).then_some((u64::from_be_bytes(initial), time as i32)),
+        initial: (time != NO_INITIAL).then_some((u64::from_be_bytes(initial), time)),
         quiet: matches!(number, opcode::INCREMENT_Q | opcode::DECREMENT_Q),
     }))
 }

@@ -77,8 +77,8 @@ pub enum BinaryRequest<'a> {
     Touch {
         /// The key, and how it is answered.
         get: BinaryGet<'a>,
-        /// The new time to live, for [`expiry`](crate::expiry).
-        exptime: i32,
+        /// The new time to live, for [`binary_expiry`](crate::binary_expiry).
+        exptime: u32,
         /// Whether the value is wanted.
         with_value: bool,
     },
@@ -95,7 +95,7 @@ pub enum BinaryRequest<'a> {
     Arithmetic(BinaryArithmetic<'a>),
     /// Flush, now or later.
     Flush {
-        /// The delay, for [`flush`](crate::flush).
+        /// The delay, for [`flush`](crate::flush): what does not fit is as late as it may be.
         delay: i32,
         /// Success is not answered.
         quiet: bool,
@@ -223,7 +223,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The extras as one number.
-    fn time(&self) -> Option<i32> {
-        self.extras.try_into().ok().map(i32::from_be_bytes)
+    fn time(&self) -> Option<u32> {
+        self.extras.try_into().ok().map(u32::from_be_bytes)
     }
 }

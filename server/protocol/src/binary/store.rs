@@ -11,8 +11,8 @@ pub struct BinaryStore<'a> {
     pub key: &'a [u8],
     /// The client's own 32 bits.
     pub flags: u32,
-    /// The time to live, for [`expiry`](crate::expiry).
-    pub exptime: i32,
+    /// The time to live, for [`binary_expiry`](crate::binary_expiry).
+    pub exptime: u32,
     /// The length of the value in bytes.
     pub length: usize,
     /// Success is not answered.
@@ -37,14 +37,14 @@ pub enum BinaryMode {
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let extras: &[u8; 8] = parts.extras.try_into().ok()?;
     let [f0, f1, f2, f3, time @ ..] = *extras;
-    store(parts, u32::from_be_bytes([f0, f1, f2, f3]), i32::from_be_bytes(time))
+    store(parts, u32::from_be_bytes([f0, f1, f2, f3]), u32::from_be_bytes(time))
 }
 
 pub(super) fn read_extension<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     if parts.extras.is_empty() { store(parts, 0, 0) } else { None }
 }
 
-fn store<'a>(parts: &Parts<'a>, flags: u32, exptime: i32) -> Option<BinaryRequest<'a>> {
+fn store<'a>(parts: &Parts<'a>, flags: u32, exptime: u32) -> Option<BinaryRequest<'a>> {
     let (mode, quiet) = match parts.opcode() {
         opcode::SET => (BinaryMode::Set, false),
         opcode::SET_Q => (BinaryMode::Set, true),

@@ -12,7 +12,7 @@ pub(super) fn count(
     executor: &mut Executor,
     out: &mut Vec<u8>,
 ) {
-    let created = executor.context().expiry(request.initial.map_or(0, |(_, exptime)| exptime));
+    let created = executor.context().binary_expiry(request.initial.map_or(0, |(_, exptime)| exptime));
     let change = NumberChange {
         operation: request.operation,
         delta: request.delta,

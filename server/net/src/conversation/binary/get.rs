@@ -62,12 +62,13 @@ pub(super) fn gather<'d>(
 pub(super) fn touch(
     header: &Header,
     request: &BinaryGet<'_>,
-    exptime: i32,
+    exptime: u32,
     with_value: bool,
     executor: &mut Executor,
     output: &mut Output,
 ) {
-    executor.get_and_touch(request.key, exptime, |hit, context| {
+    let expiry = executor.context().binary_expiry(exptime);
+    executor.get_and_touch(request.key, expiry, |hit, context| {
         write(header, request, with_value, hit, context, output);
     });
 }

@@ -35,7 +35,7 @@ impl Conversation {
             key: request.key,
             how,
             flags: request.flags,
-            expiry: executor.context().expiry(request.exptime),
+            expiry: executor.context().binary_expiry(request.exptime),
             own_cas: None,
             length: request.length,
             or_nothing: request.mode == BinaryMode::Set,

@@ -18,7 +18,7 @@ pub(super) fn inspect(request: &MetaDebug<'_>, key: &[u8], executor: &mut Execut
                 cas: context.cas(hit),
                 is_fetched: hit.was_fetched(),
                 class: u64::from(hit.class()) + 1,
-                size: context.size(hit) as u64,
+                size: hit.size() as u64,
             };
             request.write_hit(out, key, &facts);
         }

@@ -29,7 +29,10 @@ pub(super) fn delete(request: &MetaDelete<'_>, key: &[u8], executor: &mut Execut
         Ok(Removed::Removed) if flags.has(b'q') => return,
         Ok(Removed::Removed) => reply::DONE,
         Ok(Removed::NotFound) => reply::NOT_FOUND,
-        Ok(Removed::Exists) => reply::EXISTS,
+        Ok(Removed::Exists) => {
+            executor.metrics().delete_misses(1);
+            reply::EXISTS
+        }
         Err(_) => {
             output.bytes().extend_from_slice(ErrorReply::OutOfMemory.bytes());
             return;
