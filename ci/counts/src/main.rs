@@ -1,4 +1,4 @@
-//! The programs whose instructions are counted: the library's hit path, the two indexes, and the parser.
+//! The programs whose instructions are counted: the library's hit path, the two indexes, the cache, and the parser.
 //!
 //! `lookaside-counts NAME` prepares the work of that name, and then does it in [`counted_section`], once. Callgrind is
 //! told to count the instructions of that function, and of all that it calls:
