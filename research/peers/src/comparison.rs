@@ -12,8 +12,9 @@
 use cuckoo::experiments::{DefaultLayout, Layout};
 use cuckoo::{Config, Growth, Hashes};
 use lab::experiment::{ExperimentError, Session, expect, rate, timed, warmed};
-use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
+use lab::index::{Index, Lookups, Optimistic, Records, draw_lookups};
 use lab::measure::{Resident, name_threads, release_freed_memory, turns};
+use lab::subject::Tally;
 use serde::Deserialize;
 use workload::generator;
 

@@ -70,7 +70,8 @@ fn libcuckoo(_capacity: usize) -> Result<Box<dyn Index>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::index::{Insertion, Key, Tally};
+    use lab::index::{Insertion, Key};
+    use lab::subject::Tally;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

@@ -10,7 +10,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use lab::index::{Index, Insertion, Key, Tally};
+use lab::index::{Index, Insertion, Key};
+use lab::subject::Tally;
 
 // SAFETY: these are the functions of cpp/libcuckoo.cpp, which build.rs compiles and links whenever this module is
 // compiled in. `Key` there is 16 bytes, aligned to 16, as it is here.

@@ -13,7 +13,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{PoisonError, RwLock};
 
 use dashmap::DashMap;
-use lab::index::{BATCH, Index, Insertion, Key, Tally};
+use lab::index::{BATCH, Index, Insertion, Key};
+use lab::subject::Tally;
 
 /// The hash that every table of a comparison uses: [`Key::hash`].
 #[derive(Debug, Clone, Copy, Default)]

@@ -13,7 +13,6 @@
 //! | `reorganization_time` | kind `art-reorganize-time`: Figure 5 |
 //! | `beside` | kind `art-beside`: readers and writers while the tree is reorganised |
 //! | `calls` | kind `art-calls`: batches, and what the access log costs |
-//! | [`behind_table`] | kind `art-slb`: a lookaside table in front, huge pages and reorganisation, each and together |
 //! | `texts` | words and paths |
 //! | `strings` | kind `art-strings`: words and paths as keys |
 //!
@@ -21,7 +20,6 @@
 //! are therefore simulated here, and every such number carries the name of the simulated machine; throughputs and times
 //! are measured.
 
-pub mod behind_table;
 mod beside;
 mod calls;
 mod draws;
@@ -50,7 +48,6 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
         .with_kind("art-reorganize-time", reorganization_time::run)
         .with_kind("art-beside", beside::run)
         .with_kind("art-calls", calls::run)
-        .with_kind("art-slb", behind_table::run)
         .with_kind("art-strings", strings::run)
 }
 

@@ -4,9 +4,10 @@
 //! that a lookup is a direct call, and the experiment pays one indirect call for millions of them. Each loop adds up
 //! what it found; the experiment knows what that must be. An answer that is wrong stops the experiment.
 
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 
 use super::records::Key;
+use crate::subject::Tally;
 
 /// Keys that a caller hands over at once where it asks in batches: a multi-get of a usual size.
 pub const BATCH: usize = 64;
@@ -125,36 +126,6 @@ pub enum Operation {
     Insert(u64),
     /// Take a record out that is there.
     Remove(u64),
-}
-
-/// What a loop of lookups found: a checksum, and the reason why the compiler may not leave the loop out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Keys that were found.
-    pub found: u64,
-    /// The sum of their records' numbers.
-    pub sum: u64,
-    /// Writes that were refused: too full, or nothing to remove.
-    pub refused: u64,
-}
-
-impl Tally {
-    /// Counts the answer to a lookup.
-    #[inline]
-    pub fn count(&mut self, answer: Option<u64>) {
-        if let Some(record) = answer {
-            self.found += 1;
-            self.sum = self.sum.wrapping_add(record);
-        }
-    }
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
-        self.found += other.found;
-        self.sum = self.sum.wrapping_add(other.sum);
-        self.refused += other.refused;
-    }
 }
 
 /// What became of a loop of inserts.

@@ -8,9 +8,10 @@ use serde::Deserialize;
 
 use super::engine::{Filling, Index};
 use super::records::Records;
-use super::tables::{Call, TableChoice};
+use super::tables::TableChoice;
 use crate::experiment::{ExperimentError, Session, timed};
 use crate::measure::Stopwatch;
+use crate::subject::Call;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]

@@ -35,7 +35,7 @@ mod space;
 pub(crate) mod tables;
 mod throughput;
 
-pub use engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Operation, Tally, describe_pages};
+pub use engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Operation, describe_pages};
 pub use optimistic::Optimistic;
 pub use records::{Key, Records};
 pub use requests::{Lookups, draw_lookups};

@@ -16,10 +16,10 @@ use rand::distr::{Distribution, Uniform};
 use serde::Deserialize;
 use workload::generator::Xoshiro256PlusPlus;
 
-use super::engine::{Index, Insertion, Operation, Tally};
+use super::engine::{Index, Insertion, Operation};
 use super::records::Key;
-use super::tables::Call;
 use crate::experiment::{ExperimentError, expect};
+use crate::subject::{Call, Tally};
 
 /// Records with numbers from here on exist nowhere.
 const NEVER_THERE: u64 = 1 << 60;

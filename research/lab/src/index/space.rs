@@ -8,8 +8,9 @@
 use serde::Deserialize;
 
 use super::records::Records;
-use super::tables::{Call, TableChoice};
+use super::tables::TableChoice;
 use crate::experiment::{ExperimentError, Session, timed};
+use crate::subject::Call;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]

@@ -18,6 +18,7 @@ use super::locking::{Global, Striped, Unlocked};
 use super::optimistic::Optimistic;
 use super::records::Records;
 use crate::experiment::ExperimentError;
+use crate::subject::Call;
 
 /// A table as definitions name it.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,17 +31,6 @@ pub(crate) struct TableChoice {
     /// Whether it is asked one by one or in batches.
     #[serde(default)]
     pub(crate) call: Call,
-}
-
-/// How a table is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Call {
-    /// One by one.
-    #[default]
-    Single,
-    /// In batches.
-    Batch,
 }
 
 /// The kinds of table.
@@ -183,9 +173,10 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::engine::{BATCH, Insertion, Operation, Tally};
+    use super::super::engine::{BATCH, Insertion, Operation};
     use super::super::records::Key;
     use super::*;
+    use crate::subject::Tally;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

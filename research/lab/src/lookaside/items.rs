@@ -21,7 +21,7 @@ use std::ops::Deref;
 use lookaside::Handle;
 
 use super::record::{Key, Value};
-use crate::measure::epochs;
+use crate::measure::epochs::{self, Guard};
 
 /// Something on the heap that has a key, and an address of at most 48 bits.
 ///
@@ -78,9 +78,18 @@ impl<const N: usize> Kept<N> {
         Kept(Box::into_raw(Box::new((key, value))))
     }
 
-    /// Where the record is.
-    pub(super) fn address(&self) -> u64 {
-        self.0.expose_provenance() as u64
+    /// Puts a record on the heap and into a table: where it is, for as long as the epoch is pinned.
+    pub(super) fn put<'g>(
+        (key, value): (Key<N>, Value),
+        _pinned: &'g Guard,
+        put: impl FnOnce(Kept<N>) -> Option<Kept<N>>,
+    ) -> &'g (Key<N>, Value) {
+        let kept = Kept::new(key, value);
+        let record = kept.0;
+        drop(put(kept));
+        // SAFETY: from a box, which is freed at the earliest after the epoch of `'g` has been left: it is pinned, and
+        // whoever takes the record out of the table does so from now on.
+        unsafe { &*record }
     }
 
     /// The value.

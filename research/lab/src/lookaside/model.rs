@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
-use std::ops::{Bound, ControlFlow, RangeBounds};
 
-use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
+use lookaside::index::{Find, SharedStore, Store};
 use lookaside::{Config, Map, OwnedMap, Random, Reader};
 
-use super::contestant::{BATCH, Call, Contestant, Entrant, Made, Make, Request};
-use super::record::{Key, Tally, Value};
+use super::contestant::{Contestant, Entrant, Made, Make};
+use super::record::{Key, Value};
+use super::visit::{BATCH, Request};
+use crate::subject::{Call, Tally};
 
 /// Keys that are written.
 const KEYS: u32 = 100;
@@ -20,18 +21,14 @@ const KEYS: u32 = 100;
 const STEPS: u32 = 20_000;
 
 /// An index that threads share behind a map: what a map asks of it.
-pub trait SharedIndex:
-    Make + Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> + SharedDiscard<Key<24>, Key<24>, Value>
-{
-}
+pub trait SharedIndex: Make + Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> {}
 
-impl<I> SharedIndex for I where
-    I: Make
-        + Find<Key<24>, Key<24>, Value>
-        + SharedStore<Key<24>, Value>
-        + SharedDiscard<Key<24>, Key<24>, Value>
-{
-}
+impl<I> SharedIndex for I where I: Make + Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> {}
+
+/// An index of one owner behind a map: what that asks of it.
+pub trait OwnedIndex: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> {}
+
+impl<I> OwnedIndex for I where I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> {}
 
 /// Checks an index behind a map against a plain map, with each kind of admission.
 ///
@@ -56,18 +53,12 @@ fn check_behind<I: SharedIndex>(config: &Config, evictions: u64) {
 ///
 /// # Panics
 /// Where the two differ.
-pub fn check_owned<I>()
-where
-    I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
-{
+pub fn check_owned<I: OwnedIndex>() {
     check_owned_behind::<I>(&Config::with_size(128), 1000);
     check_owned_behind::<I>(&Config::paper(128), 10);
 }
 
-fn check_owned_behind<I>(config: &Config, evictions: u64)
-where
-    I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
-{
+fn check_owned_behind<I: OwnedIndex>(config: &Config, evictions: u64) {
     let mut map = OwnedMap::new(made::<I>(), config).expect("two lines are a table");
     map.monitor(false);
     walk(&mut map);
@@ -83,7 +74,6 @@ fn made<I: Make>() -> I {
 trait Mapped {
     fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value>;
     fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value>;
-    fn remove(&mut self, key: &Key<24>) -> Option<Value>;
     fn get(&mut self, key: &Key<24>) -> Option<Value>;
     fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>>;
     fn len(&self) -> usize;
@@ -106,10 +96,6 @@ impl<I: SharedIndex, S: BuildHasher> Mapped for Shared<'_, I, S> {
         self.reader.replace(key, value).ok().as_deref().cloned()
     }
 
-    fn remove(&mut self, key: &Key<24>) -> Option<Value> {
-        self.reader.remove(key).as_deref().cloned()
-    }
-
     fn get(&mut self, key: &Key<24>) -> Option<Value> {
         self.reader.get(key).cloned()
     }
@@ -129,21 +115,13 @@ impl<I: SharedIndex, S: BuildHasher> Mapped for Shared<'_, I, S> {
     }
 }
 
-impl<I, S> Mapped for OwnedMap<Key<24>, Value, I, S>
-where
-    S: BuildHasher,
-    I: Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
-{
+impl<I: OwnedIndex, S: BuildHasher> Mapped for OwnedMap<Key<24>, Value, I, S> {
     fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
         OwnedMap::insert(self, key, value).as_deref().cloned()
     }
 
     fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value> {
         OwnedMap::replace(self, key, value).ok().as_deref().cloned()
-    }
-
-    fn remove(&mut self, key: &Key<24>) -> Option<Value> {
-        OwnedMap::remove(self, key).as_deref().cloned()
     }
 
     fn get(&mut self, key: &Key<24>) -> Option<Value> {
@@ -181,8 +159,7 @@ fn walk(map: &mut dyn Mapped) {
                 assert_eq!(replaced, model.get(&key_now).cloned(), "replace, step {step}");
                 model.entry(key_now).and_modify(|old| *old = value);
             }
-            2 => assert_eq!(map.remove(&key_now), model.remove(&key_now), "remove, step {step}"),
-            3 | 4 => {
+            2 | 3 => {
                 let keys: Vec<_> = (0..random.below(40)).map(|_| key()).collect();
                 let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
                 let asked: Vec<_> = keys.iter().collect();
@@ -250,7 +227,7 @@ fn check_requests<const N: usize>(name: &str, contestant: &dyn Contestant<N>) {
             }
             requests.push(Request { key: Key::of(number), record, set });
         }
-        let answer = contestant.perform(0, call, &[], &requests).tally;
+        let answer = contestant.perform(0, call, &requests).tally;
         assert_eq!(answer, expected, "{name}, round {round}, {call:?}, writes and lookups");
         found += expected.found;
         let asked: Vec<_> = (0..random.below(most)).map(|_| key()).collect();
@@ -264,46 +241,4 @@ fn check_requests<const N: usize>(name: &str, contestant: &dyn Contestant<N>) {
         found += expected.found;
     }
     assert!(found > u64::from(STEPS) / 10, "{name}: next to nothing was found");
-}
-
-/// Checks the ranges of an ordered index behind a map, and that they end where they are told to.
-///
-/// # Panics
-/// Where they differ from a plain map's.
-pub fn check_ranges<I>()
-where
-    I: SharedIndex + Scan<Key<24>, Key<24>, Value>,
-{
-    let map = Map::new(made::<I>(), &Config::with_size(128)).expect("two lines are a table");
-    let mut model = BTreeMap::new();
-    let random = Random::new(5);
-    let key = || Key::of(u64::from(random.below(KEYS)));
-    let bound = || match random.below(5) {
-        0 => Bound::Unbounded,
-        1 | 2 => Bound::Included(key()),
-        _ => Bound::Excluded(key()),
-    };
-    let mut reader = map.pin();
-    let mut shown_in_all = 0;
-    for step in 0..STEPS / 10 {
-        let (key, value) = (key(), Value::of(u64::from(step)));
-        if random.below(3) == 0 {
-            reader.remove(&key);
-            model.remove(&key);
-        } else {
-            reader.insert(key, value.clone());
-            model.insert(key, value);
-        }
-        let (from, to, most) = (bound(), bound(), 1 + random.below(40) as usize);
-        let mut shown = Vec::new();
-        reader.range(from.as_ref(), to.as_ref(), |key, value| {
-            shown.push((*key, value.clone()));
-            if shown.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        let within = model.iter().filter(|(key, _)| (from, to).contains(*key)).take(most);
-        assert!(within.eq(shown.iter().map(|(key, value)| (key, value))), "range, step {step}");
-        shown_in_all += shown.len();
-        reader.refresh();
-    }
-    assert!(shown_in_all > STEPS as usize / 10, "next to nothing was in the ranges");
 }

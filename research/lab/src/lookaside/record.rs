@@ -98,27 +98,6 @@ impl Value {
     }
 }
 
-/// What a loop of lookups found: a checksum, and the reason why the compiler may not leave the loop out.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Keys that were found.
-    pub found: u64,
-    /// The sum of what their values read as.
-    pub sum: u64,
-}
-
-impl Tally {
-    /// Counts the answer to a lookup.
-    #[inline(always)]
-    pub fn count(&mut self, read: Option<u64>) {
-        if let Some(read) = read {
-            self.found += 1;
-            self.sum = self.sum.wrapping_add(read);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,7 +19,8 @@
 use std::ffi::c_void;
 use std::ptr::{NonNull, null};
 
-use lab::lookaside::{Answer, Call, Contestant, Entrant, Key, Made, Request, RwLock, Tally, in_turn};
+use lab::lookaside::{Answer, Call, Contestant, Entrant, Lot, Made, RwLock, Tally};
+use lab::measure::Stopwatch;
 use lookaside::{Config, Counts, CreateError, Verdict};
 use lookaside_capi::{lookaside_counts, lookaside_options, lookaside_verdict};
 
@@ -190,24 +191,40 @@ impl Foreign {
         }
     }
 
-    /// Looks up many keys, under the lock.
-    fn ask<const N: usize>(&self, call: Call, keys: &[Key<N>]) -> Tally {
-        let ask = |container: &NonNull<c_void>| {
-            let mut tally = Tally::default();
-            // SAFETY: the container lives and is for keys of this length, of which there are as many as it is told;
-            // nobody changes it, and in the owner's form nobody else asks it, while it is locked.
-            unsafe {
-                lookaside_peers_container_get(
-                    container.as_ptr(),
-                    call == Call::Batch,
-                    keys.as_ptr().cast(),
-                    keys.len(),
-                    &raw mut tally,
-                );
+    /// Answers under the lock.
+    fn answer<const N: usize>(&self, call: Call, lot: Lot<'_, N>) -> Tally {
+        let (batches, mut tally) = (call == Call::Batch, Tally::default());
+        match lot {
+            Lot::Keys(keys) => {
+                let mut get = |container: &NonNull<c_void>| {
+                    let (container, first) = (container.as_ptr(), keys.as_ptr().cast());
+                    // SAFETY: the container lives and is for keys of this length, of which there are as many as it is
+                    // told; nobody changes it, and in the owner's form nobody else asks it, while it is locked.
+                    unsafe {
+                        lookaside_peers_container_get(container, batches, first, keys.len(), &raw mut tally);
+                    }
+                };
+                match self.form.is_an_owners() {
+                    true => get(&self.container.write()),
+                    false => get(&self.container.read()),
+                }
             }
-            tally
-        };
-        if self.form.is_an_owners() { ask(&self.container.write()) } else { ask(&self.container.read()) }
+            Lot::Requests(requests) | Lot::Renewals(requests) => {
+                let container = self.container.write();
+                let (container, first) = (container.as_ptr(), requests.as_ptr().cast());
+                // SAFETY: as above, and nobody else does anything with it.
+                unsafe {
+                    lookaside_peers_container_perform(
+                        container,
+                        batches,
+                        first,
+                        requests.len(),
+                        &raw mut tally,
+                    );
+                }
+            }
+        }
+        tally
     }
 
     /// What the buffer in front has counted.
@@ -227,34 +244,19 @@ impl Drop for Foreign {
 }
 
 impl<const N: usize> Contestant<N> for Foreign {
-    fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
-        in_turn(|keys: &[Key<N>]| self.ask(call, keys), warm_up, timed)
+    fn ask(&self, _thread: usize, call: Call, [warm_up, timed]: [Lot<'_, N>; 2]) -> Answer {
+        self.answer(call, warm_up);
+        let watch = Stopwatch::start();
+        let tally = self.answer(call, timed);
+        Answer { tally, time: watch.elapsed() }
     }
 
-    fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
-        let carry_out = |requests: &[Request<N>]| {
-            let (container, mut tally) = (self.container.write(), Tally::default());
-            // SAFETY: as in `ask`, and nobody else does anything with it.
-            unsafe {
-                lookaside_peers_container_perform(
-                    container.as_ptr(),
-                    call == Call::Batch,
-                    requests.as_ptr().cast(),
-                    requests.len(),
-                    &raw mut tally,
-                );
-            }
-            tally
-        };
-        in_turn(carry_out, warm_up, timed)
+    fn renews(&self) -> bool {
+        false
     }
 
     fn has_batches(&self) -> bool {
         self.form != Form::Alone
-    }
-
-    fn shares_writes(&self) -> bool {
-        false
     }
 
     fn shares_reads(&self) -> bool {
@@ -313,7 +315,7 @@ impl<const N: usize> Contestant<N> for Foreign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::lookaside::{Value, fill};
+    use lab::lookaside::{Key, Request, Value, fill};
 
     const RECORDS: u64 = 2_000;
 
@@ -383,7 +385,7 @@ mod tests {
                         [ask, Request { key, record: value, set: true }, ask]
                     })
                     .collect();
-                let answer = contestant.perform(0, Call::Single, &[], &requests);
+                let answer = contestant.perform(0, Call::Single, &requests);
                 assert_eq!(answer.tally, expected, "{name}, round {round}");
                 // In batches a lookup may come after a write that it stood before: only of other keys.
                 let (mut expected, mut requests) = (Tally::default(), Vec::new());
@@ -394,7 +396,7 @@ mod tests {
                     requests.push(Request { key: Key::of(asked), record: 0, set: false });
                     expected.count(Some(Value::expected(asked + round * RECORDS)));
                 }
-                let answer = contestant.perform(0, Call::Batch, &[], &requests);
+                let answer = contestant.perform(0, Call::Batch, &requests);
                 assert_eq!(answer.tally, expected, "{name}, round {round}, in batches");
             }
         });
@@ -444,7 +446,7 @@ mod tests {
             assert_eq!(made.told().capacity < whole, folds, "{form:?}: {:?} of {whole}", made.told());
             let put = |number| Request { key: Key::of(number), record: number + RECORDS, set: true };
             let requests: Vec<_> = (0..RECORDS).map(put).collect();
-            contestant.perform(0, Call::Single, &[], &requests);
+            contestant.perform(0, Call::Single, &requests);
             look_up(|number| number + RECORDS, 2);
         }
     }

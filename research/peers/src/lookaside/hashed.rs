@@ -4,14 +4,30 @@
 //! The other two have no way to exchange an element of a set, and keep the key beside the handle.
 
 use hashbrown::{HashMap, HashSet};
-use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};
-use lab::measure::epochs;
-use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
+use lab::lookaside::indexes::{ConcurrentMap, Handled, LocalMap};
+use lab::lookaside::{Key, Make, Value};
+use lookaside::index::{Find, Store};
 use lookaside::{Found, Pin, Sought};
+use papaya::Guard as _;
 
-use super::Handled;
+/// hashbrown's map alone.
+pub(super) struct HashbrownAlone<const N: usize>(HashMap<Key<N>, Box<Value>>);
 
-lab::map_alone!(pub(super) HashbrownAlone, HashMap<Key<N>, Box<Value>>, records => HashMap::with_capacity(records), "hashbrown's map alone.");
+impl<const N: usize> LocalMap<N> for HashbrownAlone<N> {
+    fn with_capacity(records: usize) -> Self {
+        HashbrownAlone(HashMap::with_capacity(records))
+    }
+
+    #[inline(always)]
+    fn get(&self, key: &Key<N>) -> Option<&Value> {
+        self.0.get(key).map(|value| &**value)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, key: Key<N>, value: Value) {
+        self.0.insert(key, Box::new(value));
+    }
+}
 
 /// hashbrown's set of handles.
 pub(super) struct Hashbrown<const N: usize>(HashSet<Handled<N>>);
@@ -39,66 +55,43 @@ impl<const N: usize> Store<Key<N>, Value> for Hashbrown<N> {
     }
 }
 
-impl<const N: usize> Discard<Key<N>, Key<N>, Value> for Hashbrown<N> {
-    fn remove(&mut self, key: &Key<N>) -> Option<Handled<N>> {
-        self.0.take(Sought::of(key))
-    }
-}
+/// papaya's map.
+pub(super) struct Papaya<const N: usize, T>(papaya::HashMap<Key<N>, T>);
 
-/// papaya's map alone.
-pub(super) struct PapayaAlone<const N: usize>(papaya::HashMap<Key<N>, Box<Value>>);
+impl<const N: usize, T: Send + Sync + 'static> ConcurrentMap<N, T> for Papaya<N, T> {
+    type Guard<'m>
+        = papaya::LocalGuard<'m>
+    where
+        Self: 'm;
 
-impl<const N: usize> Make for PapayaAlone<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(PapayaAlone(papaya::HashMap::with_capacity(records)))
-    }
-}
-
-impl<const N: usize> Alone<N> for PapayaAlone<N> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let map = self.0.pin();
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(map.get(key).map(|value| value.read())));
-        tally
+    fn with_capacity(records: usize) -> Self {
+        Papaya(papaya::HashMap::with_capacity(records))
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut tally = Tally::default();
-        for requests in requests.chunks(epochs::REQUESTS) {
-            let map = self.0.pin();
-            for request in requests {
-                if request.set {
-                    map.insert(request.key, Box::new(Value::of(request.record)));
-                } else {
-                    tally.count(map.get(&request.key).map(|value| value.read()));
-                }
-            }
-        }
-        tally
+    #[inline(always)]
+    fn guard(&self) -> Self::Guard<'_> {
+        self.0.guard()
     }
-}
 
-/// papaya's map of handles.
-pub(super) struct Papaya<const N: usize>(papaya::HashMap<Key<N>, Handled<N>>);
-
-impl<const N: usize> Make for Papaya<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(Papaya(papaya::HashMap::with_capacity(records)))
+    fn refresh<'m>(&'m self, guard: &mut Self::Guard<'m>) {
+        guard.refresh();
     }
-}
 
-impl<const N: usize> Find<Key<N>, Key<N>, Value> for Papaya<N> {
-    #[inline]
-    fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.0.pin().get(key)?.found(pin)
+    #[inline(always)]
+    fn look<R>(&self, key: &Key<N>, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.get(key, guard).map(see)
     }
-}
 
-impl<const N: usize> SharedStore<Key<N>, Value> for Papaya<N> {
-    fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
-        self.0.pin().insert(*handle.key(), handle).cloned()
+    #[inline(always)]
+    fn put(&self, key: Key<N>, new: T, guard: &Self::Guard<'_>) {
+        self.0.insert(key, new, guard);
+    }
+
+    fn exchange(&self, key: Key<N>, new: T) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.0.pin().insert(key, new).cloned()
     }
 
     fn len(&self) -> usize {
@@ -106,71 +99,41 @@ impl<const N: usize> SharedStore<Key<N>, Value> for Papaya<N> {
     }
 }
 
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Papaya<N> {
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        self.0.pin().remove(key).cloned()
-    }
-}
+/// dashmap's map.
+pub(super) struct Dashmap<const N: usize, T>(dashmap::DashMap<Key<N>, T>);
 
-/// dashmap's map alone.
-pub(super) struct DashmapAlone<const N: usize>(dashmap::DashMap<Key<N>, Box<Value>>);
+impl<const N: usize, T: Send + Sync + 'static> ConcurrentMap<N, T> for Dashmap<N, T> {
+    type Guard<'m>
+        = ()
+    where
+        Self: 'm;
 
-impl<const N: usize> Make for DashmapAlone<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(DashmapAlone(dashmap::DashMap::with_capacity(records)))
-    }
-}
-
-impl<const N: usize> Alone<N> for DashmapAlone<N> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(self.0.get(key).map(|value| value.read())));
-        tally
+    fn with_capacity(records: usize) -> Self {
+        Dashmap(dashmap::DashMap::with_capacity(records))
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut tally = Tally::default();
-        for request in requests {
-            if request.set {
-                self.0.insert(request.key, Box::new(Value::of(request.record)));
-            } else {
-                tally.count(self.0.get(&request.key).map(|value| value.read()));
-            }
-        }
-        tally
+    fn guard(&self) -> Self::Guard<'_> {}
+
+    fn refresh<'m>(&'m self, _guard: &mut Self::Guard<'m>) {}
+
+    #[inline(always)]
+    fn look<R>(&self, key: &Key<N>, _guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.get(key).map(|value| see(&value))
     }
-}
 
-/// dashmap's map of handles.
-pub(super) struct Dashmap<const N: usize>(dashmap::DashMap<Key<N>, Handled<N>>);
-
-impl<const N: usize> Make for Dashmap<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(Dashmap(dashmap::DashMap::with_capacity(records)))
+    #[inline(always)]
+    fn put(&self, key: Key<N>, new: T, _guard: &Self::Guard<'_>) {
+        self.0.insert(key, new);
     }
-}
 
-impl<const N: usize> Find<Key<N>, Key<N>, Value> for Dashmap<N> {
-    #[inline]
-    fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.0.get(key)?.found(pin)
-    }
-}
-
-impl<const N: usize> SharedStore<Key<N>, Value> for Dashmap<N> {
-    fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
-        self.0.insert(*handle.key(), handle)
+    fn exchange(&self, key: Key<N>, new: T) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.0.insert(key, new)
     }
 
     fn len(&self) -> usize {
         self.0.len()
-    }
-}
-
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Dashmap<N> {
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        Some(self.0.remove(key)?.1)
     }
 }
