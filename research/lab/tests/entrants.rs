@@ -47,7 +47,7 @@ fn values_are_renewed_where_they_are() {
             let contestant = contestant.unwrap();
             fill(&*contestant, 0, 0..10);
             let to = |record| Request { key: Key::of(3), record, set: true };
-            assert!(contestant.renews());
+            assert!(contestant.abilities().renews);
             let renewals = [to(7), Request { set: false, ..to(0) }];
             let answer = contestant.ask(0, Call::Single, [&[], &renewals[..]].map(Lot::Renewals));
             let expected = Tally { found: 1, sum: Value::expected(7), refused: 0 };

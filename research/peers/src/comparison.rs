@@ -62,33 +62,23 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
         fill(session, OURS, &ours, keys, before)?;
         session.end();
         for &engine in &parameters.engines {
-            session.begin(format!("filling {} with {keys} keys", engine.name()));
+            session.begin(format!("filling {} with {keys} keys", engine.calls()[0]));
             release_freed_memory();
             let before = Resident::now();
             match engine.make(keys) {
                 Ok(peer) => {
-                    fill(session, calls(engine), &*peer, keys, before)?;
+                    fill(session, engine.calls(), &*peer, keys, before)?;
                     session.end();
                     compare(parameters, session, keys, &ours, engine, &*peer)?;
                 }
                 Err(reason) => {
-                    calls(engine).into_iter().for_each(|call| session.skip(call, reason.clone()));
+                    engine.calls().into_iter().for_each(|call| session.skip(call, reason.clone()));
                     session.end();
                 }
             }
         }
     }
     Ok(())
-}
-
-/// The names of an engine's calls: the same one twice where it has no batches.
-fn calls(engine: Engine) -> [&'static str; 2] {
-    match engine {
-        Engine::Libcuckoo => ["libcuckoo"; 2],
-        Engine::Dashmap => ["dashmap"; 2],
-        Engine::Papaya => ["papaya", "papaya, pinned once a batch"],
-        Engine::Standard => ["HashMap under RwLock", "HashMap under RwLock, locked once a batch"],
-    }
 }
 
 /// Fills an engine from one thread, and records how fast and with how much memory.
@@ -122,7 +112,7 @@ fn compare(
     engine: Engine,
     peer: &dyn Index,
 ) -> Result<(), ExperimentError> {
-    let [single, batched] = calls(engine);
+    let [single, batched] = engine.calls();
     let mut contestants: Vec<(&'static str, &dyn Index, Ask)> =
         vec![(OURS[0], ours, ONE_BY_ONE), (single, peer, ONE_BY_ONE), (OURS[1], ours, IN_BATCHES)];
     if batched != single {
@@ -136,7 +126,7 @@ fn compare(
                     Lookups::Negative => ("negative lookups", "negative"),
                 };
                 let point = point(keys, threads);
-                session.begin(format!("{}, {metric}, {point}", engine.name()));
+                session.begin(format!("{}, {metric}, {point}", engine.calls()[0]));
                 let mut rates = vec![0.0; contestants.len()];
                 for turn in turns(contestants.len(), run) {
                     let (name, index, ask) = contestants[turn];

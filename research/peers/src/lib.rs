@@ -7,7 +7,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`engine`] | the engines by name |
-//! | [`maps`] | those written in Rust |
+//! | `maps` | those written in Rust |
 //! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
 //! | [`mod@lookaside`] | indexes that people use, alone and behind a lookaside table, for the kind `slb-lookups` |
@@ -23,7 +23,7 @@ pub mod engine;
 #[cfg(libcuckoo)]
 pub mod libcuckoo;
 pub mod lookaside;
-pub mod maps;
+mod maps;
 
 use lab::experiment::Laboratory;
 

@@ -7,12 +7,10 @@
 //! | `grown` | a tree full of them, in pages of a kind, as built or reorganised |
 //! | `draws` | which records are asked for |
 //! | `simulated` | the addresses of real lookups, on a simulated machine: TLB visits and misses, cache misses, stalls |
-//! | `lookups` | kind `art-lookups`: Figure 3 and Table 2, Figure 4 and Table 3 |
-//! | `stalls` | kind `art-stalls`: Figure 2 |
+//! | `lookups` | kind `art-lookups`: Figures 2 to 4, Tables 2 and 3; batches, and what the access log costs |
 //! | `memory` | kind `art-memory`: Table 4 |
 //! | `reorganization_time` | kind `art-reorganize-time`: Figure 5 |
 //! | `beside` | kind `art-beside`: readers and writers while the tree is reorganised |
-//! | `calls` | kind `art-calls`: batches, and what the access log costs |
 //! | `texts` | words and paths |
 //! | `strings` | kind `art-strings`: words and paths as keys |
 //!
@@ -21,7 +19,6 @@
 //! are measured.
 
 mod beside;
-mod calls;
 mod draws;
 mod grown;
 mod keys;
@@ -29,7 +26,6 @@ mod lookups;
 mod memory;
 mod reorganization_time;
 mod simulated;
-mod stalls;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -43,11 +39,9 @@ use crate::experiment::Laboratory;
 pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("art-lookups", lookups::run)
-        .with_kind("art-stalls", stalls::run)
         .with_kind("art-memory", memory::run)
         .with_kind("art-reorganize-time", reorganization_time::run)
         .with_kind("art-beside", beside::run)
-        .with_kind("art-calls", calls::run)
         .with_kind("art-strings", strings::run)
 }
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use art::PageKind;
 
 use super::beside::{self, Worker};
-use super::calls::{self, Way};
 use super::draws::Draws;
 use super::grown::{Grown, Pages};
 use super::keys::KeySet;
+use super::lookups::Way;
 use super::simulated::{Observers, Simulation};
 use super::strings::{self, Requests};
 use super::texts::{self, Text};
@@ -133,14 +133,14 @@ fn every_way_of_asking_finds_the_same() {
     let mut asked = Draws::new(&keys, 0.99).unwrap().next(10_007);
     let ways = [Way::Single, Way::Batch(1), Way::Batch(32), Way::Batch(64), Way::Logged(0), Way::Logged(16)];
     for way in ways {
-        calls::ask(&grown, way, &asked).unwrap();
+        way.ask(&grown, &asked).unwrap();
     }
     // Within one sample of what is due, and not in a tree that nobody samples.
     let (_, samples) = grown.look_up_logged(&asked.keys, asked.expected, 1).unwrap();
     assert_eq!(samples, asked.keys.len());
     asked.expected += 1;
     for way in ways {
-        let wrong = calls::ask(&grown, way, &asked).unwrap_err();
+        let wrong = way.ask(&grown, &asked).unwrap_err();
         assert!(matches!(wrong, ExperimentError::WrongAnswer { .. }), "{way:?}");
     }
 }

@@ -25,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cuckoo::experiments::{EightWay, FourWay, Layout, SevenWay};
+use cuckoo::experiments::{DefaultLayout, Layout};
 use cuckoo::{Config, Growth, Hashes, Linear};
 use hdrhistogram::Histogram;
 use rand::distr::{Distribution, Uniform};
@@ -52,20 +52,8 @@ pub(crate) struct Parameters {
     keys: usize,
     /// Buckets that the growing table has at first.
     first_buckets: usize,
-    /// The tables' layout.
-    layout: LayoutChoice,
     /// Whether a second thread reads.
     readers: Vec<Reader>,
-}
-
-/// A layout by name.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(clippy::enum_variant_names, reason = "the layouts are called so")]
-enum LayoutChoice {
-    FourWay,
-    SevenWay,
-    EightWay,
 }
 
 /// Whether a second thread reads.
@@ -106,21 +94,9 @@ impl Size {
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let records = Records::new(parameters.keys)?;
     session.announce(session.runs() * parameters.readers.len() * Size::BOTH.len());
-    match parameters.layout {
-        LayoutChoice::FourWay => run_with::<FourWay>(parameters, &records, session),
-        LayoutChoice::SevenWay => run_with::<SevenWay>(parameters, &records, session),
-        LayoutChoice::EightWay => run_with::<EightWay>(parameters, &records, session),
-    }
-}
-
-fn run_with<L: Layout>(
-    parameters: &Parameters,
-    records: &Records,
-    session: &mut Session,
-) -> Result<(), ExperimentError> {
     // What a table with_capacity has: at the end the fixed table has room, and its pages were never touched before
     // either.
-    let enough = (parameters.keys + parameters.keys / 16).div_ceil(L::SLOTS).next_power_of_two();
+    let enough = (parameters.keys + parameters.keys / 16).div_ceil(DefaultLayout::SLOTS).next_power_of_two();
     let scenes: Vec<_> =
         parameters.readers.iter().flat_map(|&reader| Size::BOTH.map(|size| (reader, size))).collect();
     let mut shortest: Vec<_> = scenes.iter().map(|_| Shortest::of(parameters.keys)).collect();
@@ -136,34 +112,17 @@ fn run_with<L: Layout>(
                     Size::Growing => (parameters.first_buckets, Growth::Linear(Linear::up_to(2 * enough))),
                 };
                 let config = Config::new().with_growth(growth).with_hashes(Hashes::Avalanching);
-                let index = Optimistic::<L>::new(buckets, &config, records)?;
-                let (inserts, lookups) = load(&index, records, reader, size, &mut shortest.inserts)?;
+                let index = Optimistic::<DefaultLayout>::new(buckets, &config, &records)?;
+                let (inserts, lookups) = load(&index, &records, reader, size, &mut shortest.inserts)?;
                 let (name, point) = (size.name(), reader.point());
-                inserts.record(
-                    session,
-                    name,
-                    point,
-                    ["insert, longest", "insert, longest on a core"],
-                    "insert",
-                );
+                inserts.record(session, name, point, "insert");
                 if let Some(lookups) = lookups {
                     let longest = lookups.longest_on_core;
                     shortest.lookup = Some(shortest.lookup.map_or(longest, |known| known.min(longest)));
-                    lookups.record(
-                        session,
-                        name,
-                        point,
-                        ["lookup, longest", "lookup, longest on a core"],
-                        "lookup",
-                    );
+                    lookups.record(session, name, point, "lookup");
                 }
-                session.record(
-                    name,
-                    point,
-                    "load factor at the end",
-                    "%",
-                    100.0 * index.table().load_factor(),
-                );
+                let load = 100.0 * index.table().load_factor();
+                session.record(name, point, "load factor at the end", "%", load);
                 session.record_pages(name, index.anatomy().pages);
                 session.end();
             }
@@ -196,8 +155,8 @@ impl Shortest {
 
 /// Puts all records in, with or without a reader beside: the latencies of inserts and of lookups. What is known of each
 /// insert's shortest time is lowered.
-fn load<L: Layout>(
-    index: &Optimistic<'_, L>,
+fn load(
+    index: &Optimistic<'_, DefaultLayout>,
     records: &Records,
     reader: Reader,
     size: Size,
@@ -305,20 +264,15 @@ impl Latencies {
         self.longest_on_core = self.longest_on_core.max(nanoseconds.saturating_sub(during));
     }
 
-    fn record(
-        &self,
-        session: &mut Session,
-        configuration: &str,
-        point: &str,
-        [longest, on_core]: [&'static str; 2],
-        operation: &str,
-    ) {
-        let micros = |nanoseconds: u64| nanoseconds as f64 / 1e3;
-        session.record(configuration, point, longest, "us", micros(self.longest));
-        session.record(configuration, point, on_core, "us", micros(self.longest_on_core));
+    fn record(&self, session: &mut Session, configuration: &str, point: &str, operation: &str) {
+        let mut record = |what: String, nanoseconds: u64| {
+            let metric = format!("{operation}, {what}");
+            session.record(configuration, point, metric, "us", nanoseconds as f64 / 1e3);
+        };
+        record("longest".into(), self.longest);
+        record("longest on a core".into(), self.longest_on_core);
         for percent in [50.0, 99.0, 99.9, 99.99] {
-            let value = micros(self.histogram.value_at_percentile(percent));
-            session.record(configuration, point, format!("{operation}, p{percent}"), "us", value);
+            record(format!("p{percent}"), self.histogram.value_at_percentile(percent));
         }
     }
 }
@@ -348,24 +302,19 @@ mod tests {
 
     #[test]
     fn both_sizes_end_with_all_records_and_their_own_load() {
-        let parameters = Parameters {
-            keys: 20_000,
-            first_buckets: 4,
-            layout: LayoutChoice::SevenWay,
-            readers: vec![Reader::None],
-        };
+        let parameters = Parameters { keys: 20_000, first_buckets: 4, readers: vec![Reader::None] };
         run(&parameters, &mut Session::new(1, ProgressBar::hidden())).unwrap();
         let records = Records::new(20_000).unwrap();
         let config = Config::new().with_growth(Growth::Linear(Linear::up_to(1 << 13)));
-        let index = Optimistic::<SevenWay>::new(4, &config, &records).unwrap();
+        let index = Optimistic::<DefaultLayout>::new(4, &config, &records).unwrap();
         let mut shortest = vec![u32::MAX; 20_000];
         load(&index, &records, Reader::None, Size::Growing, &mut shortest).unwrap();
         assert!(shortest.iter().all(|&nanoseconds| nanoseconds < u32::MAX));
         assert_eq!(index.table().len(), 20_000);
         assert!(index.table().load_factor() > 0.85);
         // A table that is too small says so.
-        let index =
-            Optimistic::<SevenWay>::new(64, &Config::new().with_growth(Growth::Fixed), &records).unwrap();
+        let index = Optimistic::<DefaultLayout>::new(64, &Config::new().with_growth(Growth::Fixed), &records)
+            .unwrap();
         assert!(matches!(
             load(&index, &records, Reader::None, Size::Fixed, &mut shortest),
             Err(ExperimentError::WrongAnswer { .. })

@@ -15,7 +15,7 @@ use std::hash::BuildHasher;
 
 use lookaside::{Buffer, Config, Counts, CreateError, Pointer, RandomState, Ticket, Verdict, Visit};
 
-use super::contestant::{Contestant, Make, Pinned, of_its_buffer};
+use super::contestant::{Abilities, Contestant, Make};
 use super::record::{Key, Value};
 use super::visit::{Answer, BATCH, Lot, Request, Visit as Asked, count_many, in_turn};
 use crate::measure::epochs::{self, Guard};
@@ -78,12 +78,8 @@ impl<const N: usize, I: Records<N, Value = Value>> Contestant<N> for Own<I> {
         in_turn(&mut Guarded { index: &self.0, guard: epochs::pin() }, call, lots)
     }
 
-    fn has_batches(&self) -> bool {
-        I::BATCHES
-    }
-
-    fn shares_writes(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities { batches: I::BATCHES, ..Abilities::SHARED }
     }
 }
 
@@ -287,17 +283,22 @@ impl<const N: usize, I: Records<N>> Session<'_, N, I> {
     }
 }
 
-impl<const N: usize, I: Records<N, Value = Value>> Pinned<N> for Beside<N, I> {
-    type Visit<'m>
-        = Session<'m, N, I>
-    where
-        Self: 'm;
-
-    fn pin(&self) -> Self::Visit<'_> {
-        Beside::pin(self)
+impl<const N: usize, I: Records<N, Value = Value>> Contestant<N> for Beside<N, I> {
+    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
+        in_turn(&mut self.pin(), call, lots)
     }
 
-    of_its_buffer!();
+    fn abilities(&self) -> Abilities {
+        Abilities::FRONTED
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        self.buffer.resize(bytes)
+    }
+
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        Some((self.buffer.counts(), self.buffer.verdict()))
+    }
 }
 
 impl<const N: usize, I: Records<N, Value = Value>> Asked<N> for Session<'_, N, I> {

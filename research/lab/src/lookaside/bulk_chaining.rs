@@ -30,7 +30,7 @@ use pages::{Array, PageKind};
 use twox_hash::XxHash3_64;
 
 use super::beside::{Record, Records};
-use super::contestant::{Contestant, Make};
+use super::contestant::{Abilities, Contestant, Make};
 use super::indexes::{Handled, Locked};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Value};
@@ -289,6 +289,10 @@ impl<const N: usize, const ITEMS: usize> Contestant<N> for Partition<N, ITEMS> {
     fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
         let ask = |table: &_| in_turn(&mut Owner::<N, ITEMS> { table, guard: epochs::pin() }, call, lots);
         self.0.locked(&lots, ask, |table| ask(table))
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::READ_BY_MANY
     }
 }
 

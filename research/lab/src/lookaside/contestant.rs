@@ -2,9 +2,11 @@
 //!
 //! | contestant | what it is |
 //! |---|---|
-//! | `Locked`, `Boxes`, `Own` | an index as its users have it, called directly (`indexes`, `beside`) |
-//! | `Fronted` | [`lookaside::Map`] over an index, or [`lookaside::Buffer`] beside one that keeps its own records |
-//! | `Sole` | [`lookaside::OwnedMap`] over the index, for one thread; or STLT-SW before it (`stlt`) |
+//! | `Alone`, `Boxes`, `Own` | an index as its users have it, called directly (`indexes`, `beside`) |
+//! | [`lookaside::Map`] | over an index |
+//! | `Beside` | [`lookaside::Buffer`] beside an index that keeps its own records |
+//! | [`lookaside::OwnedMap`] | over the index, for one thread, under a lock that is taken once a call |
+//! | `BehindStlt` | STLT-SW before the index, likewise (`stlt`) |
 //! | `Partitioned` | one of these for each thread, each with its share of the records |
 //!
 //! An experiment pays one indirect call for millions of requests: the loops are a visit's own.
@@ -19,35 +21,40 @@ use super::stlt::{BehindStlt, OfOne};
 use super::visit::{Answer, Lot, Request, Visit, count_many, in_turn};
 use crate::subject::{Call, Tally};
 
+/// What a contestant can do.
+#[derive(Debug, Clone, Copy)]
+pub struct Abilities {
+    /// It has a call of its own for batches.
+    pub batches: bool,
+    /// Several threads may look up at once.
+    pub shared_reads: bool,
+    /// Several threads may write at once.
+    pub shared_writes: bool,
+    /// Its values can be changed in place.
+    pub renews: bool,
+    /// It is laid out by what it is asked for.
+    pub learns: bool,
+}
+
+impl Abilities {
+    /// Of a map for many readers, or one writer.
+    pub const READ_BY_MANY: Abilities =
+        Abilities { batches: false, shared_reads: true, shared_writes: false, renews: true, learns: false };
+    /// Of a map that threads share.
+    pub const SHARED: Abilities = Abilities { shared_writes: true, ..Abilities::READ_BY_MANY };
+    /// Of a map with a table in front that threads share.
+    pub const FRONTED: Abilities = Abilities { batches: true, ..Abilities::SHARED };
+    /// Of a map with a table in front, for one thread.
+    pub const SOLE: Abilities = Abilities { batches: true, shared_reads: false, ..Abilities::READ_BY_MANY };
+}
+
 /// What is asked of everyone.
 pub trait Contestant<const N: usize>: Send + Sync {
     /// Answers the first lot and then, with the clock running, the other, as thread number `thread`.
     fn ask(&self, thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer;
 
-    /// Whether it has a call of its own for batches.
-    fn has_batches(&self) -> bool {
-        false
-    }
-
-    /// Whether several threads may write at once.
-    fn shares_writes(&self) -> bool {
-        false
-    }
-
-    /// Whether several threads may look up at once.
-    fn shares_reads(&self) -> bool {
-        true
-    }
-
-    /// Whether its values can be changed in place.
-    fn renews(&self) -> bool {
-        true
-    }
-
-    /// Whether it is laid out by what it is asked for.
-    fn learns(&self) -> bool {
-        false
-    }
+    /// What it can do.
+    fn abilities(&self) -> Abilities;
 
     /// Takes note of what it has been asked for since the last time, where it learns from that.
     fn note(&self) {}
@@ -63,14 +70,14 @@ pub trait Contestant<const N: usize>: Send + Sync {
         Ok(())
     }
 
-    /// What the table in front has counted.
-    fn counts(&self) -> Option<Counts> {
+    /// What the table in front has counted, and what its monitor has found.
+    fn told(&self) -> Option<(Counts, Verdict)> {
         None
     }
 
-    /// What the monitor has found.
-    fn verdict(&self) -> Option<Verdict> {
-        None
+    /// What the table in front has counted.
+    fn counts(&self) -> Option<Counts> {
+        self.told().map(|(counts, _)| counts)
     }
 
     /// Looks up `warm_up`, and then `timed`.
@@ -99,63 +106,47 @@ impl<I: Make> Make for RwLock<I> {
     }
 }
 
-/// An index with a table in front, which a thread pins for as many calls as it likes.
-pub(super) trait Pinned<const N: usize>: Send + Sync {
-    /// The pin.
-    type Visit<'m>: Visit<N>
-    where
-        Self: 'm;
-
-    fn pin(&self) -> Self::Visit<'_>;
-
-    /// Has its monitor watch, or not.
-    fn monitor(&self, watches: bool);
-
-    /// As [`Contestant::resize`].
-    fn resize(&self, bytes: usize) -> Result<(), CreateError>;
-
-    /// As [`Contestant::counts`] and [`Contestant::verdict`].
-    fn told(&self) -> (Counts, Verdict);
-}
-
-/// A map's buffer and a bare one are of two types, with the same calls.
-macro_rules! of_its_buffer {
-    () => {
-        fn monitor(&self, watches: bool) {
-            self.buffer().monitor(watches);
-        }
-
-        fn resize(&self, bytes: usize) -> Result<(), CreateError> {
-            self.buffer().resize(bytes)
-        }
-
-        fn told(&self) -> (Counts, Verdict) {
-            (self.buffer().counts(), self.buffer().verdict())
-        }
-    };
-}
-pub(super) use of_its_buffer;
-
-impl<const N: usize, I> Pinned<N> for Map<Key<N>, Value, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
+/// An index that threads share behind a map: what a map asks of it.
+pub trait SharedIndex<const N: usize>:
+    Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync + 'static
 {
-    type Visit<'m>
-        = Reader<'m, Key<N>, Value, I>
-    where
-        Self: 'm;
+}
 
-    fn pin(&self) -> Self::Visit<'_> {
-        Map::pin(self)
+impl<const N: usize, I> SharedIndex<N> for I where
+    I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync + 'static
+{
+}
+
+/// An index of one owner behind a map: what that asks of it.
+pub trait OwnedIndex<const N: usize>:
+    Make + Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send + 'static
+{
+}
+
+impl<const N: usize, I> OwnedIndex<N> for I where
+    I: Make + Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send + 'static
+{
+}
+
+impl<const N: usize, I: SharedIndex<N>> Contestant<N> for Map<Key<N>, Value, I> {
+    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
+        in_turn(&mut self.pin(), call, lots)
     }
 
-    of_its_buffer!();
+    fn abilities(&self) -> Abilities {
+        Abilities::FRONTED
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        self.buffer().resize(bytes)
+    }
+
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        Some((self.buffer().counts(), self.buffer().verdict()))
+    }
 }
 
-impl<const N: usize, I> Visit<N> for Reader<'_, Key<N>, Value, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value>,
-{
+impl<const N: usize, I: SharedIndex<N>> Visit<N> for Reader<'_, Key<N>, Value, I> {
     #[inline(always)]
     fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
         self.get(key).map(see)
@@ -180,7 +171,7 @@ where
 pub(super) struct Learner<'i, I>(pub(super) &'i I);
 
 /// An index that learns from what it is asked for.
-pub(super) trait Learns: Make + 'static {
+pub(super) trait Learns {
     /// As [`Contestant::note`].
     fn note(&self);
 
@@ -188,63 +179,39 @@ pub(super) trait Learns: Make + 'static {
     fn settle(&self);
 }
 
-/// Such an index as a contestant, and how it learns.
-struct Fronted<M> {
-    map: M,
-    note: fn(&M),
-    settle: fn(&M),
-}
+/// A map over such an index.
+struct Learning<const N: usize, I>(Map<Key<N>, Value, I>);
 
-impl<const N: usize, M: Pinned<N>> Contestant<N> for Fronted<M> {
-    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
-        in_turn(&mut self.map.pin(), call, lots)
+impl<const N: usize, I> Contestant<N> for Learning<N, I>
+where
+    I: Learns + SharedIndex<N> + for<'i> View<Shown<'i> = Learner<'i, I>>,
+{
+    fn ask(&self, thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
+        self.0.ask(thread, call, lots)
     }
 
-    fn has_batches(&self) -> bool {
-        true
-    }
-
-    fn shares_writes(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        self.0.abilities()
     }
 
     fn note(&self) {
-        (self.note)(&self.map);
+        self.0.view().0.note();
     }
 
     fn settle(&self) {
-        (self.settle)(&self.map);
+        self.0.view().0.settle();
     }
 
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
-        self.map.resize(bytes)
+        Contestant::resize(&mut self.0, bytes)
     }
 
-    fn counts(&self) -> Option<Counts> {
-        Some(self.map.told().0)
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        Some(self.map.told().1)
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        self.0.told()
     }
 }
 
-/// The table before the index of one owner.
-pub(super) trait Front: Send {
-    /// As [`Contestant::resize`].
-    fn resize(&mut self, bytes: usize) -> Result<(), CreateError>;
-
-    /// As [`Contestant::counts`].
-    fn counts(&self) -> Counts;
-
-    /// As [`Contestant::verdict`].
-    fn verdict(&self) -> Option<Verdict>;
-}
-
-impl<const N: usize, I> Visit<N> for OwnedMap<Key<N>, Value, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value>,
-{
+impl<const N: usize, I: OwnedIndex<N>> Visit<N> for OwnedMap<Key<N>, Value, I> {
     #[inline(always)]
     fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
         self.get(key).map(see)
@@ -261,49 +228,22 @@ where
     }
 }
 
-impl<const N: usize, I: Send> Front for OwnedMap<Key<N>, Value, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value>,
-{
-    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
-        OwnedMap::resize(self, bytes)
-    }
-
-    fn counts(&self) -> Counts {
-        OwnedMap::counts(self)
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        Some(OwnedMap::verdict(self))
-    }
-}
-
-/// A map of one owner, behind a lock that is taken once a call.
-struct Sole<M>(Mutex<M>);
-
-impl<const N: usize, M: Visit<N> + Front> Contestant<N> for Sole<M> {
+impl<const N: usize, I: OwnedIndex<N>> Contestant<N> for Mutex<OwnedMap<Key<N>, Value, I>> {
     fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
-        in_turn(&mut *self.0.lock(), call, lots)
+        in_turn(&mut *self.lock(), call, lots)
     }
 
-    fn has_batches(&self) -> bool {
-        true
-    }
-
-    fn shares_reads(&self) -> bool {
-        false
+    fn abilities(&self) -> Abilities {
+        Abilities::SOLE
     }
 
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
-        self.0.get_mut().resize(bytes)
+        self.get_mut().resize(bytes)
     }
 
-    fn counts(&self) -> Option<Counts> {
-        Some(self.0.lock().counts())
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        self.0.lock().verdict()
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        let map = self.lock();
+        Some((map.counts(), map.verdict()))
     }
 }
 
@@ -316,12 +256,9 @@ impl<const N: usize> Contestant<N> for Partitioned<N> {
         self.0[thread].ask(thread, call, lots)
     }
 
-    fn has_batches(&self) -> bool {
-        self.0.iter().all(|part| part.has_batches())
-    }
-
-    fn shares_writes(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        let batches = self.0.iter().all(|part| part.abilities().batches);
+        Abilities { batches, ..Abilities::SHARED }
     }
 
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
@@ -329,18 +266,14 @@ impl<const N: usize> Contestant<N> for Partitioned<N> {
         self.0.iter_mut().try_for_each(|part| part.resize(share))
     }
 
-    fn counts(&self) -> Option<Counts> {
-        let counts = self.0.iter().map(|part| part.counts()).collect::<Option<Vec<_>>>()?;
-        Some(counts.into_iter().fold(Counts::default(), |mut sum, part| {
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        let told = self.0.iter().map(|part| part.told()).collect::<Option<Vec<_>>>()?;
+        told.into_iter().reduce(|(mut sum, verdict), (part, _)| {
             sum.hits += part.hits;
             sum.misses += part.misses;
             sum.bypassed += part.bypassed;
-            sum
-        }))
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        self.0.first()?.verdict()
+            (sum, verdict)
+        })
     }
 }
 
@@ -366,6 +299,9 @@ pub type Made<const N: usize> = Result<Box<dyn Contestant<N>>, String>;
 /// Makes one with room for so many records, behind a table made so, which the monitor watches or not.
 pub type MakeFronted<const N: usize> = fn(usize, &Config, bool) -> Made<N>;
 
+/// Makes one with room for so many records, behind STLT-SW: the bytes of the table, and the rows of a set.
+pub type MakeBehindStlt<const N: usize> = fn(usize, usize, usize) -> Made<N>;
+
 /// An index that can take part.
 #[derive(Debug, Clone, Copy)]
 pub struct Entrant<const N: usize> {
@@ -380,8 +316,8 @@ pub struct Entrant<const N: usize> {
     /// It behind a buffer in another language, which is asked by calls only; [`Entrant::shared`] is then what can be
     /// inlined.
     pub called: Option<MakeFronted<N>>,
-    /// It behind STLT-SW, for one thread: the bytes of the table, and the rows of a set.
-    pub stlt: Option<fn(usize, usize, usize) -> Made<N>>,
+    /// It behind STLT-SW, for one thread.
+    pub stlt: Option<MakeBehindStlt<N>>,
 }
 
 impl<const N: usize> Entrant<N> {
@@ -394,25 +330,19 @@ impl<const N: usize> Entrant<N> {
 
     /// It behind a map that threads share.
     #[must_use]
-    pub fn with_shared<I>(self) -> Self
-    where
-        I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync + 'static,
-    {
+    pub fn with_shared<I: SharedIndex<N>>(self) -> Self {
         let shared: MakeFronted<N> =
-            |records, config, monitor| fronted(map_over::<N, I>(records, config)?, monitor, |_| (), |_| ());
+            |records, config, monitor| Ok(Box::new(map_over::<N, I>(records, config, monitor)?));
         Entrant { shared: Some(shared), ..self }
     }
 
     /// The same of an index that learns.
     pub(super) fn with_learning<I>(self) -> Self
     where
-        I: Learns + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + Sync,
-        I: for<'i> View<Shown<'i> = Learner<'i, I>>,
+        I: Learns + SharedIndex<N> + for<'i> View<Shown<'i> = Learner<'i, I>>,
     {
-        let shared: MakeFronted<N> = |records, config, monitor| {
-            let map = map_over::<N, I>(records, config)?;
-            fronted(map, monitor, |map| map.view().0.note(), |map| map.view().0.settle())
-        };
+        let shared: MakeFronted<N> =
+            |records, config, monitor| Ok(Box::new(Learning(map_over::<N, I>(records, config, monitor)?)));
         Entrant { shared: Some(shared), ..self }
     }
 
@@ -420,40 +350,32 @@ impl<const N: usize> Entrant<N> {
     pub(super) fn with_beside<I: Make + Records<N, Value = Value> + 'static>(self) -> Self {
         let shared: MakeFronted<N> = |records, config, monitor| {
             let beside = Beside::<N, I>::new(I::make(records)?, config).map_err(in_words)?;
-            fronted(beside, monitor, |_| (), |_| ())
+            beside.buffer().monitor(monitor);
+            Ok(Box::new(beside))
         };
         Entrant { shared: Some(shared), ..self }
     }
 
     /// It behind a map of one owner, and behind STLT-SW.
     #[must_use]
-    pub fn with_sole<I>(self) -> Self
-    where
-        I: Make + Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send + 'static,
-    {
+    pub fn with_sole<I: OwnedIndex<N>>(self) -> Self {
         let sole: MakeFronted<N> = |records, config, monitor| {
             let mut map = OwnedMap::<Key<N>, Value, I>::new(I::make(records)?, config).map_err(in_words)?;
             map.monitor(monitor);
-            Ok(Box::new(Sole(Mutex::new(map))))
+            Ok(Box::new(Mutex::new(map)))
         };
         Entrant { sole: Some(sole), ..self }.with_stlt_before::<I>()
     }
 
     /// It behind STLT-SW: an index that threads could share.
     #[must_use]
-    pub fn with_stlt<I>(self) -> Self
-    where
-        I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value> + Send + 'static,
-    {
+    pub fn with_stlt<I: SharedIndex<N>>(self) -> Self {
         self.with_stlt_before::<OfOne<I>>()
     }
 
-    fn with_stlt_before<I>(self) -> Self
-    where
-        I: Make + Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send + 'static,
-    {
-        let stlt: fn(usize, usize, usize) -> Made<N> = |records, bytes, ways| {
-            Ok(Box::new(Sole(Mutex::new(BehindStlt::<N, I>::new(I::make(records)?, bytes, ways)?))))
+    fn with_stlt_before<I: OwnedIndex<N>>(self) -> Self {
+        let stlt: MakeBehindStlt<N> = |records, bytes, ways| {
+            Ok(Box::new(Mutex::new(BehindStlt::<N, I>::new(I::make(records)?, bytes, ways)?)))
         };
         Entrant { stlt: Some(stlt), ..self }
     }
@@ -465,21 +387,14 @@ impl<const N: usize> Entrant<N> {
     }
 }
 
-fn map_over<const N: usize, I>(records: usize, config: &Config) -> Result<Map<Key<N>, Value, I>, String>
-where
-    I: Make + Find<Key<N>, Key<N>, Value> + SharedStore<Key<N>, Value>,
-{
-    Map::new(I::make(records)?, config).map_err(in_words)
-}
-
-fn fronted<const N: usize, M: Pinned<N> + 'static>(
-    map: M,
+fn map_over<const N: usize, I: SharedIndex<N>>(
+    records: usize,
+    config: &Config,
     monitor: bool,
-    note: fn(&M),
-    settle: fn(&M),
-) -> Made<N> {
-    map.monitor(monitor);
-    Ok(Box::new(Fronted { map, note, settle }))
+) -> Result<Map<Key<N>, Value, I>, String> {
+    let map = Map::new(I::make(records)?, config).map_err(in_words)?;
+    map.buffer().monitor(monitor);
+    Ok(map)
 }
 
 fn in_words(error: CreateError) -> String {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use lookaside::{Config, Map, Random};
 
-use super::model::SharedIndex;
+use super::contestant::SharedIndex;
 use super::record::{Key, Value};
 use super::visit::BATCH;
 
@@ -32,7 +32,7 @@ fn changes() -> u32 {
 ///
 /// # Panics
 /// Where a lookup found what was not there, or missed what was.
-pub fn check<I: SharedIndex + Send + Sync>() {
+pub fn check<I: SharedIndex<24>>() {
     let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
     let world = World {
         map: Map::new(index, &Config::with_size(128)).expect("two lines are a table"),
@@ -79,7 +79,7 @@ struct World<I> {
     reading: AtomicBool,
 }
 
-impl<I: SharedIndex> World<I> {
+impl<I: SharedIndex<24>> World<I> {
     fn history(&self, number: u32) -> &History {
         &self.histories[number as usize]
     }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use lookaside::index::{Find, SharedStore, Store};
 use lookaside::{Found, Handle, Pin, RwLock};
 
-use super::contestant::{Contestant, Make};
+use super::contestant::{Abilities, Contestant, Make};
 use super::record::{Key, Value};
 use super::visit::{Answer, Lot, Request, Visit, in_turn};
 use crate::subject::Call;
@@ -124,10 +124,14 @@ impl<const N: usize, M: LocalMap<N>> Contestant<N> for Alone<N, M> {
         let read = |map: &M| in_turn(&mut Owner(map), call, lots);
         self.0.locked(&lots, read, |map| in_turn(&mut Owner(map), call, lots))
     }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::READ_BY_MANY
+    }
 }
 
 /// A map for many threads, of whatever there is for each key.
-pub trait ConcurrentMap<const N: usize, T>: Sized + Send + Sync {
+pub trait ConcurrentMap<K, T>: Sized + Send + Sync {
     /// As [`SharedStore::SUCCESSION`].
     const SUCCESSION: bool = false;
 
@@ -146,13 +150,13 @@ pub trait ConcurrentMap<const N: usize, T>: Sized + Send + Sync {
     fn refresh<'m>(&'m self, guard: &mut Self::Guard<'m>);
 
     /// Shows what there is for a key.
-    fn look<R>(&self, key: &Key<N>, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R>;
+    fn look<R>(&self, key: &K, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R>;
 
     /// Puts something in, in the place of what there was for an equal key.
-    fn put(&self, key: Key<N>, new: T, guard: &Self::Guard<'_>);
+    fn put(&self, key: K, new: T, guard: &Self::Guard<'_>);
 
     /// The same, and gives back what there was.
-    fn exchange(&self, key: Key<N>, new: T) -> Option<T>
+    fn exchange(&self, key: K, new: T) -> Option<T>
     where
         T: Clone;
 
@@ -163,7 +167,7 @@ pub trait ConcurrentMap<const N: usize, T>: Sized + Send + Sync {
 /// A map for many threads alone, of values that are on the heap.
 pub struct Boxes<const N: usize, T, M>(M, std::marker::PhantomData<fn() -> T>);
 
-impl<const N: usize, T, M: ConcurrentMap<N, T>> Make for Boxes<N, T, M> {
+impl<const N: usize, T, M: ConcurrentMap<Key<N>, T>> Make for Boxes<N, T, M> {
     fn make(records: usize) -> Result<Self, String> {
         Ok(Boxes(M::with_capacity(records), std::marker::PhantomData))
     }
@@ -172,20 +176,20 @@ impl<const N: usize, T, M: ConcurrentMap<N, T>> Make for Boxes<N, T, M> {
 impl<const N: usize, T, M> Contestant<N> for Boxes<N, T, M>
 where
     T: Borrow<Value> + From<Value>,
-    M: ConcurrentMap<N, T>,
+    M: ConcurrentMap<Key<N>, T>,
 {
     fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
         let mut guarded = Guarded::<N, T, M> { map: &self.0, guard: self.0.guard() };
         in_turn(&mut guarded, call, lots)
     }
 
-    fn shares_writes(&self) -> bool {
-        true
+    fn abilities(&self) -> Abilities {
+        Abilities::SHARED
     }
 }
 
 /// Such a map and a guard of it.
-struct Guarded<'m, const N: usize, T, M: ConcurrentMap<N, T> + 'm> {
+struct Guarded<'m, const N: usize, T, M: ConcurrentMap<Key<N>, T> + 'm> {
     map: &'m M,
     guard: M::Guard<'m>,
 }
@@ -193,7 +197,7 @@ struct Guarded<'m, const N: usize, T, M: ConcurrentMap<N, T> + 'm> {
 impl<const N: usize, T, M> Visit<N> for Guarded<'_, N, T, M>
 where
     T: Borrow<Value> + From<Value>,
-    M: ConcurrentMap<N, T>,
+    M: ConcurrentMap<Key<N>, T>,
 {
     #[inline(always)]
     fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
@@ -216,20 +220,20 @@ pub type Handled<const N: usize> = Handle<Key<N>, Value>;
 /// A map for many threads of handles, to stand behind a map.
 pub struct Handles<const N: usize, M>(M);
 
-impl<const N: usize, M: ConcurrentMap<N, Handled<N>>> Make for Handles<N, M> {
+impl<const N: usize, M: ConcurrentMap<Key<N>, Handled<N>>> Make for Handles<N, M> {
     fn make(records: usize) -> Result<Self, String> {
         Ok(Handles(M::with_capacity(records)))
     }
 }
 
-impl<const N: usize, M: ConcurrentMap<N, Handled<N>>> Find<Key<N>, Key<N>, Value> for Handles<N, M> {
+impl<const N: usize, M: ConcurrentMap<Key<N>, Handled<N>>> Find<Key<N>, Key<N>, Value> for Handles<N, M> {
     #[inline]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
         self.0.look(key, &self.0.guard(), |handle| handle.found(pin))?
     }
 }
 
-impl<const N: usize, M: ConcurrentMap<N, Handled<N>>> SharedStore<Key<N>, Value> for Handles<N, M> {
+impl<const N: usize, M: ConcurrentMap<Key<N>, Handled<N>>> SharedStore<Key<N>, Value> for Handles<N, M> {
     const SUCCESSION: bool = M::SUCCESSION;
 
     fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {

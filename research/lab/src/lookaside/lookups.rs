@@ -333,7 +333,7 @@ impl Experiment<'_> {
             contestant.resize(bytes)?;
         }
         // Any other index alone has nothing to warm but the processor's caches.
-        let warmed = |it: &&Standing<'_, N>| it.place.form != Form::Alone || it.contestant.learns();
+        let warmed = |it: &&Standing<'_, N>| it.place.form != Form::Alone || it.contestant.abilities().learns;
         let warmed: Vec<&dyn Contestant<N>> =
             standing.iter().filter(warmed).map(|standing| &*standing.contestant).collect();
         self.drawn += 1;
@@ -376,12 +376,13 @@ impl Experiment<'_> {
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
         let calls = standing.iter().flat_map(|standing| {
-            let in_batches = standing.contestant.has_batches() && !matches!(part.mix, Mix::Renewals(_));
+            let in_batches = standing.contestant.abilities().batches && !matches!(part.mix, Mix::Renewals(_));
             Call::BOTH.into_iter().take(1 + usize::from(in_batches)).map(move |call| (standing, call))
         });
         let able = |(Standing { contestant, .. }, _): &(&Standing<'_, N>, Call)| {
-            let writes = !matches!(part.mix, Mix::Sets(_)) || contestant.shares_writes();
-            part.threads == 1 || (writes && (self.parameters.partitioned || contestant.shares_reads()))
+            let abilities = contestant.abilities();
+            let writes = !matches!(part.mix, Mix::Sets(_)) || abilities.shared_writes;
+            part.threads == 1 || (writes && (self.parameters.partitioned || abilities.shared_reads))
         };
         let (calls, unable): (Vec<_>, Vec<_>) = calls.partition(able);
         // A table goes on learning from what is timed. One that is for a single owner is asked for as much by one
@@ -407,7 +408,7 @@ impl Experiment<'_> {
                 }
             }
             if place.form == Form::SlbMonitored
-                && let Some(verdict) = contestant.verdict()
+                && let Some((_, verdict)) = contestant.told()
             {
                 let on = if call == Call::Batch { verdict.on_in_batches } else { verdict.on };
                 let metric = part.mix.metric("table on", call);
@@ -426,7 +427,7 @@ impl Experiment<'_> {
         part: Part,
     ) -> Result<f64, ExperimentError> {
         let name = place.name();
-        if matches!(part.mix, Mix::Renewals(_)) && !contestant.renews() {
+        if matches!(part.mix, Mix::Renewals(_)) && !contestant.abilities().renews {
             return Err(ExperimentError::machine(format!("{name}: its values cannot be changed in place")));
         }
         self.drawn += 1;

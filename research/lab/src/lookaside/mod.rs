@@ -53,7 +53,9 @@ mod tests;
 pub mod visit;
 mod warm_up;
 
-pub use contestant::{Contestant, Entrant, Made, Make, MakeFronted, fill};
+pub use contestant::{
+    Abilities, Contestant, Entrant, Made, Make, MakeBehindStlt, MakeFronted, OwnedIndex, SharedIndex, fill,
+};
 pub use entrants::own_entrants;
 pub use lookaside::RwLock;
 pub use record::{Key, Value};

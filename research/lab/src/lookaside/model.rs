@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 
-use lookaside::index::{Find, SharedStore, Store};
 use lookaside::{Config, Map, OwnedMap, Random, Reader};
 
-use super::contestant::{Contestant, Entrant, Made, Make};
+use super::contestant::{Contestant, Entrant, Made, Make, OwnedIndex, SharedIndex};
 use super::record::{Key, Value};
 use super::visit::{BATCH, Request};
 use crate::subject::{Call, Tally};
@@ -20,28 +19,18 @@ const KEYS: u32 = 100;
 /// Steps of the check.
 const STEPS: u32 = 20_000;
 
-/// An index that threads share behind a map: what a map asks of it.
-pub trait SharedIndex: Make + Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> {}
-
-impl<I> SharedIndex for I where I: Make + Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> {}
-
-/// An index of one owner behind a map: what that asks of it.
-pub trait OwnedIndex: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> {}
-
-impl<I> OwnedIndex for I where I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> {}
-
 /// Checks an index behind a map against a plain map, with each kind of admission.
 ///
 /// # Panics
 /// Where the two differ.
-pub fn check<I: SharedIndex>() {
+pub fn check<I: SharedIndex<24>>() {
     check_behind::<I>(&Config::with_size(128), 1000);
     // Of what is emitted, its log sees a twentieth.
     check_behind::<I>(&Config::paper(128), 10);
 }
 
 /// Behind a table made so, which must have evicted so often.
-fn check_behind<I: SharedIndex>(config: &Config, evictions: u64) {
+fn check_behind<I: SharedIndex<24>>(config: &Config, evictions: u64) {
     let map = Map::new(made::<I>(), config).expect("two lines are a table");
     map.buffer().monitor(false);
     walk(&mut Shared { map: &map, reader: map.pin() });
@@ -53,12 +42,12 @@ fn check_behind<I: SharedIndex>(config: &Config, evictions: u64) {
 ///
 /// # Panics
 /// Where the two differ.
-pub fn check_owned<I: OwnedIndex>() {
+pub fn check_owned<I: OwnedIndex<24>>() {
     check_owned_behind::<I>(&Config::with_size(128), 1000);
     check_owned_behind::<I>(&Config::paper(128), 10);
 }
 
-fn check_owned_behind<I: OwnedIndex>(config: &Config, evictions: u64) {
+fn check_owned_behind<I: OwnedIndex<24>>(config: &Config, evictions: u64) {
     let mut map = OwnedMap::new(made::<I>(), config).expect("two lines are a table");
     map.monitor(false);
     walk(&mut map);
@@ -87,7 +76,7 @@ struct Shared<'m, I, S> {
     reader: Reader<'m, Key<24>, Value, I, S>,
 }
 
-impl<I: SharedIndex, S: BuildHasher> Mapped for Shared<'_, I, S> {
+impl<I: SharedIndex<24>, S: BuildHasher> Mapped for Shared<'_, I, S> {
     fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
         self.reader.insert(key, value).as_deref().cloned()
     }
@@ -115,7 +104,7 @@ impl<I: SharedIndex, S: BuildHasher> Mapped for Shared<'_, I, S> {
     }
 }
 
-impl<I: OwnedIndex, S: BuildHasher> Mapped for OwnedMap<Key<24>, Value, I, S> {
+impl<I: OwnedIndex<24>, S: BuildHasher> Mapped for OwnedMap<Key<24>, Value, I, S> {
     fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
         OwnedMap::insert(self, key, value).as_deref().cloned()
     }

@@ -14,7 +14,7 @@ use lookaside::index::{Find, SharedStore, View};
 use lookaside::{Found, Pin};
 use parking_lot::Mutex;
 
-use super::contestant::{Contestant, Entrant, Learner, Learns, Make};
+use super::contestant::{Abilities, Contestant, Entrant, Learner, Learns, Make};
 use super::indexes::Handled;
 use super::record::{Key, Value};
 use super::visit::{Answer, BATCH, Lot, Request, Visit, in_turn};
@@ -96,16 +96,8 @@ where
         in_turn(&mut session.pin(), call, lots)
     }
 
-    fn has_batches(&self) -> bool {
-        true
-    }
-
-    fn shares_writes(&self) -> bool {
-        true
-    }
-
-    fn learns(&self) -> bool {
-        REORGANISED
+    fn abilities(&self) -> Abilities {
+        Abilities { learns: REORGANISED, ..Abilities::FRONTED }
     }
 
     fn note(&self) {

@@ -16,12 +16,13 @@ use std::hash::BuildHasher;
 
 use lookaside::index::{Find, SharedStore, Store};
 use lookaside::{Config, Counts, CreateError, Found, Handle, OwnedMap, Pin, RandomState, Verdict};
+use parking_lot::Mutex;
 use stlt_sw::Table;
 
-use super::contestant::{Front, Make};
+use super::contestant::{Abilities, Contestant, Make, OwnedIndex};
 use super::record::{Key, Value};
-use super::visit::{BATCH, Request, Visit, count_many};
-use crate::subject::Tally;
+use super::visit::{Answer, BATCH, Lot, Request, Visit, count_many, in_turn};
+use crate::subject::{Call, Tally};
 
 /// An index that threads could share, for one.
 pub(super) struct OfOne<I>(I);
@@ -61,10 +62,7 @@ pub(super) struct BehindStlt<const N: usize, I> {
     map: OwnedMap<Key<N>, Value, I>,
 }
 
-impl<const N: usize, I> BehindStlt<N, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send,
-{
+impl<const N: usize, I: OwnedIndex<N>> BehindStlt<N, I> {
     /// Of this index, which is empty; so many bytes of rows, and so many to a set.
     ///
     /// # Errors
@@ -131,10 +129,7 @@ where
     }
 }
 
-impl<const N: usize, I> Visit<N> for BehindStlt<N, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send,
-{
+impl<const N: usize, I: OwnedIndex<N>> Visit<N> for BehindStlt<N, I> {
     #[inline(always)]
     fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
         let hash = self.hasher.hash_one(key);
@@ -172,21 +167,26 @@ where
     }
 }
 
-impl<const N: usize, I: Send> Front for BehindStlt<N, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value>,
-{
+impl<const N: usize, I: OwnedIndex<N>> Contestant<N> for Mutex<BehindStlt<N, I>> {
+    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
+        in_turn(&mut *self.lock(), call, lots)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::SOLE
+    }
+
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
-        let refused = |_| CreateError::TooSmall { size: bytes, least: 16 * self.ways };
-        self.rows = Table::with_bytes(bytes, self.ways).map_err(refused)?;
+        let this = self.get_mut();
+        let refused = |_| CreateError::TooSmall { size: bytes, least: 16 * this.ways };
+        this.rows = Table::with_bytes(bytes, this.ways).map_err(refused)?;
         Ok(())
     }
 
-    fn counts(&self) -> Counts {
-        Counts { hits: self.hits.get(), misses: self.misses.get(), ..Counts::default() }
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        None
+    /// There is no monitor: the table is on.
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        let this = self.lock();
+        let counts = Counts { hits: this.hits.get(), misses: this.misses.get(), ..Counts::default() };
+        Some((counts, this.map.verdict()))
     }
 }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::beside::{Beside, Record, Records};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::Make;
+use super::contestant::{Make, SharedIndex};
 use super::cuckoo_table::Cuckoo;
 use super::history;
 use super::indexes::{Handled, Hashed, Tree};
 use super::items::Kept;
-use super::model::{self, SharedIndex};
+use super::model;
 use super::record::{Key, Value};
 use super::visit::BATCH;
 use lookaside::RwLock;
@@ -39,7 +39,7 @@ fn our_tables_behind_a_map_never_show_an_older_record() {
 /// Two threads write keys of their own and read all: what they read is what was written there, or nothing before that.
 #[test]
 fn writers_of_one_chain_do_not_lose_each_others_records() {
-    fn check<I: SharedIndex + Send + Sync>() {
+    fn check<I: SharedIndex<24>>() {
         const RECORDS: u64 = 2000;
         // For a few records only: chains are long.
         let index = I::make(RECORDS as usize).unwrap();

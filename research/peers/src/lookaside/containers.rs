@@ -19,7 +19,7 @@
 use std::ffi::c_void;
 use std::ptr::{NonNull, null};
 
-use lab::lookaside::{Answer, Call, Contestant, Entrant, Lot, Made, RwLock, Tally};
+use lab::lookaside::{Abilities, Answer, Call, Contestant, Entrant, Lot, Made, RwLock, Tally};
 use lab::measure::Stopwatch;
 use lookaside::{Config, Counts, CreateError, Verdict};
 use lookaside_capi::{lookaside_counts, lookaside_options, lookaside_verdict};
@@ -228,7 +228,7 @@ impl Foreign {
     }
 
     /// What the buffer in front has counted.
-    fn told(&self) -> lookaside_counts {
+    fn counted(&self) -> lookaside_counts {
         let (container, mut told) = (self.container.write(), lookaside_counts::default());
         // SAFETY: the container lives, and nobody else uses it: no lookup replaces the table, so no pin is needed.
         unsafe { lookaside_peers_container_counts(container.as_ptr(), &raw mut told) };
@@ -251,16 +251,9 @@ impl<const N: usize> Contestant<N> for Foreign {
         Answer { tally, time: watch.elapsed() }
     }
 
-    fn renews(&self) -> bool {
-        false
-    }
-
-    fn has_batches(&self) -> bool {
-        self.form != Form::Alone
-    }
-
-    fn shares_reads(&self) -> bool {
-        !self.form.is_an_owners()
+    fn abilities(&self) -> Abilities {
+        let (batches, shared_reads) = (self.form != Form::Alone, !self.form.is_an_owners());
+        Abilities { batches, shared_reads, renews: false, ..Abilities::READ_BY_MANY }
     }
 
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
@@ -274,12 +267,12 @@ impl<const N: usize> Contestant<N> for Foreign {
         if resized { Ok(()) } else { Err(refused) }
     }
 
-    fn counts(&self) -> Option<Counts> {
+    fn told(&self) -> Option<(Counts, Verdict)> {
         if self.form == Form::Alone {
             return None;
         }
-        let told = self.told();
-        Some(Counts {
+        let told = self.counted();
+        let counts = Counts {
             hits: told.hits,
             misses: told.misses,
             bypassed: told.bypassed,
@@ -290,17 +283,11 @@ impl<const N: usize> Contestant<N> for Foreign {
             invalidations: told.invalidations,
             cleared: told.cleared,
             successions: 0,
-        })
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        if matches!(self.form, Form::Alone | Form::Stlt) {
-            return None;
-        }
+        };
         let (container, mut found) = (self.container.write(), lookaside_verdict::default());
         // SAFETY: the container lives, and nobody else uses it.
         unsafe { lookaside_peers_container_verdict(container.as_ptr(), &raw mut found) };
-        Some(Verdict {
+        let verdict = Verdict {
             watching: found.watching,
             on: found.on,
             gain: (found.gain > 0.0).then_some(found.gain),
@@ -308,7 +295,8 @@ impl<const N: usize> Contestant<N> for Foreign {
             gain_in_batches: (found.gain_in_batches > 0.0).then_some(found.gain_in_batches),
             trials: found.trials,
             switches: found.switches,
-        })
+        };
+        Some((counts, verdict))
     }
 }
 
@@ -405,7 +393,7 @@ mod tests {
     #[test]
     fn threads_share_what_is_not_an_owners() {
         each::<24>(|name, contestant| {
-            if !contestant.shares_reads() {
+            if !contestant.abilities().shared_reads {
                 return;
             }
             fill(contestant, 0, 0..RECORDS);
@@ -429,7 +417,7 @@ mod tests {
             let config = Config::with_size(1 << 18).fits(fits);
             let options = lookaside_options { monitor: false, ..lookaside_options::from(&config) };
             let made = Foreign::new::<24, StdMap>(form, RECORDS as usize, &raw const options).unwrap();
-            let (whole, contestant): (_, &dyn Contestant<24>) = (made.told().capacity, &made);
+            let (whole, contestant): (_, &dyn Contestant<24>) = (made.counted().capacity, &made);
             let look_up = |value_of: fn(u64) -> u64, rounds| {
                 let mut expected = Tally::default();
                 (0..RECORDS / 2)
@@ -439,11 +427,11 @@ mod tests {
             };
             fill(contestant, 0, 0..RECORDS);
             std::thread::scope(|scope| {
-                let threads = if contestant.shares_reads() { 2 } else { 1 };
+                let threads = if contestant.abilities().shared_reads { 2 } else { 1 };
                 (0..threads).for_each(|_| _ = scope.spawn(|| look_up(|number| number, 200)));
             });
             let folds = fits && form != Form::Owned;
-            assert_eq!(made.told().capacity < whole, folds, "{form:?}: {:?} of {whole}", made.told());
+            assert_eq!(made.counted().capacity < whole, folds, "{form:?}: {:?} of {whole}", made.counted());
             let put = |number| Request { key: Key::of(number), record: number + RECORDS, set: true };
             let requests: Vec<_> = (0..RECORDS).map(put).collect();
             contestant.perform(0, Call::Single, &requests);

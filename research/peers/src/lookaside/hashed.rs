@@ -3,6 +3,8 @@
 //! hashbrown keeps one byte of the hash a slot, so a set of handles follows a pointer only for the key it looks for.
 //! The other two have no way to exchange an element of a set, and keep the key beside the handle.
 
+use std::hash::{BuildHasher, Hash};
+
 use hashbrown::{HashMap, HashSet};
 use lab::lookaside::indexes::{ConcurrentMap, Handled, LocalMap};
 use lab::lookaside::{Key, Make, Value};
@@ -56,16 +58,18 @@ impl<const N: usize> Store<Key<N>, Value> for Hashbrown<N> {
 }
 
 /// papaya's map.
-pub(super) struct Papaya<const N: usize, T>(papaya::HashMap<Key<N>, T>);
+pub(crate) struct Papaya<K, T, S = std::hash::RandomState>(papaya::HashMap<K, T, S>);
 
-impl<const N: usize, T: Send + Sync + 'static> ConcurrentMap<N, T> for Papaya<N, T> {
-    type Guard<'m>
-        = papaya::LocalGuard<'m>
-    where
-        Self: 'm;
+impl<K, T, S> ConcurrentMap<K, T> for Papaya<K, T, S>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    T: Send + Sync + 'static,
+    S: BuildHasher + Default + Send + Sync + 'static,
+{
+    type Guard<'m> = papaya::LocalGuard<'m>;
 
     fn with_capacity(records: usize) -> Self {
-        Papaya(papaya::HashMap::with_capacity(records))
+        Papaya(papaya::HashMap::builder().capacity(records).hasher(S::default()).build())
     }
 
     #[inline(always)]
@@ -78,16 +82,16 @@ impl<const N: usize, T: Send + Sync + 'static> ConcurrentMap<N, T> for Papaya<N,
     }
 
     #[inline(always)]
-    fn look<R>(&self, key: &Key<N>, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+    fn look<R>(&self, key: &K, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
         self.0.get(key, guard).map(see)
     }
 
     #[inline(always)]
-    fn put(&self, key: Key<N>, new: T, guard: &Self::Guard<'_>) {
+    fn put(&self, key: K, new: T, guard: &Self::Guard<'_>) {
         self.0.insert(key, new, guard);
     }
 
-    fn exchange(&self, key: Key<N>, new: T) -> Option<T>
+    fn exchange(&self, key: K, new: T) -> Option<T>
     where
         T: Clone,
     {
@@ -100,16 +104,18 @@ impl<const N: usize, T: Send + Sync + 'static> ConcurrentMap<N, T> for Papaya<N,
 }
 
 /// dashmap's map.
-pub(super) struct Dashmap<const N: usize, T>(dashmap::DashMap<Key<N>, T>);
+pub(crate) struct Dashmap<K, T, S = std::hash::RandomState>(dashmap::DashMap<K, T, S>);
 
-impl<const N: usize, T: Send + Sync + 'static> ConcurrentMap<N, T> for Dashmap<N, T> {
-    type Guard<'m>
-        = ()
-    where
-        Self: 'm;
+impl<K, T, S> ConcurrentMap<K, T> for Dashmap<K, T, S>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    T: Send + Sync + 'static,
+    S: BuildHasher + Default + Clone + Send + Sync + 'static,
+{
+    type Guard<'m> = ();
 
     fn with_capacity(records: usize) -> Self {
-        Dashmap(dashmap::DashMap::with_capacity(records))
+        Dashmap(dashmap::DashMap::with_capacity_and_hasher(records, S::default()))
     }
 
     fn guard(&self) -> Self::Guard<'_> {}
@@ -117,16 +123,16 @@ impl<const N: usize, T: Send + Sync + 'static> ConcurrentMap<N, T> for Dashmap<N
     fn refresh<'m>(&'m self, _guard: &mut Self::Guard<'m>) {}
 
     #[inline(always)]
-    fn look<R>(&self, key: &Key<N>, _guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+    fn look<R>(&self, key: &K, _guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
         self.0.get(key).map(|value| see(&value))
     }
 
     #[inline(always)]
-    fn put(&self, key: Key<N>, new: T, _guard: &Self::Guard<'_>) {
+    fn put(&self, key: K, new: T, _guard: &Self::Guard<'_>) {
         self.0.insert(key, new);
     }
 
-    fn exchange(&self, key: Key<N>, new: T) -> Option<T>
+    fn exchange(&self, key: K, new: T) -> Option<T>
     where
         T: Clone,
     {

@@ -31,7 +31,7 @@ use std::path::Path;
 use heed::types::Bytes;
 use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
 use lab::lookaside::indexes::Handled;
-use lab::lookaside::{Answer, Call, Contestant, Key, Lot, Make, Tally, Value};
+use lab::lookaside::{Abilities, Answer, Call, Contestant, Key, Lot, Make, Tally, Value};
 use lab::measure::Stopwatch;
 use lookaside::index::{Find, SharedStore};
 use lookaside::{Found, Handle, Pin};
@@ -114,12 +114,8 @@ impl<const N: usize> Contestant<N> for LmdbAlone<N> {
         Answer { tally, time: watch.elapsed() }
     }
 
-    fn shares_writes(&self) -> bool {
-        true
-    }
-
-    fn renews(&self) -> bool {
-        false
+    fn abilities(&self) -> Abilities {
+        Abilities { renews: false, ..Abilities::SHARED }
     }
 }
 

@@ -11,7 +11,7 @@
 #[cfg(containers)]
 mod containers;
 mod handle_cell;
-mod hashed;
+pub(crate) mod hashed;
 mod lmdb;
 mod ordered;
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use lab::experiment::{ExperimentError, Session};
 use lab::lookaside::indexes::{Alone, Boxes, Handled, Handles};
 use lab::lookaside::lookups::{Missing, Parameters, run_with};
-use lab::lookaside::{Entrant, RwLock, Value, own_entrants};
+use lab::lookaside::{Entrant, Key, RwLock, Value, own_entrants};
 
 use hashed::{Dashmap, Hashbrown, HashbrownAlone, Papaya};
 use lmdb::{Lmdb, LmdbAlone};
@@ -51,21 +51,21 @@ pub fn missing() -> Vec<Missing> {
 /// All indexes: those of this crate, and the laboratory's own.
 fn entrants<const N: usize>() -> Vec<Entrant<N>> {
     let mut entrants = vec![
-        Entrant::new::<Boxes<N, Arc<Value>, Tree<N, Arc<Value>>>>("scc::TreeIndex")
-            .with_shared::<Handles<N, Tree<N, Handled<N>>>>()
-            .with_stlt::<Handles<N, Tree<N, Handled<N>>>>(),
+        Entrant::new::<Boxes<N, Arc<Value>, Tree<Key<N>, Arc<Value>>>>("scc::TreeIndex")
+            .with_shared::<Handles<N, Tree<Key<N>, Handled<N>>>>()
+            .with_stlt::<Handles<N, Tree<Key<N>, Handled<N>>>>(),
         Entrant::new::<Boxes<N, Box<Value>, SkipListAlone<N>>>("skip list")
             .with_shared::<SkipList<N>>()
             .with_stlt::<SkipList<N>>(),
         Entrant::new::<Alone<N, HashbrownAlone<N>>>("hashbrown")
             .with_shared::<RwLock<Hashbrown<N>>>()
             .with_sole::<Hashbrown<N>>(),
-        Entrant::new::<Boxes<N, Box<Value>, Papaya<N, Box<Value>>>>("papaya")
-            .with_shared::<Handles<N, Papaya<N, Handled<N>>>>()
-            .with_stlt::<Handles<N, Papaya<N, Handled<N>>>>(),
-        Entrant::new::<Boxes<N, Box<Value>, Dashmap<N, Box<Value>>>>("dashmap")
-            .with_shared::<Handles<N, Dashmap<N, Handled<N>>>>()
-            .with_stlt::<Handles<N, Dashmap<N, Handled<N>>>>(),
+        Entrant::new::<Boxes<N, Box<Value>, Papaya<Key<N>, Box<Value>>>>("papaya")
+            .with_shared::<Handles<N, Papaya<Key<N>, Handled<N>>>>()
+            .with_stlt::<Handles<N, Papaya<Key<N>, Handled<N>>>>(),
+        Entrant::new::<Boxes<N, Box<Value>, Dashmap<Key<N>, Box<Value>>>>("dashmap")
+            .with_shared::<Handles<N, Dashmap<Key<N>, Handled<N>>>>()
+            .with_stlt::<Handles<N, Dashmap<Key<N>, Handled<N>>>>(),
         Entrant::new::<LmdbAlone<N>>("LMDB").with_shared::<Lmdb<N>>().with_stlt::<Lmdb<N>>(),
     ];
     entrants.extend(own_entrants());
@@ -77,21 +77,21 @@ fn entrants<const N: usize>() -> Vec<Entrant<N>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::lookaside::{history, model};
+    use lab::lookaside::{SharedIndex, history, model};
 
     /// Each must be a map behind a map, of one thread and of several.
-    fn check<I: model::SharedIndex + Send + Sync>() {
+    fn check<I: SharedIndex<24>>() {
         model::check::<I>();
         history::check::<I>();
     }
 
     #[test]
     fn every_index_behind_a_map_is_a_map_and_shows_no_older_record() {
-        check::<Handles<24, Tree<24, Handled<24>>>>();
+        check::<Handles<24, Tree<Key<24>, Handled<24>>>>();
         check::<SkipList<24>>();
         check::<RwLock<Hashbrown<24>>>();
-        check::<Handles<24, Papaya<24, Handled<24>>>>();
-        check::<Handles<24, Dashmap<24, Handled<24>>>>();
+        check::<Handles<24, Papaya<Key<24>, Handled<24>>>>();
+        check::<Handles<24, Dashmap<Key<24>, Handled<24>>>>();
         check::<Lmdb<24>>();
     }
 

@@ -17,16 +17,17 @@ use scc::{Guard, TreeIndex};
 use super::handle_cell::HandleCell;
 
 /// scc's tree.
-pub(super) struct Tree<const N: usize, T>(TreeIndex<Key<N>, T>);
+pub(super) struct Tree<K: 'static, T: 'static>(TreeIndex<K, T>);
 
-impl<const N: usize, T: Clone + Send + Sync + 'static> ConcurrentMap<N, T> for Tree<N, T> {
+impl<K, T> ConcurrentMap<K, T> for Tree<K, T>
+where
+    K: Clone + Ord + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+{
     const SUCCESSION: bool = true;
 
     /// There always, but while it is refreshed: two at once would keep what the first keeps.
-    type Guard<'m>
-        = Option<Guard>
-    where
-        Self: 'm;
+    type Guard<'m> = Option<Guard>;
 
     fn with_capacity(_records: usize) -> Self {
         Tree(TreeIndex::new())
@@ -43,16 +44,16 @@ impl<const N: usize, T: Clone + Send + Sync + 'static> ConcurrentMap<N, T> for T
     }
 
     #[inline(always)]
-    fn look<R>(&self, key: &Key<N>, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+    fn look<R>(&self, key: &K, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
         self.0.peek(key, guard.as_ref()?).map(see)
     }
 
     #[inline(always)]
-    fn put(&self, key: Key<N>, new: T, _guard: &Self::Guard<'_>) {
+    fn put(&self, key: K, new: T, _guard: &Self::Guard<'_>) {
         self.0.upsert_sync(key, new);
     }
 
-    fn exchange(&self, key: Key<N>, new: T) -> Option<T> {
+    fn exchange(&self, key: K, new: T) -> Option<T> {
         let old = self.0.peek_with(&key, |_, old| old.clone());
         self.0.upsert_sync(key, new);
         old
@@ -70,7 +71,7 @@ const LOOKS: usize = 2 * 2 * epochs::REQUESTS / (8 * 64);
 /// crossbeam's skip list alone.
 pub(super) struct SkipListAlone<const N: usize>(SkipMap<Key<N>, Box<Value>>);
 
-impl<const N: usize> ConcurrentMap<N, Box<Value>> for SkipListAlone<N> {
+impl<const N: usize> ConcurrentMap<Key<N>, Box<Value>> for SkipListAlone<N> {
     /// The list pins the same epoch in every call, which is cheap where it is pinned already.
     type Guard<'m> = crossbeam_epoch::Guard;
 
