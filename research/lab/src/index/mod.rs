@@ -36,7 +36,8 @@ mod throughput;
 pub use engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Operation, describe_pages};
 pub use optimistic::Optimistic;
 pub use records::{Key, Records};
-pub use requests::{Lookups, draw_lookups};
+pub use requests::{Division, Lookups, Mix};
+pub use throughput::rate_of;
 
 use crate::experiment::Laboratory;
 

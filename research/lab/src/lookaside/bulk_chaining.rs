@@ -30,13 +30,11 @@ use pages::{Array, PageKind};
 use twox_hash::XxHash3_64;
 
 use super::beside::{Record, Records};
-use super::contestant::{Abilities, Contestant, Make};
-use super::indexes::{Handled, Locked};
+use super::contestant::Make;
+use super::indexes::{Handled, LocalMap};
 use super::items::{Item, Kept, Seen};
 use super::record::{Key, Value};
-use super::visit::{Answer, Lot, Request, Visit, in_turn};
 use crate::measure::epochs::{self, Guard};
-use crate::subject::Call;
 
 /// Words in a line.
 const SLOTS: usize = 7;
@@ -132,7 +130,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
                     fence(Ordering::Acquire);
                 }
                 if !SHARED || bucket.link.load(Ordering::Relaxed) as u32 == before as u32 {
-                    // SAFETY: who asks was pinned before the word was read.
+                    // SAFETY: who asks was pinned before the word was read, or has borrowed what nobody else changes.
                     return found.map(|(_, word)| unsafe { Seen::at(address(word), pinned) });
                 }
             }
@@ -274,47 +272,16 @@ unsafe impl<const N: usize, const ITEMS: usize> Records<N> for BulkChaining<N, K
     }
 }
 
-/// The partitioned form alone: behind a lock that its one thread takes once a call.
-pub(super) struct Partition<const N: usize, const ITEMS: usize>(
-    Locked<BulkChaining<N, Kept<N>, false, ITEMS>>,
-);
-
-impl<const N: usize, const ITEMS: usize> Make for Partition<N, ITEMS> {
-    fn make(records: usize) -> Result<Self, String> {
-        BulkChaining::make(records).map(|table| Partition(Locked::of(table)))
-    }
-}
-
-impl<const N: usize, const ITEMS: usize> Contestant<N> for Partition<N, ITEMS> {
-    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
-        let ask = |table: &_| in_turn(&mut Owner::<N, ITEMS> { table, guard: epochs::pin() }, call, lots);
-        self.0.locked(&lots, ask, |table| ask(table))
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities::READ_BY_MANY
-    }
-}
-
-/// The one thread that has a partition, or one of those that look up in it.
-struct Owner<'t, const N: usize, const ITEMS: usize> {
-    table: &'t BulkChaining<N, Kept<N>, false, ITEMS>,
-    guard: Guard,
-}
-
-impl<const N: usize, const ITEMS: usize> Visit<N> for Owner<'_, N, ITEMS> {
+/// The partitioned form alone, of one thread.
+impl<const N: usize, const ITEMS: usize> LocalMap<N> for BulkChaining<N, Kept<N>, false, ITEMS> {
     #[inline(always)]
-    fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
-        self.table.get(key, &self.guard).map(|seen| see(seen.value()))
+    fn get(&self, key: &Key<N>) -> Option<&Value> {
+        // Nobody changes it while it is borrowed: that is as good as a pin.
+        BulkChaining::get(self, key, self).map(|seen| &seen.record().1)
     }
 
-    #[inline(always)]
-    fn set(&mut self, request: &Request<N>) {
-        drop(self.table.put(Kept::new(request.key, Value::of(request.record))));
-    }
-
-    fn refresh(&mut self) {
-        self.guard.refresh();
+    fn put(&mut self, key: Key<N>, value: Value) {
+        drop(BulkChaining::put(self, Kept::new(key, value)));
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use lookaside::RwLock;
 
 use super::beside::{Own, Record};
-use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, Partition, TWO_LINES};
+use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
 use super::contestant::Entrant;
 use super::cuckoo_table::Cuckoo;
@@ -23,12 +23,17 @@ fn crew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
 
 /// One of MICA's tables, for one thread.
 fn erew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
-    Entrant::new::<Partition<N, ITEMS>>(name).with_sole::<BulkChaining<N, Handled<N>, false, ITEMS>>()
+    Entrant::new::<Alone<BulkChaining<N, Kept<N>, false, ITEMS>>>(name).with_sole::<BulkChaining<
+        N,
+        Handled<N>,
+        false,
+        ITEMS,
+    >>()
 }
 
 /// The standard library's ordered map.
 pub(super) fn b_tree<const N: usize>() -> Entrant<N> {
-    Entrant::new::<Alone<N, BTreeMap<Key<N>, Box<Value>>>>("BTreeMap")
+    Entrant::new::<Alone<BTreeMap<Key<N>, Box<Value>>>>("BTreeMap")
         .with_shared::<RwLock<Tree<N>>>()
         .with_sole::<Tree<N>>()
 }
@@ -38,7 +43,7 @@ pub(super) fn b_tree<const N: usize>() -> Entrant<N> {
 pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
     let mut entrants = vec![
         b_tree(),
-        Entrant::new::<Alone<N, HashMap<Key<N>, Box<Value>>>>("HashMap")
+        Entrant::new::<Alone<HashMap<Key<N>, Box<Value>>>>("HashMap")
             .with_shared::<RwLock<Hashed<N>>>()
             .with_sole::<Hashed<N>>(),
         Entrant::new::<Own<Cuckoo<N, Kept<N>>>>("cuckoo table")

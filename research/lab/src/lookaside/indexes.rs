@@ -2,7 +2,7 @@
 //!
 //! | trait | index | alone | behind a map |
 //! |---|---|---|---|
-//! | [`LocalMap`] | for one owner | [`Locked`]: of boxed values, under a lock that is taken once for millions of requests | its set of handles |
+//! | [`LocalMap`] | for one owner | [`Alone`]: under a lock that is taken once for millions of requests | its set of handles |
 //! | [`ConcurrentMap`] | for many threads | [`Boxes`]: of boxed values, with a guard for millions of requests | [`Handles`] |
 //!
 //! [`Tree`] keeps the keys beside the handles, as a `BTreeMap` alone does, so that a search does not follow a pointer
@@ -21,10 +21,7 @@ use super::visit::{Answer, Lot, Request, Visit, in_turn};
 use crate::subject::Call;
 
 /// A map of one owner.
-pub trait LocalMap<const N: usize>: Send + Sync {
-    /// An empty one with room for so many records, if it takes room beforehand.
-    fn with_capacity(records: usize) -> Self;
-
+pub trait LocalMap<const N: usize>: Make + Send + Sync {
     /// The value of a key.
     fn get(&self, key: &Key<N>) -> Option<&Value>;
 
@@ -32,57 +29,31 @@ pub trait LocalMap<const N: usize>: Send + Sync {
     fn put(&mut self, key: Key<N>, value: Value);
 }
 
-impl<const N: usize> LocalMap<N> for BTreeMap<Key<N>, Box<Value>> {
-    fn with_capacity(_records: usize) -> Self {
-        BTreeMap::new()
-    }
+/// A type with `get` and `insert`, of boxed values, as such a map.
+macro_rules! local_map {
+    ($map:ident, $records:ident => $make:expr) => {
+        impl<const N: usize> Make for $map<Key<N>, Box<Value>> {
+            fn make($records: usize) -> Result<Self, String> {
+                Ok($make)
+            }
+        }
 
-    #[inline(always)]
-    fn get(&self, key: &Key<N>) -> Option<&Value> {
-        BTreeMap::get(self, key).map(|value| &**value)
-    }
+        impl<const N: usize> LocalMap<N> for $map<Key<N>, Box<Value>> {
+            #[inline(always)]
+            fn get(&self, key: &Key<N>) -> Option<&Value> {
+                $map::get(self, key).map(|value| &**value)
+            }
 
-    #[inline(always)]
-    fn put(&mut self, key: Key<N>, value: Value) {
-        self.insert(key, Box::new(value));
-    }
+            #[inline(always)]
+            fn put(&mut self, key: Key<N>, value: Value) {
+                self.insert(key, Box::new(value));
+            }
+        }
+    };
 }
 
-impl<const N: usize> LocalMap<N> for HashMap<Key<N>, Box<Value>> {
-    fn with_capacity(records: usize) -> Self {
-        HashMap::with_capacity(records)
-    }
-
-    #[inline(always)]
-    fn get(&self, key: &Key<N>) -> Option<&Value> {
-        HashMap::get(self, key).map(|value| &**value)
-    }
-
-    #[inline(always)]
-    fn put(&mut self, key: Key<N>, value: Value) {
-        self.insert(key, Box::new(value));
-    }
-}
-
-/// A map of one owner alone: many may look up, or one may write.
-pub struct Locked<M>(RwLock<M>);
-
-impl<M> Locked<M> {
-    /// Under a lock.
-    pub(super) fn of(map: M) -> Locked<M> {
-        Locked(RwLock::new(map))
-    }
-
-    /// Answers with the lock held that the requests need.
-    pub(super) fn locked<const N: usize>(
-        &self,
-        lots: &[Lot<'_, N>; 2],
-        read: impl FnOnce(&M) -> Answer,
-        write: impl FnOnce(&mut M) -> Answer,
-    ) -> Answer {
-        if matches!(lots[1], Lot::Requests(_)) { write(&mut self.0.write()) } else { read(&self.0.read()) }
-    }
-}
+local_map!(BTreeMap, _records => BTreeMap::new());
+local_map!(HashMap, records => HashMap::with_capacity(records));
 
 /// A map of one owner, by reference.
 struct Owner<M>(M);
@@ -110,19 +81,21 @@ impl<const N: usize, M: LocalMap<N>> Visit<N> for Owner<&mut M> {
     }
 }
 
-/// So that the length of the keys is known where a map alone is made.
-pub struct Alone<const N: usize, M>(Locked<M>);
+/// A map of one owner alone: many may look up, or one may write. Its lock is taken once a call.
+pub struct Alone<M>(RwLock<M>);
 
-impl<const N: usize, M: LocalMap<N>> Make for Alone<N, M> {
+impl<M: Make> Make for Alone<M> {
     fn make(records: usize) -> Result<Self, String> {
-        Ok(Alone(Locked::of(M::with_capacity(records))))
+        RwLock::make(records).map(Alone)
     }
 }
 
-impl<const N: usize, M: LocalMap<N>> Contestant<N> for Alone<N, M> {
+impl<const N: usize, M: LocalMap<N>> Contestant<N> for Alone<M> {
     fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
-        let read = |map: &M| in_turn(&mut Owner(map), call, lots);
-        self.0.locked(&lots, read, |map| in_turn(&mut Owner(map), call, lots))
+        match lots[1] {
+            Lot::Requests(_) => in_turn(&mut Owner(&mut *self.0.write()), call, lots),
+            Lot::Keys(_) | Lot::Renewals(_) => in_turn(&mut Owner(&*self.0.read()), call, lots),
+        }
     }
 
     fn abilities(&self) -> Abilities {

@@ -91,14 +91,6 @@ impl<const N: usize> Kept<N> {
         // whoever takes the record out of the table does so from now on.
         unsafe { &*record }
     }
-
-    /// The value.
-    #[inline(always)]
-    #[must_use]
-    pub(super) fn value(&self) -> &Value {
-        // SAFETY: from a box; freed only when it is neither owned nor looked at any more.
-        unsafe { &(*self.0).1 }
-    }
 }
 
 impl<const N: usize> Drop for Kept<N> {
@@ -121,7 +113,7 @@ unsafe impl<const N: usize> Item<N> for Kept<N> {
 
     #[inline(always)]
     fn key(&self) -> &Key<N> {
-        // SAFETY: as in `value`.
+        // SAFETY: from a box; freed only when it is neither owned nor looked at any more.
         unsafe { &(*self.0).0 }
     }
 }

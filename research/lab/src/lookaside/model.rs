@@ -1,15 +1,14 @@
-//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table, or a [`lookaside::OwnedMap`], each
-//! must be a map.
+//! Tests for all indexes of one owner, and for all contestants: behind a [`lookaside::OwnedMap`] with a tiny table an
+//! index must be a map, and in each form it must answer requests. What threads share is tested in `history`.
 //!
 //! The table has two lines for a hundred keys, so entries come and go all the time, and the index answers as often as
 //! the table does.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::BuildHasher;
 
-use lookaside::{Config, Map, OwnedMap, Random, Reader};
+use lookaside::{Config, OwnedMap, Random};
 
-use super::contestant::{Contestant, Entrant, Made, Make, OwnedIndex, SharedIndex};
+use super::contestant::{Contestant, Entrant, Made, OwnedIndex};
 use super::record::{Key, Value};
 use super::visit::{BATCH, Request};
 use crate::subject::{Call, Tally};
@@ -23,144 +22,44 @@ const STEPS: u32 = 20_000;
 ///
 /// # Panics
 /// Where the two differ.
-pub fn check<I: SharedIndex<24>>() {
-    check_behind::<I>(&Config::with_size(128), 1000);
-    // Of what is emitted, its log sees a twentieth.
-    check_behind::<I>(&Config::paper(128), 10);
-}
-
-/// Behind a table made so, which must have evicted so often.
-fn check_behind<I: SharedIndex<24>>(config: &Config, evictions: u64) {
-    let map = Map::new(made::<I>(), config).expect("two lines are a table");
-    map.buffer().monitor(false);
-    walk(&mut Shared { map: &map, reader: map.pin() });
-    let counts = map.buffer().counts();
-    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
-}
-
-/// As [`check`], behind a map of one owner.
-///
-/// # Panics
-/// Where the two differ.
 pub fn check_owned<I: OwnedIndex<24>>() {
     check_owned_behind::<I>(&Config::with_size(128), 1000);
+    // Of what is emitted, its log sees a twentieth.
     check_owned_behind::<I>(&Config::paper(128), 10);
 }
 
+/// Behind a table made so, which must have evicted so often.
 fn check_owned_behind<I: OwnedIndex<24>>(config: &Config, evictions: u64) {
-    let mut map = OwnedMap::new(made::<I>(), config).expect("two lines are a table");
+    let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
+    let mut map = OwnedMap::new(index, config).expect("two lines are a table");
     map.monitor(false);
-    walk(&mut map);
-    let counts = map.counts();
-    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
-}
-
-fn made<I: Make>() -> I {
-    I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"))
-}
-
-/// What a map of either kind does, with values that are compared and forgotten.
-trait Mapped {
-    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value>;
-    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value>;
-    fn get(&mut self, key: &Key<24>) -> Option<Value>;
-    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>>;
-    fn len(&self) -> usize;
-    /// Lets go of what was removed.
-    fn refresh(&mut self);
-}
-
-/// A map that threads share, and this thread's visit to it.
-struct Shared<'m, I, S> {
-    map: &'m Map<Key<24>, Value, I, S>,
-    reader: Reader<'m, Key<24>, Value, I, S>,
-}
-
-impl<I: SharedIndex<24>, S: BuildHasher> Mapped for Shared<'_, I, S> {
-    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        self.reader.insert(key, value).as_deref().cloned()
-    }
-
-    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        self.reader.replace(key, value).ok().as_deref().cloned()
-    }
-
-    fn get(&mut self, key: &Key<24>) -> Option<Value> {
-        self.reader.get(key).cloned()
-    }
-
-    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>> {
-        let mut values = vec![None; keys.len()];
-        self.reader.get_many(keys, &mut values);
-        values.into_iter().map(Option::<&Value>::cloned).collect()
-    }
-
-    fn len(&self) -> usize {
-        self.map.len()
-    }
-
-    fn refresh(&mut self) {
-        self.reader.refresh();
-    }
-}
-
-impl<I: OwnedIndex<24>, S: BuildHasher> Mapped for OwnedMap<Key<24>, Value, I, S> {
-    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        OwnedMap::insert(self, key, value).as_deref().cloned()
-    }
-
-    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        OwnedMap::replace(self, key, value).ok().as_deref().cloned()
-    }
-
-    fn get(&mut self, key: &Key<24>) -> Option<Value> {
-        OwnedMap::get(self, key).cloned()
-    }
-
-    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>> {
-        let mut values = vec![None; keys.len()];
-        OwnedMap::get_many(self, keys, &mut values);
-        values.into_iter().map(Option::<&Value>::cloned).collect()
-    }
-
-    fn len(&self) -> usize {
-        OwnedMap::len(self)
-    }
-
-    // Its dead are freed by whoever changes it next.
-    fn refresh(&mut self) {}
-}
-
-/// Takes random steps with a map and with a plain one.
-fn walk(map: &mut dyn Mapped) {
-    let mut model = BTreeMap::new();
-    let random = Random::new(3);
+    let (mut model, random) = (BTreeMap::new(), Random::new(3));
     let key = || Key::of(u64::from(random.below(KEYS)));
     for step in 0..STEPS {
         let (key_now, value) = (key(), Value::of(u64::from(step)));
         match random.below(10) {
             0 => {
                 let old = map.insert(key_now, value.clone());
-                assert_eq!(old, model.insert(key_now, value), "insert, step {step}");
+                assert_eq!(old.as_deref().cloned(), model.insert(key_now, value), "insert, step {step}");
             }
             1 => {
-                let replaced = map.replace(key_now, value.clone());
-                assert_eq!(replaced, model.get(&key_now).cloned(), "replace, step {step}");
+                let replaced = map.replace(key_now, value.clone()).ok();
+                assert_eq!(replaced.as_deref(), model.get(&key_now), "replace, step {step}");
                 model.entry(key_now).and_modify(|old| *old = value);
             }
             2 | 3 => {
                 let keys: Vec<_> = (0..random.below(40)).map(|_| key()).collect();
-                let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
-                let asked: Vec<_> = keys.iter().collect();
-                assert_eq!(map.get_many(&asked), expected, "get_many, step {step}");
+                let expected: Vec<_> = keys.iter().map(|key| model.get(key)).collect();
+                let mut values = vec![None; keys.len()];
+                map.get_many(&keys.iter().collect::<Vec<_>>(), &mut values);
+                assert_eq!(values, expected, "get_many, step {step}");
             }
-            _ => assert_eq!(map.get(&key_now), model.get(&key_now).cloned(), "get, step {step}"),
+            _ => assert_eq!(map.get(&key_now), model.get(&key_now), "get, step {step}"),
         }
-        if step % 64 == 0 {
-            assert_eq!(map.len(), model.len(), "step {step}");
-            map.refresh();
-        }
+        assert_eq!(map.len(), model.len(), "step {step}");
     }
+    let counts = map.counts();
+    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
 }
 
 /// Checks each form of an entrant against a plain map: alone, and behind the tables that it can be put behind, watched

@@ -198,19 +198,13 @@ pub(super) fn entrants<const N: usize>() -> Vec<Entrant<N>> {
 mod tests {
     use super::*;
     use crate::lookaside::contestant::fill;
-    use crate::lookaside::model;
-    use lookaside::OwnedMap;
+    use crate::lookaside::{history, model};
 
     #[test]
     fn trees_behind_a_map_are_maps() {
-        model::check::<Radix<24, Handled<24>, false, false>>();
-        model::check::<Radix<24, Handled<24>, true, true>>();
-        let mut map =
-            OwnedMap::new(Owned::<24>::make(0).unwrap(), &lookaside::Config::with_size(256)).unwrap();
-        for record in 0..300 {
-            assert!(map.insert(Key::of(record), Value::of(record)).is_none());
-        }
-        assert!((0..400).all(|record| map.get(&Key::of(record)).is_some() == (record < 300)));
+        history::check::<Radix<24, Handled<24>, false, false>>();
+        history::check::<Radix<24, Handled<24>, true, true>>();
+        model::check_owned::<Owned<24>>();
     }
 
     /// A tree that has learnt answers as before; what it learnt from is what it was asked for.

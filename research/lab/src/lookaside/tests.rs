@@ -17,18 +17,9 @@ use super::visit::BATCH;
 use lookaside::RwLock;
 
 #[test]
-fn our_tables_behind_a_map_are_maps() {
-    model::check::<RwLock<Tree<24>>>();
-    model::check::<RwLock<Hashed<24>>>();
-    model::check::<Cuckoo<24, Handled<24>>>();
-    model::check::<Chaining<24, Handled<24>>>();
-    model::check::<BulkChaining<24, Handled<24>, true, FOUR_LINES>>();
-    model::check::<BulkChaining<24, Handled<24>, true, TWO_LINES>>();
-    model::check::<BulkChaining<24, Handled<24>, true, ONE_LINE>>();
-}
-
-#[test]
-fn our_tables_behind_a_map_never_show_an_older_record() {
+fn our_indexes_behind_a_map_are_maps_and_never_show_an_older_record() {
+    history::check::<RwLock<Tree<24>>>();
+    history::check::<RwLock<Hashed<24>>>();
     history::check::<Cuckoo<24, Handled<24>>>();
     history::check::<Chaining<24, Handled<24>>>();
     history::check::<BulkChaining<24, Handled<24>, true, FOUR_LINES>>();
@@ -149,7 +140,9 @@ fn records_that_are_taken_out_are_gone_from_the_table_and_the_index() {
 }
 
 #[test]
-fn the_partitioned_tables_behind_their_owner_are_maps() {
+fn indexes_of_one_owner_behind_a_map_are_maps() {
+    model::check_owned::<Tree<24>>();
+    model::check_owned::<Hashed<24>>();
     model::check_owned::<BulkChaining<24, Handled<24>, false, FOUR_LINES>>();
     model::check_owned::<BulkChaining<24, Handled<24>, false, TWO_LINES>>();
     model::check_owned::<BulkChaining<24, Handled<24>, false, ONE_LINE>>();

@@ -356,41 +356,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_is_never_found_again() {
-        each::<24>(|name, contestant| {
-            fill(contestant, 0, 0..RECORDS);
-            for round in 0..4u64 {
-                // Each key in turn is read, given the value of another record, and read again.
-                let numbers = (0..RECORDS).map(|number| (number, number + round * RECORDS));
-                let mut expected = Tally::default();
-                let requests: Vec<_> = numbers
-                    .flat_map(|(number, value)| {
-                        let before = value.saturating_sub(RECORDS).max(number);
-                        expected.count(Some(Value::expected(before)));
-                        expected.count(Some(Value::expected(value)));
-                        let key = Key::of(number);
-                        let ask = Request { key, record: 0, set: false };
-                        [ask, Request { key, record: value, set: true }, ask]
-                    })
-                    .collect();
-                let answer = contestant.perform(0, Call::Single, &requests);
-                assert_eq!(answer.tally, expected, "{name}, round {round}");
-                // In batches a lookup may come after a write that it stood before: only of other keys.
-                let (mut expected, mut requests) = (Tally::default(), Vec::new());
-                for number in 0..RECORDS {
-                    let (set, asked) = (number, (number + RECORDS / 2) % RECORDS);
-                    let value = set + round * RECORDS;
-                    requests.push(Request { key: Key::of(set), record: value, set: true });
-                    requests.push(Request { key: Key::of(asked), record: 0, set: false });
-                    expected.count(Some(Value::expected(asked + round * RECORDS)));
-                }
-                let answer = contestant.perform(0, Call::Batch, &requests);
-                assert_eq!(answer.tally, expected, "{name}, round {round}, in batches");
-            }
-        });
-    }
-
-    #[test]
     fn threads_share_what_is_not_an_owners() {
         each::<24>(|name, contestant| {
             if !contestant.abilities().shared_reads {

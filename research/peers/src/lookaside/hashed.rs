@@ -15,11 +15,13 @@ use papaya::Guard as _;
 /// hashbrown's map alone.
 pub(super) struct HashbrownAlone<const N: usize>(HashMap<Key<N>, Box<Value>>);
 
-impl<const N: usize> LocalMap<N> for HashbrownAlone<N> {
-    fn with_capacity(records: usize) -> Self {
-        HashbrownAlone(HashMap::with_capacity(records))
+impl<const N: usize> Make for HashbrownAlone<N> {
+    fn make(records: usize) -> Result<Self, String> {
+        Ok(HashbrownAlone(HashMap::with_capacity(records)))
     }
+}
 
+impl<const N: usize> LocalMap<N> for HashbrownAlone<N> {
     #[inline(always)]
     fn get(&self, key: &Key<N>) -> Option<&Value> {
         self.0.get(key).map(|value| &**value)
