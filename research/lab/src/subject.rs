@@ -51,3 +51,15 @@ impl AddAssign for Tally {
         self.refused += other.refused;
     }
 }
+
+/// The finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014):
+/// a bijection, by which subjects' keys are made of the numbers of their records, so that neighbours by number are none
+/// in order.
+#[inline]
+#[must_use]
+pub fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ number >> 31
+}

@@ -11,6 +11,7 @@
 //! | `memory` | kind `art-memory`: Table 4 |
 //! | `reorganization_time` | kind `art-reorganize-time`: Figure 5 |
 //! | `beside` | kind `art-beside`: readers and writers while the tree is reorganised |
+//! | [`ordered`] | ordered maps that take turns, here and beside foreign trees |
 //! | `texts` | words and paths |
 //! | `strings` | kind `art-strings`: words and paths as keys |
 //!
@@ -24,6 +25,7 @@ mod grown;
 mod keys;
 mod lookups;
 mod memory;
+pub mod ordered;
 mod reorganization_time;
 mod simulated;
 mod strings;

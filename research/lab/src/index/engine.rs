@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::records::Key;
-use crate::subject::Tally;
+use crate::subject::{Call, Tally};
 
 /// Keys that a caller hands over at once where it asks in batches: a multi-get of a usual size.
 pub const BATCH: usize = 64;
@@ -62,27 +62,13 @@ pub trait Index: Sync {
         self.insert_each(records)
     }
 
-    /// Carries out all `operations`, one by one.
-    fn perform_each(&self, operations: &[Operation]) -> Tally {
-        let mut tally = Tally::default();
-        for operation in operations {
-            match *operation {
-                Operation::Get(key) => tally.count(self.get(&key)),
-                Operation::Insert(record) => {
-                    tally.refused += u64::from(self.insert(record) == Insertion::TooFull)
-                }
-                Operation::Remove(record) => tally.refused += u64::from(!self.remove(record)),
-            }
-        }
-        tally
-    }
-
-    /// Carries out all `operations`: writes at once, lookups in batches of [`BATCH`].
-    fn perform_batched(&self, operations: &[Operation]) -> Tally {
+    /// Carries out all `operations`: writes at once, lookups as `call` says.
+    fn perform(&self, call: Call, operations: &[Operation]) -> Tally {
         let mut tally = Tally::default();
         let mut keys = Vec::with_capacity(BATCH);
         for operation in operations {
             match *operation {
+                Operation::Get(key) if call == Call::Single => tally.count(self.get(&key)),
                 Operation::Get(key) => {
                     keys.push(key);
                     if keys.len() == BATCH {

@@ -203,8 +203,7 @@ impl Requests {
         match (&self.kind, call) {
             (Kind::Lookups(keys), Call::Single) => index.get_each(keys),
             (Kind::Lookups(keys), Call::Batch) => index.get_batched(keys),
-            (Kind::Mixed(operations), Call::Single) => index.perform_each(operations),
-            (Kind::Mixed(operations), Call::Batch) => index.perform_batched(operations),
+            (Kind::Mixed(operations), call) => index.perform(call, operations),
         }
     }
 

@@ -6,6 +6,8 @@
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::subject::mixed;
+
 /// A key of `N` bytes, 8 or more. It lies in memory as a struct of C, as what follows does: some indexes are written in
 /// C++.
 #[repr(transparent)]
@@ -33,15 +35,6 @@ impl<const N: usize> Key<N> {
         }
         Key(bytes)
     }
-}
-
-/// The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection.
-#[inline]
-fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ number >> 31
 }
 
 /// A value of 64 bytes. Words of it can be changed in place, as those of a counter or of a time can.

@@ -74,88 +74,74 @@ impl Form {
     }
 }
 
-/// A kind of container.
-trait Container {
-    fn maker() -> Maker;
-}
-
-macro_rules! container {
-    ($(#[$when:meta])? $name:ident, $maker:ident) => {
-        $(#[$when])?
-        struct $name;
-
-        $(#[$when])?
-        impl Container for $name {
-            fn maker() -> Maker {
-                // SAFETY: as above: a function of cpp/containers.
-                unsafe extern "C" {
-                    fn $maker(
-                        form: u32,
-                        key_bytes: usize,
-                        records: usize,
-                        options: *const lookaside_options,
-                    ) -> *mut c_void;
-                }
-                $maker
+/// Makes the container of this number among [`entrants`].
+fn maker(which: usize) -> Maker {
+    macro_rules! makers {
+        ($($(#[$when:meta])? $maker:ident),*) => {{
+            // SAFETY: as above: functions of cpp/containers.
+            unsafe extern "C" {
+                $($(#[$when])? fn $maker(
+                    form: u32,
+                    key_bytes: usize,
+                    records: usize,
+                    options: *const lookaside_options,
+                ) -> *mut c_void;)*
             }
-        }
-    };
+            let all: &[Maker] = &[$($(#[$when])? $maker),*];
+            all
+        }};
+    }
+    makers!(
+        lookaside_peers_std_map,
+        lookaside_peers_std_unordered_map,
+        #[cfg(abseil)]
+        lookaside_peers_absl_btree_map,
+        #[cfg(abseil)]
+        lookaside_peers_absl_flat_hash_map,
+        #[cfg(sparsehash)]
+        lookaside_peers_dense_hash_map
+    )[which]
 }
-
-container!(StdMap, lookaside_peers_std_map);
-container!(StdUnorderedMap, lookaside_peers_std_unordered_map);
-container!(
-    #[cfg(abseil)]
-    AbslBtreeMap,
-    lookaside_peers_absl_btree_map
-);
-container!(
-    #[cfg(abseil)]
-    AbslFlatHashMap,
-    lookaside_peers_absl_flat_hash_map
-);
-container!(
-    #[cfg(sparsehash)]
-    DenseHashMap,
-    lookaside_peers_dense_hash_map
-);
 
 /// Those that are there.
 pub(super) fn entrants<const N: usize>() -> Vec<Entrant<N>> {
-    vec![
-        entrant::<N, StdMap>("std::map"),
-        entrant::<N, StdUnorderedMap>("std::unordered_map"),
+    let names = [
+        "std::map",
+        "std::unordered_map",
         #[cfg(abseil)]
-        entrant::<N, AbslBtreeMap>("absl::btree_map"),
+        "absl::btree_map",
         #[cfg(abseil)]
-        entrant::<N, AbslFlatHashMap>("absl::flat_hash_map"),
+        "absl::flat_hash_map",
         #[cfg(sparsehash)]
-        entrant::<N, DenseHashMap>("dense_hash_map"),
-    ]
+        "dense_hash_map",
+    ];
+    let made = [entrant::<N, 0>, entrant::<N, 1>, entrant::<N, 2>, entrant::<N, 3>, entrant::<N, 4>];
+    names.into_iter().zip(made).map(|(name, entrant)| entrant(name)).collect()
 }
 
-fn entrant<const N: usize, C: Container>(name: &'static str) -> Entrant<N> {
+fn entrant<const N: usize, const WHICH: usize>(name: &'static str) -> Entrant<N> {
     Entrant {
         name,
-        alone: |records| Foreign::make::<N, C>(Form::Alone, records, null()),
-        shared: Some(|records, config, monitor| fronted::<N, C>(Form::Inlined, records, config, monitor)),
-        sole: Some(|records, config, monitor| fronted::<N, C>(Form::Owned, records, config, monitor)),
-        called: Some(|records, config, monitor| fronted::<N, C>(Form::Called, records, config, monitor)),
+        alone: |records| Foreign::make::<N>(WHICH, Form::Alone, records, null()),
+        shared: Some(|records, config, monitor| fronted(WHICH, Form::Inlined, records, config, monitor)),
+        sole: Some(|records, config, monitor| fronted(WHICH, Form::Owned, records, config, monitor)),
+        called: Some(|records, config, monitor| fronted(WHICH, Form::Called, records, config, monitor)),
         stlt: Some(|records, bytes, ways| match ways {
-            4 => fronted::<N, C>(Form::Stlt, records, &Config::with_size(bytes), false),
+            4 => fronted(WHICH, Form::Stlt, records, &Config::with_size(bytes), false),
             _ => Err("STLT-SW is compiled into C++ with four ways".into()),
         }),
     }
 }
 
-fn fronted<const N: usize, C: Container>(
+fn fronted<const N: usize>(
+    which: usize,
     form: Form,
     records: usize,
     config: &Config,
     monitor: bool,
 ) -> Made<N> {
     let options = lookaside_options { monitor, ..lookaside_options::from(config) };
-    Foreign::make::<N, C>(form, records, &raw const options)
+    Foreign::make::<N>(which, form, records, &raw const options)
 }
 
 /// A container behind its lock.
@@ -170,21 +156,23 @@ unsafe impl Send for Foreign {}
 unsafe impl Sync for Foreign {}
 
 impl Foreign {
-    fn make<const N: usize, C: Container>(
+    fn make<const N: usize>(
+        which: usize,
         form: Form,
         records: usize,
         options: *const lookaside_options,
     ) -> Made<N> {
-        Ok(Box::new(Foreign::new::<N, C>(form, records, options)?))
+        Ok(Box::new(Foreign::new::<N>(which, form, records, options)?))
     }
 
-    fn new<const N: usize, C: Container>(
+    fn new<const N: usize>(
+        which: usize,
         form: Form,
         records: usize,
         options: *const lookaside_options,
     ) -> Result<Foreign, String> {
         // SAFETY: options are null only for a container alone, which does not look at them.
-        let made = unsafe { C::maker()(form as u32, N, records, options) };
+        let made = unsafe { maker(which)(form as u32, N, records, options) };
         match NonNull::new(made) {
             Some(container) => Ok(Foreign { form, container: RwLock::new(container) }),
             None => Err(format!("no memory for {records} records in a container with keys of {N} bytes")),
@@ -381,7 +369,7 @@ mod tests {
             // Half of the records are asked for: an eighth of the slots has room for three times as many.
             let config = Config::with_size(1 << 18).fits(fits);
             let options = lookaside_options { monitor: false, ..lookaside_options::from(&config) };
-            let made = Foreign::new::<24, StdMap>(form, RECORDS as usize, &raw const options).unwrap();
+            let made = Foreign::new::<24>(0, form, RECORDS as usize, &raw const options).unwrap();
             let (whole, contestant): (_, &dyn Contestant<24>) = (made.counted().capacity, &made);
             let look_up = |value_of: fn(u64) -> u64, rounds| {
                 let mut expected = Tally::default();
