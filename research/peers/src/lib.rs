@@ -10,7 +10,7 @@
 //! | `maps` | those written in Rust |
 //! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
-//! | [`mod@lookaside`] | indexes that people use, alone and behind a lookaside table, for the kind `slb-lookups` |
+//! | [`mod@lookaside`] | indexes that people use, alone and behind a table, for the kind `slb-lookups` |
 //! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for every x86-64 and for this one |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 

@@ -1,5 +1,5 @@
-//! The hash tables that are written in Rust, of record numbers by key: dashmap, papaya, and the standard library's under
-//! a lock.
+//! The hash tables that are written in Rust, of record numbers by key: dashmap, papaya, and the standard library's
+//! under a lock.
 //!
 //! | map | design | where its entries lie | best call for lookups |
 //! |---|---|---|---|

@@ -1,5 +1,5 @@
 //! Kind `art-lookups`: trees in pages of several kinds, as built and reorganised, asked for keys in one way or several,
-//! and shown to simulated machines (the paper's Figures 2, 3 and 4 and Tables 2 and 3; batches, and what logging costs).
+//! and shown to simulated machines (the paper's Figures 2 to 4 and Tables 2 and 3; batches, and what logging costs).
 //!
 //! For each set of keys there is a tree as built for every kind of page; for each skew, there is one more that has seen
 //! some lookups, and whose hot paths were then laid together: the tree as built, where there was nothing to be moved.

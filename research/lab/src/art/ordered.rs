@@ -50,7 +50,7 @@ pub struct Lot<Q> {
 }
 
 /// Makes these requests of one map, a lot on each thread: so many a second, or [`None`] if there is no such call.
-/// Nobody knows beforehand what ranges show: `shown` is that of the first map that is asked, and all must show the same.
+/// Nobody knows beforehand what ranges show: `shown` is that of the first map that is asked, and all must show as much.
 ///
 /// # Errors
 /// [`ExperimentError::WrongAnswer`], or that there are fewer cores.

@@ -2,8 +2,8 @@
 //!
 //! | trait | index | alone | behind a map |
 //! |---|---|---|---|
-//! | [`LocalMap`] | for one owner | [`Alone`]: under a lock that is taken once for millions of requests | its set of handles |
-//! | [`ConcurrentMap`] | for many threads | [`Boxes`]: of boxed values, with a guard for millions of requests | [`Handles`] |
+//! | [`LocalMap`] | for one owner | [`Alone`]: its lock is taken once for millions of requests | its set of handles |
+//! | [`ConcurrentMap`] | for many threads | [`Boxes`]: a guard serves for millions of requests | [`Handles`] |
 //!
 //! [`Tree`] keeps the keys beside the handles, as a `BTreeMap` alone does, so that a search does not follow a pointer
 //! for every comparison.
@@ -134,7 +134,7 @@ pub trait ConcurrentMap<K, T>: Sized + Send + Sync {
         T: Clone;
 
     /// How many keys there are.
-    fn len(&self) -> usize;
+    fn keys(&self) -> usize;
 }
 
 /// A map for many threads alone, of values that are on the heap.
@@ -214,7 +214,7 @@ impl<const N: usize, M: ConcurrentMap<Key<N>, Handled<N>>> SharedStore<Key<N>, V
     }
 
     fn len(&self) -> usize {
-        self.0.len()
+        self.0.keys()
     }
 }
 

@@ -79,15 +79,15 @@ impl<const N: usize> Kept<N> {
     }
 
     /// Puts a record on the heap and into a table: where it is, for as long as the epoch is pinned.
-    pub(super) fn put<'g>(
+    pub(super) fn put(
         (key, value): (Key<N>, Value),
-        _pinned: &'g Guard,
+        _pinned: &Guard,
         put: impl FnOnce(Kept<N>) -> Option<Kept<N>>,
-    ) -> &'g (Key<N>, Value) {
+    ) -> &(Key<N>, Value) {
         let kept = Kept::new(key, value);
         let record = kept.0;
         drop(put(kept));
-        // SAFETY: from a box, which is freed at the earliest after the epoch of `'g` has been left: it is pinned, and
+        // SAFETY: from a box, which is freed at the earliest after this epoch has been left: it is pinned, and
         // whoever takes the record out of the table does so from now on.
         unsafe { &*record }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::beside::{Beside, Record, Records};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::{Make, SharedIndex};
+use super::contestant::Make;
 use super::cuckoo_table::Cuckoo;
 use super::history;
 use super::indexes::{Handled, Hashed, Tree};
@@ -25,43 +25,6 @@ fn our_indexes_behind_a_map_are_maps_and_never_show_an_older_record() {
     history::check::<BulkChaining<24, Handled<24>, true, FOUR_LINES>>();
     history::check::<BulkChaining<24, Handled<24>, true, TWO_LINES>>();
     history::check::<BulkChaining<24, Handled<24>, true, ONE_LINE>>();
-}
-
-/// Two threads write keys of their own and read all: what they read is what was written there, or nothing before that.
-#[test]
-fn writers_of_one_chain_do_not_lose_each_others_records() {
-    fn check<I: SharedIndex<24>>() {
-        const RECORDS: u64 = 2000;
-        // For a few records only: chains are long.
-        let index = I::make(RECORDS as usize).unwrap();
-        let map = lookaside::Map::new(index, &lookaside::Config::with_size(4096)).unwrap();
-        std::thread::scope(|scope| {
-            for thread in 0..2 {
-                let map = &map;
-                scope.spawn(move || {
-                    for record in 0..RECORDS {
-                        let mut reader = map.pin();
-                        if record % 2 == thread {
-                            for _ in 0..4 {
-                                reader.insert(Key::of(record), Value::of(record));
-                                assert_eq!(reader.get(&Key::of(record)), Some(&Value::of(record)));
-                                reader.refresh();
-                            }
-                        } else if let Some(value) = reader.get(&Key::of(record)) {
-                            assert_eq!(value, &Value::of(record));
-                        }
-                    }
-                });
-            }
-        });
-        let reader = map.pin();
-        for record in 0..RECORDS {
-            assert_eq!(reader.get(&Key::of(record)), Some(&Value::of(record)), "record {record}");
-        }
-    }
-    check::<Cuckoo<24, Handled<24>>>();
-    check::<Chaining<24, Handled<24>>>();
-    check::<BulkChaining<24, Handled<24>, true, FOUR_LINES>>();
 }
 
 /// Who has seen a record replaced does not see an older one, whole as it may be: neither one key at a time nor in

@@ -1,7 +1,7 @@
 //! A thread's visit to what is measured, and the loops that all visits have in common.
 //!
-//! A [`Visit`] is pinned or locked once for millions of requests: a guard, a map's reader, a map of one owner. Its loops
-//! are compiled once for each kind of it, so that a lookup is a direct call; warming up and what is timed are one
+//! A [`Visit`] is pinned or locked once for millions of requests: a guard, a map's reader, a map of one owner. Its
+//! loops are compiled for each kind of it, so that a lookup is a direct call; warming up and what is timed are one
 //! call, so that whoever pins or watches does so once.
 
 use std::time::Duration;
@@ -77,7 +77,6 @@ pub fn count_many<'v, const N: usize>(
 }
 
 /// Answers the first lot and then, with the clock running, the other.
-#[inline(always)]
 pub fn in_turn<const N: usize>(visit: &mut impl Visit<N>, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
     answer(visit, call, lots[0]);
     visit.refresh();
@@ -86,7 +85,6 @@ pub fn in_turn<const N: usize>(visit: &mut impl Visit<N>, call: Call, lots: [Lot
     Answer { tally, time: watch.elapsed() }
 }
 
-#[inline(always)]
 fn answer<const N: usize>(visit: &mut impl Visit<N>, call: Call, lot: Lot<'_, N>) -> Tally {
     let mut tally = Tally::default();
     match lot {

@@ -1,8 +1,8 @@
-//! What traces are replayed on: the paper's concurrent chaining hash table, as large as its records need, alone and with
-//! a table beside it.
+//! What traces are replayed on: the paper's concurrent chaining hash table, as large as its records need, alone and
+//! with a table beside it.
 //!
-//! Here keys have one size and values have many, so that values are slices on the heap. The chaining table keeps its own
-//! records, and the table beside it has pointers to them.
+//! Here keys have one size and values have many, so that values are slices on the heap. The chaining table keeps its
+//! own records, and the table beside it has pointers to them.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) enum Player {
     /// The index alone.
     Alone(Chained),
     /// The index, and a table of so many bytes beside it.
-    Beside(Beside<24, Chained>, usize),
+    Beside(Box<Beside<24, Chained>>, usize),
 }
 
 impl Player {
@@ -49,7 +49,7 @@ impl Player {
         }
         let beside = Beside::new(index, &Config::with_size(bytes))?;
         beside.buffer().monitor(number == 2);
-        Ok(Player::Beside(beside, bytes))
+        Ok(Player::Beside(Box::new(beside), bytes))
     }
 
     /// Carries out this thread's share of the requests: every `threads`-th, from number `thread` on.

@@ -8,9 +8,9 @@
 //! | blart | one owner | one allocation an entry | `get` |
 //! | `BTreeMap` | one owner | eleven to a node | `get` |
 //!
-//! All map 64-bit numbers to 64-bit numbers: a key is the mixed number of its record, and its value is the record. Those that
-//! take bytes are given big-endian ones, made within what is timed, as their users would have to. Any of them may be
-//! read by several threads as long as nobody changes it.
+//! All map 64-bit numbers to 64-bit numbers: a key is the mixed number of its record, and its value is the record.
+//! Those that take bytes are given big-endian ones, made within what is timed, as their users would have to. Any of
+//! them may be read by several threads as long as nobody changes it.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};

@@ -100,7 +100,7 @@ where
         self.0.pin().insert(key, new).cloned()
     }
 
-    fn len(&self) -> usize {
+    fn keys(&self) -> usize {
         self.0.len()
     }
 }
@@ -141,7 +141,7 @@ where
         self.0.insert(key, new)
     }
 
-    fn len(&self) -> usize {
+    fn keys(&self) -> usize {
         self.0.len()
     }
 }

@@ -1,4 +1,5 @@
-//! Indexes that people use, alone and behind a lookaside table: the laboratory's kind `slb-lookups`, with these as well.
+//! Indexes that people use, alone and behind a lookaside table: the laboratory's kind `slb-lookups`, with these as
+//! well.
 //!
 //! | module | indexes |
 //! |---|---|
