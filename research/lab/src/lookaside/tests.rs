@@ -103,7 +103,7 @@ fn records_that_are_taken_out_are_gone_from_the_table_and_the_index() {
 }
 
 #[test]
-fn indexes_of_one_owner_behind_a_map_are_maps() {
+fn owned_indexes_behind_a_map_are_maps() {
     model::check_owned::<Tree<24>>();
     model::check_owned::<Hashed<24>>();
     model::check_owned::<BulkChaining<24, Handled<24>, false, FOUR_LINES>>();
