@@ -214,10 +214,12 @@ impl<'a> Iterator for Tokens<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let end = self.0.iter().position(|&byte| byte == b' ').unwrap_or(self.0.len());
+        let end = match self.0 {
+            [] => return None,
+            // Nearly all are a letter and nothing more.
+            [_] | [_, b' ', ..] => 1,
+            text => text.iter().position(|&byte| byte == b' ').unwrap_or(text.len()),
+        };
         let (token, after) = self.0.split_at(end);
         self.0 = skip_spaces(after);
         Some(token)
