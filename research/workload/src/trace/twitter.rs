@@ -9,7 +9,7 @@
 use std::io::BufRead;
 
 use super::lines::{AroundKey, Lines};
-use super::{Record, TraceError, ttl, value_size};
+use super::{Record, TraceError};
 use crate::key::Key;
 use crate::operation::CacheOperation;
 use crate::row::{RowError, parse as field};
@@ -31,15 +31,15 @@ pub(super) fn parse(line: u64, row: &[u8]) -> Result<Record, RowError> {
     }
     let operation = CacheOperation::from_name(name)
         .ok_or_else(|| RowError::new(line, "operation", name, "one of memcached's operations"))?;
-    // Who asked is not kept; that it is a number tells that the columns stand where they should.
-    field::<u64>(line, "client", client, "a number")?;
-    Ok(Record {
-        key: Key::Text(key.into()),
-        operation,
-        count: 1,
-        key_size: Some(field(line, "key size", key_size, "bytes")?),
-        value_size: value_size(operation, field(line, "value size", size, "bytes")?),
-        ttl: ttl(field(line, "ttl", seconds, "seconds")?),
-        timestamp: Some(field(line, "timestamp", time, "seconds")?),
-    })
+    // None of these is kept; that they are numbers tells that the columns stand where they should.
+    for (column, told) in [
+        ("timestamp", time),
+        ("key size", key_size),
+        ("value size", size),
+        ("client", client),
+        ("ttl", seconds),
+    ] {
+        field::<u64>(line, column, told, "a number")?;
+    }
+    Ok(Record { operation, ..Record::get(Key::Text(key.into())) })
 }
