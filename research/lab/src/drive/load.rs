@@ -146,6 +146,28 @@ struct Played {
 }
 
 impl Load {
+    /// The least of a load: one client that asks for one key at a time, nothing drawn yet, and no replies checked.
+    #[must_use]
+    pub fn new(servers: Vec<Endpoint>, records: u64, items: Items, demand: Demand) -> Load {
+        Load {
+            servers,
+            records,
+            items,
+            demand,
+            connections: 1,
+            depth: 1,
+            keys_per_get: 1,
+            threads: 1,
+            cores: Vec::new(),
+            seed: 0,
+            warm_up: Amount::Operations(0),
+            measured: Amount::Operations(0),
+            rate: None,
+            check: false,
+            patience: PATIENCE,
+        }
+    }
+
     /// Stores every record, in order.
     ///
     /// # Errors
