@@ -50,11 +50,9 @@ pub mod generator;
 pub mod key;
 pub mod operation;
 pub mod popularity;
-mod row;
 pub mod sizes;
 mod table;
 pub mod trace;
 pub mod ycsb;
 
 pub use error::DistributionError;
-pub use row::RowError;

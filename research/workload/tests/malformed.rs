@@ -81,7 +81,7 @@ fn a_bad_row_of_the_key_value_trace_is_an_error_and_the_next_one_is_read() {
     assert_error(&found[4], &["line 6", "op_count"]);
     assert_error(&found[5], &["line 7", "key"]);
     let last = Format::CachelibKv.records(text.as_bytes()).last().unwrap().unwrap();
-    let expected = Record { key: Key::Text((*b"bb").into()), operation: CacheOperation::SetLease, count: 5 };
+    let expected = Record { key: Key::Text((*b"bb").into()), operation: CacheOperation::Set, count: 5 };
     assert_eq!(last, expected);
 
     // Another year: fewer columns in another order.

@@ -10,11 +10,10 @@
 
 use std::io::BufRead;
 
-use super::lines::Lines;
+use super::lines::{Lines, parse};
 use super::{Record, TraceError};
 use crate::key::Key;
 use crate::operation::CacheOperation;
-use crate::row::{RowError, parse};
 
 const WANTED: &str = "key, key_size, op and size among at most 16 columns";
 
@@ -44,7 +43,7 @@ impl Columns {
         is_one.then_some(Columns { number, key: at("key")?, operation: at("op")?, count: at("op_count") })
     }
 
-    fn record(&self, line: u64, row: &[u8]) -> Result<Record, RowError> {
+    fn record(&self, line: u64, row: &[u8]) -> Result<Record, TraceError> {
         let mut fields: [&[u8]; MOST_COLUMNS] = [&[]; MOST_COLUMNS];
         let mut number = 0;
         for field in row.split(|byte| *byte == b',') {
@@ -54,22 +53,22 @@ impl Columns {
             number += 1;
         }
         if number != self.number {
-            return Err(RowError::new(line, "(all)", row, "as many columns as line 1 has"));
+            return Err(TraceError::column(line, "(all)", row, "as many columns as line 1 has"));
         }
 
         let (key, name) = (fields[self.key], fields[self.operation]);
         if key.is_empty() {
-            return Err(RowError::new(line, "key", key, "a key"));
+            return Err(TraceError::column(line, "key", key, "a key"));
         }
         let operation = CacheOperation::from_name(name).ok_or_else(|| {
-            RowError::new(line, "op", name, "an operation such as GET, SET_LEASE or DELETE")
+            TraceError::column(line, "op", name, "an operation such as GET, SET_LEASE or DELETE")
         })?;
         let count: u32 = match self.count {
             Some(column) => parse(line, "op_count", fields[column], "a number of requests")?,
             None => 1,
         };
         if count == 0 {
-            return Err(RowError::new(line, "op_count", b"0", "at least one request"));
+            return Err(TraceError::column(line, "op_count", b"0", "at least one request"));
         }
         Ok(Record { key: Key::Text(key.into()), operation, count })
     }
@@ -84,6 +83,6 @@ pub(super) fn reader(content: impl BufRead) -> impl FnMut() -> Result<Option<Rec
             columns = Columns::find(header);
         }
         let columns = columns.ok_or(TraceError::Header { wanted: WANTED })?;
-        Ok(lines.next()?.map(|(number, line)| columns.record(number, line)).transpose()?)
+        lines.next()?.map(|(number, line)| columns.record(number, line)).transpose()
     }
 }

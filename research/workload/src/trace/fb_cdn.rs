@@ -13,7 +13,6 @@ use std::io::BufRead;
 use super::lines::{AroundKey, Lines};
 use super::{Record, TraceError};
 use crate::key::Key;
-use crate::row::RowError;
 
 const HEADER: &str = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,\
     rangeStart,rangeEnd,TTL,SamplingRate";
@@ -34,19 +33,19 @@ pub(super) fn reader(content: impl BufRead) -> impl FnMut() -> Result<Option<Rec
                 return header.map_or(Ok(None), |_| Err(TraceError::Header { wanted: HEADER }));
             }
         }
-        Ok(lines.next()?.map(|(number, line)| record(number, line)).transpose()?)
+        lines.next()?.map(|(number, line)| record(number, line)).transpose()
     }
 }
 
-fn record(line: u64, row: &[u8]) -> Result<Record, RowError> {
+fn record(line: u64, row: &[u8]) -> Result<Record, TraceError> {
     let Some(AroundKey { key, after, .. }) = AroundKey::<8>::split(row) else {
-        return Err(RowError::new(line, "(all)", row, "ten columns"));
+        return Err(TraceError::column(line, "(all)", row, "ten columns"));
     };
     if key.is_empty() {
-        return Err(RowError::new(line, "cacheKey", key, "a key"));
+        return Err(TraceError::column(line, "cacheKey", key, "a key"));
     }
     if after[0] != b"1" {
-        return Err(RowError::new(line, "OpType", after[0], "1, a get, the only operation published"));
+        return Err(TraceError::column(line, "OpType", after[0], "1, a get, the only operation published"));
     }
     Ok(Record::get(Key::Text(key.into())))
 }

@@ -130,7 +130,7 @@ impl Format {
             Format::FbCdn
         } else if cachelib_kv::is_header(line) {
             Format::CachelibKv
-        } else if twitter::parse(1, line).is_ok() {
+        } else if twitter::record(1, line).is_ok() {
             Format::Twitter
         } else {
             Format::Keys
@@ -352,11 +352,11 @@ mod tests {
         let header = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase";
         let row = "604038471,749ab7237b8d0372,47,GET_LEASE,7,10,7,0,176962275,176962275";
         let kv = one(Format::CachelibKv, &format!("{header}\n{row}\n"));
-        assert_eq!((kv.operation, kv.count), (CacheOperation::GetLease, 7));
+        assert_eq!((kv.operation, kv.count), (CacheOperation::Get, 7));
         let twitter = one(Format::Twitter, "0,q:q:1:8WTPbnu1ne8,17,552,20,add,1209600\n");
         assert_eq!(
             (twitter.key.to_string().as_str(), twitter.operation),
-            ("q:q:1:8WTPbnu1ne8", CacheOperation::Add)
+            ("q:q:1:8WTPbnu1ne8", CacheOperation::Set)
         );
         let keys = Format::Keys.records(&b"user:1\nuser:2\nuser:1\n"[..]);
         let keys: Vec<_> = keys.map(|record| record.unwrap().key.to_string()).collect();
