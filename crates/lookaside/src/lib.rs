@@ -42,7 +42,7 @@
 //!
 //! ```text
 //!   9                 map        owned                                  the safe faces
-//!   8      shared     visit      ownership      by_hand                 who is at the buffer
+//!   8           shared          visit          by_hand                  who is at the buffer
 //!   7      +-------------- buffer ---------------+
 //!   6      |                                   seat                     what a thread keeps
 //!   5      current    fitting    stats
@@ -69,7 +69,7 @@
 //! | `cadence` | which hits are counted |
 //! | `seat` | what a thread keeps between its visits: all of these |
 //! | `buffer` | a table, its stripes, its monitor and its seats together |
-//! | `visit`, `ownership`, `by_hand` | a thread at a buffer: among others, alone, or with its own guards |
+//! | `visit`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
 //! | `folding`, `hashing` | the default hash; what a hash must be |
 //! | `entry`, `index`, `lock` | entries and who frees them; what an index must do; one owner's index, shared by a lock |
@@ -113,8 +113,6 @@ mod map;
 mod monitor;
 #[cfg(not(loom))]
 mod owned;
-#[cfg(not(loom))]
-mod ownership;
 #[cfg(not(loom))]
 mod seat;
 #[cfg(not(loom))]

@@ -174,7 +174,9 @@ where
     }
 
     fn counts(&self) -> Counts {
-        Counts { hits: self.hits.get(), misses: self.misses.get(), ..Counts::default() }
+        let mut counts = Counts::default();
+        (counts.hits, counts.misses) = (self.hits.get(), self.misses.get());
+        counts
     }
 
     fn verdict(&self) -> Option<Verdict> {
