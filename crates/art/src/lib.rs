@@ -76,7 +76,7 @@
 //! | `batch` | many keys |
 //! | `order`, `queue`, `scan`, `range` | children in order; keys in order; entries in order |
 //! | `memory` | what it occupies |
-//! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; doing so every so often |
+//! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; every so often |
 //! | `index`, `view` | the tree behind a lookaside table, and what it shows there |
 //! | `probe` | the addresses that a lookup touches |
 //! | `tree`, `owned` | the faces |

@@ -16,9 +16,9 @@
 //!
 //! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself:
 //! `Config::fits`), and the old one goes when all guards have gone that were there then. [`Buffer::resize`] and
-//! [`crate::Visit::uses_table`] retire it to the buffer's own collector, which visits pin ([`Buffer::pin`]), and so does
-//! [`Buffer::resize_exclusively`]; [`Buffer::fit_exclusively`] leaves it to the caller. Nobody can check cheaply that
-//! all who look have pinned the buffer, so it is a promise.
+//! [`crate::Visit::uses_table`] retire it to the buffer's own collector, which visits pin ([`Buffer::pin`]), and so
+//! does [`Buffer::resize_exclusively`]; [`Buffer::fit_exclusively`] leaves it to the caller. Nobody can check cheaply
+//! that all who look have pinned the buffer, so it is a promise.
 //!
 //! | module | who is at the buffer |
 //! |---|---|

@@ -34,7 +34,7 @@
 //! | [`Map`] | an index that threads share: owns it and its entries, and cannot go stale |
 //! | [`SharedBuffer`] | several maps behind one table |
 //! | [`OwnedMap`] | an index that one thread has for itself: no epochs, no tickets |
-//! | [`Buffer`] | words and hashes only: for those who keep entries and consistency themselves, as the C interface does |
+//! | [`Buffer`] | words and hashes only: for those who keep entries and consistency themselves, as the C interface |
 //!
 //! # How it is built
 //!
@@ -57,8 +57,8 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `word`, `tags`, `bucket` | a slot is one word; seven slots and their counters are a line, whose tags are compared together |
-//! | `config`, `mark`, `random` | what can be chosen; an index's number among those that share a table; cheap random numbers |
+//! | `word`, `tags`, `bucket` | a slot is one word; seven slots and their counters are a line, compared at once |
+//! | `config`, `mark`, `random` | what can be chosen; an index's number at a shared table; cheap random numbers |
 //! | `lines`, `log_table`, `slb` | memory by lines; the paper's two tables, and who may enter |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
 //! | `current` | the table can be replaced while it is used |
@@ -72,7 +72,7 @@
 //! | `visit`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
 //! | `folding`, `hashing` | the default hash; what a hash must be |
-//! | `entry`, `index`, `lock` | entries and who frees them; what an index must do; one owner's index, shared by a lock |
+//! | `entry`, `index`, `lock` | entries and who frees them; what an index must do; an owner's, shared by a lock |
 //! | `map`, `owned` | the safe faces |
 
 mod bucket;
