@@ -91,9 +91,6 @@ fn what_is_unknown_is_refused() {
         (&["figure", "2"], "no experiment 'stlt-figure2'"),
         (&["table", "IX"], "there are I and V"),
         (&["sweep", "absent"], "no experiment 'absent'"),
-        (&["export", "--guest", "qemu", "--out", "/dev/null"], "guests in this process"),
-        (&["run", "--champsim", "/dev/null"], "lookaside-lab sim export"),
-        (&["run", "--huge-pages"], "--guest qemu"),
     ] {
         let (succeeded, _, said) = output(&mut sim(arguments));
         assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
@@ -314,13 +311,10 @@ fn a_file_s_configurations_are_held_to_what_options_are_before_any_is_run() {
         ("/lengths/window", Value::from(0), "nothing would be measured"),
         ("/lengths/window", Value::from(u64::MAX), "2^64 requests or more"),
         ("/lengths/warm_up", Value::from(u64::MAX), "2^64 requests or more"),
-        ("/huge_pages", Value::from(true), "--guest qemu"),
         ("/variant", Value::from("stlt"), "no table in front"),
         ("/machine/core/window", Value::from(0), "1 to 65536"),
     ] {
         let mut wrong = sound.clone();
-        // Huge pages are written down only where they are asked for.
-        wrong["huge_pages"] = Value::from(false);
         *wrong.pointer_mut(pointer).expect("a field") = value;
         std::fs::write(&list, serde_json::to_string(&[sound, &wrong]).expect("JSON")).expect("written");
         let (succeeded, said, complained) =
@@ -339,21 +333,6 @@ fn table_i_needs_no_run() {
     assert!(text.contains("837") && text.contains("IPB"), "{text}");
 }
 
-#[test]
-fn a_trace_for_champsim_is_written_and_can_be_read() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("map.champsim");
-    let place = path.display().to_string();
-    let text = succeeds(
-        &[&["export"], &TINY[..], &["--variant", "alone", "--requests", "100", "--out", &place]].concat(),
-    );
-    let bytes = std::fs::read(&path).expect("a trace");
-    let records: Vec<_> = sim::champsim::records(&bytes).expect("whole records");
-    assert!(text.starts_with(&format!("{} instructions of 100 requests", records.len())), "{text}");
-    assert!(records.len() > 100 * 50);
-    assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
-}
-
 /// Whether QEMU is there.
 fn has_qemu() -> bool {
     match sim_lab::qemu::Qemu::find() {
@@ -366,39 +345,10 @@ fn has_qemu() -> bool {
 }
 
 #[test]
-fn a_compiled_program_is_written_as_a_trace_for_champsim() {
+fn a_compiled_program_has_the_pages_that_the_machine_says() {
     if !has_qemu() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("map.champsim");
-    let place = path.display().to_string();
-    let asked = ["--guest", "qemu", "--container", "map", "--variant", "alone", "--json"];
-    let text = run(&[&asked[..], &["--champsim", &place]].concat());
-    let json: Value = serde_json::from_str(&text).expect("JSON");
-    let counted: u64 = (0..2)
-        .map(|window| {
-            json["measurement"]["windows"][window]["core"]["instructions"].as_u64().expect("a count")
-        })
-        .sum();
-    let bytes = std::fs::read(&path).expect("a trace");
-    let records: Vec<_> = sim::champsim::records(&bytes).expect("whole records");
-    assert_eq!(records.len() as u64, counted, "every instruction of both windows");
-    assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
-    // The run itself succeeds; the trace does not.
-    for (place, reason) in [("/dev/full", "not complete"), ("/nowhere/trace", "champsim=/nowhere/trace")] {
-        let arguments = [&["run"], &TINY[..], &asked, &["--champsim", place]].concat();
-        let (succeeded, _, said) = output(&mut sim(&arguments));
-        assert!(!succeeded && said.contains(reason), "{said}");
-    }
-}
-
-#[test]
-fn a_compiled_program_has_the_pages_that_the_machine_or_it_says() {
-    if !has_qemu() {
-        return;
-    }
-    // The SLB asks for huge pages for its tables, where uniform keys go all over.
     let misses = |further: &[&str]| {
         let asked = ["run", "--guest", "qemu", "--variant", "slb", "--table-bytes", "20971520", "--json"];
         let size = ["--keys", "20000", "--warm-up", "40000", "--windows", "1", "--window", "2000"];
@@ -407,10 +357,8 @@ fn a_compiled_program_has_the_pages_that_the_machine_or_it_says() {
         json["measurement"]["windows"][0]["memory"]["data_tlb"]["misses"].as_u64().expect("a number")
     };
     let small = misses(&[]);
-    let asked_for = misses(&["--huge-pages"]);
     let all = misses(&["--change", "paging.pages = '2MiB'"]);
-    assert!(asked_for < small * 9 / 10, "{asked_for} of {small}");
-    assert!(all < asked_for / 4, "{all} of {asked_for}");
+    assert!(all < small / 4, "{all} of {small}");
 }
 
 #[test]

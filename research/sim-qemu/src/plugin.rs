@@ -12,8 +12,8 @@
 //! instruction of theirs counts, only the pages that they unmap. So the simulation belongs to the thread of the
 //! first virtual processor, and needs no lock.
 //!
-//! A process that the guest forks has a copy of all this, and shares the open files. It keeps its table, and is neither
-//! measured nor recorded.
+//! A process that the guest forks has a copy of all this, and shares the open files. It keeps its table, and is not
+//! measured.
 //!
 //! A translated block is kept for ever (the callbacks hold its address), once for all translations of the same
 //! bytes at the same place.
@@ -40,7 +40,6 @@ use crate::host_pages::HostPages;
 use crate::mailbox::Mailbox;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
-use crate::trace::{INCOMPLETE, Trace};
 
 /// QEMU asks for this before anything else.
 // SAFETY: the name is the interface's, and nobody else's.
@@ -156,12 +155,6 @@ unsafe fn install(
     });
     let arguments = Arguments::parse(arguments).map_err(|error| error.to_string())?;
     let core = Core::new(&arguments.profile).map_err(|error| error.to_string())?;
-    let mut simulation = Simulation::new(core);
-    simulation.heed_huge_pages(arguments.huge_pages);
-    if let Some(path) = &arguments.champsim {
-        let trace = Trace::create(path).map_err(|error| format!("champsim={}: {error}", path.display()))?;
-        simulation.record(trace);
-    }
     let plugin = Plugin {
         functions,
         mailbox: Mailbox::default(),
@@ -175,7 +168,7 @@ unsafe fn install(
         changes: Mutex::default(),
         any_changes: AtomicBool::new(false),
         meter: Mutex::new(Some(Meter::start())),
-        simulation: UnsafeCell::new(simulation),
+        simulation: UnsafeCell::new(Simulation::new(core)),
         kinds: UnsafeCell::new(AccessKinds::new(functions)),
     };
     if PLUGIN.set(plugin).is_err() {
@@ -448,9 +441,6 @@ extern "C" fn exits(_: Id, _: *mut c_void) {
     };
     if let Err(error) = measurement.write(out) {
         tell(&error.to_string());
-    }
-    if let Err(error) = simulation.finish_recording() {
-        tell(&format!("{INCOMPLETE}: {error}"));
     }
 }
 

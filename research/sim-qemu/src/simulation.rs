@@ -15,19 +15,17 @@
 //!
 //! Nothing here knows QEMU; the tests play guest themselves.
 
-use std::io;
 use std::ops::Range;
 
 use sim::stlt::TableError;
 use sim::{
     AccessKind, BranchOutcome, Core, CoreStatistics, HitsAndMisses, Instruction, LINE_SHIFT, MemoryAccess,
-    PageSize, Since, Statistics, Window,
+    Since, Statistics, Window,
 };
 
 use crate::address_space::Change;
 use crate::decode::{Meaning, Translator};
 use crate::protocol::{Operation, Phase, Request};
-use crate::trace::Trace;
 
 /// A translated block of instructions: straight-line code with one entry.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,8 +108,6 @@ pub struct Simulation {
     changes: Vec<Change>,
     began: (CoreStatistics, Statistics),
     windows: Vec<Window>,
-    trace: Option<Trace>,
-    heeds_huge_pages: bool,
 }
 
 impl Simulation {
@@ -126,36 +122,12 @@ impl Simulation {
             changes: Vec::new(),
             began: Default::default(),
             windows: Vec::new(),
-            trace: None,
-            heeds_huge_pages: false,
         }
-    }
-
-    /// Whether the guest gets the huge pages that it asks for. At first all pages are as the machine's profile
-    /// says, whatever the guest asks for.
-    pub fn heed_huge_pages(&mut self, heed: bool) {
-        self.heeds_huge_pages = heed;
-    }
-
-    /// Records what is measured.
-    pub fn record(&mut self, trace: Trace) {
-        self.trace = Some(trace);
-    }
-
-    /// Ends the recording, if there is one.
-    ///
-    /// # Errors
-    /// If it is not complete.
-    pub fn finish_recording(&mut self) -> io::Result<()> {
-        self.trace.take().map_or(Ok(()), Trace::finish)
     }
 
     /// The guest is a copy from here on, of one that goes on: it loads for ever. Its table answers as before; nothing
-    /// is measured, nor recorded.
+    /// is measured.
     pub fn abandon(&mut self) {
-        if let Some(trace) = self.trace.take() {
-            trace.abandon();
-        }
         self.phase = Phase::Load;
         self.current = None;
         self.accesses.clear();
@@ -233,9 +205,6 @@ impl Simulation {
     }
 
     fn run(&mut self, instructions: &[Instruction], exit: Option<BranchOutcome>) {
-        if let Some(trace) = self.trace.as_mut().filter(|_| self.phase == Phase::Measured) {
-            trace.add(instructions, &self.accesses, exit);
-        }
         self.core.run_instructions(instructions, &self.accesses, exit);
         self.accesses.clear();
     }
@@ -294,7 +263,7 @@ impl Simulation {
         }
     }
 
-    /// Pages go, get other rights, or are to be huge, after all that was reported so far. With the clock on, the block
+    /// Pages go, or get other rights, after all that was reported so far. With the clock on, the block
     /// that runs is run when the next one begins: it still has the pages as they were.
     pub fn pages_change(&mut self, change: Change) {
         self.changes.push(change);
@@ -312,10 +281,6 @@ impl Simulation {
                 Change::Gone(range) => _ = self.core.machine_mut().unmap(range),
                 Change::Protected(range) if timed => _ = self.core.invalidate(range),
                 Change::Protected(range) => _ = self.core.machine_mut().invalidate(range),
-                Change::Huge(range) if self.heeds_huge_pages => {
-                    self.core.machine_mut().use_pages(range, PageSize::Large);
-                }
-                Change::Huge(_) => {}
             }
         }
     }
@@ -480,11 +445,9 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_the_guest_has_the_table_and_leaves_the_recording_alone() {
+    fn a_copy_of_the_guest_has_the_table_and_executes_nothing() {
         let (loads, _) = block(&LOADS);
-        let file = tempfile::NamedTempFile::new().expect("a file");
         let mut guest = simulation();
-        guest.record(Trace::create(file.path()).expect("writable"));
         guest.answer(Request::Alloc { rows: 1024, ways: 4, variant: Variant::Full }).expect("a table");
         guest.answer(Request::Phase(Phase::Measured, [0; 3])).expect("a phase");
         guest.stlt(Operation::InsertStlt, 7, 0x5000);
@@ -492,7 +455,6 @@ mod tests {
             guest.begin(loads);
             guest.access(0, false, MemoryAccess::load(0x9000, 8));
         };
-        // Few enough that what the recording has of them is not in the file yet.
         (0..5).for_each(|_| run(&mut guest));
         let executed = guest.core().statistics();
         assert!(executed.instructions > 0);
@@ -501,8 +463,6 @@ mod tests {
         assert_eq!((guest.phase(), guest.core().statistics()), (Phase::Load, executed));
         guest.stlt(Operation::InsertStlt, 8, 0x6000);
         assert_eq!(guest.stlt(Operation::LoadVa, 8, 0), 0x6000);
-        drop(guest);
-        assert_eq!(file.path().metadata().expect("there").len(), 0, "what is in the buffer is another's");
     }
 
     /// mov rax, [rbx]; syscall
@@ -556,17 +516,6 @@ mod tests {
             guest.answer(Request::Phase(Phase::Load, [0; 3])).expect("a phase");
             assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0x9000, "{phase:?}");
             assert_eq!(guest.core().machine().statistics().stlt.refused, 0, "{phase:?}");
-        }
-    }
-
-    #[test]
-    fn huge_pages_are_given_where_they_are_heeded() {
-        for (heed, expected) in [(false, PageSize::Small), (true, PageSize::Large)] {
-            let mut guest = simulation();
-            guest.heed_huge_pages(heed);
-            guest.pages_change(Change::Huge(0x4000_0000..0x4040_0000));
-            assert_eq!(guest.core.machine_mut().map(0x4000_1000).size(), expected);
-            assert_eq!(guest.core.machine_mut().map(0x5000_1000).size(), PageSize::Small, "not asked for");
         }
     }
 }

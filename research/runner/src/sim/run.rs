@@ -2,21 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
-use lookaside_cli::output::{Outcome, OutputError, print, tell};
+use lookaside_cli::output::{Outcome, OutputError, print};
 use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::machine::profile;
-use sim_lab::qemu::Qemu;
 use sim_lab::run::{self, Run, run as simulate};
 use sim_lab::store::Store;
 
 use super::error;
 use crate::definitions::{Definitions, named};
 
-// What is run; `sim export` asks for the same. (No documentation: it would become the command's.)
+// What is run. (No documentation: it would become the command's.)
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct Asked {
     /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or
@@ -86,14 +84,6 @@ pub(crate) struct Arguments {
     /// Keep the run in this folder, and do not run it again if it is there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Under QEMU, give the program the pages of 2 MiB that it asks for (madvise, MAP_HUGETLB); without this all pages
-    /// are the machine's, of 2 MiB with --change "paging.pages = '2MiB'"
-    #[arg(long)]
-    huge_pages: bool,
-    /// Under QEMU, write every instruction of the windows to this file as a trace for ChampSim, 64 bytes each; for
-    /// programs of this process there is 'lookaside-lab sim export'
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "configurations"])]
-    champsim: Option<PathBuf>,
     /// Print everything that was counted, as JSON
     #[arg(long)]
     json: bool,
@@ -133,17 +123,11 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     if let (Some(path), Some(store)) = (&arguments.configurations, &store) {
         return run_all(path, store);
     }
-    let mut configuration = arguments.asked.configuration(definitions)?;
-    if arguments.huge_pages {
-        configuration = configuration.with_huge_pages()?;
-    }
+    let configuration = arguments.asked.configuration(definitions)?;
     let finished = match store.as_ref().and_then(|store| store.get(&configuration)) {
         Some(kept) => kept,
         None => {
-            let run = match &arguments.champsim {
-                Some(path) => record(&configuration, path)?,
-                None => simulate(&configuration)?,
-            };
+            let run = simulate(&configuration)?;
             if let Some(store) = &store {
                 store.put(&run)?;
             }
@@ -156,24 +140,6 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
         show(&finished)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// As [`simulate`], with a trace.
-fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std::error::Error>> {
-    if configuration.guest != Guest::Qemu {
-        return Err(error(
-            "--champsim is for --guest qemu: for programs of this process, use 'lookaside-lab sim export'",
-        ));
-    }
-    let started = Instant::now();
-    let qemu = Qemu::find()?;
-    let programs = Some(qemu.identity(configuration.container)?);
-    let (measurement, cost) = qemu.run(configuration, Some(path))?;
-    let bytes = std::fs::metadata(path).map_err(|why| error(format!("{}: {why}", path.display())))?.len();
-    let instructions = bytes / sim::champsim::RECORD as u64;
-    tell(format_args!("{instructions} instructions for ChampSim in {}", path.display()));
-    let seconds = started.elapsed().as_secs_f64();
-    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
 }
 
 fn run_all(path: &Path, store: &Store) -> Outcome {
