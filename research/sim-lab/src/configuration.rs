@@ -220,16 +220,6 @@ impl Configuration {
         Ok(self.machine.validate()?)
     }
 
-    /// Whether the other run looks the same keys up in the same records, and may so be made beside this one
-    /// ([`crate::run::run_all`]). Compiled programs load for themselves.
-    #[must_use]
-    pub fn shares_load_with(&self, other: &Configuration) -> bool {
-        let load = |of: &Configuration| {
-            (of.guest, of.container, of.keys, of.value_bytes, of.distribution, of.lengths, of.seed)
-        };
-        self.guest == Guest::InProcess && load(self) == load(other)
-    }
-
     /// A name for files: what it is in words, and sixteen digits of a hash of all of it.
     ///
     /// # Panics

@@ -8,7 +8,7 @@ use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::machine::profile;
-use sim_lab::run::{self, Run, run as simulate};
+use sim_lab::run::{Run, run as simulate};
 use sim_lab::store::Store;
 
 use super::error;
@@ -77,10 +77,9 @@ pub(crate) struct Asked {
 pub(crate) struct Arguments {
     #[command(flatten)]
     asked: Asked,
-    /// Run the configurations in this file (a list, JSON) instead; printed is, of each one that is finished, where it
-    /// is kept
-    #[arg(long, value_name = "FILE", requires = "store")]
-    configurations: Option<PathBuf>,
+    /// Run the configuration in this file (JSON, as --json prints it) instead of the one that the options describe
+    #[arg(long, value_name = "FILE")]
+    configuration: Option<PathBuf>,
     /// Keep the run in this folder, and do not run it again if it is there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
@@ -120,10 +119,10 @@ impl Asked {
 
 pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let store = arguments.store.as_deref().map(Store::open).transpose()?;
-    if let (Some(path), Some(store)) = (&arguments.configurations, &store) {
-        return run_all(path, store);
-    }
-    let configuration = arguments.asked.configuration(definitions)?;
+    let configuration = match &arguments.configuration {
+        Some(path) => read(path)?,
+        None => arguments.asked.configuration(definitions)?,
+    };
     let finished = match store.as_ref().and_then(|store| store.get(&configuration)) {
         Some(kept) => kept,
         None => {
@@ -142,24 +141,12 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_all(path: &Path, store: &Store) -> Outcome {
+fn read(path: &Path) -> Result<Configuration, Box<dyn std::error::Error>> {
     let wrong = |why: &dyn std::fmt::Display| error(format!("{}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| wrong(&why))?;
-    let configurations: Vec<Configuration> = serde_json::from_str(&text).map_err(|why| wrong(&why))?;
-    // All of them before the first: whoever wrote the list can mend it whole.
-    for (place, configuration) in (1..).zip(&configurations) {
-        configuration.check().map_err(|why| wrong(&format_args!("configuration {place} asks for {why}")))?;
-    }
-    let mut told = Ok(());
-    run::run_all(&configurations, |run| {
-        let path = store.put(&run)?;
-        // The others are worth keeping even if nobody reads where.
-        told =
-            std::mem::replace(&mut told, Ok(())).and_then(|()| print(format_args!("{}\n", path.display())));
-        Ok(())
-    })?;
-    told?;
-    Ok(ExitCode::SUCCESS)
+    let configuration: Configuration = serde_json::from_str(&text).map_err(|why| wrong(&why))?;
+    configuration.check().map_err(|why| wrong(&why))?;
+    Ok(configuration)
 }
 
 fn show(run: &Run) -> Result<(), OutputError> {

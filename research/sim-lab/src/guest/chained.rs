@@ -13,7 +13,6 @@
 //!
 //! With n records in m buckets a lookup of one of them compares 1 + (n - 1) / 2m hashes on average.
 
-use super::foresight::Trail;
 use super::hash::{execute_hash, hash_of};
 use super::heap::Place;
 use super::keys::Key;
@@ -85,14 +84,10 @@ impl Chained {
         if node == HEAD { self.first } else { self.nodes[node as usize].next }
     }
 
-    /// Asks for a node's line, if there is such a node: the trail to it.
-    fn prefetch(&self, node: u32) -> Trail {
-        match self.nodes.get(node as usize) {
-            Some(kept) => {
-                pages::prefetch(kept);
-                Trail::Node(node)
-            }
-            None => Trail::Ends,
+    /// Asks for a node's line, if there is such a node.
+    fn prefetch(&self, node: u32) {
+        if let Some(kept) = self.nodes.get(node as usize) {
+            pages::prefetch(kept);
         }
     }
 
@@ -168,25 +163,6 @@ impl Lookup for Chained {
             }
             node = next;
         }
-    }
-
-    fn follow(&self, key: Key, trail: &mut Trail) {
-        *trail = match *trail {
-            Trail::Begins => {
-                let bucket = self.bucket(key);
-                pages::prefetch(&self.before[bucket as usize]);
-                Trail::Bucket(bucket)
-            }
-            Trail::Bucket(bucket) => match self.before[bucket as usize] {
-                HEAD => self.prefetch(self.first),
-                node => self.prefetch(node),
-            },
-            Trail::Node(node) => {
-                self.prefetch(self.nodes[node as usize].next);
-                Trail::Ends
-            }
-            Trail::Ends => Trail::Ends,
-        };
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {

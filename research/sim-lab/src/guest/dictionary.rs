@@ -3,7 +3,6 @@
 //! A bucket points to an entry, an entry to its key, its value and the next entry. No hashes are kept: every
 //! entry on the way costs its key. New entries come first.
 
-use super::foresight::Trail;
 use super::hash::{execute_hash, hash_of};
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -64,23 +63,6 @@ impl Lookup for Dictionary {
             pen.load(RECORD, RECORD, records.target(entry) + 16, 8);
             entry = self.next[entry as usize];
         }
-    }
-
-    fn follow(&self, key: Key, trail: &mut Trail) {
-        *trail = match *trail {
-            Trail::Begins => {
-                let bucket = self.bucket(key);
-                pages::prefetch(&self.buckets[bucket]);
-                Trail::Bucket(bucket as u32)
-            }
-            Trail::Bucket(bucket) => {
-                if let Some(next) = self.next.get(self.buckets[bucket as usize] as usize) {
-                    pages::prefetch(next);
-                }
-                Trail::Ends
-            }
-            Trail::Node(_) | Trail::Ends => Trail::Ends,
-        };
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {

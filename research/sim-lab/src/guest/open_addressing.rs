@@ -4,7 +4,6 @@
 //! key is in the record). A lookup probes a slot, then the one after it, then two further on, then three: a
 //! triangle, which visits every slot. No hashes are kept, so every used slot on the way costs the key behind it.
 
-use super::foresight::Trail;
 use super::hash::{execute_hash, hash_of};
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -77,15 +76,6 @@ impl Lookup for OpenAddressing {
             pen.branch(&[COUNT], true, CODE_INDEX + 128);
         }
         None
-    }
-
-    fn follow(&self, key: Key, trail: &mut Trail) {
-        if *trail == Trail::Begins
-            && let Some(slot) = self.probes(key).next()
-        {
-            pages::prefetch(&self.slots[slot as usize]);
-        }
-        *trail = Trail::Ends;
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {

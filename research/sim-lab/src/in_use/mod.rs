@@ -32,9 +32,6 @@ mod moves;
 mod resize;
 mod switches;
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
-
 use indicatif::ProgressBar;
 use lab::experiment::{Definition, Session};
 use serde::Deserialize;
@@ -46,6 +43,7 @@ use crate::error::{RunError, StudyError};
 use crate::guest::{Container, Distribution, Hash, Program, Variant};
 use crate::run;
 use crate::study::Options;
+use crate::sweep::side_by_side;
 
 /// Rows of a set, everywhere here.
 const WAYS: u32 = 4;
@@ -216,54 +214,4 @@ fn measure<K: Kind>(
         }
     }
     Ok(())
-}
-
-/// What comes of each, in their order, so many at a time.
-fn side_by_side<T: Sync, R: Send>(all: &[T], at_a_time: usize, act: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..all.len()).collect());
-    let next = || queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
-    let work = || {
-        let mut done = Vec::new();
-        while let Some(place) = next() {
-            done.push((place, act(&all[place])));
-        }
-        done
-    };
-    let mut done = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..at_a_time.clamp(1, all.len().max(1))).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(|worker| worker.join());
-        joined
-            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
-    done.sort_by_key(|of| of.0);
-    done.into_iter().map(|of| of.1).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_done_side_by_side_comes_back_in_order() {
-        for at_a_time in [0, 1, 3, 100] {
-            assert_eq!(side_by_side(&[3, 1, 2], at_a_time, |number| 10 * number), [30, 10, 20]);
-            assert_eq!(side_by_side(&[], at_a_time, |number: &u64| *number), [0; 0]);
-        }
-    }
-
-    #[test]
-    fn kinds_are_known_and_unknown_fields_refused() {
-        assert!(is("stlt-flood") && !is("simulation") && !is("stlt-storage"));
-        let setting = "[setting]\nmachine = 'gainestown'\nkeys = 10\nvalue_bytes = 8\nwarm_up = 1\nfunctional = 1\nsettle = 1\n";
-        let sound = "containers = ['map']\ntable_bytes = 1024\nto = ['half']\nafter = [10]\nwindow = 5\n";
-        let read = |text: &str| {
-            let table: toml::Table = toml::from_str(text).expect("TOML");
-            super::read::<resize::Parameters>(table).map(|(_, _, cases)| cases.len())
-        };
-        assert_eq!(read(&format!("{sound}{setting}")), Ok(1));
-        for wrong in [format!("widow = 3\n{sound}{setting}"), sound.to_owned(), setting.to_owned()] {
-            assert!(read(&wrong).is_err(), "{wrong}");
-        }
-    }
 }
