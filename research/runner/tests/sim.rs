@@ -160,16 +160,16 @@ fn results(folder: &Path) -> Vec<String> {
 
 #[test]
 fn what_is_not_measured_whole_is_not_kept_as_the_newest_result() {
-    let speed = "kind = 'simulator-speed'\n[parameters]\nmachine = 'gainestown'\nguests = ['in-process', 'qemu']\n\
-        value_bytes = 64\nrecords = [{ name = 'few', keys = 2_000, table_bytes = 65_536, containers = ['map'], \
-        variants = ['stlt'], lengths = { warm_up = 4_000, functional = 1_000, settle = 50, windows = 1, \
-        window = 300 } }]\n[rows]\nconfigurations = ['in this process, few', 'under QEMU, few']\n\
-        metrics = ['without the clock', 'with the clock', 'a run', 'memory']\n";
+    let speed = study("['stlt']", "['in this process, STLT', 'under QEMU, STLT']", "containers = ['map']")
+        .replace(
+            "configuration = [",
+            "unkept = true\nguests = ['in-process', 'qemu']\nconfiguration = ['guest', ",
+        );
     let folder = with_definitions(&[
-        ("compiled", study("['stlt']", "['STLT']", "guest = 'qemu'\ncontainers = ['map']")),
+        ("compiled", study("['stlt']", "['STLT']", "guests = ['qemu']\ncontainers = ['map']")),
         // A server is asked for one key at a time.
         ("half", study("['stlt', 'stlt-batches']", "['STLT', 'STLT in batches']", "containers = ['redis']")),
-        ("speed", speed.to_owned()),
+        ("speed", speed),
         ("whole", study("['stlt']", "['STLT']", "containers = ['map']")),
     ]);
     let (kept, out) = (folder.path().join("research/results"), folder.path().join("out"));
@@ -209,7 +209,7 @@ fn other_guests_results_are_kept_where_they_are_asked_for_and_only_there() {
         return;
     }
     let folder = with_definitions(&[
-        ("compiled", study("['stlt']", "['STLT']", "guest = 'qemu'\ncontainers = ['map']")),
+        ("compiled", study("['stlt']", "['STLT']", "guests = ['qemu']\ncontainers = ['map']")),
         ("whole", study("['stlt']", "['STLT']", "containers = ['map']")),
     ]);
     let (kept, out) = (folder.path().join("research/results"), folder.path().join("out"));

@@ -2,15 +2,13 @@
 //! pages move.
 //!
 //! A [study](crate::study) is a product of programs and machines, each left alone while it is measured. Here something
-//! is done to it meanwhile, so each question is a kind of experiment of its own, with a module of its own:
+//! is done to it meanwhile:
 //!
 //! | kind | module | question |
 //! |---|---|---|
-//! | `stlt-monitor` | `monitor` | does switching it off save what a useless table costs (section III-F)? |
+//! | `stlt-requests` | `requests` | what do a monitor, an attacker, and records and pages that move do to each request? |
 //! | `stlt-resize` | `resize` | what does STLTresize cost, and how long does the table take to be warm again? |
-//! | `stlt-flood` | `flood` | what do keys that collide do to everybody else (III-H)? |
 //! | `stlt-switches` | `switches` | what do other processes cost, by time slice (III-D1)? |
-//! | `stlt-moves` | `moves` | what is left of the gain when records and pages move (III-F, III-D1)? |
 //!
 //! Each is a `Kind`: parameters, which give cases, and what is measured of a case. All run guests in this process, on
 //! the machine and with the timing of all other experiments; a run takes seconds, so it is not kept ([`crate::store`]),
@@ -26,9 +24,7 @@
 //! settle = 2_000                 # requests with the clock that are not counted
 //! ```
 
-mod flood;
-mod monitor;
-mod moves;
+mod requests;
 mod resize;
 mod switches;
 
@@ -56,7 +52,7 @@ trait Kind: DeserializeOwned + Sync {
     type Case: Send + Sync;
 
     /// All of them, or what is wrong with the parameters.
-    fn cases(&self) -> Result<Vec<Self::Case>, &'static str>;
+    fn cases(&self) -> Result<Vec<Self::Case>, String>;
 
     /// Measures one, with keys, requests and frames of this seed.
     fn measure(&self, bench: &Bench, case: &Self::Case, seed: u64) -> Result<Vec<Row>, RunError>;
@@ -74,11 +70,9 @@ type Measure = fn(toml::Table, &Definition, &Options, &ProgressBar, &mut Session
 
 fn measure_of(kind: &str) -> Option<Measure> {
     Some(match kind {
-        "stlt-monitor" => measure::<monitor::Parameters>,
+        "stlt-requests" => measure::<requests::Parameters>,
         "stlt-resize" => measure::<resize::Parameters>,
-        "stlt-flood" => measure::<flood::Parameters>,
         "stlt-switches" => measure::<switches::Parameters>,
-        "stlt-moves" => measure::<moves::Parameters>,
         _ => return None,
     })
 }
