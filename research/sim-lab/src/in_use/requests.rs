@@ -6,9 +6,10 @@
 //! requests = 100_000                       # that are counted; as many as 'before' says come first
 //! monitor = { period = 20_000, trial = 1_000, settle = 250 }
 //! columns = ["cycles", "speed-up"]         # of COLUMNS, below
+//! tables = [{ name = "64 MB", bytes = 67_108_864 }]
 //! [[parameters.measure]]                   # each configuration at each point: the fields of both, together
 //! configurations = [{ name = "always on" }, { name = "monitored", uses = "monitored" }]
-//! points = [{ name = "pays", table_bytes = 67_108_864 }]
+//! points = [{ name = "pays", table = "64 MB" }]
 //! ```
 //!
 //! A case is compared with the same requests, moves and attacks without a table. Who comes next and what moves is drawn
@@ -43,7 +44,15 @@ pub(super) struct Parameters {
     requests: u64,
     monitor: Option<MonitorShape>,
     columns: Vec<String>,
+    tables: Vec<TableSize>,
     measure: Vec<Product>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableSize {
+    name: String,
+    bytes: u64,
 }
 
 /// Fields of cases, each with a name.
@@ -68,7 +77,7 @@ enum Uses {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Case {
     uses: Uses,
-    table_bytes: u64,
+    table: String,
     hash: Hash,
     distribution: Distribution,
     then: Option<Distribution>,
@@ -84,7 +93,7 @@ impl Default for Case {
     fn default() -> Case {
         Case {
             uses: Uses::Always,
-            table_bytes: 1 << 10,
+            table: String::new(),
             hash: Hash::Xxh3,
             distribution: Distribution::Zipf,
             then: None,
@@ -158,6 +167,9 @@ impl Parameters {
         if case.uses == Uses::Monitored && self.monitor.is_none() {
             return Err("it is monitored: give it a 'monitor'");
         }
+        if case.uses != Uses::Never && self.table_bytes(case).is_none() {
+            return Err("give it a 'table', one of 'tables'");
+        }
         if self.monitor.is_some_and(|shape| shape.settle >= shape.trial) {
             return Err("nothing of a trial would be counted: 'settle' is as long as 'trial'");
         }
@@ -175,13 +187,19 @@ impl Parameters {
         Ok(())
     }
 
+    fn table_bytes(&self, case: &Case) -> Option<u64> {
+        self.tables.iter().find(|table| table.name == case.table).map(|table| table.bytes)
+    }
+
     fn columns(&self) -> impl Iterator<Item = &'static (&'static str, &'static str, Column)> {
         COLUMNS.iter().filter(|(name, ..)| self.columns.iter().any(|wanted| wanted == name))
     }
 
     fn run(&self, bench: &Bench, case: &Case, seed: u64) -> Result<Counted, RunError> {
         let variant = if case.uses == Uses::Never { Variant::Alone } else { Variant::Stlt };
-        let &Case { distribution, table_bytes, hash, .. } = case;
+        let &Case { distribution, hash, .. } = case;
+        // Whoever has none may have any.
+        let table_bytes = self.table_bytes(case).unwrap_or(1 << 20);
         let guests = Guests { container: self.container, variant, distribution, table_bytes, hash };
         let (mut program, mut core) = bench.warm(guests, seed)?;
         let first = program.load_further(case.records);
@@ -258,8 +276,8 @@ impl Kind for Parameters {
             fields.remove("name");
             let case: Case = fields.try_into().map_err(|error: toml::de::Error| error.to_string())?;
             self.check(&case)?;
-            let Case { table_bytes, hash, collision, .. } = Case::default();
-            let alone = Case { uses: Uses::Never, table_bytes, hash, collision, ..case.clone() };
+            let Case { table, hash, collision, .. } = Case::default();
+            let alone = Case { uses: Uses::Never, table, hash, collision, ..case.clone() };
             match cases.iter_mut().find(|(other, _)| *other == alone) {
                 Some((_, compared)) => compared.push((names, case)),
                 None => cases.push((alone, vec![(names, case)])),
