@@ -510,6 +510,10 @@ pub fn results(
             failed.map_or_else(|| "it was not run".to_owned(), |(_, reason)| reason.clone())
         };
         study.record((options.guest, seeds), kept, reason, &mut session)?;
+        if study.parameters().unkept {
+            // None of it was kept, and what could not be run is skipped in the results.
+            swept = Swept::default();
+        }
     }
     Ok((session.into_results(definition, options.scale, provenance)?, swept))
 }

@@ -27,10 +27,6 @@ const MUNMAP: i64 = 11;
 const BRK: i64 = 12;
 const MREMAP: i64 = 25;
 const MADVISE: i64 = 28;
-const CLONE: i64 = 56;
-const FORK: i64 = 57;
-const VFORK: i64 = 58;
-const CLONE3: i64 = 435;
 const FIXED: u64 = 0x10;
 /// Of `mremap`.
 const TO_FIXED: u64 = 2;
@@ -67,11 +63,6 @@ fn pages(address: u64, length: u64) -> Range<u64> {
 /// Whether a system call may give the guest memory.
 pub(crate) fn gives_memory(number: i64) -> bool {
     matches!(number, MMAP | BRK | MREMAP)
-}
-
-/// Whether a system call may make another process. It returns in both: 0 in the new one.
-pub(crate) fn forks(number: i64) -> bool {
-    matches!(number, CLONE | FORK | VFORK | CLONE3)
 }
 
 impl AddressSpace {

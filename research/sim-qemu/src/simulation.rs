@@ -125,14 +125,6 @@ impl Simulation {
         }
     }
 
-    /// The guest is a copy from here on, of one that goes on: it loads for ever. Its table answers as before; nothing
-    /// is measured.
-    pub fn abandon(&mut self) {
-        self.phase = Phase::Load;
-        self.current = None;
-        self.accesses.clear();
-    }
-
     /// What is being done.
     #[must_use]
     pub fn phase(&self) -> Phase {
@@ -442,27 +434,6 @@ mod tests {
         assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0, "its page is in the IPB");
         guest.answer(Request::Free).expect("there was one");
         assert_eq!(guest.answer(Request::Free), Err(TableError::Absent));
-    }
-
-    #[test]
-    fn a_copy_of_the_guest_has_the_table_and_executes_nothing() {
-        let (loads, _) = block(&LOADS);
-        let mut guest = simulation();
-        guest.answer(Request::Alloc { rows: 1024, ways: 4, variant: Variant::Full }).expect("a table");
-        guest.answer(Request::Phase(Phase::Measured, [0; 3])).expect("a phase");
-        guest.stlt(Operation::InsertStlt, 7, 0x5000);
-        let run = |guest: &mut Simulation| {
-            guest.begin(loads);
-            guest.access(0, false, MemoryAccess::load(0x9000, 8));
-        };
-        (0..5).for_each(|_| run(&mut guest));
-        let executed = guest.core().statistics();
-        assert!(executed.instructions > 0);
-        guest.abandon();
-        (0..1000).for_each(|_| run(&mut guest));
-        assert_eq!((guest.phase(), guest.core().statistics()), (Phase::Load, executed));
-        guest.stlt(Operation::InsertStlt, 8, 0x6000);
-        assert_eq!(guest.stlt(Operation::LoadVa, 8, 0), 0x6000);
     }
 
     /// mov rax, [rbx]; syscall

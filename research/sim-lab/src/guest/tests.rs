@@ -269,17 +269,6 @@ fn batches_answer_every_request_and_overlap_what_they_wait_for() {
 }
 
 #[test]
-fn counts_repeat_exactly() {
-    let counted = || {
-        let mut program = Program::new(shape(Container::Redis, Variant::Slb)).expect("legal");
-        let mut core = Core::new(&Profile::stlt_paper()).expect("a machine");
-        program.run(&mut core, 2_000);
-        (core.statistics(), core.machine().statistics(), program.fast_path())
-    };
-    assert_eq!(counted(), counted());
-}
-
-#[test]
 fn impossible_guests_are_refused() {
     let refused = |shape| Program::new(shape).map(|_| ()).expect_err("impossible");
     let sound = shape(Container::Map, Variant::Alone);
