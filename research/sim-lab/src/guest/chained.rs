@@ -21,6 +21,8 @@ use super::records::Records;
 use super::registers::{HASH, NODE, RECORD, SLOT, WORD};
 use super::{CODE_INDEX, Hash, Lookup};
 
+/// The index's own hash.
+const HASH_FUNCTION: Hash = Hash::Murmur;
 const NONE: u32 = u32::MAX;
 /// The list's own head, where a node's number stands.
 const HEAD: u32 = u32::MAX - 1;
@@ -30,7 +32,6 @@ const DIVISION: u8 = 26;
 /// The table.
 #[derive(Debug, Clone)]
 pub struct Chained {
-    hash: Hash,
     table: u64,
     head: u64,
     first: u32,
@@ -56,7 +57,6 @@ impl Chained {
         let buckets = prime_from(capacity.max(2));
         let head = records.heap().allocate_table(56);
         Chained {
-            hash: Hash::Murmur,
             table: records.heap().allocate_table(u64::from(buckets) * 8),
             head,
             first: NONE,
@@ -72,7 +72,7 @@ impl Chained {
     }
 
     fn bucket(&self, key: Key) -> u32 {
-        (hash_of(self.hash, &key.bytes()) % self.before.len() as u64) as u32
+        (hash_of(HASH_FUNCTION, &key.bytes()) % self.before.len() as u64) as u32
     }
 
     /// Where a node lies: link, record, hash.
@@ -125,7 +125,7 @@ impl Lookup for Chained {
 
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         pen.at(CODE_INDEX).compute(HASH, &[HASH]);
-        execute_hash(self.hash, pen);
+        execute_hash(HASH_FUNCTION, pen);
         let bucket = self.bucket(query);
         pen.at(CODE_INDEX + 64).compute_for(DIVISION, SLOT, &[HASH]).compute(WORD, &[SLOT]);
         pen.load(NODE, SLOT, self.table + u64::from(bucket) * 8, 8);

@@ -11,13 +11,14 @@ use super::records::Records;
 use super::registers::{COUNT, HASH, RECORD, SLOT, WORD};
 use super::{CODE_INDEX, Hash, Lookup};
 
+/// The index's own hash.
+const HASH_FUNCTION: Hash = Hash::Murmur;
 const FREE: u32 = u32::MAX;
 const SLOT_BYTES: u64 = 16;
 
 /// The table.
 #[derive(Debug, Clone)]
 pub struct OpenAddressing {
-    hash: Hash,
     table: u64,
     slots: Vec<u32>,
 }
@@ -28,7 +29,7 @@ impl OpenAddressing {
     pub fn new(records: &mut Records, capacity: u32) -> OpenAddressing {
         let slots = (u64::from(capacity.max(16)) * 2).next_power_of_two();
         let table = records.heap().allocate_table(slots * SLOT_BYTES);
-        OpenAddressing { hash: Hash::Murmur, table, slots: vec![FREE; slots as usize] }
+        OpenAddressing { table, slots: vec![FREE; slots as usize] }
     }
 
     /// Slots.
@@ -38,7 +39,7 @@ impl OpenAddressing {
     }
 
     fn probes(&self, key: Key) -> impl Iterator<Item = u64> + use<> {
-        let (first, mask) = (hash_of(self.hash, &key.bytes()), self.slots() - 1);
+        let (first, mask) = (hash_of(HASH_FUNCTION, &key.bytes()), self.slots() - 1);
         (0..=mask).scan(first, move |at, probe| {
             *at = at.wrapping_add(probe) & mask;
             Some(*at)
@@ -56,7 +57,7 @@ impl Lookup for OpenAddressing {
 
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         pen.at(CODE_INDEX).compute(HASH, &[HASH]);
-        execute_hash(self.hash, pen);
+        execute_hash(HASH_FUNCTION, pen);
         pen.at(CODE_INDEX + 64).compute(SLOT, &[HASH]).compute(COUNT, &[]);
         for slot in self.probes(query) {
             let record = self.slots[slot as usize];
