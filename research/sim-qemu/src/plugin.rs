@@ -13,7 +13,7 @@
 //! first virtual processor, and needs no lock.
 //!
 //! A process that the guest forks has a copy of all this, which goes on and answers it. Only the first process writes
-//! what was measured.
+//! what was measured, and what it recorded.
 //!
 //! A translated block is kept for ever (the callbacks hold its address), once for all translations of the same
 //! bytes at the same place.
@@ -40,6 +40,7 @@ use crate::host_pages::HostPages;
 use crate::mailbox::Mailbox;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
+use crate::trace::{INCOMPLETE, Trace};
 
 /// QEMU asks for this before anything else.
 // SAFETY: the name is the interface's, and nobody else's.
@@ -153,6 +154,11 @@ unsafe fn install(
     });
     let arguments = Arguments::parse(arguments).map_err(|error| error.to_string())?;
     let core = Core::new(&arguments.profile).map_err(|error| error.to_string())?;
+    let mut simulation = Simulation::new(core);
+    if let Some(path) = &arguments.champsim {
+        let trace = Trace::create(path).map_err(|error| format!("champsim={}: {error}", path.display()))?;
+        simulation.record(trace);
+    }
     let plugin = Plugin {
         functions,
         mailbox: Mailbox::default(),
@@ -165,7 +171,7 @@ unsafe fn install(
         changes: Mutex::default(),
         any_changes: AtomicBool::new(false),
         meter: Mutex::new(Some(Meter::start())),
-        simulation: UnsafeCell::new(Simulation::new(core)),
+        simulation: UnsafeCell::new(simulation),
         kinds: UnsafeCell::new(AccessKinds::new(functions)),
     };
     if PLUGIN.set(plugin).is_err() {
@@ -416,6 +422,9 @@ extern "C" fn exits(_: Id, _: *mut c_void) {
     };
     if let Err(error) = measurement.write(out) {
         tell(&error.to_string());
+    }
+    if let Err(error) = simulation.finish_recording() {
+        tell(&format!("{INCOMPLETE}: {error}"));
     }
 }
 

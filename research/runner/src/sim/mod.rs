@@ -8,6 +8,7 @@ use lookaside_cli::output::Outcome;
 
 use crate::definitions::Definitions;
 
+mod export;
 mod figure;
 mod run;
 
@@ -38,6 +39,8 @@ enum Command {
     Figure(Box<figure::Figure>),
     /// The same for a table: I or V
     Table(Box<figure::Table>),
+    /// Write the instructions of a run as a trace for ChampSim
+    Export(Box<export::Arguments>),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
@@ -46,6 +49,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Run(arguments) => run::run(&arguments, &definitions),
         Command::Figure(arguments) => figure::figure(&arguments, &definitions),
         Command::Table(arguments) => figure::table(&arguments, &definitions),
+        Command::Export(arguments) => export::run(&arguments, &definitions),
     }
 }
 
