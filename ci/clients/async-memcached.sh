@@ -6,8 +6,8 @@ prepare() {
 
 check() {
     cd source
-    # Toxiproxy, which two of its files ask for, Debian does not have. Its two tests of key dumps do not know the OK that
-    # memcached 1.6.45 answers first.
+    # Toxiproxy, which two of its files ask for, Debian does not have. Its two tests of key dumps do not know the OK
+    # that memcached 1.6.45 answers first.
     CARGO_TARGET_DIR="$PWD/../target" cargo test --offline --locked --all-features --no-fail-fast --lib \
         --test ascii_proto_integration_tests --test client_integration_tests --test meta_proto_integration_tests \
         --test pipeline_integration_tests --test wire_integration_tests -- --include-ignored --skip key_dump

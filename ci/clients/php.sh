@@ -1,4 +1,4 @@
-# php-memcached (PHP over libmemcached) with its default settings, binary protocol and text, and PHP's sessions kept in it.
+# php-memcached (PHP over libmemcached) with its default settings, binary protocol and text, and PHP's sessions in it.
 prepare() {
     debian_packages php-cli php-memcached
 }

@@ -1,5 +1,5 @@
-# twemproxy (Debian's nutcracker) before three servers, and pymemcache and libmemcached that hash over the three themselves;
-# one server is killed and brought back: no wrong value, and the others' keys stay served.
+# twemproxy (Debian's nutcracker) before three servers, and pymemcache and libmemcached that hash over the three
+# themselves; one server is killed and brought back: no wrong value, and the others' keys stay served.
 prepare() {
     debian_packages nutcracker libmemcached-dev zlib1g-dev libsasl2-dev gcc
     python_packages pymemcache==4.0.0 pylibmc==1.6.3

@@ -61,7 +61,8 @@ async def with_emcache():
         pass
     await asyncio.gather(*(client.set(b"many:%d" % i, b"v%d" % i) for i in range(300)))
     found = await client.get_many([b"many:%d" % i for i in range(300)])
-    equal({key: item.value for key, item in found.items()}, {b"many:%d" % i: b"v%d" % i for i in range(300)}, "get_many")
+    found = {key: item.value for key, item in found.items()}
+    equal(found, {b"many:%d" % i: b"v%d" % i for i in range(300)}, "get_many")
     equal((await client.gat(100, b"greeting")).value, b"changed", "gat")
     await client.set(b"count", b"10")
     equal(await client.increment(b"count", 5), 15, "increment")
