@@ -135,7 +135,8 @@ impl Side {
                             ("c", Ok(number)) => out.text += &format!(" c{}", self.counted(number as u64)),
                             ("t" | "l", Ok(number @ 0..)) => {
                                 out.text += &format!(" {}*", &word[..1]);
-                                out.times.push(number);
+                                // What has expired already memcached tells as what is left of it in 32 bits.
+                                out.times.push(i64::from((number as i32).max(0)));
                             }
                             _ => out.text += &format!(" {word}"),
                         }

@@ -105,10 +105,8 @@ impl<'a> Flags<'a> {
             }
             letters.0 |= Letters::bit(letter);
             match letter {
-                b'b' => {
-                    if base64::decode(key, &mut [0; MAX_DECODED_LENGTH]).is_none() {
-                        error = Some(ErrorReply::DecodingKey);
-                    }
+                b'b' if base64::decode(key, &mut [0; MAX_DECODED_LENGTH]).is_none() => {
+                    error = Some(ErrorReply::DecodingKey);
                 }
                 b'N' | b'T' | b'R' if c_i64(argument).is_none() => error = Some(ErrorReply::BadToken),
                 b'C' | b'E' if c_u64(argument).is_none() => error = Some(ErrorReply::BadToken),
