@@ -397,6 +397,12 @@ pub(crate) const STATISTICS: &[Unshared] = &[
         reason: "the memcached of the tests is told to have no crawler and no maintainer",
     },
     Unshared {
+        topic: "",
+        who: Shows::Lookaside,
+        names: &["lookaside_version"],
+        reason: "which server this really is",
+    },
+    Unshared {
         topic: "settings",
         who: Shows::Lookaside,
         names: &["eviction_policy", "page_kind"],
