@@ -10,6 +10,7 @@
 //! | [`art`] | experiments on the adaptive radix tree: the paper on TLB misses |
 //! | `cache` | experiments on the cache, and the caches it is compared with |
 //! | [`drive`] | a load generator and a trace player for cache servers |
+//! | [`subject`] | how whatever is measured is asked, and what comes of it |
 //! | `servers` | experiments on whole servers, ours and memcached |
 //! | `traces` | requests replayed on an index: Figure 15 of the SLB paper
 //! | [`measure`] | pinning, taking turns, medians, time that counts |
@@ -34,4 +35,5 @@ pub mod measure;
 pub mod report;
 pub mod results;
 mod servers;
+pub mod subject;
 mod traces;

@@ -86,6 +86,4 @@ void lookaside_peers_libcuckoo_find(const void *map, const Key *keys, std::size_
     *sum += total;
 }
 
-bool lookaside_peers_libcuckoo_erase(void *map, const Key *key) { return static_cast<Map *>(map)->erase(*key); }
-
 } // extern "C"

@@ -11,11 +11,11 @@
 
 use cuckoo::experiments::{DefaultLayout, Layout};
 use cuckoo::{Config, Growth, Hashes};
-use lab::experiment::{ExperimentError, Session, expect, rate, timed, warmed};
-use lab::index::{Index, Lookups, Optimistic, Records, Tally, draw_lookups};
+use lab::experiment::{ExperimentError, Session, timed};
+use lab::index::{Division, Index, Lookups, Mix, Optimistic, Records, rate_of};
 use lab::measure::{Resident, name_threads, release_freed_memory, turns};
+use lab::subject::Call;
 use serde::Deserialize;
-use workload::generator;
 
 use crate::engine::Engine;
 
@@ -36,12 +36,6 @@ pub struct Parameters {
 /// The names of our two calls.
 const OURS: [&str; 2] = ["lookaside, get", "lookaside, get_many"];
 
-/// One by one, or in batches.
-type Ask = fn(&dyn Index, &[lab::index::Key]) -> Tally;
-
-const ONE_BY_ONE: Ask = |index, keys| index.get_each(keys);
-const IN_BATCHES: Ask = |index, keys| index.get_batched(keys);
-
 /// Runs it.
 ///
 /// # Errors
@@ -61,33 +55,23 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
         fill(session, OURS, &ours, keys, before)?;
         session.end();
         for &engine in &parameters.engines {
-            session.begin(format!("filling {} with {keys} keys", engine.name()));
+            session.begin(format!("filling {} with {keys} keys", engine.calls()[0]));
             release_freed_memory();
             let before = Resident::now();
             match engine.make(keys) {
                 Ok(peer) => {
-                    fill(session, calls(engine), &*peer, keys, before)?;
+                    fill(session, engine.calls(), &*peer, keys, before)?;
                     session.end();
                     compare(parameters, session, keys, &ours, engine, &*peer)?;
                 }
                 Err(reason) => {
-                    calls(engine).into_iter().for_each(|call| session.skip(call, reason.clone()));
+                    engine.calls().into_iter().for_each(|call| session.skip(call, reason.clone()));
                     session.end();
                 }
             }
         }
     }
     Ok(())
-}
-
-/// The names of an engine's calls: the same one twice where it has no batches.
-fn calls(engine: Engine) -> [&'static str; 2] {
-    match engine {
-        Engine::Libcuckoo => ["libcuckoo"; 2],
-        Engine::Dashmap => ["dashmap"; 2],
-        Engine::Papaya => ["papaya", "papaya, pinned once a batch"],
-        Engine::Standard => ["HashMap under RwLock", "HashMap under RwLock, locked once a batch"],
-    }
 }
 
 /// Fills an engine from one thread, and records how fast and with how much memory.
@@ -121,28 +105,24 @@ fn compare(
     engine: Engine,
     peer: &dyn Index,
 ) -> Result<(), ExperimentError> {
-    let [single, batched] = calls(engine);
-    let mut contestants: Vec<(&'static str, &dyn Index, Ask)> =
-        vec![(OURS[0], ours, ONE_BY_ONE), (single, peer, ONE_BY_ONE), (OURS[1], ours, IN_BATCHES)];
+    let [single, batched] = engine.calls();
+    let mut contestants: Vec<(&str, &dyn Index, Call)> =
+        vec![(OURS[0], ours, Call::Single), (single, peer, Call::Single), (OURS[1], ours, Call::Batch)];
     if batched != single {
-        contestants.push((batched, peer, IN_BATCHES));
+        contestants.push((batched, peer, Call::Batch));
     }
+    let mixes = [(Lookups::Positive, "positive"), (Lookups::Negative, "negative")];
     for run in 0..session.runs() {
         for &threads in &parameters.threads {
-            for lookups in [Lookups::Positive, Lookups::Negative] {
-                let (metric, sign) = match lookups {
-                    Lookups::Positive => ("positive lookups", "positive"),
-                    Lookups::Negative => ("negative lookups", "negative"),
-                };
-                let point = point(keys, threads);
-                session.begin(format!("{}, {metric}, {point}", engine.name()));
+            for (number, (lookups, sign)) in mixes.into_iter().enumerate() {
+                let (mix, point) = (Mix::lookups(lookups), point(keys, threads));
+                let division = Division::new(keys, &[], parameters.operations, threads)?;
+                session.begin(format!("{single}, {sign} lookups, {point}"));
                 let mut rates = vec![0.0; contestants.len()];
                 for turn in turns(contestants.len(), run) {
-                    let (name, index, ask) = contestants[turn];
-                    let seed = (run * 2 + usize::from(lookups == Lookups::Negative)) as u64;
-                    let whom = (name, index, ask);
-                    rates[turn] = rate_of(whom, lookups, keys, parameters.operations, threads, seed)?;
-                    session.record(name, &point, metric, "M/s", rates[turn] / 1e6);
+                    let (whom, seed) = (contestants[turn], (run * mixes.len() + number) as u64);
+                    rates[turn] = rate_of(whom, &mix, &division, parameters.operations, threads, seed)?;
+                    session.record(whom.0, &point, format!("{sign} lookups"), "M/s", rates[turn] / 1e6);
                 }
                 // A single call beside a single call; a batch beside whichever of theirs is faster.
                 let best = rates[1].max(rates.get(3).copied().unwrap_or_default());
@@ -156,28 +136,6 @@ fn compare(
         }
     }
     Ok(())
-}
-
-/// Lookups a second of all threads together.
-fn rate_of(
-    (name, index, ask): (&str, &dyn Index, Ask),
-    lookups: Lookups,
-    keys: usize,
-    operations: usize,
-    threads: usize,
-    seed: u64,
-) -> Result<f64, ExperimentError> {
-    let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
-    warmed(operations, |count| {
-        let drawn: Vec<_> =
-            randoms.iter_mut().map(|random| draw_lookups(lookups, keys as u64, count, random)).collect();
-        rate(
-            &drawn,
-            count,
-            |(keys, _)| ask(index, keys),
-            |(_, expected), tally| expect(name, tally, *expected),
-        )
-    })
 }
 
 fn millions(keys: usize) -> String {
@@ -196,8 +154,9 @@ mod tests {
     fn a_wrong_answer_is_noticed() {
         let half = Engine::Standard.make(100).unwrap();
         half.insert_each(0..50);
-        let whom = ("half", &*half, ONE_BY_ONE);
-        let rate = |keys| rate_of(whom, Lookups::Positive, keys, 1000, 1, 1);
+        let whom = ("half", &*half, Call::Single);
+        let mix = Mix::lookups(Lookups::Positive);
+        let rate = |keys| rate_of(whom, &mix, &Division::new(keys, &[], 1000, 1).unwrap(), 1000, 1, 1);
         assert!(rate(50).unwrap() > 0.0);
         assert!(rate(100).unwrap_err().to_string().contains("instead of"));
     }

@@ -7,10 +7,10 @@
 //! | module | idea |
 //! |---|---|
 //! | [`engine`] | the engines by name |
-//! | [`maps`] | those written in Rust |
+//! | `maps` | those written in Rust |
 //! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
-//! | [`mod@lookaside`] | kinds `slb-peers-lookups` and `art-peers-slb`: indexes that people use, alone and behind a lookaside table |
+//! | [`mod@lookaside`] | indexes that people use, alone and behind a table, for the kind `slb-lookups` |
 //! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for every x86-64 and for this one |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 
@@ -23,7 +23,7 @@ pub mod engine;
 #[cfg(libcuckoo)]
 pub mod libcuckoo;
 pub mod lookaside;
-pub mod maps;
+mod maps;
 
 use lab::experiment::Laboratory;
 
@@ -32,8 +32,7 @@ use lab::experiment::Laboratory;
 pub fn laboratory() -> Laboratory {
     Laboratory::new()
         .with_kind("peers-index", comparison::run)
-        .with_kind("slb-peers-lookups", lookaside::run)
+        .with_kind("slb-lookups", lookaside::run)
         .with_kind("slb-cpp-compilers", compilers::run)
         .with_kind("art-peers", art::run)
-        .with_kind("art-peers-slb", lookaside::run_radix_tree)
 }

@@ -10,7 +10,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use lab::index::{Index, Insertion, Key, Tally};
+use lab::index::{Index, Insertion, Key};
+use lab::subject::Tally;
 
 // SAFETY: these are the functions of cpp/libcuckoo.cpp, which build.rs compiles and links whenever this module is
 // compiled in. `Key` there is 16 bytes, aligned to 16, as it is here.
@@ -31,7 +32,6 @@ unsafe extern "C" {
         found: *mut u64,
         sum: *mut u64,
     );
-    fn lookaside_peers_libcuckoo_erase(map: *mut c_void, key: *const Key) -> bool;
 }
 
 /// The hash of a key, computed on the C++ side.
@@ -46,7 +46,7 @@ pub struct LibCuckoo {
     map: NonNull<c_void>,
 }
 
-// SAFETY: the map is a concurrent one: its insert, find and erase may be called from any thread at any time, and it is
+// SAFETY: the map is a concurrent one: its insert and find may be called from any thread at any time, and it is
 // deleted only by the one who owns it.
 unsafe impl Send for LibCuckoo {}
 // SAFETY: as above.
@@ -81,12 +81,6 @@ impl Index for LibCuckoo {
             1 => Insertion::Done { displaced: 0 },
             _ => Insertion::TooFull,
         }
-    }
-
-    fn remove(&self, record: u64) -> bool {
-        let key = Key::of(record);
-        // SAFETY: the map lives, and `key` is one key.
-        unsafe { lookaside_peers_libcuckoo_erase(self.map.as_ptr(), &key) }
     }
 
     fn get_each(&self, keys: &[Key]) -> Tally {

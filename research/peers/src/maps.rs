@@ -1,9 +1,10 @@
-//! The maps that are written in Rust: dashmap, papaya, and the standard library's under a lock.
+//! The hash tables that are written in Rust, of record numbers by key: dashmap, papaya, and the standard library's
+//! under a lock.
 //!
 //! | map | design | where its entries lie | best call for lookups |
 //! |---|---|---|---|
 //! | dashmap | shards, each a hash table under a read-write lock | in the table | `get` |
-//! | papaya | one lock-free table, memory reclaimed by epochs | one allocation an entry | `get` on a map pinned once a batch |
+//! | papaya | one lock-free table, memory reclaimed by epochs | one allocation an entry | `get` with a guard for a batch |
 //! | standard | one hash table under a read-write lock | in the table | `get` under a lock taken once a batch |
 //!
 //! All are made with room for their keys, so that none grows, and hash with [`Xxh3`].
@@ -12,16 +13,17 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::{PoisonError, RwLock};
 
-use dashmap::DashMap;
-use lab::index::{BATCH, Index, Insertion, Key, Tally};
+use lab::index::{BATCH, Index, Insertion, Key};
+use lab::lookaside::indexes::ConcurrentMap;
+use lab::subject::Tally;
 
 /// The hash that every table of a comparison uses: [`Key::hash`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Xxh3;
+pub(crate) struct Xxh3;
 
 /// Hashes one key.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct OneKey(u64);
+pub(crate) struct OneKey(u64);
 
 impl BuildHasher for Xxh3 {
     type Hasher = OneKey;
@@ -44,83 +46,33 @@ impl Hasher for OneKey {
     }
 }
 
-/// dashmap's.
-pub struct Dash(DashMap<Key, u64, Xxh3>);
+/// A map for many threads, as an index.
+pub(crate) struct Numbers<M>(pub(crate) M);
 
-impl Dash {
-    /// An empty map with room for `capacity` keys.
-    #[must_use]
-    pub fn with_capacity(capacity: usize) -> Dash {
-        Dash(DashMap::with_capacity_and_hasher(capacity, Xxh3))
-    }
-}
-
-impl Index for Dash {
+impl<M: ConcurrentMap<Key, u64>> Index for Numbers<M> {
     #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
-        self.0.get(key).map(|record| *record)
+        self.0.look(key, &self.0.guard(), |record| *record)
     }
 
     #[inline]
     fn insert(&self, record: u64) -> Insertion {
-        self.0.insert(Key::of(record), record);
+        self.0.put(Key::of(record), record, &self.0.guard());
         Insertion::Done { displaced: 0 }
-    }
-
-    fn remove(&self, record: u64) -> bool {
-        self.0.remove(&Key::of(record)).is_some()
-    }
-}
-
-/// papaya's.
-pub struct Papaya(papaya::HashMap<Key, u64, Xxh3>);
-
-impl Papaya {
-    /// An empty map with room for `capacity` keys.
-    #[must_use]
-    pub fn with_capacity(capacity: usize) -> Papaya {
-        Papaya(papaya::HashMap::builder().capacity(capacity).hasher(Xxh3).build())
-    }
-}
-
-impl Index for Papaya {
-    #[inline(always)]
-    fn get(&self, key: &Key) -> Option<u64> {
-        self.0.pin().get(key).copied()
-    }
-
-    #[inline]
-    fn insert(&self, record: u64) -> Insertion {
-        self.0.pin().insert(Key::of(record), record);
-        Insertion::Done { displaced: 0 }
-    }
-
-    fn remove(&self, record: u64) -> bool {
-        self.0.pin().remove(&Key::of(record)).is_some()
     }
 
     fn get_batched(&self, keys: &[Key]) -> Tally {
         let mut tally = Tally::default();
         for keys in keys.chunks(BATCH) {
-            let map = self.0.pin();
-            for key in keys {
-                tally.count(map.get(key).copied());
-            }
+            let guard = self.0.guard();
+            keys.iter().for_each(|key| tally.count(self.0.look(key, &guard, |record| *record)));
         }
         tally
     }
 }
 
 /// The standard library's, under its read-write lock.
-pub struct Standard(RwLock<HashMap<Key, u64, Xxh3>>);
-
-impl Standard {
-    /// An empty map with room for `capacity` keys.
-    #[must_use]
-    pub fn with_capacity(capacity: usize) -> Standard {
-        Standard(RwLock::new(HashMap::with_capacity_and_hasher(capacity, Xxh3)))
-    }
-}
+pub(crate) struct Standard(pub(crate) RwLock<HashMap<Key, u64, Xxh3>>);
 
 impl Index for Standard {
     #[inline(always)]
@@ -134,17 +86,11 @@ impl Index for Standard {
         Insertion::Done { displaced: 0 }
     }
 
-    fn remove(&self, record: u64) -> bool {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&Key::of(record)).is_some()
-    }
-
     fn get_batched(&self, keys: &[Key]) -> Tally {
         let mut tally = Tally::default();
         for keys in keys.chunks(BATCH) {
             let map = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            for key in keys {
-                tally.count(map.get(key).copied());
-            }
+            keys.iter().for_each(|key| tally.count(map.get(key).copied()));
         }
         tally
     }

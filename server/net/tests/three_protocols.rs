@@ -135,7 +135,8 @@ impl Side {
                             ("c", Ok(number)) => out.text += &format!(" c{}", self.counted(number as u64)),
                             ("t" | "l", Ok(number @ 0..)) => {
                                 out.text += &format!(" {}*", &word[..1]);
-                                out.times.push(number);
+                                // What has expired already memcached tells as what is left of it in 32 bits.
+                                out.times.push(i64::from((number as i32).max(0)));
                             }
                             _ => out.text += &format!(" {word}"),
                         }
@@ -143,8 +144,9 @@ impl Side {
                 }
                 ["ME", key, expiry, idle, number, fetched, ..] => {
                     let value = |word: &str| word.split_once('=').expect("a fact").1.parse::<i64>();
-                    // 1.6.18 has the sign of `exp` the wrong way round.
-                    out.times.push(value(expiry).expect("a time").abs());
+                    // 1.6.18 has the sign of `exp` the wrong way round, and no more than 32 bits for it.
+                    let expiry = value(expiry).expect("a time") as i32;
+                    out.times.push(expiry.unsigned_abs().into());
                     out.times.push(value(idle).expect("a time"));
                     let number = self.counted(value(number).expect("a number") as u64);
                     out.text += &format!("ME {key} {number} {fetched}");

@@ -17,15 +17,7 @@ pub(super) fn bytes(bytes: usize) -> String {
 
 /// A number with commas: `76,349`.
 fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    indicatif::HumanCount(number).to_string()
 }
 
 fn percent(share: f64) -> String {

@@ -7,13 +7,11 @@
 //! | `grown` | a tree full of them, in pages of a kind, as built or reorganised |
 //! | `draws` | which records are asked for |
 //! | `simulated` | the addresses of real lookups, on a simulated machine: TLB visits and misses, cache misses, stalls |
-//! | `lookups` | kind `art-lookups`: Figure 3 and Table 2, Figure 4 and Table 3 |
-//! | `stalls` | kind `art-stalls`: Figure 2 |
+//! | `lookups` | kind `art-lookups`: Figures 2 to 4, Tables 2 and 3; batches, and what the access log costs |
 //! | `memory` | kind `art-memory`: Table 4 |
 //! | `reorganization_time` | kind `art-reorganize-time`: Figure 5 |
 //! | `beside` | kind `art-beside`: readers and writers while the tree is reorganised |
-//! | `calls` | kind `art-calls`: batches, and what the access log costs |
-//! | [`behind_table`] | kind `art-slb`: a lookaside table in front, huge pages and reorganisation, each and together |
+//! | [`ordered`] | ordered maps that take turns, here and beside foreign trees |
 //! | `texts` | words and paths |
 //! | `strings` | kind `art-strings`: words and paths as keys |
 //!
@@ -21,17 +19,15 @@
 //! are therefore simulated here, and every such number carries the name of the simulated machine; throughputs and times
 //! are measured.
 
-pub mod behind_table;
 mod beside;
-mod calls;
 mod draws;
 mod grown;
 mod keys;
 mod lookups;
 mod memory;
+pub mod ordered;
 mod reorganization_time;
 mod simulated;
-mod stalls;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -45,12 +41,9 @@ use crate::experiment::Laboratory;
 pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("art-lookups", lookups::run)
-        .with_kind("art-stalls", stalls::run)
         .with_kind("art-memory", memory::run)
         .with_kind("art-reorganize-time", reorganization_time::run)
         .with_kind("art-beside", beside::run)
-        .with_kind("art-calls", calls::run)
-        .with_kind("art-slb", behind_table::run)
         .with_kind("art-strings", strings::run)
 }
 

@@ -19,9 +19,9 @@ use workload::popularity::Popularity;
 
 use super::draws::name_skew;
 use super::grown::order_of_insertion;
+use super::ordered::{BATCH, Call, Lot, Ordered, RANGE, rate, rates, sum};
 use super::texts::{Source, Text};
-use crate::experiment::{ExperimentError, Session, expect, timed};
-use crate::measure::turns;
+use crate::experiment::{ExperimentError, Session};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -39,32 +39,28 @@ pub(crate) struct Parameters {
     operations: usize,
 }
 
-/// Keys looked up at once in a batch.
-const BATCH: usize = 32;
-/// Entries of a range.
-const RANGE: usize = 100;
 /// One lookup in so many is sampled by a tree that learns.
 const SAMPLE_EVERY: u32 = 16;
 /// Which requests, and which permutation: any.
 const DRAWN: u64 = 37;
 
 /// Requests, one behind the other.
+#[derive(Default)]
 pub(super) struct Requests {
     bytes: Vec<u8>,
     ends: Vec<usize>,
-    expected: u64,
 }
 
 impl Requests {
     /// Those for these records.
-    pub(super) fn of(keys: &[Text], records: impl Iterator<Item = u64>) -> Requests {
-        let mut requests = Requests { bytes: Vec::new(), ends: Vec::new(), expected: 0 };
+    pub(super) fn of(keys: &[Text], records: impl Iterator<Item = u64>) -> Lot<Requests> {
+        let (mut requests, mut expected) = (Requests::default(), 0);
         for record in records {
             requests.bytes.extend_from_slice(&keys[record as usize]);
             requests.ends.push(requests.bytes.len());
-            requests.expected += record;
+            expected += record;
         }
-        requests
+        Lot { count: requests.ends.len(), requests, expected }
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -73,32 +69,8 @@ impl Requests {
     }
 }
 
-/// How requests are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Call {
-    Single,
-    Batch,
-    /// [`RANGE`] entries from each key on.
-    Range,
-}
-
-impl Call {
-    pub(super) const ALL: [Call; 3] = [Call::Single, Call::Batch, Call::Range];
-
-    fn metrics(self) -> (&'static str, &'static str) {
-        match self {
-            Call::Single => ("lookups", "times BTreeMap"),
-            Call::Batch => ("lookups in batches", "times BTreeMap, in batches"),
-            Call::Range => ("ranges of 100", "times BTreeMap, ranges"),
-        }
-    }
-}
-
 /// An index of texts.
-pub(super) trait Texts: Sync {
-    /// Makes all requests: what their records sum up to, [`None`] if there is no such call.
-    fn ask(&self, call: Call, requests: &Requests) -> Option<u64>;
-
+pub(super) trait Texts: Ordered<Requests> {
     /// Begins to learn, or lays out what has been learnt.
     fn learn(&self, _begin: bool) {}
 
@@ -108,17 +80,14 @@ pub(super) trait Texts: Sync {
     }
 }
 
-/// What the record of a key that was not found counts as: more than any sum of records.
-const ABSENT: u64 = 1 << 48;
+impl Texts for BTreeMap<Text, u64> {}
 
-fn record_of(found: Option<&u64>) -> u64 {
-    found.copied().unwrap_or(ABSENT)
-}
+impl Texts for HashMap<Text, u64> {}
 
-impl Texts for BTreeMap<Text, u64> {
+impl Ordered<Requests> for BTreeMap<Text, u64> {
     fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
         match call {
-            Call::Single => Some(requests.iter().map(|key| record_of(self.get(key))).sum()),
+            Call::Single => Some(sum(requests.iter().map(|key| self.get(key)))),
             Call::Batch => None,
             Call::Range => {
                 let range = |key| self.range::<[u8], _>((Bound::Included(key), Bound::Unbounded));
@@ -128,9 +97,9 @@ impl Texts for BTreeMap<Text, u64> {
     }
 }
 
-impl Texts for HashMap<Text, u64> {
+impl Ordered<Requests> for HashMap<Text, u64> {
     fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
-        (call == Call::Single).then(|| requests.iter().map(|key| record_of(self.get(key))).sum())
+        (call == Call::Single).then(|| sum(requests.iter().map(|key| self.get(key))))
     }
 }
 
@@ -140,13 +109,13 @@ pub(super) struct Radix {
     pub(super) learns: bool,
 }
 
-impl Texts for Radix {
+impl Ordered<Requests> for Radix {
     fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
         let samples = self.tree.access_log().interval() > 0;
         let session = samples.then(|| self.tree.session());
         let reader = session.as_ref().map_or_else(|| self.tree.pin(), |session| session.pin());
         Some(match call {
-            Call::Single => requests.iter().map(|key| record_of(reader.get(key))).sum(),
+            Call::Single => sum(requests.iter().map(|key| reader.get(key))),
             Call::Batch => in_batches(requests, |keys, found| reader.get_many(keys, found)),
             Call::Range => {
                 let range = |key| reader.range_of_bytes(Bound::Included(key), Bound::Unbounded);
@@ -154,7 +123,9 @@ impl Texts for Radix {
             }
         })
     }
+}
 
+impl Texts for Radix {
     fn learn(&self, begin: bool) {
         if self.learns && begin {
             self.tree.access_log().sample_every(SAMPLE_EVERY);
@@ -172,26 +143,28 @@ impl Texts for Radix {
 /// An index behind a table.
 pub(super) struct Behind<I>(pub(super) Map<Text, u64, I>);
 
-impl<I> Texts for Behind<I>
+impl<I> Texts for Behind<I> where Behind<I>: Ordered<Requests> {}
+
+impl<I> Ordered<Requests> for Behind<I>
 where
-    I: Find<[u8], Text, u64> + Scan<[u8], Text, u64> + SharedStore<Text, u64> + Sync,
+    I: Find<[u8], Text, u64> + Scan<[u8], Text, u64> + SharedStore<Text, u64> + Send + Sync,
 {
     fn ask(&self, call: Call, requests: &Requests) -> Option<u64> {
         let reader = self.0.pin();
         Some(match call {
-            Call::Single => requests.iter().map(|key| record_of(reader.get(key))).sum(),
+            Call::Single => sum(requests.iter().map(|key| reader.get(key))),
             Call::Batch => in_batches(requests, |keys, found| reader.get_many(keys, found)),
             Call::Range => {
-                let mut sum = 0;
+                let mut shown = 0;
                 for key in requests.iter() {
                     let mut left = RANGE;
                     reader.range(Bound::Included(key), Bound::Unbounded, |_, record| {
-                        sum += record;
+                        shown += record;
                         left -= 1;
                         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                     });
                 }
-                sum
+                shown
             }
         })
     }
@@ -200,15 +173,15 @@ where
 /// Makes requests, so many at once.
 fn in_batches<'r>(requests: &Requests, mut get_many: impl FnMut(&[&[u8]], &mut [Option<&'r u64>])) -> u64 {
     let mut requests = requests.iter();
-    let (mut sum, mut keys, mut found) = (0, Vec::with_capacity(BATCH), [None; BATCH]);
+    let (mut total, mut keys, mut found) = (0, Vec::with_capacity(BATCH), [None; BATCH]);
     loop {
         keys.clear();
         keys.extend(requests.by_ref().take(BATCH));
         if keys.is_empty() {
-            return sum;
+            return total;
         }
         get_many(&keys, &mut found[..keys.len()]);
-        sum += found[..keys.len()].iter().map(|found| record_of(*found)).sum::<u64>();
+        total += sum(found[..keys.len()].iter().copied());
     }
 }
 
@@ -293,7 +266,7 @@ fn measure_source(
         let seen = draw(parameters.warm_up);
         for (name, texts) in NAMES.iter().zip(&all) {
             texts.learn(true);
-            ask(name, &**texts, Call::Single, &seen, seen.expected)?;
+            rate((name, &**texts), Call::Single, std::slice::from_ref(&seen), &mut None)?;
             texts.learn(false);
         }
         session.end();
@@ -311,51 +284,28 @@ fn measure_source(
 
 fn measure_run(
     all: &[Box<dyn Texts>],
-    drawn: &[Requests; 3],
+    drawn: &[Lot<Requests>; 3],
     run: usize,
     point: &str,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
-    // What the standard library's tree shows is right.
-    let shown = all[0].ask(Call::Range, &drawn[2]).expect("it has an order");
+    let maps: Vec<(&str, &dyn Ordered<Requests>)> =
+        NAMES.iter().zip(all).map(|(name, texts)| (*name, &**texts as _)).collect();
     let mut single = None;
-    for (call, requests) in Call::ALL.into_iter().zip(drawn) {
-        let expected = if call == Call::Range { shown } else { requests.expected };
-        let mut rates = vec![None; all.len()];
-        for turn in turns(all.len(), run) {
-            if let Some(seconds) = ask(NAMES[turn], &*all[turn], call, requests, expected)? {
-                rates[turn] = Some(requests.ends.len() as f64 / seconds);
-            }
-        }
-        let (metric, times) = call.metrics();
-        let beside = match call {
-            // The first has no batches.
-            Call::Batch => single,
-            Call::Single | Call::Range => rates[0],
+    for (call, lot) in Call::ALL.into_iter().zip(drawn) {
+        let rates = rates(&maps, call, [&[], std::slice::from_ref(lot)], run)?;
+        let (metric, times) = match call {
+            Call::Single => ("lookups", "times BTreeMap"),
+            Call::Batch => ("lookups in batches", "times BTreeMap, in batches"),
+            Call::Range => ("ranges of 100", "times BTreeMap, ranges"),
         };
-        if call == Call::Single {
-            single = rates[0];
-        }
-        for (name, rate) in NAMES.iter().zip(&rates).filter_map(|(name, rate)| Some((name, (*rate)?))) {
+        // The first has no batches.
+        let first = if call == Call::Batch { single } else { rates[0] };
+        single = single.or(rates[0]);
+        for (name, rate) in NAMES.iter().zip(rates).filter_map(|(name, rate)| Some((name, rate?))) {
             session.record(name, point, metric, "M/s", rate / 1e6);
-            if let Some(first) = beside {
-                session.record(name, point, times, "x", rate / first);
-            }
+            session.record(name, point, times, "x", rate / first.expect("the first looks up"));
         }
     }
     Ok(())
-}
-
-/// Makes requests on a thread of its own: the seconds that it took, if there is such a call.
-pub(super) fn ask(
-    name: &str,
-    texts: &dyn Texts,
-    call: Call,
-    requests: &Requests,
-    expected: u64,
-) -> Result<Option<f64>, ExperimentError> {
-    let (found, seconds) = timed(1, |_| texts.ask(call, requests))?[0];
-    let Some(found) = found else { return Ok(None) };
-    expect(name, found, expected)?;
-    Ok(Some(seconds))
 }

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use art::PageKind;
 
 use super::beside::{self, Worker};
-use super::calls::{self, Way};
 use super::draws::Draws;
 use super::grown::{Grown, Pages};
 use super::keys::KeySet;
+use super::lookups::Way;
+use super::ordered::{self, Call, Lot};
 use super::simulated::{Observers, Simulation};
 use super::strings::{self, Requests};
 use super::texts::{self, Text};
@@ -133,14 +134,14 @@ fn every_way_of_asking_finds_the_same() {
     let mut asked = Draws::new(&keys, 0.99).unwrap().next(10_007);
     let ways = [Way::Single, Way::Batch(1), Way::Batch(32), Way::Batch(64), Way::Logged(0), Way::Logged(16)];
     for way in ways {
-        calls::ask(&grown, way, &asked).unwrap();
+        way.ask(&grown, &asked).unwrap();
     }
     // Within one sample of what is due, and not in a tree that nobody samples.
     let (_, samples) = grown.look_up_logged(&asked.keys, asked.expected, 1).unwrap();
     assert_eq!(samples, asked.keys.len());
     asked.expected += 1;
     for way in ways {
-        let wrong = calls::ask(&grown, way, &asked).unwrap_err();
+        let wrong = way.ask(&grown, &asked).unwrap_err();
         assert!(matches!(wrong, ExperimentError::WrongAnswer { .. }), "{way:?}");
     }
 }
@@ -181,21 +182,21 @@ fn every_index_of_texts_answers_alike() {
     let requests = Requests::of(&keys, (0..2000).map(|at| at * 37 % 700));
     let all = strings::fill(&keys, 1 << 12).unwrap();
     assert_eq!(all.len(), strings::NAMES.len());
-    for call in strings::Call::ALL {
-        let first = all[2].ask(call, &requests).unwrap();
+    for call in Call::ALL {
+        let first = all[2].ask(call, &requests.requests).unwrap();
         for (name, texts) in strings::NAMES.iter().zip(&all) {
+            let rate = |expected| {
+                let lot = Requests::of(&keys, (0..2000).map(|at| at * 37 % 700));
+                ordered::rate((name, &**texts), call, &[Lot { expected, ..lot }], &mut Some(expected))
+            };
             texts.learn(true);
-            let answered = strings::ask(name, &**texts, call, &requests, first).unwrap();
+            let answered = rate(first).unwrap();
             texts.learn(false);
-            assert_eq!(texts.ask(call, &requests), answered.map(|_| first), "{name}, {call:?}");
-            if answered.is_some() {
-                assert!(
-                    strings::ask(name, &**texts, call, &requests, first + 1).is_err(),
-                    "{name}, {call:?}"
-                );
-            }
+            let again = texts.ask(call, &requests.requests);
+            assert_eq!(again, answered.map(|_| first), "{name}, {call:?}");
+            assert_eq!(rate(first + 1).is_err(), answered.is_some(), "{name}, {call:?}");
         }
     }
     let absent = Requests::of(&[b"cdn:v/t0".as_slice().into()], [0].into_iter());
-    assert!(all.iter().all(|texts| texts.ask(strings::Call::Single, &absent) > Some(1 << 40)));
+    assert!(all.iter().all(|texts| texts.ask(Call::Single, &absent.requests) > Some(1 << 40)));
 }

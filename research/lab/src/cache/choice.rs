@@ -12,7 +12,8 @@ use super::cuckoo_clock::CuckooClock;
 use super::cuckoo_lru::{self, CuckooLru};
 use crate::experiment::ExperimentError;
 use crate::index::Key;
-use crate::index::tables::{Call, page_kind};
+use crate::index::tables::page_kind;
+use crate::subject::Call;
 
 /// A cache as definitions name it.
 #[derive(Debug, Clone, Deserialize)]

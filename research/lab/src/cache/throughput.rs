@@ -13,8 +13,8 @@ use super::contestant::{Contestant, Request, Tally, Value};
 use super::requests::{popularity, streams};
 use crate::experiment::{ExperimentError, Session, rate, warmed};
 use crate::index::Key;
-use crate::index::tables::Call;
 use crate::measure::name_threads;
+use crate::subject::Call;
 
 /// Requests drawn at once where time is not taken.
 const BLOCK: usize = 1 << 14;

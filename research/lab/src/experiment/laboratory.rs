@@ -35,7 +35,7 @@ impl Laboratory {
         crate::servers::add_kinds(crate::traces::add_kinds(own))
     }
 
-    /// Adds a kind, whose parameters are read as `P`.
+    /// Adds a kind, whose parameters are read as `P`; or replaces the one of this name, by one with more subjects.
     ///
     /// `P` should refuse unknown fields.
     #[must_use]
@@ -52,6 +52,7 @@ impl Laboratory {
             })?;
             run(&parameters, session)
         });
+        self.kinds.retain(|(known, _)| *known != name);
         self.kinds.push((name, run));
         self
     }

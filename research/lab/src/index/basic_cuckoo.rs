@@ -27,71 +27,13 @@ const SLOTS: usize = 4;
 /// Displacements before an insert is refused: the paper's number.
 const MOST_STEPS: usize = 500;
 
-/// What a slot holds beside the entry's number.
-pub(crate) trait Summary: Sync {
-    /// What is kept of a hash, in the highest byte of the slot.
-    fn of(hash: u64) -> u64;
-
-    /// Whether a slot may hold the entry of a key with this summary.
-    fn may_hold(word: u64, summary: u64) -> bool;
-
-    /// The other bucket of the key, one of whose buckets is `bucket`.
-    fn other(bucket: usize, word: u64, mask: usize, hash: impl FnOnce() -> u64) -> usize;
-}
-
-/// Nothing.
-pub(crate) struct NoTag;
-
-/// One byte of the hash.
-pub(crate) struct Tag;
-
-impl Summary for NoTag {
-    #[inline]
-    fn of(_hash: u64) -> u64 {
-        0
-    }
-
-    #[inline]
-    fn may_hold(word: u64, _summary: u64) -> bool {
-        word != 0
-    }
-
-    #[inline]
-    fn other(bucket: usize, _word: u64, mask: usize, hash: impl FnOnce() -> u64) -> usize {
-        // The second hash function: the upper half of the first one's 64 bits, which the first bucket does not use.
-        let hash = hash();
-        let (first, second) = (hash as usize & mask, (hash >> 32) as usize & mask);
-        if bucket == first { second } else { first }
-    }
-}
-
-impl Summary for Tag {
-    #[inline]
-    fn of(hash: u64) -> u64 {
-        // Never zero, so that no tag agrees with an empty slot.
-        (hash >> 56).max(1) << 56
-    }
-
-    #[inline]
-    fn may_hold(word: u64, summary: u64) -> bool {
-        (word ^ summary) >> 56 == 0
-    }
-
-    #[inline]
-    fn other(bucket: usize, word: u64, mask: usize, _hash: impl FnOnce() -> u64) -> usize {
-        let tag = word >> 56;
-        (bucket ^ (tag.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24) as usize) & mask
-    }
-}
-
-/// The table: `T` is what slots summarise keys by, `L` keeps threads apart.
-pub(crate) struct BasicCuckoo<'r, T, L> {
+/// The table: whether slots have tags, and what keeps threads apart.
+pub(crate) struct BasicCuckoo<'r, const TAGS: bool, L> {
     buckets: Array<[AtomicU64; SLOTS]>,
     records: &'r Records,
     comparison: Integers,
     locking: L,
     writer: Mutex<Xoshiro256PlusPlus>,
-    summary: std::marker::PhantomData<T>,
 }
 
 /// The number of the entry in a slot that is not empty.
@@ -100,7 +42,7 @@ fn record_in(word: u64) -> u64 {
     (word & ((1 << 56) - 1)) - 1
 }
 
-impl<'r, T: Summary, L: Locking> BasicCuckoo<'r, T, L> {
+impl<'r, const TAGS: bool, L: Locking> BasicCuckoo<'r, TAGS, L> {
     /// A table of `buckets` buckets, a power of two, over `records`, in pages of `kind`.
     pub(crate) fn new(buckets: usize, records: &'r Records, kind: PageKind) -> Result<Self, MapError> {
         assert!(buckets.is_power_of_two() && buckets <= 1 << 32, "{buckets} buckets");
@@ -110,19 +52,44 @@ impl<'r, T: Summary, L: Locking> BasicCuckoo<'r, T, L> {
             comparison: Integers,
             locking: L::default(),
             writer: Mutex::new(seeded(1)),
-            summary: std::marker::PhantomData,
         })
     }
 
+    /// The tag of a hash, in the highest byte of the slot; nothing where there are no tags.
     #[inline]
-    fn candidates(&self, hash: u64, summary: u64) -> (usize, usize) {
+    fn tag(hash: u64) -> u64 {
+        // Never zero, so that no tag agrees with an empty slot.
+        if TAGS { (hash >> 56).max(1) << 56 } else { 0 }
+    }
+
+    /// Whether a slot may hold the entry of a key with this tag.
+    #[inline]
+    fn may_hold(word: u64, tag: u64) -> bool {
+        if TAGS { (word ^ tag) >> 56 == 0 } else { word != 0 }
+    }
+
+    /// The other bucket of the key with this tag and hash, one of whose buckets is `bucket`.
+    #[inline]
+    fn other_of(&self, bucket: usize, tag: u64, hash: impl FnOnce() -> u64) -> usize {
         let mask = self.buckets.len() - 1;
-        let first = hash as usize & mask;
-        (first, T::other(first, summary, mask, || hash))
+        if TAGS {
+            let tag = tag >> 56;
+            return (bucket ^ (tag.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24) as usize) & mask;
+        }
+        // The second hash function: the upper half of the first one's 64 bits, which the first bucket does not use.
+        let hash = hash();
+        let (first, second) = (hash as usize & mask, (hash >> 32) as usize & mask);
+        if bucket == first { second } else { first }
+    }
+
+    #[inline]
+    fn candidates(&self, hash: u64, tag: u64) -> (usize, usize) {
+        let first = hash as usize & (self.buckets.len() - 1);
+        (first, self.other_of(first, tag, || hash))
     }
 
     fn other(&self, bucket: usize, word: u64) -> usize {
-        T::other(bucket, word, self.buckets.len() - 1, || self.records.key(record_in(word)).hash())
+        self.other_of(bucket, word, || self.records.key(record_in(word)).hash())
     }
 
     fn free_slot(&self, bucket: usize) -> Option<usize> {
@@ -165,18 +132,17 @@ impl<'r, T: Summary, L: Locking> BasicCuckoo<'r, T, L> {
     }
 }
 
-impl<T: Summary, L: Locking> Index for BasicCuckoo<'_, T, L> {
+impl<const TAGS: bool, L: Locking> Index for BasicCuckoo<'_, TAGS, L> {
     #[inline(always)]
     fn get(&self, key: &Key) -> Option<u64> {
         let hash = key.hash();
-        let summary = T::of(hash);
-        let (first, second) = self.candidates(hash, summary);
+        let tag = Self::tag(hash);
+        let (first, second) = self.candidates(hash, tag);
         let _locked = self.locking.lock_both(first, second);
         for bucket in [first, second] {
             for slot in &self.buckets[bucket] {
                 let word = slot.load(Ordering::Relaxed);
-                if T::may_hold(word, summary) && self.comparison.same(self.records.key(record_in(word)), key)
-                {
+                if Self::may_hold(word, tag) && self.comparison.same(self.records.key(record_in(word)), key) {
                     return Some(record_in(word));
                 }
             }
@@ -186,7 +152,7 @@ impl<T: Summary, L: Locking> Index for BasicCuckoo<'_, T, L> {
 
     fn insert(&self, record: u64) -> Insertion {
         let hash = self.records.key(record).hash();
-        let word = T::of(hash) | (record + 1);
+        let word = Self::tag(hash) | (record + 1);
         let (first, second) = self.candidates(hash, word);
         let mut random = acquire(&self.writer);
         let free = [first, second].into_iter().find_map(|bucket| Some((bucket, self.free_slot(bucket)?, 0)));
@@ -203,7 +169,7 @@ impl<T: Summary, L: Locking> Index for BasicCuckoo<'_, T, L> {
 
     fn remove(&self, record: u64) -> bool {
         let hash = self.records.key(record).hash();
-        let word = T::of(hash) | (record + 1);
+        let word = Self::tag(hash) | (record + 1);
         let (first, second) = self.candidates(hash, word);
         let _writer = acquire(&self.writer);
         let _locked = self.locking.lock_both(first, second);
@@ -218,7 +184,7 @@ impl<T: Summary, L: Locking> Index for BasicCuckoo<'_, T, L> {
     }
 }
 
-impl<T: Summary, L: Locking> Inspected for BasicCuckoo<'_, T, L> {
+impl<const TAGS: bool, L: Locking> Inspected for BasicCuckoo<'_, TAGS, L> {
     fn anatomy(&self) -> Anatomy {
         let used = |bucket: &[AtomicU64; SLOTS]| {
             bucket.iter().filter(|slot| slot.load(Ordering::Relaxed) != 0).count()

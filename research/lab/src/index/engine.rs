@@ -4,9 +4,10 @@
 //! that a lookup is a direct call, and the experiment pays one indirect call for millions of them. Each loop adds up
 //! what it found; the experiment knows what that must be. An answer that is wrong stops the experiment.
 
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 
 use super::records::Key;
+use crate::subject::{Call, Tally};
 
 /// Keys that a caller hands over at once where it asks in batches: a multi-get of a usual size.
 pub const BATCH: usize = 64;
@@ -19,8 +20,10 @@ pub trait Index: Sync {
     /// Puts a record in; its key is not in the table.
     fn insert(&self, record: u64) -> Insertion;
 
-    /// Takes a record out, and says whether it was there.
-    fn remove(&self, record: u64) -> bool;
+    /// Takes a record out, and says whether it was there: of tables that are asked to.
+    fn remove(&self, _record: u64) -> bool {
+        unreachable!("no experiment takes records out of this table")
+    }
 
     /// Looks up all `keys`, one by one.
     fn get_each(&self, keys: &[Key]) -> Tally {
@@ -59,27 +62,13 @@ pub trait Index: Sync {
         self.insert_each(records)
     }
 
-    /// Carries out all `operations`, one by one.
-    fn perform_each(&self, operations: &[Operation]) -> Tally {
-        let mut tally = Tally::default();
-        for operation in operations {
-            match *operation {
-                Operation::Get(key) => tally.count(self.get(&key)),
-                Operation::Insert(record) => {
-                    tally.refused += u64::from(self.insert(record) == Insertion::TooFull)
-                }
-                Operation::Remove(record) => tally.refused += u64::from(!self.remove(record)),
-            }
-        }
-        tally
-    }
-
-    /// Carries out all `operations`: writes at once, lookups in batches of [`BATCH`].
-    fn perform_batched(&self, operations: &[Operation]) -> Tally {
+    /// Carries out all `operations`: writes at once, lookups as `call` says.
+    fn perform(&self, call: Call, operations: &[Operation]) -> Tally {
         let mut tally = Tally::default();
         let mut keys = Vec::with_capacity(BATCH);
         for operation in operations {
             match *operation {
+                Operation::Get(key) if call == Call::Single => tally.count(self.get(&key)),
                 Operation::Get(key) => {
                     keys.push(key);
                     if keys.len() == BATCH {
@@ -125,36 +114,6 @@ pub enum Operation {
     Insert(u64),
     /// Take a record out that is there.
     Remove(u64),
-}
-
-/// What a loop of lookups found: a checksum, and the reason why the compiler may not leave the loop out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Keys that were found.
-    pub found: u64,
-    /// The sum of their records' numbers.
-    pub sum: u64,
-    /// Writes that were refused: too full, or nothing to remove.
-    pub refused: u64,
-}
-
-impl Tally {
-    /// Counts the answer to a lookup.
-    #[inline]
-    pub fn count(&mut self, answer: Option<u64>) {
-        if let Some(record) = answer {
-            self.found += 1;
-            self.sum = self.sum.wrapping_add(record);
-        }
-    }
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
-        self.found += other.found;
-        self.sum = self.sum.wrapping_add(other.sum);
-        self.refused += other.refused;
-    }
 }
 
 /// What became of a loop of inserts.

@@ -25,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use cuckoo::experiments::{EightWay, FourWay, Layout, SevenWay};
+use cuckoo::experiments::{DefaultLayout, Layout};
 use cuckoo::{Config, Growth, Hashes, Linear};
 use hdrhistogram::Histogram;
 use rand::distr::{Distribution, Uniform};
@@ -37,7 +37,7 @@ use super::locking::acquire;
 use super::optimistic::Optimistic;
 use super::records::{Key, Records};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::{in_parallel, processor_time, turns};
+use crate::measure::{in_parallel, processor_time};
 
 /// Operations longer than this are asked about.
 const SUSPICIOUS: u64 = 10_000;
@@ -52,129 +52,57 @@ pub(crate) struct Parameters {
     keys: usize,
     /// Buckets that the growing table has at first.
     first_buckets: usize,
-    /// The tables' layout.
-    layout: LayoutChoice,
-    /// Whether a second thread reads.
-    readers: Vec<Reader>,
+    /// Threads that read meanwhile: none or one.
+    readers: Vec<usize>,
 }
 
-/// A layout by name.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(clippy::enum_variant_names, reason = "the layouts are called so")]
-enum LayoutChoice {
-    FourWay,
-    SevenWay,
-    EightWay,
-}
-
-/// Whether a second thread reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Reader {
-    None,
-    One,
-}
-
-impl Reader {
-    fn point(self) -> &'static str {
-        match self {
-            Reader::None => "one writer",
-            Reader::One => "one writer, one reader",
-        }
-    }
-}
-
-/// Whether the table grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Size {
-    Fixed,
-    Growing,
-}
-
-impl Size {
-    const BOTH: [Size; 2] = [Size::Fixed, Size::Growing];
-
-    fn name(self) -> &'static str {
-        match self {
-            Size::Fixed => "fixed size",
-            Size::Growing => "growing",
-        }
-    }
-}
+/// Without a reader and with one.
+const POINTS: [&str; 2] = ["one writer", "one writer, one reader"];
+/// The tables: one that was made large enough, and one that grows.
+const TABLES: [&str; 2] = ["fixed size", "growing"];
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let records = Records::new(parameters.keys)?;
-    session.announce(session.runs() * parameters.readers.len() * Size::BOTH.len());
-    match parameters.layout {
-        LayoutChoice::FourWay => run_with::<FourWay>(parameters, &records, session),
-        LayoutChoice::SevenWay => run_with::<SevenWay>(parameters, &records, session),
-        LayoutChoice::EightWay => run_with::<EightWay>(parameters, &records, session),
+    let Parameters { keys, first_buckets, readers } = parameters;
+    if readers.iter().any(|&readers| readers >= POINTS.len()) {
+        return Err(ExperimentError::machine("there is one reader at most"));
     }
-}
-
-fn run_with<L: Layout>(
-    parameters: &Parameters,
-    records: &Records,
-    session: &mut Session,
-) -> Result<(), ExperimentError> {
+    let records = Records::new(*keys)?;
+    session.announce(session.runs() * readers.len() * TABLES.len());
     // What a table with_capacity has: at the end the fixed table has room, and its pages were never touched before
     // either.
-    let enough = (parameters.keys + parameters.keys / 16).div_ceil(L::SLOTS).next_power_of_two();
-    let scenes: Vec<_> =
-        parameters.readers.iter().flat_map(|&reader| Size::BOTH.map(|size| (reader, size))).collect();
-    let mut shortest: Vec<_> = scenes.iter().map(|_| Shortest::of(parameters.keys)).collect();
-    for run in 0..session.runs() {
-        for &reader in &parameters.readers {
-            for turn in turns(Size::BOTH.len(), run) {
-                let size = Size::BOTH[turn];
-                let scene = scenes.iter().position(|&scene| scene == (reader, size));
-                let shortest = &mut shortest[scene.expect("all scenes are listed")];
-                session.begin(format!("{}, {}", size.name(), reader.point()));
-                let (buckets, growth) = match size {
-                    Size::Fixed => (enough, Growth::Fixed),
-                    Size::Growing => (parameters.first_buckets, Growth::Linear(Linear::up_to(2 * enough))),
-                };
-                let config = Config::new().with_growth(growth).with_hashes(Hashes::Avalanching);
-                let index = Optimistic::<L>::new(buckets, &config, records)?;
-                let (inserts, lookups) = load(&index, records, reader, size, &mut shortest.inserts)?;
-                let (name, point) = (size.name(), reader.point());
-                inserts.record(
-                    session,
-                    name,
-                    point,
-                    ["insert, longest", "insert, longest on a core"],
-                    "insert",
-                );
-                if let Some(lookups) = lookups {
-                    let longest = lookups.longest_on_core;
-                    shortest.lookup = Some(shortest.lookup.map_or(longest, |known| known.min(longest)));
-                    lookups.record(
-                        session,
-                        name,
-                        point,
-                        ["lookup, longest", "lookup, longest on a core"],
-                        "lookup",
-                    );
-                }
-                session.record(
-                    name,
-                    point,
-                    "load factor at the end",
-                    "%",
-                    100.0 * index.table().load_factor(),
-                );
-                session.record_pages(name, index.anatomy().pages);
-                session.end();
-            }
+    let enough = (keys + keys / 16).div_ceil(DefaultLayout::SLOTS).next_power_of_two();
+    let mut shortest = POINTS.map(|_| TABLES.map(|_| Shortest::of(*keys)));
+    session.take_turns(TABLES.len(), readers, |session, table, &readers, _| {
+        let (name, point) = (TABLES[table], POINTS[readers]);
+        session.begin(format!("{name}, {point}"));
+        let (buckets, growth) = match table {
+            0 => (enough, Growth::Fixed),
+            _ => (*first_buckets, Growth::Linear(Linear::up_to(2 * enough))),
+        };
+        let config = Config::new().with_growth(growth).with_hashes(Hashes::Avalanching);
+        let index = Optimistic::<DefaultLayout>::new(buckets, &config, &records)?;
+        let shortest = &mut shortest[readers][table];
+        let (inserts, lookups) = load(&index, &records, readers, name, &mut shortest.inserts)?;
+        inserts.record(session, name, point, "insert");
+        if let Some(lookups) = lookups {
+            let longest = lookups.longest_on_core;
+            shortest.lookup = Some(shortest.lookup.map_or(longest, |known| known.min(longest)));
+            lookups.record(session, name, point, "lookup");
         }
-    }
-    for (&(reader, size), Shortest { inserts, lookup }) in scenes.iter().zip(&shortest) {
-        let (name, point) = (size.name(), reader.point());
-        let longest = inserts.iter().copied().max().unwrap_or(0);
-        session.record(name, point, "insert, longest every time", "us", f64::from(longest) / 1e3);
-        if let Some(lookup) = lookup {
-            session.record(name, point, "lookup, longest in the quietest run", "us", *lookup as f64 / 1e3);
+        let load = 100.0 * index.table().load_factor();
+        session.record(name, point, "load factor at the end", "%", load);
+        session.record_pages(name, index.anatomy().pages);
+        Ok(())
+    })?;
+    for &readers in readers {
+        for (name, Shortest { inserts, lookup }) in TABLES.iter().zip(&shortest[readers]) {
+            let point = POINTS[readers];
+            let longest = inserts.iter().copied().max().unwrap_or(0);
+            session.record(name, point, "insert, longest every time", "us", f64::from(longest) / 1e3);
+            if let Some(lookup) = lookup {
+                let longest = *lookup as f64 / 1e3;
+                session.record(name, point, "lookup, longest in the quietest run", "us", longest);
+            }
         }
     }
     Ok(())
@@ -196,11 +124,11 @@ impl Shortest {
 
 /// Puts all records in, with or without a reader beside: the latencies of inserts and of lookups. What is known of each
 /// insert's shortest time is lowered.
-fn load<L: Layout>(
-    index: &Optimistic<'_, L>,
+fn load(
+    index: &Optimistic<'_, DefaultLayout>,
     records: &Records,
-    reader: Reader,
-    size: Size,
+    readers: usize,
+    name: &str,
     shortest: &mut [u32],
 ) -> Result<(Latencies, Option<Latencies>), ExperimentError> {
     let all = records.len() as u64;
@@ -246,9 +174,8 @@ fn load<L: Layout>(
             lookups += 1;
         }
     };
-    let threads = if reader == Reader::One { 2 } else { 1 };
-    let outcomes = in_parallel(threads, |thread| if thread == 0 { write() } else { read() })?;
-    let wrong = |found: String| ExperimentError::wrong(size.name(), found);
+    let outcomes = in_parallel(1 + readers, |thread| if thread == 0 { write() } else { read() })?;
+    let wrong = |found: String| ExperimentError::wrong(name, found);
     let mut latencies = outcomes.into_iter().collect::<Result<Vec<_>, _>>().map_err(wrong)?.into_iter();
     let inserts = latencies.next().expect("there is a writer");
     Ok((inserts, latencies.next()))
@@ -305,20 +232,15 @@ impl Latencies {
         self.longest_on_core = self.longest_on_core.max(nanoseconds.saturating_sub(during));
     }
 
-    fn record(
-        &self,
-        session: &mut Session,
-        configuration: &str,
-        point: &str,
-        [longest, on_core]: [&'static str; 2],
-        operation: &str,
-    ) {
-        let micros = |nanoseconds: u64| nanoseconds as f64 / 1e3;
-        session.record(configuration, point, longest, "us", micros(self.longest));
-        session.record(configuration, point, on_core, "us", micros(self.longest_on_core));
+    fn record(&self, session: &mut Session, configuration: &str, point: &str, operation: &str) {
+        let mut record = |what: String, nanoseconds: u64| {
+            let metric = format!("{operation}, {what}");
+            session.record(configuration, point, metric, "us", nanoseconds as f64 / 1e3);
+        };
+        record("longest".into(), self.longest);
+        record("longest on a core".into(), self.longest_on_core);
         for percent in [50.0, 99.0, 99.9, 99.99] {
-            let value = micros(self.histogram.value_at_percentile(percent));
-            session.record(configuration, point, format!("{operation}, p{percent}"), "us", value);
+            record(format!("p{percent}"), self.histogram.value_at_percentile(percent));
         }
     }
 }
@@ -348,26 +270,21 @@ mod tests {
 
     #[test]
     fn both_sizes_end_with_all_records_and_their_own_load() {
-        let parameters = Parameters {
-            keys: 20_000,
-            first_buckets: 4,
-            layout: LayoutChoice::SevenWay,
-            readers: vec![Reader::None],
-        };
+        let parameters = Parameters { keys: 20_000, first_buckets: 4, readers: vec![0] };
         run(&parameters, &mut Session::new(1, ProgressBar::hidden())).unwrap();
         let records = Records::new(20_000).unwrap();
         let config = Config::new().with_growth(Growth::Linear(Linear::up_to(1 << 13)));
-        let index = Optimistic::<SevenWay>::new(4, &config, &records).unwrap();
+        let index = Optimistic::<DefaultLayout>::new(4, &config, &records).unwrap();
         let mut shortest = vec![u32::MAX; 20_000];
-        load(&index, &records, Reader::None, Size::Growing, &mut shortest).unwrap();
+        load(&index, &records, 0, "growing", &mut shortest).unwrap();
         assert!(shortest.iter().all(|&nanoseconds| nanoseconds < u32::MAX));
         assert_eq!(index.table().len(), 20_000);
         assert!(index.table().load_factor() > 0.85);
         // A table that is too small says so.
-        let index =
-            Optimistic::<SevenWay>::new(64, &Config::new().with_growth(Growth::Fixed), &records).unwrap();
+        let index = Optimistic::<DefaultLayout>::new(64, &Config::new().with_growth(Growth::Fixed), &records)
+            .unwrap();
         assert!(matches!(
-            load(&index, &records, Reader::None, Size::Fixed, &mut shortest),
+            load(&index, &records, 0, "fixed size", &mut shortest),
             Err(ExperimentError::WrongAnswer { .. })
         ));
     }

@@ -14,8 +14,7 @@
 //! | `locking`, `comparison` | the steps between the baselines |
 //! | `tables` | naming a table in a definition |
 //! | `requests` | what is asked, drawn before the clock starts |
-//! | `space` | kind `index-space`: Table 2 |
-//! | `insert_cost` | kind `index-insert-cost`: Figure 4 |
+//! | `space` | kind `index-space`: Table 2 and Figure 4 |
 //! | `throughput` | kind `index-throughput`: Table 1, Figures 5 to 7, the layouts |
 //! | `growth` | kind `index-growth`: pauses |
 
@@ -26,7 +25,6 @@ pub(crate) mod comparison;
 mod engine;
 mod frozen;
 mod growth;
-mod insert_cost;
 pub(crate) mod locking;
 mod optimistic;
 mod records;
@@ -35,10 +33,11 @@ mod space;
 pub(crate) mod tables;
 mod throughput;
 
-pub use engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Operation, Tally, describe_pages};
+pub use engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Operation, describe_pages};
 pub use optimistic::Optimistic;
 pub use records::{Key, Records};
-pub use requests::{Lookups, draw_lookups};
+pub use requests::{Division, Lookups, Mix};
+pub use throughput::rate_of;
 
 use crate::experiment::Laboratory;
 
@@ -46,7 +45,6 @@ use crate::experiment::Laboratory;
 pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("index-space", space::run)
-        .with_kind("index-insert-cost", insert_cost::run)
         .with_kind("index-throughput", throughput::run)
         .with_kind("index-growth", growth::run)
 }

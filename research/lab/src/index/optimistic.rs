@@ -5,8 +5,9 @@ use std::ops::Range;
 use cuckoo::experiments::Layout;
 use cuckoo::{Config, Location, Table};
 
-use super::engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, Tally, describe_pages};
+use super::engine::{Anatomy, BATCH, Filling, Index, Insertion, Inspected, describe_pages};
 use super::records::{Key, Records};
+use crate::subject::Tally;
 
 /// A table of layout `L` over records.
 pub struct Optimistic<'r, L: Layout> {

@@ -11,6 +11,7 @@ use pages::{MapError, PageKind, Region};
 use twox_hash::XxHash3_64;
 
 use super::frozen::Frozen;
+use crate::subject::mixed;
 
 /// A key of 16 bytes, so aligned that it never lies across two cache lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,16 +71,6 @@ impl std::hash::Hash for Key {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         state.write(&self.0);
     }
-}
-
-/// The finaliser of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014):
-/// a bijection, so that different numbers stay different.
-#[inline]
-fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ number >> 31
 }
 
 /// Records 0 to `len`, by number.

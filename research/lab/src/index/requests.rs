@@ -16,10 +16,10 @@ use rand::distr::{Distribution, Uniform};
 use serde::Deserialize;
 use workload::generator::Xoshiro256PlusPlus;
 
-use super::engine::{Index, Insertion, Operation, Tally};
+use super::engine::{Index, Insertion, Operation};
 use super::records::Key;
-use super::tables::Call;
 use crate::experiment::{ExperimentError, expect};
+use crate::subject::{Call, Tally};
 
 /// Records with numbers from here on exist nowhere.
 const NEVER_THERE: u64 = 1 << 60;
@@ -27,7 +27,7 @@ const NEVER_THERE: u64 = 1 << 60;
 /// A mix of requests, as definitions name it; what is left to a hundred are lookups.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Mix {
+pub struct Mix {
     /// The name of the metric in the results.
     pub(crate) name: String,
     /// Whether the lookups find nothing.
@@ -52,49 +52,17 @@ pub enum Lookups {
     Negative,
 }
 
-/// Drawing keys to look up, and adding up what they must come to.
-struct LookupDraw {
-    lookups: Lookups,
-    records: Uniform<u64>,
-    expected: Tally,
-}
-
-impl LookupDraw {
-    /// Keys among records 0 to `present`, or among those that there never are.
-    fn new(lookups: Lookups, present: u64) -> LookupDraw {
-        let records = match lookups {
-            Lookups::Positive => Uniform::new(0, present),
-            Lookups::Negative => Uniform::new(NEVER_THERE, u64::MAX),
-        };
-        let records = records.expect("there is at least one record");
-        LookupDraw { lookups, records, expected: Tally::default() }
-    }
-
-    fn draw(&mut self, random: &mut Xoshiro256PlusPlus) -> Key {
-        let record = self.records.sample(random);
-        if self.lookups == Lookups::Positive {
-            self.expected.count(Some(record));
-        }
-        Key::of(record)
-    }
-}
-
-/// `count` keys to look up in a table that holds records 0 to `present`, and what they must come to.
-///
-/// # Panics
-/// If `present` is 0.
-pub fn draw_lookups(
-    lookups: Lookups,
-    present: u64,
-    count: usize,
-    random: &mut Xoshiro256PlusPlus,
-) -> (Vec<Key>, Tally) {
-    let mut draw = LookupDraw::new(lookups, present);
-    let keys = (0..count).map(|_| draw.draw(random)).collect();
-    (keys, draw.expected)
-}
-
 impl Mix {
+    /// Lookups alone, of keys that are there or are not.
+    #[must_use]
+    pub fn lookups(lookups: Lookups) -> Mix {
+        let name = match lookups {
+            Lookups::Positive => "positive lookups",
+            Lookups::Negative => "negative lookups",
+        };
+        Mix { name: name.into(), lookups, inserts: 0, removals: 0 }
+    }
+
     fn share(percent: u32, operations: usize) -> usize {
         operations * percent as usize / 100
     }
@@ -107,7 +75,7 @@ impl Mix {
 
 /// How the records are divided, for a number of operations and of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Division {
+pub struct Division {
     stay: u64,
     leavers: u64,
     newcomers: u64,
@@ -117,7 +85,10 @@ pub(crate) struct Division {
 impl Division {
     /// `filled` records are in the table at first, some of them leavers; as many leavers and newcomers a thread as the
     /// most demanding of `mixes` needs.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// [`ExperimentError::Machine`]: there are too few records for that.
+    pub fn new(
         filled: usize,
         mixes: &[Mix],
         operations: usize,
@@ -186,7 +157,17 @@ impl Requests {
         thread: usize,
         random: &mut Xoshiro256PlusPlus,
     ) -> Requests {
-        let mut lookups = LookupDraw::new(mix.lookups, division.stay);
+        let records = match mix.lookups {
+            Lookups::Positive => Uniform::new(0, division.stay),
+            Lookups::Negative => Uniform::new(NEVER_THERE, u64::MAX),
+        };
+        let records = records.expect("there is at least one record");
+        let mut expected = Tally::default();
+        let mut look_up = |random: &mut Xoshiro256PlusPlus| {
+            let record = records.sample(random);
+            expected.count((mix.lookups == Lookups::Positive).then_some(record));
+            Key::of(record)
+        };
         let (mut leavers, mut newcomers) = (division.leavers_of(thread), division.newcomers_of(thread));
         let (first_leaver, first_newcomer) = (leavers.start, newcomers.start);
         leavers.end = leavers.start + Mix::share(mix.removals, operations) as u64;
@@ -203,15 +184,15 @@ impl Requests {
                     None
                 };
                 // Who has run out of newcomers or leavers before the end looks up instead.
-                write.unwrap_or_else(|| Operation::Get(lookups.draw(random)))
+                write.unwrap_or_else(|| Operation::Get(look_up(random)))
             };
             Kind::Mixed((0..operations).map(draw).collect())
         } else {
-            Kind::Lookups((0..operations).map(|_| lookups.draw(random)).collect())
+            Kind::Lookups((0..operations).map(|_| look_up(random)).collect())
         };
         Requests {
             kind,
-            expected: lookups.expected,
+            expected,
             removed: first_leaver..leavers.start,
             inserted: first_newcomer..newcomers.start,
         }
@@ -222,8 +203,7 @@ impl Requests {
         match (&self.kind, call) {
             (Kind::Lookups(keys), Call::Single) => index.get_each(keys),
             (Kind::Lookups(keys), Call::Batch) => index.get_batched(keys),
-            (Kind::Mixed(operations), Call::Single) => index.perform_each(operations),
-            (Kind::Mixed(operations), Call::Batch) => index.perform_batched(operations),
+            (Kind::Mixed(operations), call) => index.perform(call, operations),
         }
     }
 

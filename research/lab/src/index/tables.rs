@@ -10,7 +10,7 @@ use cuckoo::{Config, Growth, Hashes};
 use pages::PageKind;
 use serde::Deserialize;
 
-use super::basic_cuckoo::{BasicCuckoo, NoTag, Tag};
+use super::basic_cuckoo::BasicCuckoo;
 use super::chaining::Chaining;
 use super::comparison::{Bytes, Integers};
 use super::engine::Inspected;
@@ -18,6 +18,7 @@ use super::locking::{Global, Striped, Unlocked};
 use super::optimistic::Optimistic;
 use super::records::Records;
 use crate::experiment::ExperimentError;
+use crate::subject::Call;
 
 /// A table as definitions name it.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,17 +31,6 @@ pub(crate) struct TableChoice {
     /// Whether it is asked one by one or in batches.
     #[serde(default)]
     pub(crate) call: Call,
-}
-
-/// How a table is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Call {
-    /// One by one.
-    #[default]
-    Single,
-    /// In batches.
-    Batch,
 }
 
 /// The kinds of table.
@@ -127,7 +117,7 @@ impl Table {
         let (lines, heads, halves) = (bytes / 64, bytes / 16, bytes / 32);
         let most = records.len();
         macro_rules! with_lock {
-            ($lock:expr, $table:ident<$of:ty>($($argument:expr),*)) => {
+            ($lock:expr, $table:ident<$of:tt>($($argument:expr),*)) => {
                 match $lock {
                     Lock::None => Box::new($table::<$of, Unlocked>::new($($argument),*)?),
                     Lock::Global => Box::new($table::<$of, Global>::new($($argument),*)?),
@@ -144,10 +134,10 @@ impl Table {
                 with_lock!(lock, Chaining<Integers>(heads, most, pages))
             }
             Table::BasicCuckoo { tags: false, lock } => {
-                with_lock!(lock, BasicCuckoo<NoTag>(halves, records, huge))
+                with_lock!(lock, BasicCuckoo<false>(halves, records, huge))
             }
             Table::BasicCuckoo { tags: true, lock } => {
-                with_lock!(lock, BasicCuckoo<Tag>(halves, records, huge))
+                with_lock!(lock, BasicCuckoo<true>(halves, records, huge))
             }
             Table::FourWay { search } => {
                 Box::new(Optimistic::<FourWay>::new(halves, &search.config(), records)?)
@@ -183,9 +173,10 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::engine::{BATCH, Insertion, Operation, Tally};
+    use super::super::engine::{BATCH, Insertion, Operation};
     use super::super::records::Key;
     use super::*;
+    use crate::subject::Tally;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -300,7 +291,7 @@ mod tests {
                             })
                             .flatten()
                             .collect();
-                        let tally = index.perform_each(&operations);
+                        let tally = index.perform(Call::Single, &operations);
                         assert_eq!((tally.found, tally.refused), (20_000, 0));
                     });
                 }

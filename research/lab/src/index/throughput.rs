@@ -7,12 +7,13 @@
 use serde::Deserialize;
 use workload::generator;
 
-use super::engine::Inspected;
+use super::engine::{Index, Inspected};
 use super::records::Records;
 use super::requests::{Division, Mix, Requests};
 use super::tables::TableChoice;
 use crate::experiment::{ExperimentError, Session, rate, warmed};
 use crate::measure::{Stopwatch, name_threads};
+use crate::subject::Call;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -98,29 +99,35 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         if threads == 1 || !mix.writes() || table.is_shareable() {
             // The same requests for tables with the same records, other ones in each run.
             let seed = (run * parameters.mixes.len() + number) as u64;
-            let rate = measure(contestant, mix, parameters.operations, threads, seed)?;
+            let Contestant { choice, index, division } = contestant;
+            let whom = (&**name, &**index as &dyn Index, choice.call);
+            let rate = rate_of(whom, mix, division, parameters.operations, threads, seed)?;
             session.record(name, &point, mix.name.clone(), "M operations/s", rate / 1e6);
         }
         Ok(())
     })
 }
 
-/// Operations a second of all threads together.
-fn measure(
-    contestant: &Contestant<'_>,
+/// Operations a second of all threads together, asked so, of a table with its share of records. What came of them is
+/// checked, and undone.
+///
+/// # Errors
+/// [`ExperimentError::WrongAnswer`], or that there are fewer cores.
+pub fn rate_of(
+    (name, index, call): (&str, &dyn Index, Call),
     mix: &Mix,
+    division: &Division,
     operations: usize,
     threads: usize,
     seed: u64,
 ) -> Result<f64, ExperimentError> {
-    let Contestant { choice, index, division } = contestant;
     let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
     warmed(operations, |operations| {
         let randoms = randoms.iter_mut().enumerate();
         let requests: Vec<_> = randoms
             .map(|(thread, random)| Requests::draw(mix, operations, division, thread, random))
             .collect();
-        let ask = |requests: &Requests| requests.ask(&**index, choice.call);
-        rate(&requests, operations, ask, |requests, tally| requests.settle(&**index, &choice.name, tally))
+        let ask = |requests: &Requests| requests.ask(index, call);
+        rate(&requests, operations, ask, |requests, tally| requests.settle(index, name, tally))
     })
 }

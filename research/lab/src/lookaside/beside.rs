@@ -13,11 +13,13 @@
 use std::cell::Cell;
 use std::hash::BuildHasher;
 
-use lookaside::{Buffer, Config, CreateError, Pointer, RandomState, Ticket, Visit};
+use lookaside::{Buffer, Config, Counts, CreateError, Pointer, RandomState, Ticket, Verdict, Visit};
 
-use super::contestant::BATCH;
+use super::contestant::{Abilities, Contestant, Make};
 use super::record::{Key, Value};
+use super::visit::{Answer, BATCH, Lot, Request, Visit as Asked, count_many, in_turn};
 use crate::measure::epochs::{self, Guard};
+use crate::subject::{Call, Tally};
 
 const _: () = assert!(BATCH <= Visit::GROUP);
 
@@ -32,6 +34,9 @@ pub(crate) type Record<const N: usize, V = Value> = (Key<N>, V);
 pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
     /// What belongs to a key.
     type Value: Send + Sync;
+
+    /// Whether [`Records::records`] is more than asking for one after the other.
+    const BATCHES: bool = false;
 
     /// The record of a key.
     fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N, Self::Value>>;
@@ -53,8 +58,57 @@ pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
         guard: &'g Guard,
     ) -> &'g Record<N, Self::Value>;
 
-    /// Takes the record of a key out.
-    fn discard_record(&self, key: &Key<N>);
+    /// Takes the record of a key out, where requests do so.
+    fn discard_record(&self, _key: &Key<N>) {
+        unreachable!("no experiment takes records out of this index")
+    }
+}
+
+/// An index that keeps its own records, alone.
+pub(super) struct Own<I>(I);
+
+impl<I: Make> Make for Own<I> {
+    fn make(records: usize) -> Result<Self, String> {
+        I::make(records).map(Own)
+    }
+}
+
+impl<const N: usize, I: Records<N, Value = Value>> Contestant<N> for Own<I> {
+    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
+        in_turn(&mut Guarded { index: &self.0, guard: epochs::pin() }, call, lots)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { batches: I::BATCHES, ..Abilities::SHARED }
+    }
+}
+
+/// A thread at such an index, pinned.
+struct Guarded<'i, I> {
+    index: &'i I,
+    guard: Guard,
+}
+
+impl<const N: usize, I: Records<N, Value = Value>> Asked<N> for Guarded<'_, I> {
+    #[inline(always)]
+    fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
+        self.index.record(key, &self.guard).map(|record| see(&record.1))
+    }
+
+    #[inline(always)]
+    fn look_many(&self, keys: &[&Key<N>], tally: &mut Tally) {
+        let count = |_, record: Option<&Record<N>>| tally.count(record.map(|record| record.1.read()));
+        self.index.records(keys, &self.guard, count);
+    }
+
+    #[inline(always)]
+    fn set(&mut self, request: &Request<N>) {
+        self.index.put_record((request.key, Value::of(request.record)), &self.guard);
+    }
+
+    fn refresh(&mut self) {
+        self.guard.refresh();
+    }
 }
 
 /// An index and the buffer beside it.
@@ -178,7 +232,7 @@ impl<const N: usize, I: Records<N>> Session<'_, N, I> {
 
     /// The values of up to [`BATCH`] keys: `values[i]` becomes that of `keys[i]`.
     #[inline]
-    pub(super) fn get_many<'s>(&'s self, keys: &[&Key<N>], values: &mut [Option<&'s I::Value>]) {
+    pub(crate) fn get_many<'s>(&'s self, keys: &[&Key<N>], values: &mut [Option<&'s I::Value>]) {
         if !self.visit.uses_table(keys.len() as u32) {
             let found =
                 |i, record: Option<&'s Record<N, I::Value>>| values[i] = record.map(|record| &record.1);
@@ -226,5 +280,44 @@ impl<const N: usize, I: Records<N>> Session<'_, N, I> {
     pub(crate) fn refresh(&mut self) {
         self.visit.refresh();
         self.guard.refresh();
+    }
+}
+
+impl<const N: usize, I: Records<N, Value = Value>> Contestant<N> for Beside<N, I> {
+    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
+        in_turn(&mut self.pin(), call, lots)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::FRONTED
+    }
+
+    fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
+        self.buffer.resize(bytes)
+    }
+
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        Some((self.buffer.counts(), self.buffer.verdict()))
+    }
+}
+
+impl<const N: usize, I: Records<N, Value = Value>> Asked<N> for Session<'_, N, I> {
+    #[inline(always)]
+    fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
+        self.get(key).map(see)
+    }
+
+    #[inline(always)]
+    fn look_many(&self, keys: &[&Key<N>], tally: &mut Tally) {
+        count_many(keys, tally, |keys, values| self.get_many(keys, values));
+    }
+
+    #[inline(always)]
+    fn set(&mut self, request: &Request<N>) {
+        self.insert(request.key, Value::of(request.record));
+    }
+
+    fn refresh(&mut self) {
+        Session::refresh(self);
     }
 }

@@ -24,14 +24,16 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
-use lookaside::{Found, Handle, Pin, RwLock};
+use lookaside::index::{Find, SharedStore, Store};
+use lookaside::{Found, Pin};
 use pages::{Array, PageKind};
 use twox_hash::XxHash3_64;
 
-use super::contestant::{Alone, Make, Request, get_each_pinned, perform_pinned};
+use super::beside::{Record, Records};
+use super::contestant::Make;
+use super::indexes::{Handled, LocalMap};
 use super::items::{Item, Kept, Seen};
-use super::record::{Key, Tally, Value};
+use super::record::{Key, Value};
 use crate::measure::epochs::{self, Guard};
 
 /// Words in a line.
@@ -118,7 +120,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
         let hash = Self::hash(key);
         loop {
             let bucket = self.bucket(hash);
-            // acquire pairs with the release in `Locked::drop`: what the last writer did is seen.
+            // acquire pairs with the release in `Held::drop`: what the last writer did is seen.
             let before = if SHARED { bucket.link.load(Ordering::Acquire) } else { 0 };
             if before & 1 == 0 {
                 let found = self.search(hash, key);
@@ -128,7 +130,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
                     fence(Ordering::Acquire);
                 }
                 if !SHARED || bucket.link.load(Ordering::Relaxed) as u32 == before as u32 {
-                    // SAFETY: who asks was pinned before the word was read.
+                    // SAFETY: who asks was pinned before the word was read, or has borrowed what nobody else changes.
                     return found.map(|(_, word)| unsafe { Seen::at(address(word), pinned) });
                 }
             }
@@ -140,7 +142,7 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
     fn make_odd(link: &AtomicU64) -> bool {
         let now = link.load(Ordering::Relaxed);
         let odd = now & 1 == 0
-            // acquire pairs with the release in `Locked::drop`.
+            // acquire pairs with the release in `Held::drop`.
             && link.compare_exchange(now, now | 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
         if odd {
             // pairs with the acquire fence in `get`.
@@ -150,12 +152,12 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
     }
 
     /// Takes the bucket for a write.
-    fn lock(&self, hash: u64) -> Locked<'_, SHARED> {
+    fn lock(&self, hash: u64) -> Held<'_, SHARED> {
         let bucket = self.bucket(hash);
         while SHARED && !Self::make_odd(&bucket.link) {
             std::hint::spin_loop();
         }
-        Locked(bucket)
+        Held(bucket)
     }
 
     /// A free slot in the locked chain; a new line is linked if there is none.
@@ -197,18 +199,6 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> BulkCha
         // SAFETY: given up for this word once, and now out of the table.
         old.map(|(_, word)| unsafe { E::from_address(address(word)) })
     }
-
-    /// Takes the item of this key out.
-    fn take(&self, key: &Key<N>) -> Option<E> {
-        let _guard = epochs::pin();
-        let hash = Self::hash(key);
-        let _locked = self.lock(hash);
-        let (slot, word) = self.search(hash, key)?;
-        slot.store(0, Ordering::Release);
-        self.len.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: given up for this word once, and now out of the table.
-        Some(unsafe { E::from_address(address(word)) })
-    }
 }
 
 #[inline(always)]
@@ -223,9 +213,9 @@ fn word<const N: usize, E: Item<N>>(hash: u64, item: E) -> u64 {
 }
 
 /// A bucket that is being written.
-struct Locked<'t, const SHARED: bool>(&'t Line);
+struct Held<'t, const SHARED: bool>(&'t Line);
 
-impl<const SHARED: bool> Drop for Locked<'_, SHARED> {
+impl<const SHARED: bool> Drop for Held<'_, SHARED> {
     fn drop(&mut self) {
         if SHARED {
             let now = self.0.link.load(Ordering::Relaxed);
@@ -267,47 +257,36 @@ impl<const N: usize, E: Item<N>, const SHARED: bool, const ITEMS: usize> Make
     }
 }
 
-impl<const N: usize, const SHARED: bool, const ITEMS: usize> BulkChaining<N, Kept<N>, SHARED, ITEMS> {
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        get_each_pinned(keys, |key, guard| self.get(key, guard).map(|record| record.value().read()))
+// SAFETY: the records are `Kept`, which frees them after all have left who were pinned when they were replaced; and
+// with the table.
+unsafe impl<const N: usize, const ITEMS: usize> Records<N> for BulkChaining<N, Kept<N>, true, ITEMS> {
+    type Value = Value;
+
+    #[inline(always)]
+    fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N>> {
+        self.get(key, guard).map(|seen| seen.record())
     }
 
-    /// Not by two threads at once where the table is not shared.
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let get = |key: &Key<N>, guard: &Guard| self.get(key, guard).map(|record| record.value().read());
-        perform_pinned(requests, get, |request| {
-            self.put(Kept::new(request.key, Value::of(request.record)));
-        })
-    }
-}
-
-impl<const N: usize, const ITEMS: usize> Alone<N> for BulkChaining<N, Kept<N>, true, ITEMS> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        BulkChaining::get_each(self, keys)
-    }
-
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        BulkChaining::perform(self, requests)
+    fn put_record<'g>(&'g self, record: Record<N>, guard: &'g Guard) -> &'g Record<N> {
+        Kept::put(record, guard, |kept| self.put(kept))
     }
 }
 
-/// Behind a lock that its one thread takes once a call.
-impl<const N: usize, const ITEMS: usize> Alone<N> for RwLock<BulkChaining<N, Kept<N>, false, ITEMS>> {
-    const SHARES_WRITES: bool = false;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        self.read().get_each(keys)
+/// The partitioned form alone, of one thread.
+impl<const N: usize, const ITEMS: usize> LocalMap<N> for BulkChaining<N, Kept<N>, false, ITEMS> {
+    #[inline(always)]
+    fn get(&self, key: &Key<N>) -> Option<&Value> {
+        // Nobody changes it while it is borrowed: that is as good as a pin.
+        BulkChaining::get(self, key, self).map(|seen| &seen.record().1)
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        self.write().perform(requests)
+    fn put(&mut self, key: Key<N>, value: Value) {
+        drop(BulkChaining::put(self, Kept::new(key, value)));
     }
 }
 
 type Indexed<const N: usize, const SHARED: bool, const ITEMS: usize> =
-    BulkChaining<N, Handle<Key<N>, Value>, SHARED, ITEMS>;
+    BulkChaining<N, Handled<N>, SHARED, ITEMS>;
 
 impl<const N: usize, const SHARED: bool, const ITEMS: usize> Find<Key<N>, Key<N>, Value>
     for Indexed<N, SHARED, ITEMS>
@@ -319,33 +298,21 @@ impl<const N: usize, const SHARED: bool, const ITEMS: usize> Find<Key<N>, Key<N>
 }
 
 impl<const N: usize, const ITEMS: usize> SharedStore<Key<N>, Value> for Indexed<N, true, ITEMS> {
-    fn replace(&self, handle: Handle<Key<N>, Value>) -> Option<Handle<Key<N>, Value>> {
+    fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
         self.put(handle)
     }
 
     fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
-    }
-}
-
-impl<const N: usize, const ITEMS: usize> SharedDiscard<Key<N>, Key<N>, Value> for Indexed<N, true, ITEMS> {
-    fn remove(&self, key: &Key<N>) -> Option<Handle<Key<N>, Value>> {
-        self.take(key)
     }
 }
 
 impl<const N: usize, const ITEMS: usize> Store<Key<N>, Value> for Indexed<N, false, ITEMS> {
-    fn replace(&mut self, handle: Handle<Key<N>, Value>) -> Option<Handle<Key<N>, Value>> {
+    fn replace(&mut self, handle: Handled<N>) -> Option<Handled<N>> {
         self.put(handle)
     }
 
     fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
-    }
-}
-
-impl<const N: usize, const ITEMS: usize> Discard<Key<N>, Key<N>, Value> for Indexed<N, false, ITEMS> {
-    fn remove(&mut self, key: &Key<N>) -> Option<Handle<Key<N>, Value>> {
-        self.take(key)
     }
 }

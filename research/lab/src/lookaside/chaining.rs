@@ -4,11 +4,11 @@
 //! only one entry on average" (section 4.2.2). Readers take no lock: they walk nodes that stay readable while they are
 //! pinned. Writers lock one of [`LOCKS`] stripes. A value changes by a new node in the old one's place, so that a
 //! reader finds the one or the other. What a writer takes out is dropped with its node, after all readers that were
-//! pinned then have left, or is given back at once, if what it points at stays for as long.
+//! pinned then have left.
 //!
 //! A node is the record itself, as in C++'s `unordered_map`: two dependent misses a lookup, alone and with a buffer
-//! beside. Behind a map, a node would hold a handle of the record, one more: it can ([`Lasting`]), but is not measured
-//! so.
+//! beside. Behind a map, a node would hold a handle of the record, one more: it can, but is measured so behind STLT-SW
+//! only.
 //!
 //! Many keys at once are looked up in three passes: the lines of their chains are asked for, then those of the first
 //! nodes, and then the chains are walked. The paper's table has nothing like it; without, what a buffer in front does
@@ -18,19 +18,20 @@
 
 #![allow(unsafe_code)]
 
-use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
-use lookaside::index::{Find, SharedDiscard, SharedStore};
-use lookaside::{Found, Handle, Pin};
+use lookaside::index::{Find, SharedStore};
+use lookaside::{Found, Pin};
 use parking_lot::Mutex;
 use twox_hash::XxHash3_64;
 
 use super::beside::{Record, Records};
-use super::contestant::{Alone, BATCH, Make, Request, batch_of, get_each_pinned, perform_pinned, renew_each};
-use super::record::{Key, Tally, Value};
+use super::contestant::Make;
+use super::indexes::Handled;
+use super::record::{Key, Value};
+use super::visit::BATCH;
 use crate::measure::epochs::{self, Guard};
 
 /// Stripes of locks for writers.
@@ -42,10 +43,10 @@ pub(crate) trait Keyed<const N: usize>: Send + Sync + 'static {
     fn key(&self) -> &Key<N>;
 }
 
-impl<const N: usize> Keyed<N> for Handle<Key<N>, Value> {
+impl<const N: usize> Keyed<N> for Handled<N> {
     #[inline(always)]
     fn key(&self) -> &Key<N> {
-        Handle::key(self)
+        Handled::key(self)
     }
 }
 
@@ -56,30 +57,11 @@ impl<const N: usize, V: Send + Sync + 'static> Keyed<N> for Record<N, V> {
     }
 }
 
-/// An entry that can be given back while readers still look at it in its node.
-///
-/// # Safety
-/// What it points at stays readable, after it was dropped, until all have left who were pinned then.
-pub(crate) unsafe trait Lasting {}
-
-// SAFETY: a map frees what its last handle has left only after all who were pinned have left.
-unsafe impl<K, V> Lasting for Handle<K, V> {}
-
 type Link<E> = AtomicPtr<Node<E>>;
 
 struct Node<E> {
     next: Link<E>,
-    /// Dropped with the node, unless it was given back before.
-    entry: ManuallyDrop<E>,
-}
-
-impl<E> Node<E> {
-    /// Drops its entry; what comes after it.
-    fn end(self) -> Link<E> {
-        let Node { next, entry } = self;
-        drop(ManuallyDrop::into_inner(entry));
-        next
-    }
+    entry: E,
 }
 
 /// The table.
@@ -163,12 +145,12 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
         }
     }
 
-    /// Puts an entry in the place of the one of an equal key, whose node is then unlinked, and `leave`s under the lock.
+    /// Puts an entry in the place of the one of an equal key, of which `leave` is told under the lock.
     fn exchange<'g, R>(
         &'g self,
         entry: E,
         guard: &'g Guard,
-        leave: impl FnOnce(*mut Node<E>, &Guard) -> R,
+        leave: impl FnOnce(&E) -> R,
     ) -> (&'g E, Option<R>) {
         let chain = self.chain_of(entry.key());
         let _locked = self.locks[chain % LOCKS].lock();
@@ -177,8 +159,7 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
         // SAFETY: linked, under the lock.
         let next = unsafe { old.as_ref() };
         let next = next.map_or(null_mut(), |old| old.next.load(Ordering::Relaxed));
-        let node = Node { next: Link::new(next), entry: ManuallyDrop::new(entry) };
-        let node = Box::into_raw(Box::new(node));
+        let node = Box::into_raw(Box::new(Node { next: Link::new(next), entry }));
         // release pairs with the acquires in `get`.
         link.store(node, Ordering::Release);
         // SAFETY: whoever takes it out from now on frees it when all have left who are pinned, as this guard is.
@@ -187,11 +168,15 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
             self.len.fetch_add(1, Ordering::Relaxed);
             return (entry, None);
         }
-        (entry, Some(leave(old, guard)))
+        // SAFETY: it was linked, and is freed when all have left who are pinned.
+        let left = leave(unsafe { &(*old).entry });
+        // SAFETY: from a box, unlinked under the lock, and so once. Entries are `Send`.
+        unsafe { guard.retire_box(old) };
+        (entry, Some(left))
     }
 
-    /// Unlinks the node of this key, which `leave`s under the lock.
-    fn unlink<R>(&self, key: &Key<N>, leave: impl FnOnce(*mut Node<E>, &Guard) -> R) -> Option<R> {
+    /// Takes the entry of this key out.
+    fn discard(&self, key: &Key<N>) {
         // First, and so dropped last: what is freed then runs under no lock.
         let guard = epochs::pin();
         let chain = self.chain_of(key);
@@ -199,59 +184,12 @@ impl<const N: usize, E: Keyed<N>> Chaining<N, E> {
         let link = self.link(chain, key);
         let old = link.load(Ordering::Relaxed);
         // SAFETY: linked, under the lock.
-        let next = unsafe { old.as_ref() }?.next.load(Ordering::Relaxed);
+        let Some(node) = (unsafe { old.as_ref() }) else { return };
         // release pairs with the acquires in `get`.
-        link.store(next, Ordering::Release);
+        link.store(node.next.load(Ordering::Relaxed), Ordering::Release);
         self.len.fetch_sub(1, Ordering::Relaxed);
-        Some(leave(old, &guard))
-    }
-
-    /// Puts an entry in, and says whether it replaced another.
-    pub(crate) fn put(&self, entry: E) -> bool {
-        self.exchange(entry, &epochs::pin(), let_go).1.is_some()
-    }
-
-    /// Takes the entry of this key out, and says whether there was one.
-    pub(crate) fn discard(&self, key: &Key<N>) -> bool {
-        self.unlink(key, let_go).is_some()
-    }
-
-    /// Puts an entry in, and gives back the one of an equal key.
-    pub(crate) fn replace(&self, entry: E) -> Option<E>
-    where
-        E: Lasting,
-    {
-        self.exchange(entry, &epochs::pin(), give_back).1
-    }
-
-    /// Takes the entry of this key out, and gives it back.
-    pub(crate) fn remove(&self, key: &Key<N>) -> Option<E>
-    where
-        E: Lasting,
-    {
-        self.unlink(key, give_back)
-    }
-}
-
-/// Frees a node that was unlinked, and its entry, when all have left who were pinned.
-fn let_go<E: Send + 'static>(node: *mut Node<E>, guard: &Guard) {
-    unsafe fn end<E>(node: *mut (), _: *const ()) {
-        // SAFETY: from a box, and once.
-        let node = *unsafe { Box::from_raw(node.cast::<Node<E>>()) };
-        node.end();
-    }
-    // SAFETY: unlinked, under the lock: nobody finds it any more, and nobody else lets it go. Entries are `Send`.
-    unsafe { guard.retire(node.cast(), std::ptr::null(), end::<E>) };
-}
-
-/// Gives back the entry of a node that was unlinked, which is freed without it.
-fn give_back<E: Lasting + Send>(node: *mut Node<E>, guard: &Guard) -> E {
-    // SAFETY: unlinked, under the lock, and so once; the node does not drop it. Readers may look at it there for as
-    // long as what it points at stays.
-    unsafe {
-        let entry = std::ptr::read((&raw const (*node).entry).cast::<E>());
-        guard.retire_box(node);
-        entry
+        // SAFETY: as in `exchange`.
+        unsafe { guard.retire_box(old) };
     }
 }
 
@@ -262,7 +200,7 @@ impl<const N: usize, E: Keyed<N>> Drop for Chaining<N, E> {
             while !next.is_null() {
                 // SAFETY: `&mut self`: nobody reads, and each node is linked once. From a box.
                 let node = *unsafe { Box::from_raw(next) };
-                next = node.end().into_inner();
+                next = node.next.into_inner();
             }
         }
     }
@@ -274,43 +212,11 @@ impl<const N: usize, E: Keyed<N>> Make for Chaining<N, E> {
     }
 }
 
-impl<const N: usize> Alone<N> for Chaining<N, Record<N>> {
-    const SHARES_WRITES: bool = true;
-    const HAS_BATCHES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        get_each_pinned(keys, |key, guard| self.get(key, guard).map(|record| record.1.read()))
-    }
-
-    fn get_batches(&self, keys: &[Key<N>]) -> Tally {
-        let guard = epochs::pin();
-        let mut tally = Tally::default();
-        for keys in keys.chunks(BATCH) {
-            let asked = batch_of(keys);
-            let mut found = [None; BATCH];
-            self.get_many(&asked[..keys.len()], &guard, |i, record| found[i] = record);
-            found[..keys.len()].iter().for_each(|record| tally.count(record.map(|record| record.1.read())));
-        }
-        tally
-    }
-
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let get = |key: &Key<N>, guard: &Guard| self.get(key, guard).map(|record| record.1.read());
-        perform_pinned(requests, get, |request| {
-            self.put((request.key, Value::of(request.record)));
-        })
-    }
-
-    fn renew(&self, requests: &[Request<N>]) -> Option<Tally> {
-        let guard = epochs::pin();
-        Some(renew_each(requests, |key| self.get(key, &guard).map(|record| &record.1)))
-    }
-}
-
 // SAFETY: a node is freed, and its record with it, after all have left who were pinned when it was unlinked; and with
 // the table.
 unsafe impl<const N: usize, V: Send + Sync + 'static> Records<N> for Chaining<N, Record<N, V>> {
     type Value = V;
+    const BATCHES: bool = true;
 
     #[inline(always)]
     fn record<'g>(&'g self, key: &Key<N>, guard: &'g Guard) -> Option<&'g Record<N, V>> {
@@ -328,7 +234,7 @@ unsafe impl<const N: usize, V: Send + Sync + 'static> Records<N> for Chaining<N,
     }
 
     fn put_record<'g>(&'g self, record: Record<N, V>, guard: &'g Guard) -> &'g Record<N, V> {
-        self.exchange(record, guard, let_go).0
+        self.exchange(record, guard, |_| ()).0
     }
 
     fn discard_record(&self, key: &Key<N>) {
@@ -336,25 +242,19 @@ unsafe impl<const N: usize, V: Send + Sync + 'static> Records<N> for Chaining<N,
     }
 }
 
-impl<const N: usize> Find<Key<N>, Key<N>, Value> for Chaining<N, Handle<Key<N>, Value>> {
+impl<const N: usize> Find<Key<N>, Key<N>, Value> for Chaining<N, Handled<N>> {
     #[inline]
     fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
         self.get(key, &epochs::pin())?.found(pin)
     }
 }
 
-impl<const N: usize> SharedStore<Key<N>, Value> for Chaining<N, Handle<Key<N>, Value>> {
-    fn replace(&self, handle: Handle<Key<N>, Value>) -> Option<Handle<Key<N>, Value>> {
-        Chaining::replace(self, handle)
+impl<const N: usize> SharedStore<Key<N>, Value> for Chaining<N, Handled<N>> {
+    fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
+        self.exchange(handle, &epochs::pin(), Handled::clone).1
     }
 
     fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
-    }
-}
-
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Chaining<N, Handle<Key<N>, Value>> {
-    fn remove(&self, key: &Key<N>) -> Option<Handle<Key<N>, Value>> {
-        Chaining::remove(self, key)
     }
 }

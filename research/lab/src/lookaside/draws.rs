@@ -5,12 +5,14 @@
 //! together, and a small range is strewn over all records.
 
 use rand::distr::Distribution;
+use serde::Deserialize;
 use workload::generator::{self, Xoshiro256PlusPlus};
 use workload::popularity::{Permutation, Popularity};
 
-use super::contestant::Request;
-use super::record::{Key, Tally, Value};
+use super::record::{Key, Value};
+use super::visit::{Lot, Request};
 use crate::experiment::ExperimentError;
+use crate::subject::{Call, Tally};
 
 /// The exponent of all Zipfian distributions here: YCSB's, and the paper's.
 const THETA: f64 = 0.99;
@@ -19,54 +21,93 @@ const PLACES: u64 = 17;
 
 /// The distribution.
 #[derive(Debug, Clone)]
-pub(crate) struct Draws {
+pub(super) struct Draws {
     ranks: Popularity,
     places: Permutation,
     partitions: u64,
 }
 
-/// Keys to be looked up, and what that must come to.
-pub(crate) struct Lookups<const N: usize> {
-    pub(crate) keys: Vec<Key<N>>,
-    pub(crate) expected: Tally,
+/// A place on the axis of a figure.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Point {
+    /// In words.
+    pub(super) name: String,
+    /// How many of the records are asked for.
+    pub(super) range: u64,
+    /// Bytes of the table.
+    pub(super) bytes: usize,
 }
 
-/// Requests, and what their lookups must come to.
-pub(crate) struct Mixed<const N: usize> {
-    pub(crate) requests: Vec<Request<N>>,
-    pub(crate) expected: Tally,
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mix {
+    Lookups,
+    /// So many writes in a hundred requests.
+    Sets(u32),
+    /// So many changes of a value in its place.
+    Renewals(u32),
+}
+
+impl Mix {
+    /// The name of what was measured of it, asked for by this call.
+    pub(super) fn metric(self, what: &str, call: Call) -> String {
+        let call = if call == Call::Batch { " in batches" } else { "" };
+        let mix = match self {
+            Mix::Lookups => String::new(),
+            Mix::Sets(share) => format!(", {share} % SET"),
+            Mix::Renewals(share) => format!(", {share} % SET in place"),
+        };
+        format!("{what}{call}{mix}")
+    }
+}
+
+/// What one thread asks for, and what its lookups must come to.
+pub(super) struct Drawn<const N: usize> {
+    mix: Mix,
+    keys: Vec<Key<N>>,
+    requests: Vec<Request<N>>,
+    pub(super) expected: Tally,
+}
+
+impl<const N: usize> Drawn<N> {
+    pub(super) fn lot(&self) -> Lot<'_, N> {
+        match self.mix {
+            Mix::Lookups => Lot::Keys(&self.keys),
+            Mix::Sets(_) => Lot::Requests(&self.requests),
+            Mix::Renewals(_) => Lot::Renewals(&self.requests),
+        }
+    }
 }
 
 impl Draws {
     /// Of `range` of the `records` records.
-    pub(crate) fn new(
+    pub(super) fn new(
         records: u64,
         range: u64,
         uniform: bool,
         partitions: usize,
     ) -> Result<Draws, ExperimentError> {
         if range > records {
-            return Err(ExperimentError::Machine(format!(
-                "{range} of {records} records cannot be asked for"
-            )));
+            let reason = format!("{range} of {records} records cannot be asked for");
+            return Err(ExperimentError::Machine(reason));
         }
-        let wrong = |error: workload::DistributionError| ExperimentError::Machine(error.to_string());
         let ranks = if uniform { Popularity::uniform(range) } else { Popularity::zipfian(range, THETA) };
         Ok(Draws {
-            ranks: ranks.map_err(wrong)?,
-            places: Permutation::new(records, PLACES).map_err(wrong)?,
+            ranks: ranks?,
+            places: Permutation::new(records, PLACES)?,
             partitions: partitions.max(1) as u64,
         })
     }
 
     /// The generators of the threads of one part of an experiment.
-    pub(crate) fn generators(part: u64) -> impl Iterator<Item = Xoshiro256PlusPlus> {
+    pub(super) fn generators(part: u64) -> impl Iterator<Item = Xoshiro256PlusPlus> {
         generator::streams(part)
     }
 
     /// A record for this thread: with partitions, one of its own.
     #[inline]
-    pub(crate) fn record(&self, thread: usize, random: &mut Xoshiro256PlusPlus) -> u64 {
+    pub(super) fn record(&self, thread: usize, random: &mut Xoshiro256PlusPlus) -> u64 {
         loop {
             let record = self.places.record(self.ranks.sample(random));
             if record % self.partitions == thread as u64 % self.partitions {
@@ -75,42 +116,31 @@ impl Draws {
         }
     }
 
-    /// So many lookups for this thread.
-    pub(crate) fn lookups<const N: usize>(
+    /// So many requests for this thread.
+    pub(super) fn draw<const N: usize>(
         &self,
         thread: usize,
-        lookups: usize,
+        count: usize,
+        mix: Mix,
         random: &mut Xoshiro256PlusPlus,
-    ) -> Lookups<N> {
-        let mut expected = Tally::default();
-        let draw = |_| {
+    ) -> Drawn<N> {
+        let (mut keys, mut requests, mut expected) = (Vec::new(), Vec::new(), Tally::default());
+        let coin = lookaside::Random::new(count as u64);
+        for _ in 0..count {
             let record = self.record(thread, random);
-            expected.count(Some(Value::expected(record)));
-            Key::of(record)
-        };
-        let keys = (0..lookups).map(draw).collect();
-        Lookups { keys, expected }
-    }
-
-    /// So many requests for this thread, `sets` in a hundred of them writes.
-    pub(crate) fn requests<const N: usize>(
-        &self,
-        thread: usize,
-        requests: usize,
-        sets: u32,
-        random: &mut Xoshiro256PlusPlus,
-    ) -> Mixed<N> {
-        let mut expected = Tally::default();
-        let coin = lookaside::Random::new(requests as u64);
-        let draw = |_| {
-            let record = self.record(thread, random);
-            let set = coin.below(100) < sets;
-            if !set {
-                expected.count(Some(Value::expected(record)));
-            }
-            Request { key: Key::of(record), record, set }
-        };
-        let requests = (0..requests).map(draw).collect();
-        Mixed { requests, expected }
+            let set = match mix {
+                Mix::Lookups => {
+                    keys.push(Key::of(record));
+                    false
+                }
+                Mix::Sets(sets) | Mix::Renewals(sets) => {
+                    let set = coin.below(100) < sets;
+                    requests.push(Request { key: Key::of(record), record, set });
+                    set
+                }
+            };
+            expected.count((!set).then(|| Value::expected(record)));
+        }
+        Drawn { mix, keys, requests, expected }
     }
 }

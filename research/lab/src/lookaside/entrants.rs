@@ -1,57 +1,41 @@
 //! The indexes of this crate by name.
 
-use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
 
-use lookaside::{Handle, RwLock};
+use lookaside::RwLock;
 
-use super::beside::Record;
+use super::beside::{Own, Record};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::{Entrant, alone, behind_stlt, shared, shared_behind_stlt, sole, with_own_records};
+use super::contestant::Entrant;
 use super::cuckoo_table::Cuckoo;
+use super::indexes::{Alone, Handled, Hashed, Tree};
 use super::items::Kept;
 use super::radix_tree;
 use super::record::{Key, Value};
-use super::standard::{HashAlone, Tree, TreeAlone};
-
-type Handled<const N: usize> = Handle<Key<N>, Value>;
-type Hashed<const N: usize> = HashSet<Handled<N>, RandomState>;
 
 /// One of MICA's tables, shared.
 fn crew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
-    Entrant {
-        name,
-        alone: alone::<N, BulkChaining<N, Kept<N>, true, ITEMS>>,
-        shared: Some(shared::<N, BulkChaining<N, Handled<N>, true, ITEMS>>),
-        sole: None,
-        called: None,
-        stlt: Some(shared_behind_stlt::<N, BulkChaining<N, Handled<N>, true, ITEMS>>),
-    }
+    Entrant::new::<Own<BulkChaining<N, Kept<N>, true, ITEMS>>>(name)
+        .with_shared::<BulkChaining<N, Handled<N>, true, ITEMS>>()
+        .with_stlt::<BulkChaining<N, Handled<N>, true, ITEMS>>()
 }
 
 /// One of MICA's tables, for one thread.
 fn erew<const N: usize, const ITEMS: usize>(name: &'static str) -> Entrant<N> {
-    Entrant {
-        name,
-        alone: alone::<N, RwLock<BulkChaining<N, Kept<N>, false, ITEMS>>>,
-        shared: None,
-        sole: Some(sole::<N, BulkChaining<N, Handled<N>, false, ITEMS>>),
-        called: None,
-        stlt: Some(behind_stlt::<N, BulkChaining<N, Handled<N>, false, ITEMS>>),
-    }
+    Entrant::new::<Alone<BulkChaining<N, Kept<N>, false, ITEMS>>>(name).with_sole::<BulkChaining<
+        N,
+        Handled<N>,
+        false,
+        ITEMS,
+    >>()
 }
 
 /// The standard library's ordered map.
 pub(super) fn b_tree<const N: usize>() -> Entrant<N> {
-    Entrant {
-        name: "BTreeMap",
-        alone: alone::<N, TreeAlone<N>>,
-        shared: Some(shared::<N, RwLock<Tree<N>>>),
-        sole: Some(sole::<N, Tree<N>>),
-        called: None,
-        stlt: Some(behind_stlt::<N, Tree<N>>),
-    }
+    Entrant::new::<Alone<BTreeMap<Key<N>, Box<Value>>>>("BTreeMap")
+        .with_shared::<RwLock<Tree<N>>>()
+        .with_sole::<Tree<N>>()
 }
 
 /// The indexes of this crate.
@@ -59,30 +43,15 @@ pub(super) fn b_tree<const N: usize>() -> Entrant<N> {
 pub fn own_entrants<const N: usize>() -> Vec<Entrant<N>> {
     let mut entrants = vec![
         b_tree(),
-        Entrant {
-            name: "HashMap",
-            alone: alone::<N, HashAlone<N>>,
-            shared: Some(shared::<N, RwLock<Hashed<N>>>),
-            sole: Some(sole::<N, Hashed<N>>),
-            called: None,
-            stlt: Some(behind_stlt::<N, Hashed<N>>),
-        },
-        Entrant {
-            name: "cuckoo table",
-            alone: alone::<N, Cuckoo<N, Kept<N>>>,
-            shared: Some(with_own_records::<N, Cuckoo<N, Kept<N>>>),
-            sole: None,
-            called: None,
-            stlt: Some(shared_behind_stlt::<N, Cuckoo<N, Handled<N>>>),
-        },
-        Entrant {
-            name: "chaining",
-            alone: alone::<N, Chaining<N, Record<N>>>,
-            shared: Some(with_own_records::<N, Chaining<N, Record<N>>>),
-            sole: None,
-            called: None,
-            stlt: Some(shared_behind_stlt::<N, Chaining<N, Handled<N>>>),
-        },
+        Entrant::new::<Alone<HashMap<Key<N>, Box<Value>>>>("HashMap")
+            .with_shared::<RwLock<Hashed<N>>>()
+            .with_sole::<Hashed<N>>(),
+        Entrant::new::<Own<Cuckoo<N, Kept<N>>>>("cuckoo table")
+            .with_beside::<Cuckoo<N, Kept<N>>>()
+            .with_stlt::<Cuckoo<N, Handled<N>>>(),
+        Entrant::new::<Own<Chaining<N, Record<N>>>>("chaining")
+            .with_beside::<Chaining<N, Record<N>>>()
+            .with_stlt::<Chaining<N, Handled<N>>>(),
         crew::<N, FOUR_LINES>("MICA CREW, four lines"),
         crew::<N, TWO_LINES>("MICA CREW, two lines"),
         crew::<N, ONE_LINE>("MICA CREW, one line"),

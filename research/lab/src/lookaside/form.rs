@@ -8,7 +8,7 @@ use super::contestant::{Entrant, Made};
 /// An index alone, or how a table stands in front of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Form {
+pub(super) enum Form {
     /// Alone.
     Alone,
     /// The default SLB: of one size where the index is in another language, and one that fits itself in Rust.
@@ -83,7 +83,7 @@ impl Form {
     }
 
     /// Makes one for these records, if the index has it, and has it not as [`Form::Slb`] already.
-    pub(crate) fn make<const N: usize>(
+    pub(super) fn make<const N: usize>(
         self,
         entrant: &Entrant<N>,
         records: usize,
@@ -107,7 +107,7 @@ impl Form {
 }
 
 /// An index in a form, in words: a configuration in results.
-pub(crate) fn configuration(index: &str, form: Form) -> String {
+pub(super) fn configuration(index: &str, form: Form) -> String {
     format!("{index}, {}", form.name())
 }
 

@@ -21,7 +21,7 @@ use std::ops::Deref;
 use lookaside::Handle;
 
 use super::record::{Key, Value};
-use crate::measure::epochs;
+use crate::measure::epochs::{self, Guard};
 
 /// Something on the heap that has a key, and an address of at most 48 bits.
 ///
@@ -78,17 +78,18 @@ impl<const N: usize> Kept<N> {
         Kept(Box::into_raw(Box::new((key, value))))
     }
 
-    /// Where the record is.
-    pub(super) fn address(&self) -> u64 {
-        self.0.expose_provenance() as u64
-    }
-
-    /// The value.
-    #[inline(always)]
-    #[must_use]
-    pub(super) fn value(&self) -> &Value {
-        // SAFETY: from a box; freed only when it is neither owned nor looked at any more.
-        unsafe { &(*self.0).1 }
+    /// Puts a record on the heap and into a table: where it is, for as long as the epoch is pinned.
+    pub(super) fn put(
+        (key, value): (Key<N>, Value),
+        _pinned: &Guard,
+        put: impl FnOnce(Kept<N>) -> Option<Kept<N>>,
+    ) -> &(Key<N>, Value) {
+        let kept = Kept::new(key, value);
+        let record = kept.0;
+        drop(put(kept));
+        // SAFETY: from a box, which is freed at the earliest after this epoch has been left: it is pinned, and
+        // whoever takes the record out of the table does so from now on.
+        unsafe { &*record }
     }
 }
 
@@ -112,7 +113,7 @@ unsafe impl<const N: usize> Item<N> for Kept<N> {
 
     #[inline(always)]
     fn key(&self) -> &Key<N> {
-        // SAFETY: as in `value`.
+        // SAFETY: from a box; freed only when it is neither owned nor looked at any more.
         unsafe { &(*self.0).0 }
     }
 }

@@ -7,8 +7,8 @@
 use lookaside::{Buffer, Config};
 use serde::Deserialize;
 
-use crate::experiment::{ExperimentError, Session};
-use crate::measure::{CoreError, Stopwatch, cores, in_parallel, name_threads, turns};
+use crate::experiment::{ExperimentError, Session, rate};
+use crate::measure::name_threads;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -41,31 +41,19 @@ impl Taken {
 }
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let machine = |error: CoreError| ExperimentError::Machine(error.to_string());
-    let available = cores().map_err(machine)?.len();
-    let buffer = Buffer::new(&Config::with_size(1 << 16))
-        .map_err(|error| ExperimentError::Machine(error.to_string()))?;
-    session.announce(session.runs() * parameters.threads.len() * Taken::ALL.len());
-    for run in 0..session.runs() {
-        for &threads in &parameters.threads {
-            if threads > available {
-                session.skip(&name_threads(threads), format!("this program may use {available} cores"));
-                continue;
-            }
-            for turn in turns(Taken::ALL.len(), run) {
-                let taken = Taken::ALL[turn];
-                session.begin(taken.name());
-                let hashes: Vec<_> =
-                    (0..threads).map(|thread| draw(taken, thread, threads, parameters.pairs)).collect();
-                let rates =
-                    in_parallel(threads, |thread| take(&buffer, taken, &hashes[thread])).map_err(machine)?;
-                let (point, rate) = (name_threads(threads), rates.iter().sum::<f64>());
-                session.record(taken.name(), &point, "pairs", "M/s", rate / 1e6);
-                session.end();
-            }
-        }
-    }
-    Ok(())
+    let buffer = Buffer::new(&Config::with_size(1 << 16))?;
+    let threads = session.threads(&parameters.threads)?;
+    session.announce(session.runs() * threads.len() * Taken::ALL.len());
+    session.take_turns(Taken::ALL.len(), &threads, |session, taken, &threads, _| {
+        let taken = Taken::ALL[taken];
+        session.begin(taken.name());
+        let draw = |thread| draw(taken, thread, threads, parameters.pairs);
+        let hashes: Vec<_> = (0..threads).map(draw).collect();
+        let take = |hashes: &Vec<u64>| take(&buffer, taken, hashes);
+        let rate = rate(&hashes, parameters.pairs, take, |_, ()| Ok(()))?;
+        session.record(taken.name(), &name_threads(threads), "pairs", "M/s", rate / 1e6);
+        Ok(())
+    })
 }
 
 /// Hashes whose stripes, bits 52 to 61, are of this thread, or any.
@@ -82,9 +70,8 @@ fn draw(taken: Taken, thread: usize, threads: usize, pairs: usize) -> Vec<u64> {
     (0..pairs).map(draw).collect()
 }
 
-fn take(buffer: &Buffer, taken: Taken, hashes: &[u64]) -> f64 {
+fn take(buffer: &Buffer, taken: Taken, hashes: &[u64]) {
     let visit = buffer.visit();
-    let watch = Stopwatch::start();
     match taken {
         Taken::OwnLocks | Taken::AnyLocks => {
             for &hash in hashes {
@@ -98,7 +85,6 @@ fn take(buffer: &Buffer, taken: Taken, hashes: &[u64]) -> f64 {
             }
         }
     }
-    hashes.len() as f64 / watch.elapsed().as_secs_f64().max(1e-9)
 }
 
 #[cfg(test)]

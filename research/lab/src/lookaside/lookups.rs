@@ -10,28 +10,38 @@
 //! to minute.
 //!
 //! Alone is the index as its users have it: its natural map with its usual hash, called directly, one key at a time.
-//! What a ratio says is what putting a table in front is worth, batches included.
+//! What a ratio says is what putting a table in front is worth, batches included; or, with `beside_the_first`, what
+//! one is of the first that is named, asked one key at a time.
+//!
+//! An index that learns (our tree, reorganised) is warmed too, and laid out by what it was asked for before anything is
+//! timed. What one behind a table learns is what the table misses: the keys that the table holds need no paths.
 
 use serde::Deserialize;
 
-use super::contestant::{Answer, Call, Contestant, Entrant, Made, Partitioned, fill};
-use super::draws::{Draws, Lookups, Mixed};
+use super::contestant::{Contestant, Entrant, Made, Partitioned, fill};
+use super::draws::{Drawn, Draws, Mix, Point};
 use super::entrants::own_entrants;
 use super::form::{Form, configuration};
 use super::machine_limit::Regions;
-use super::rates::{MACHINE, Mix, Part, Rates, Runner};
-use super::record::Tally;
-use crate::experiment::{ExperimentError, Session};
-use crate::measure::{CoreError, Resident, cores, in_parallel, name_threads, release_freed_memory, turns};
+use super::rates::{MACHINE, Part, Rates, Runner};
+use super::visit::Lot;
+use crate::experiment::{ExperimentError, Session, expect};
+use crate::measure::{Resident, in_parallel, name_threads, release_freed_memory, turns};
+use crate::subject::Call;
 
 /// What the definitions of this kind say.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
     /// The indexes, by name.
+    #[serde(default)]
     indexes: Vec<String>,
     /// What is measured of each.
-    pub(super) forms: Vec<Form>,
+    #[serde(default)]
+    forms: Vec<Form>,
+    /// Instead, an index in a form each.
+    #[serde(default)]
+    contestants: Vec<Chosen>,
     /// Records in each index.
     records: usize,
     /// Bytes of a key: 8 or 24. Values are of 64.
@@ -44,13 +54,14 @@ pub struct Parameters {
     /// Requests of one thread in one timed part; a tenth as many go before, untimed.
     operations: usize,
     /// Numbers of threads.
+    #[serde(default = "one_thread")]
     threads: Vec<usize>,
     /// Writes in a hundred requests: each share is measured.
     #[serde(default = "only_lookups")]
-    pub(super) sets: Vec<u32>,
+    sets: Vec<u32>,
     /// The same, of writes that change a value in its place: no entry comes or goes. One key at a time.
     #[serde(default)]
-    pub(super) renewals: Vec<u32>,
+    renewals: Vec<u32>,
     /// All records alike, instead of Zipfian.
     #[serde(default)]
     uniform: bool,
@@ -63,6 +74,9 @@ pub struct Parameters {
     /// All forms of all indexes at once in memory.
     #[serde(default)]
     side_by_side: bool,
+    /// Ratios are to the first that is named, not to each index alone.
+    #[serde(default)]
+    pub(super) beside_the_first: bool,
     /// Also measure, in each run, what the machine can do.
     #[serde(default)]
     machine: bool,
@@ -70,6 +84,10 @@ pub struct Parameters {
 
 fn long_keys() -> usize {
     24
+}
+
+fn one_thread() -> Vec<usize> {
+    vec![1]
 }
 
 fn only_lookups() -> Vec<u32> {
@@ -80,16 +98,28 @@ fn yes() -> bool {
     true
 }
 
-/// A place on the figure's axis.
+/// An index, alone or with a table in front.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Point {
-    /// In words.
-    pub(super) name: String,
-    /// How many of the records are asked for.
-    range: u64,
-    /// Bytes of the table.
-    bytes: usize,
+struct Chosen {
+    index: String,
+    form: Form,
+}
+
+impl Parameters {
+    /// All that take part, index by index.
+    fn chosen(&self) -> Vec<Chosen> {
+        let of = |index: &String| {
+            let index = index.clone();
+            self.forms.iter().map(move |&form| Chosen { index: index.clone(), form })
+        };
+        self.indexes.iter().flat_map(of).chain(self.contestants.iter().cloned()).collect()
+    }
+
+    fn mixes(&self) -> Vec<Mix> {
+        let sets = self.sets.iter().map(|&sets| if sets == 0 { Mix::Lookups } else { Mix::Sets(sets) });
+        sets.chain(self.renewals.iter().map(|&share| Mix::Renewals(share))).collect()
+    }
 }
 
 /// The kind, with the indexes of this crate.
@@ -118,34 +148,39 @@ pub fn run_with(
     long: Vec<Entrant<24>>,
     missing: &[Missing],
 ) -> Result<(), ExperimentError> {
+    if parameters.partitioned && parameters.threads.len() != 1 {
+        return Err(ExperimentError::machine("partitions are for one number of threads"));
+    }
+    let threads = session.threads(&parameters.threads)?;
+    let experiment = Experiment { parameters, session, threads, drawn: 0 };
     match parameters.key_bytes {
-        8 => Experiment::new(parameters, session)?.run(&short, missing),
-        24 => Experiment::new(parameters, session)?.run(&long, missing),
+        8 => experiment.run(&short, missing),
+        24 => experiment.run(&long, missing),
         other => {
-            Err(ExperimentError::Machine(format!("keys of {other} bytes: there are keys of 8 and of 24")))
+            Err(ExperimentError::machine(format!("keys of {other} bytes: there are keys of 8 and of 24")))
         }
     }
 }
 
-/// A form of an index. Places are numbered index by index, and in each in the order of the definition's forms.
+/// An index in a form, by its number among all that take part.
 #[derive(Clone, Copy)]
-struct Place<'e, const N: usize> {
-    number: usize,
+pub(super) struct Place<'e, const N: usize> {
+    pub(super) number: usize,
+    pub(super) index: &'e str,
     entrant: &'e Entrant<N>,
-    form: Form,
+    pub(super) form: Form,
+}
+
+impl<const N: usize> Place<'_, N> {
+    pub(super) fn name(&self) -> String {
+        configuration(self.index, self.form)
+    }
 }
 
 /// What stands there.
 struct Standing<'e, const N: usize> {
     place: Place<'e, N>,
     contestant: Box<dyn Contestant<N>>,
-}
-
-/// What is read to see what the machine can do.
-struct Machine {
-    regions: Regions,
-    /// As [`MACHINE`].
-    draws: [Draws; 2],
 }
 
 struct Experiment<'e> {
@@ -158,23 +193,10 @@ struct Experiment<'e> {
 
 /// The share of what is timed that goes before it.
 const WARM_UP: usize = 10;
-/// Keys drawn at once while warming up.
+/// Keys drawn at once while warming up: [`Contestant::note`] is called after each.
 const AT_ONCE: usize = 1 << 20;
 
-impl<'e> Experiment<'e> {
-    fn new(parameters: &'e Parameters, session: &'e mut Session) -> Result<Self, ExperimentError> {
-        let available = cores().map_err(core_error)?.len();
-        let (threads, beyond): (Vec<usize>, Vec<usize>) =
-            parameters.threads.iter().partition(|&&threads| threads <= available);
-        for threads in beyond {
-            session.skip(&name_threads(threads), format!("this program may use {available} cores"));
-        }
-        if parameters.partitioned && parameters.threads.len() != 1 {
-            return Err(ExperimentError::Machine("partitions are for one number of threads".into()));
-        }
-        Ok(Experiment { parameters, session, threads, drawn: 0 })
-    }
-
+impl Experiment<'_> {
     fn partitions(&self) -> usize {
         if self.parameters.partitioned { self.parameters.threads[0] } else { 1 }
     }
@@ -185,58 +207,40 @@ impl<'e> Experiment<'e> {
         missing: &[Missing],
     ) -> Result<(), ExperimentError> {
         let parameters = self.parameters;
-        let chosen: Vec<_> = parameters
-            .indexes
-            .iter()
-            .filter(|name| match missing.iter().find(|missing| missing.name == **name) {
-                Some(Missing { name, why }) => {
-                    // All its rows, for it is these that the definition promises.
-                    for &form in &parameters.forms {
-                        self.session.skip(&configuration(name, form), *why);
-                    }
-                    false
-                }
-                None => true,
-            })
-            .map(|name| {
-                entrants.iter().find(|entrant| entrant.name == name).ok_or_else(|| {
-                    let known: Vec<_> = entrants.iter().map(|entrant| entrant.name).collect();
-                    ExperimentError::Machine(format!("no index '{name}': there are {}", known.join(", ")))
-                })
-            })
-            .collect::<Result<_, _>>()?;
-        if self.threads.is_empty() {
-            let fewest = name_threads(parameters.threads.iter().copied().min().unwrap_or_default());
-            for entrant in &chosen {
-                for &form in &parameters.forms {
-                    self.session.skip(
-                        &configuration(entrant.name, form),
-                        format!("it is measured with {fewest}, and this program may not use as many cores"),
-                    );
-                }
+        let chosen = parameters.chosen();
+        let mut places: Vec<Place<'_, N>> = Vec::new();
+        for Chosen { index, form } in &chosen {
+            let name = configuration(index, *form);
+            if let Some(Missing { why, .. }) = missing.iter().find(|missing| missing.name == index) {
+                self.session.skip(&name, *why);
+            } else if self.threads.is_empty() {
+                let fewest = name_threads(parameters.threads.iter().copied().min().unwrap_or_default());
+                let why = format!("it is measured with {fewest}, and this program may not use as many cores");
+                self.session.skip(&name, why);
+            } else if let Some(entrant) = entrants.iter().find(|entrant| entrant.name == index) {
+                places.push(Place { number: places.len(), index, entrant, form: *form });
+            } else {
+                let known: Vec<_> = entrants.iter().map(|entrant| entrant.name).collect();
+                let known = known.join(", ");
+                return Err(ExperimentError::machine(format!("no index '{index}': there are {known}")));
             }
-            return Ok(());
         }
-        let forms = parameters.forms.len();
-        let places: Vec<Place<'_, N>> = chosen
-            .iter()
-            .flat_map(|&entrant| parameters.forms.iter().map(move |&form| (entrant, form)))
-            .enumerate()
-            .map(|(number, (entrant, form))| Place { number, entrant, form })
-            .collect();
-        let together = match (parameters.side_by_side, parameters.together) {
-            (true, _) => places.len().max(1),
-            (false, true) => forms,
-            (false, false) => 1,
+        // Those that are in memory at once, and those of one index, whose rows are recorded together.
+        let together = |one: &Place<'_, N>, other: &Place<'_, N>| {
+            parameters.side_by_side || (parameters.together && one.index == other.index)
         };
-        let groups = places.chunks(together);
-        self.session.announce(groups.len() * (1 + parameters.points.len() * (1 + self.session.runs())));
+        let groups = places.chunk_by(together).count();
+        self.session.announce(groups * (1 + parameters.points.len() * (1 + self.session.runs())));
         let mut rates = Rates::default();
-        for group in groups {
-            self.measure_group(group, &mut rates)?;
-            for last in group.iter().filter(|place| place.number % forms == forms - 1) {
-                let first = last.number + 1 - forms;
-                rates.record(last.entrant.name, first, parameters, self.session);
+        let compared = |one: &Place<'_, N>, other: &Place<'_, N>| {
+            parameters.beside_the_first || one.index == other.index
+        };
+        for group in places.chunk_by(|one, other| together(one, other) || compared(one, other)) {
+            for group in group.chunk_by(together) {
+                self.measure_group(group, &mut rates)?;
+            }
+            for group in group.chunk_by(compared) {
+                rates.record(group, parameters, self.session);
             }
         }
         Ok(())
@@ -245,14 +249,13 @@ impl<'e> Experiment<'e> {
     /// Makes and fills a contestant.
     fn make<const N: usize>(
         &mut self,
-        entrant: &Entrant<N>,
-        form: Form,
+        place: Place<'_, N>,
     ) -> Result<Option<Box<dyn Contestant<N>>>, ExperimentError> {
         let (records, partitions) = (self.parameters.records, self.partitions());
         let bytes = self.parameters.points[0].bytes / partitions;
         let share = records.div_ceil(partitions);
         let before = Resident::now();
-        let made = (0..partitions).map(|_| form.make(entrant, share, bytes));
+        let made = (0..partitions).map(|_| place.form.make(place.entrant, share, bytes));
         let Some(made) = made.collect::<Option<Vec<Made<N>>>>() else { return Ok(None) };
         let mut parts = made.into_iter().collect::<Result<Vec<_>, _>>().map_err(ExperimentError::Machine)?;
         let contestant = if partitions == 1 { parts.remove(0) } else { Box::new(Partitioned(parts)) };
@@ -260,14 +263,14 @@ impl<'e> Experiment<'e> {
             fill(&*contestant, thread, (thread as u64..records as u64).step_by(partitions));
         })?;
         let grown = Resident::now().since(before);
-        let name = configuration(entrant.name, form);
-        let pages = match form {
+        let pages = match place.form {
             Form::Alone => grown.pages(),
             // Nothing lies in it yet, and each point has another.
             _ => format!("{}; the table has large ones where the system gives any", grown.pages()),
         };
-        self.session.record_pages(&name, pages);
-        self.session.record(&name, "", "memory per record", "B", grown.bytes as f64 / records as f64);
+        self.session.record_pages(&place.name(), pages);
+        let bytes = grown.bytes as f64 / records as f64;
+        self.session.record(&place.name(), "", "memory per record", "B", bytes);
         Ok(Some(contestant))
     }
 
@@ -277,38 +280,40 @@ impl<'e> Experiment<'e> {
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
         let parameters = self.parameters;
-        let mut names: Vec<_> = group.iter().map(|place| place.entrant.name).collect();
+        let mut names: Vec<_> = group.iter().map(|place| place.index).collect();
         names.dedup();
         let names = names.join(", ");
         self.session.begin(format!("filling {names}"));
         release_freed_memory();
         let mut standing = Vec::new();
         for &place in group {
-            if let Some(contestant) = self.make(place.entrant, place.form)? {
+            if let Some(contestant) = self.make(place)? {
                 standing.push(Standing { place, contestant });
             }
         }
         self.session.end();
+        let records = parameters.records as u64;
         for (at, point) in parameters.points.iter().enumerate() {
-            let draws =
-                Draws::new(parameters.records as u64, point.range, parameters.uniform, self.partitions())?;
+            let draws = Draws::new(records, point.range, parameters.uniform, self.partitions())?;
             self.session.begin(format!("{names}: warming up for {}", point.name));
             self.warm(&mut standing, &draws, point.bytes)?;
-            let machine = if parameters.machine { Some(self.machine(point)?) } else { None };
+            let machine = if parameters.machine {
+                let limits =
+                    [Draws::new(records, records, true, 1)?, Draws::new(records, point.range, false, 1)?];
+                Some((Regions::new(point.bytes, parameters.records)?, limits))
+            } else {
+                None
+            };
             self.session.end();
             for run in 0..self.session.runs() {
                 self.session.begin(format!("{names}: {}", point.name));
                 for &threads in &self.threads.clone() {
-                    for mix in Mix::all(parameters) {
-                        let part = Part { point: at, threads, mix, run };
-                        self.measure_part(&standing, &draws, part, rates)?;
+                    for mix in parameters.mixes() {
+                        self.measure_part(&standing, &draws, Part { point: at, threads, mix, run }, rates)?;
                     }
-                    if let Some(machine) = &machine {
-                        self.measure_machine(
-                            machine,
-                            Part { point: at, threads, mix: Mix::Lookups, run },
-                            rates,
-                        )?;
+                    if let Some((regions, limits)) = &machine {
+                        let part = Part { point: at, threads, mix: Mix::Lookups, run };
+                        self.measure_machine(regions, limits, part, rates)?;
                     }
                 }
                 self.session.end();
@@ -317,7 +322,7 @@ impl<'e> Experiment<'e> {
         Ok(())
     }
 
-    /// Empties all tables and warms them with the same draws.
+    /// Empties all tables and warms them with the same draws; lays out what learns from them.
     fn warm<const N: usize>(
         &mut self,
         standing: &mut [Standing<'_, N>],
@@ -325,11 +330,12 @@ impl<'e> Experiment<'e> {
         bytes: usize,
     ) -> Result<(), ExperimentError> {
         for Standing { contestant, .. } in &mut *standing {
-            contestant.resize(bytes).map_err(|error| ExperimentError::Machine(error.to_string()))?;
+            contestant.resize(bytes)?;
         }
-        // An index alone has nothing to warm but the processor's caches.
-        let with_tables = standing.iter().filter(|standing| standing.place.form != Form::Alone);
-        let warmed: Vec<&dyn Contestant<N>> = with_tables.map(|standing| &*standing.contestant).collect();
+        // Any other index alone has nothing to warm but the processor's caches.
+        let warmed = |it: &&Standing<'_, N>| it.place.form != Form::Alone || it.contestant.abilities().learns;
+        let warmed: Vec<&dyn Contestant<N>> =
+            standing.iter().filter(warmed).map(|standing| &*standing.contestant).collect();
         self.drawn += 1;
         if warmed.is_empty() {
             return Ok(());
@@ -339,13 +345,16 @@ impl<'e> Experiment<'e> {
             let mut random = randoms[thread].clone();
             let mut left = self.parameters.warm_up / self.partitions();
             while left > 0 {
-                let lookups: Lookups<N> = draws.lookups(thread, left.min(AT_ONCE), &mut random);
-                left -= lookups.keys.len();
+                let drawn: Drawn<N> = draws.draw(thread, left.min(AT_ONCE), Mix::Lookups, &mut random);
+                left -= left.min(AT_ONCE);
                 for contestant in &warmed {
-                    contestant.get(thread, Call::Single, &lookups.keys, &[]);
+                    contestant.ask(thread, Call::Single, [drawn.lot(), Lot::Keys(&[])]);
+                    contestant.note();
                 }
             }
-        })
+        })?;
+        warmed.iter().for_each(|contestant| contestant.settle());
+        Ok(())
     }
 
     /// Does `work` for each partition, at the same time if there are several: on a thread that is pinned to a core, as
@@ -354,7 +363,7 @@ impl<'e> Experiment<'e> {
     fn in_each_partition(&self, work: impl Fn(usize) + Sync) -> Result<(), ExperimentError> {
         match self.partitions() {
             1 => work(0),
-            partitions => drop(in_parallel(partitions, work).map_err(core_error)?),
+            partitions => drop(in_parallel(partitions, work)?),
         }
         Ok(())
     }
@@ -366,63 +375,44 @@ impl<'e> Experiment<'e> {
         part: Part,
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
-        let calls = standing.iter().flat_map(|Standing { place, contestant }| {
-            let in_batches = contestant.has_batches() && !matches!(part.mix, Mix::Renewals(_));
-            let calls: &[Call] = if in_batches { &[Call::Single, Call::Batch] } else { &[Call::Single] };
-            calls.iter().map(move |&call| (place, call, &**contestant))
+        let calls = standing.iter().flat_map(|standing| {
+            let in_batches = standing.contestant.abilities().batches && !matches!(part.mix, Mix::Renewals(_));
+            Call::BOTH.into_iter().take(1 + usize::from(in_batches)).map(move |call| (standing, call))
         });
-        let able = |(_, _, contestant): &(&Place<'_, N>, Call, &dyn Contestant<N>)| {
-            let writes = !matches!(part.mix, Mix::Sets(_)) || contestant.shares_writes();
-            part.threads == 1 || (writes && (self.parameters.partitioned || contestant.shares_reads()))
+        let able = |(Standing { contestant, .. }, _): &(&Standing<'_, N>, Call)| {
+            let abilities = contestant.abilities();
+            let writes = !matches!(part.mix, Mix::Sets(_)) || abilities.shared_writes;
+            part.threads == 1 || (writes && (self.parameters.partitioned || abilities.shared_reads))
         };
         let (calls, unable): (Vec<_>, Vec<_>) = calls.partition(able);
-        if part.mix == Mix::Lookups {
-            for (place, call, contestant) in unable {
-                self.ask_untimed(place, contestant, call, draws, part)?;
+        // A table goes on learning from what is timed. One that is for a single owner is asked for as much by one
+        // thread as the others are by several: all have met as many draws when they are compared.
+        for (standing, call) in unable.into_iter().filter(|_| part.mix == Mix::Lookups) {
+            for _ in 0..if standing.contestant.counts().is_some() { part.threads } else { 0 } {
+                self.ask(standing, call, draws, Part { threads: 1, ..part })?;
             }
         }
         for turn in turns(calls.len(), part.run) {
-            let (&Place { number, entrant, form }, call, contestant) = calls[turn];
-            let name = configuration(entrant.name, form);
+            let (standing @ Standing { place, contestant }, call) = calls[turn];
+            let (name, point) = (place.name(), part.name(self.parameters));
             let before = contestant.counts();
-            let rate = self.ask(&name, contestant, call, draws, part)?;
-            rates.insert(Runner::Place(number), call, part, rate);
+            let rate = self.ask(standing, call, draws, part)?;
+            rates.insert(Runner::Place(place.number), call, part, rate);
             if let (Some(before), Some(after), Call::Single, Mix::Lookups) =
                 (before, contestant.counts(), call, part.mix)
             {
                 let asked = (after.hits + after.misses) - (before.hits + before.misses);
                 if asked > 0 {
                     let ratio = (after.hits - before.hits) as f64 / asked as f64;
-                    let point = part.name(self.parameters);
                     self.session.record(&name, &point, "hit ratio", "%", 100.0 * ratio);
                 }
             }
-            if form == Form::SlbMonitored
-                && let Some(verdict) = contestant.verdict()
+            if place.form == Form::SlbMonitored
+                && let Some((_, verdict)) = contestant.told()
             {
-                let metric = part.mix.metric("table on", call);
-                let point = part.name(self.parameters);
                 let on = if call == Call::Batch { verdict.on_in_batches } else { verdict.on };
+                let metric = part.mix.metric("table on", call);
                 self.session.record(&name, &point, metric, "", f64::from(u8::from(on)));
-            }
-        }
-        Ok(())
-    }
-
-    /// A table goes on learning from what is timed. One that is for a single owner is asked for as much by one thread
-    /// as the others are by several: all have met as many draws when they are compared.
-    fn ask_untimed<const N: usize>(
-        &mut self,
-        place: &Place<'_, N>,
-        contestant: &dyn Contestant<N>,
-        call: Call,
-        draws: &Draws,
-        part: Part,
-    ) -> Result<(), ExperimentError> {
-        if contestant.counts().is_some() {
-            let name = configuration(place.entrant.name, place.form);
-            for _ in 0..part.threads {
-                self.ask(&name, contestant, call, draws, Part { threads: 1, ..part })?;
             }
         }
         Ok(())
@@ -431,86 +421,48 @@ impl<'e> Experiment<'e> {
     /// Asks one contestant, called so, with draws of its own: the requests a second of all threads.
     fn ask<const N: usize>(
         &mut self,
-        name: &str,
-        contestant: &dyn Contestant<N>,
+        Standing { place, contestant }: &Standing<'_, N>,
         call: Call,
         draws: &Draws,
         part: Part,
     ) -> Result<f64, ExperimentError> {
+        let name = place.name();
+        if matches!(part.mix, Mix::Renewals(_)) && !contestant.abilities().renews {
+            return Err(ExperimentError::machine(format!("{name}: its values cannot be changed in place")));
+        }
         self.drawn += 1;
         let operations = self.parameters.operations;
-        let untimed = (operations / WARM_UP).max(1);
-        let randoms = Draws::generators(self.drawn).take(part.threads).enumerate();
-        let (answers, expected): (Vec<Option<Answer>>, Vec<Tally>) = if part.mix == Mix::Lookups {
-            let drawn: Vec<(Lookups<N>, Lookups<N>)> = randoms
-                .map(|(thread, mut random)| {
-                    let mut draw = |lookups| draws.lookups(thread, lookups, &mut random);
-                    (draw(untimed), draw(operations))
-                })
-                .collect();
-            let ask = |thread: usize| {
-                let (before, timed) = &drawn[thread];
-                Some(contestant.get(thread, call, &before.keys, &timed.keys))
-            };
-            let answers = in_parallel(part.threads, ask).map_err(core_error)?;
-            (answers, drawn.iter().map(|(_, timed)| timed.expected).collect())
-        } else {
-            let writes = part.mix.writes();
-            let drawn: Vec<(Mixed<N>, Mixed<N>)> = randoms
-                .map(|(thread, mut random)| {
-                    let mut draw = |requests| draws.requests(thread, requests, writes, &mut random);
-                    (draw(untimed), draw(operations))
-                })
-                .collect();
-            let ask = |thread: usize| {
-                let (before, timed) = &drawn[thread];
-                match part.mix {
-                    Mix::Renewals(_) => contestant.renew(thread, &before.requests, &timed.requests),
-                    _ => Some(contestant.perform(thread, call, &before.requests, &timed.requests)),
-                }
-            };
-            let answers = in_parallel(part.threads, ask).map_err(core_error)?;
-            (answers, drawn.iter().map(|(_, timed)| timed.expected).collect())
+        let draw = |(thread, mut random)| {
+            [(operations / WARM_UP).max(1), operations]
+                .map(|count| draws.draw(thread, count, part.mix, &mut random))
         };
+        let randoms = Draws::generators(self.drawn).take(part.threads).enumerate();
+        let drawn: Vec<[Drawn<N>; 2]> = randoms.map(draw).collect();
+        let ask = |thread: usize| contestant.ask(thread, call, drawn[thread].each_ref().map(Drawn::lot));
         let mut rate = 0.0;
-        for (answer, expected) in answers.into_iter().zip(expected) {
-            let answer = answer.ok_or_else(|| {
-                ExperimentError::Machine("values cannot be changed in place in one of these forms".into())
-            })?;
-            if answer.tally != expected {
-                let found = format!("{:?} instead of {expected:?}", answer.tally);
-                return Err(ExperimentError::WrongAnswer { what: name.into(), found });
-            }
+        for (answer, [_, timed]) in in_parallel(part.threads, ask)?.into_iter().zip(&drawn) {
+            expect(&name, answer.tally, timed.expected)?;
             rate += operations as f64 / answer.time.as_secs_f64().max(1e-9);
         }
         Ok(rate)
     }
 
-    /// Regions of the sizes of a point's, and what is read of them.
-    fn machine(&self, point: &Point) -> Result<Machine, ExperimentError> {
-        let records = self.parameters.records;
-        let regions = Regions::new(point.bytes, records)?;
-        regions.touch();
-        let draws = |range, uniform| Draws::new(records as u64, range, uniform, 1);
-        Ok(Machine { regions, draws: [draws(records as u64, true)?, draws(point.range, false)?] })
-    }
-
     /// What the machine can do.
     fn measure_machine(
         &mut self,
-        machine: &Machine,
+        regions: &Regions,
+        limits: &[Draws; 2],
         part: Part,
         rates: &mut Rates,
     ) -> Result<(), ExperimentError> {
         let operations = self.parameters.operations;
-        for (at, (name, draws)) in MACHINE.iter().zip(&machine.draws).enumerate() {
+        for (at, (name, draws)) in MACHINE.iter().zip(limits).enumerate() {
             self.drawn += 1;
             let records: Vec<Vec<u32>> = Draws::generators(self.drawn)
                 .take(part.threads)
                 .map(|mut random| (0..operations).map(|_| draws.record(0, &mut random) as u32).collect())
                 .collect();
-            let times = in_parallel(part.threads, |thread| machine.regions.read(&records[thread]))
-                .map_err(core_error)?;
+            let times = in_parallel(part.threads, |thread| regions.read(&records[thread]))?;
             let rate: f64 = times.iter().map(|time| operations as f64 / time.as_secs_f64().max(1e-9)).sum();
             rates.insert(Runner::Machine(at), Call::Batch, part, rate);
             let metric = part.mix.metric("lookups", Call::Batch);
@@ -518,8 +470,4 @@ impl<'e> Experiment<'e> {
         }
         Ok(())
     }
-}
-
-fn core_error(error: CoreError) -> ExperimentError {
-    ExperimentError::Machine(error.to_string())
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pages::{Array, PageKind};
 
-use super::contestant::BATCH;
+use super::visit::BATCH;
 use crate::experiment::ExperimentError;
 use crate::measure::Stopwatch;
 
@@ -24,27 +24,23 @@ const ENTRY: usize = 128;
 const READ: [usize; 4] = [0, 2, 3, 10];
 
 /// Regions of the size of a table and of the records.
-pub(crate) struct Regions {
+pub(super) struct Regions {
     table: Array<AtomicU64>,
     entries: Vec<AtomicU64>,
 }
 
 impl Regions {
     /// A table of `bytes`, and `records` entries.
-    pub(crate) fn new(bytes: usize, records: usize) -> Result<Regions, ExperimentError> {
-        let table = Array::<AtomicU64>::map(bytes.max(4096) / 8, PageKind::Transparent)
-            .map_err(|error| ExperimentError::Machine(error.to_string()))?;
+    pub(super) fn new(bytes: usize, records: usize) -> Result<Regions, ExperimentError> {
+        let table = Array::<AtomicU64>::map(bytes.max(4096) / 8, PageKind::Transparent)?;
+        // Memory that was never written is one page of zeros.
+        table.iter().for_each(|word| word.store(1, Ordering::Relaxed));
         let entries = (0..records * ENTRY / 8).map(|_| AtomicU64::new(1)).collect();
         Ok(Regions { table, entries })
     }
 
-    /// Writes every page of the table once: memory that was never written is one page of zeros.
-    pub(crate) fn touch(&self) {
-        self.table.iter().for_each(|word| word.store(1, Ordering::Relaxed));
-    }
-
     /// Reads a table's line and an entry's for each of these records, a batch at a time, and says how long it took.
-    pub(crate) fn read(&self, records: &[u32]) -> Duration {
+    pub(super) fn read(&self, records: &[u32]) -> Duration {
         let lines = self.table.len() / 8;
         let entries = self.entries.len() / (ENTRY / 8);
         // Mixed as a hash would: which line a record's is.
@@ -79,7 +75,6 @@ mod tests {
     #[test]
     fn every_record_has_its_lines() {
         let regions = Regions::new(1 << 16, 1000).unwrap();
-        regions.touch();
         let records: Vec<u32> = (0..1000).collect();
         assert!(regions.read(&records) > Duration::ZERO);
     }

@@ -5,7 +5,8 @@
 //! | `record` | what is looked up |
 //! | `contestant` | an index alone, or with a table in front, and what is asked of it |
 //! | `beside` | a buffer without a map, beside an index that keeps its own records |
-//! | `standard` | the standard library's maps |
+//! | `visit` | a thread at one of them, and its loops |
+//! | `indexes` | what an index is written as, once, to be alone and behind a map; the standard library's |
 //! | `chaining` | the paper's chaining hash table |
 //! | `bulk_chaining` | MICA's |
 //! | `cuckoo_table` | ours |
@@ -31,33 +32,36 @@ mod bulk_chaining;
 pub(crate) mod chaining;
 mod contestant;
 mod cuckoo_table;
-pub(crate) mod draws;
+mod draws;
 mod entrants;
-pub(crate) mod form;
+mod form;
 pub mod history;
+pub mod indexes;
 mod items;
 mod locks;
 pub mod lookups;
 mod machine_limit;
 pub mod model;
 mod on_paper;
-pub(crate) mod radix_tree;
+mod radix_tree;
 mod rates;
 mod record;
 mod shared_writes;
-mod standard;
 mod stlt;
 #[cfg(test)]
 mod tests;
+pub mod visit;
 mod warm_up;
 
 pub use contestant::{
-    Alone, Answer, BATCH, Call, Contestant, Entrant, Made, Make, Request, alone, behind_stlt, fill, in_turn,
-    renew_each, shared, shared_behind_stlt, sole,
+    Abilities, Contestant, Entrant, Made, Make, MakeBehindStlt, MakeFronted, OwnedIndex, SharedIndex, fill,
 };
 pub use entrants::own_entrants;
 pub use lookaside::RwLock;
-pub use record::{Key, Tally, Value};
+pub use record::{Key, Value};
+pub use visit::{Answer, BATCH, Lot, Request, Visit, in_turn};
+
+pub use crate::subject::{Call, Tally};
 
 use crate::experiment::Laboratory;
 

@@ -1,200 +1,65 @@
-//! One test for all indexes: behind a [`lookaside::Map`] with a tiny table, or a [`lookaside::OwnedMap`], each
-//! must be a map.
+//! Tests for all indexes of one owner, and for all contestants: behind a [`lookaside::OwnedMap`] with a tiny table an
+//! index must be a map, and in each form it must answer requests. What threads share is tested in `history`.
 //!
 //! The table has two lines for a hundred keys, so entries come and go all the time, and the index answers as often as
 //! the table does.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::BuildHasher;
-use std::ops::{Bound, ControlFlow, RangeBounds};
 
-use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
-use lookaside::{Config, Map, OwnedMap, Random, Reader};
+use lookaside::{Config, OwnedMap, Random};
 
-use super::contestant::{BATCH, Call, Contestant, Entrant, Made, Make, Request};
-use super::record::{Key, Tally, Value};
+use super::contestant::{Contestant, Entrant, Made, OwnedIndex};
+use super::record::{Key, Value};
+use super::visit::{BATCH, Request};
+use crate::subject::{Call, Tally};
 
 /// Keys that are written.
 const KEYS: u32 = 100;
 /// Steps of the check.
 const STEPS: u32 = 20_000;
 
-/// An index that threads share behind a map: what a map asks of it.
-pub trait SharedIndex:
-    Make + Find<Key<24>, Key<24>, Value> + SharedStore<Key<24>, Value> + SharedDiscard<Key<24>, Key<24>, Value>
-{
-}
-
-impl<I> SharedIndex for I where
-    I: Make
-        + Find<Key<24>, Key<24>, Value>
-        + SharedStore<Key<24>, Value>
-        + SharedDiscard<Key<24>, Key<24>, Value>
-{
-}
-
 /// Checks an index behind a map against a plain map, with each kind of admission.
 ///
 /// # Panics
 /// Where the two differ.
-pub fn check<I: SharedIndex>() {
-    check_behind::<I>(&Config::with_size(128), 1000);
-    // Of what is emitted, its log sees a twentieth.
-    check_behind::<I>(&Config::paper(128), 10);
-}
-
-/// Behind a table made so, which must have evicted so often.
-fn check_behind<I: SharedIndex>(config: &Config, evictions: u64) {
-    let map = Map::new(made::<I>(), config).expect("two lines are a table");
-    map.buffer().monitor(false);
-    walk(&mut Shared { map: &map, reader: map.pin() });
-    let counts = map.buffer().counts();
-    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
-}
-
-/// As [`check`], behind a map of one owner.
-///
-/// # Panics
-/// Where the two differ.
-pub fn check_owned<I>()
-where
-    I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
-{
+pub fn check_owned<I: OwnedIndex<24>>() {
     check_owned_behind::<I>(&Config::with_size(128), 1000);
+    // Of what is emitted, its log sees a twentieth.
     check_owned_behind::<I>(&Config::paper(128), 10);
 }
 
-fn check_owned_behind<I>(config: &Config, evictions: u64)
-where
-    I: Make + Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
-{
-    let mut map = OwnedMap::new(made::<I>(), config).expect("two lines are a table");
+/// Behind a table made so, which must have evicted so often.
+fn check_owned_behind<I: OwnedIndex<24>>(config: &Config, evictions: u64) {
+    let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
+    let mut map = OwnedMap::new(index, config).expect("two lines are a table");
     map.monitor(false);
-    walk(&mut map);
-    let counts = map.counts();
-    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
-}
-
-fn made<I: Make>() -> I {
-    I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"))
-}
-
-/// What a map of either kind does, with values that are compared and forgotten.
-trait Mapped {
-    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value>;
-    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value>;
-    fn remove(&mut self, key: &Key<24>) -> Option<Value>;
-    fn get(&mut self, key: &Key<24>) -> Option<Value>;
-    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>>;
-    fn len(&self) -> usize;
-    /// Lets go of what was removed.
-    fn refresh(&mut self);
-}
-
-/// A map that threads share, and this thread's visit to it.
-struct Shared<'m, I, S> {
-    map: &'m Map<Key<24>, Value, I, S>,
-    reader: Reader<'m, Key<24>, Value, I, S>,
-}
-
-impl<I: SharedIndex, S: BuildHasher> Mapped for Shared<'_, I, S> {
-    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        self.reader.insert(key, value).as_deref().cloned()
-    }
-
-    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        self.reader.replace(key, value).ok().as_deref().cloned()
-    }
-
-    fn remove(&mut self, key: &Key<24>) -> Option<Value> {
-        self.reader.remove(key).as_deref().cloned()
-    }
-
-    fn get(&mut self, key: &Key<24>) -> Option<Value> {
-        self.reader.get(key).cloned()
-    }
-
-    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>> {
-        let mut values = vec![None; keys.len()];
-        self.reader.get_many(keys, &mut values);
-        values.into_iter().map(Option::<&Value>::cloned).collect()
-    }
-
-    fn len(&self) -> usize {
-        self.map.len()
-    }
-
-    fn refresh(&mut self) {
-        self.reader.refresh();
-    }
-}
-
-impl<I, S> Mapped for OwnedMap<Key<24>, Value, I, S>
-where
-    S: BuildHasher,
-    I: Find<Key<24>, Key<24>, Value> + Store<Key<24>, Value> + Discard<Key<24>, Key<24>, Value>,
-{
-    fn insert(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        OwnedMap::insert(self, key, value).as_deref().cloned()
-    }
-
-    fn replace(&mut self, key: Key<24>, value: Value) -> Option<Value> {
-        OwnedMap::replace(self, key, value).ok().as_deref().cloned()
-    }
-
-    fn remove(&mut self, key: &Key<24>) -> Option<Value> {
-        OwnedMap::remove(self, key).as_deref().cloned()
-    }
-
-    fn get(&mut self, key: &Key<24>) -> Option<Value> {
-        OwnedMap::get(self, key).cloned()
-    }
-
-    fn get_many(&mut self, keys: &[&Key<24>]) -> Vec<Option<Value>> {
-        let mut values = vec![None; keys.len()];
-        OwnedMap::get_many(self, keys, &mut values);
-        values.into_iter().map(Option::<&Value>::cloned).collect()
-    }
-
-    fn len(&self) -> usize {
-        OwnedMap::len(self)
-    }
-
-    // Its dead are freed by whoever changes it next.
-    fn refresh(&mut self) {}
-}
-
-/// Takes random steps with a map and with a plain one.
-fn walk(map: &mut dyn Mapped) {
-    let mut model = BTreeMap::new();
-    let random = Random::new(3);
+    let (mut model, random) = (BTreeMap::new(), Random::new(3));
     let key = || Key::of(u64::from(random.below(KEYS)));
     for step in 0..STEPS {
         let (key_now, value) = (key(), Value::of(u64::from(step)));
         match random.below(10) {
             0 => {
                 let old = map.insert(key_now, value.clone());
-                assert_eq!(old, model.insert(key_now, value), "insert, step {step}");
+                assert_eq!(old.as_deref().cloned(), model.insert(key_now, value), "insert, step {step}");
             }
             1 => {
-                let replaced = map.replace(key_now, value.clone());
-                assert_eq!(replaced, model.get(&key_now).cloned(), "replace, step {step}");
+                let replaced = map.replace(key_now, value.clone()).ok();
+                assert_eq!(replaced.as_deref(), model.get(&key_now), "replace, step {step}");
                 model.entry(key_now).and_modify(|old| *old = value);
             }
-            2 => assert_eq!(map.remove(&key_now), model.remove(&key_now), "remove, step {step}"),
-            3 | 4 => {
+            2 | 3 => {
                 let keys: Vec<_> = (0..random.below(40)).map(|_| key()).collect();
-                let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
-                let asked: Vec<_> = keys.iter().collect();
-                assert_eq!(map.get_many(&asked), expected, "get_many, step {step}");
+                let expected: Vec<_> = keys.iter().map(|key| model.get(key)).collect();
+                let mut values = vec![None; keys.len()];
+                map.get_many(&keys.iter().collect::<Vec<_>>(), &mut values);
+                assert_eq!(values, expected, "get_many, step {step}");
             }
-            _ => assert_eq!(map.get(&key_now), model.get(&key_now).cloned(), "get, step {step}"),
+            _ => assert_eq!(map.get(&key_now), model.get(&key_now), "get, step {step}"),
         }
-        if step % 64 == 0 {
-            assert_eq!(map.len(), model.len(), "step {step}");
-            map.refresh();
-        }
+        assert_eq!(map.len(), model.len(), "step {step}");
     }
+    let counts = map.counts();
+    assert!(counts.hits > 1000 && counts.evictions > evictions && counts.cleared > 100, "{counts:?}");
 }
 
 /// Checks each form of an entrant against a plain map: alone, and behind the tables that it can be put behind, watched
@@ -250,7 +115,7 @@ fn check_requests<const N: usize>(name: &str, contestant: &dyn Contestant<N>) {
             }
             requests.push(Request { key: Key::of(number), record, set });
         }
-        let answer = contestant.perform(0, call, &[], &requests).tally;
+        let answer = contestant.perform(0, call, &requests).tally;
         assert_eq!(answer, expected, "{name}, round {round}, {call:?}, writes and lookups");
         found += expected.found;
         let asked: Vec<_> = (0..random.below(most)).map(|_| key()).collect();
@@ -264,46 +129,4 @@ fn check_requests<const N: usize>(name: &str, contestant: &dyn Contestant<N>) {
         found += expected.found;
     }
     assert!(found > u64::from(STEPS) / 10, "{name}: next to nothing was found");
-}
-
-/// Checks the ranges of an ordered index behind a map, and that they end where they are told to.
-///
-/// # Panics
-/// Where they differ from a plain map's.
-pub fn check_ranges<I>()
-where
-    I: SharedIndex + Scan<Key<24>, Key<24>, Value>,
-{
-    let map = Map::new(made::<I>(), &Config::with_size(128)).expect("two lines are a table");
-    let mut model = BTreeMap::new();
-    let random = Random::new(5);
-    let key = || Key::of(u64::from(random.below(KEYS)));
-    let bound = || match random.below(5) {
-        0 => Bound::Unbounded,
-        1 | 2 => Bound::Included(key()),
-        _ => Bound::Excluded(key()),
-    };
-    let mut reader = map.pin();
-    let mut shown_in_all = 0;
-    for step in 0..STEPS / 10 {
-        let (key, value) = (key(), Value::of(u64::from(step)));
-        if random.below(3) == 0 {
-            reader.remove(&key);
-            model.remove(&key);
-        } else {
-            reader.insert(key, value.clone());
-            model.insert(key, value);
-        }
-        let (from, to, most) = (bound(), bound(), 1 + random.below(40) as usize);
-        let mut shown = Vec::new();
-        reader.range(from.as_ref(), to.as_ref(), |key, value| {
-            shown.push((*key, value.clone()));
-            if shown.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        let within = model.iter().filter(|(key, _)| (from, to).contains(*key)).take(most);
-        assert!(within.eq(shown.iter().map(|(key, value)| (key, value))), "range, step {step}");
-        shown_in_all += shown.len();
-        reader.refresh();
-    }
-    assert!(shown_in_all > STEPS as usize / 10, "next to nothing was in the ranges");
 }

@@ -73,8 +73,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     for _ in 0..session.runs() {
         session.begin("calculating");
         for point in &parameters.points {
-            let table = Slb::new(&Config::with_size(point.bytes));
-            let table = table.map_err(|error| ExperimentError::Machine(error.to_string()))?;
+            let table = Slb::new(&Config::with_size(point.bytes))?;
             let (answered, time) = with_table(parameters, point, table.capacity());
             session.record(&alone, &point.name, "lookups", "M/s", 1e3 / point.alone_nanoseconds);
             session.record(&behind, &point.name, "lookups", "M/s", 1e3 / time);

@@ -6,21 +6,23 @@
 //! were sampled together, the most frequent first. Behind a map the tree is asked, and learns, only what the table
 //! misses.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use art::{Config, OwnedTree, PageKind, Reader, Session, Tree};
-use lookaside::index::{Find, SharedDiscard, SharedStore, View};
-use lookaside::{Found, Handle, Pin};
+use lookaside::index::{Find, SharedStore, View};
+use lookaside::{Found, Pin};
 use parking_lot::Mutex;
 
-use super::contestant::{Alone, BATCH, Entrant, Learner, Make, Request, alone, learning, sole};
-use super::record::{Key, Tally, Value};
+use super::contestant::{Abilities, Contestant, Entrant, Learner, Learns, Make};
+use super::indexes::Handled;
+use super::record::{Key, Value};
+use super::visit::{Answer, BATCH, Lot, Request, Visit, in_turn};
+use crate::subject::{Call, Tally};
 
 /// One lookup in so many is sampled. No ring overflows between two calls of [`Make::note`] that are a million lookups
 /// apart.
 const SAMPLE_EVERY: u32 = 32;
-
-type Handled<const N: usize> = Handle<Key<N>, Value>;
 
 impl<const N: usize> art::index::Encode<[u8; N]> for Key<N> {
     type Bytes<'k> = &'k [u8; N];
@@ -28,36 +30,6 @@ impl<const N: usize> art::index::Encode<[u8; N]> for Key<N> {
     #[inline(always)]
     fn encode(&self) -> &[u8; N] {
         &self.0
-    }
-}
-
-/// How a value is stored in a tree alone.
-pub(super) trait Stored: Clone + Send + Sync + 'static {
-    /// That of a record.
-    fn of(record: u64) -> Self;
-    /// As [`Value::read`].
-    fn read(&self) -> u64;
-}
-
-impl Stored for Value {
-    fn of(record: u64) -> Value {
-        Value::of(record)
-    }
-
-    #[inline(always)]
-    fn read(&self) -> u64 {
-        Value::read(self)
-    }
-}
-
-impl Stored for Box<Value> {
-    fn of(record: u64) -> Box<Value> {
-        Box::new(Value::of(record))
-    }
-
-    #[inline(always)]
-    fn read(&self) -> u64 {
-        Value::read(self)
     }
 }
 
@@ -79,7 +51,12 @@ where
         }
         Ok(Radix { tree, seen: Mutex::default() })
     }
+}
 
+impl<const N: usize, V, const HUGE: bool, const REORGANISED: bool> Learns for Radix<N, V, HUGE, REORGANISED>
+where
+    V: Clone + Send + Sync + 'static,
+{
     fn note(&self) {
         let mut seen = self.seen.lock();
         self.tree.access_log().drain().into_iter().for_each(|key| *seen.entry(key).or_default() += 1);
@@ -105,61 +82,59 @@ impl<const N: usize, V: 'static, const HUGE: bool, const REORGANISED: bool> View
     }
 }
 
-impl<const N: usize, V: Stored, const HUGE: bool, const REORGANISED: bool> Radix<N, V, HUGE, REORGANISED> {
-    /// Looks up by a reader: of a session, while it samples.
-    fn ask(&self, ask: impl FnOnce(&mut Reader<'_, [u8; N], V>) -> Tally) -> Tally {
+impl<const N: usize, V, const HUGE: bool, const REORGANISED: bool> Contestant<N>
+    for Radix<N, V, HUGE, REORGANISED>
+where
+    V: Borrow<Value> + From<Value> + Clone + Send + Sync + 'static,
+{
+    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
         if self.tree.access_log().interval() == 0 {
-            return ask(&mut self.tree.pin());
+            return in_turn(&mut self.tree.pin(), call, lots);
         }
+        // A reader of a session samples.
         let session: Session<'_, _, _> = self.tree.session();
-        ask(&mut session.pin())
+        in_turn(&mut session.pin(), call, lots)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities { learns: REORGANISED, ..Abilities::FRONTED }
+    }
+
+    fn note(&self) {
+        Learns::note(self);
+    }
+
+    fn settle(&self) {
+        Learns::settle(self);
     }
 }
 
-impl<const N: usize, V: Stored, const HUGE: bool, const REORGANISED: bool> Alone<N>
-    for Radix<N, V, HUGE, REORGANISED>
+impl<const N: usize, V> Visit<N> for Reader<'_, [u8; N], V>
+where
+    V: Borrow<Value> + From<Value> + Clone + Send + Sync + 'static,
 {
-    const SHARES_WRITES: bool = true;
-    const HAS_BATCHES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        self.ask(|reader| {
-            let mut tally = Tally::default();
-            keys.iter().for_each(|key| tally.count(reader.get(&key.0).map(V::read)));
-            tally
-        })
+    #[inline(always)]
+    fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
+        self.get(&key.0).map(|value| see(value.borrow()))
     }
 
-    fn get_batches(&self, keys: &[Key<N>]) -> Tally {
-        self.ask(|reader| {
-            let mut tally = Tally::default();
-            for keys in keys.chunks(BATCH) {
-                let mut asked = [&keys[0].0; BATCH];
-                asked.iter_mut().zip(keys).for_each(|(asked, key)| *asked = &key.0);
-                let mut values = [None; BATCH];
-                reader.get_many(&asked[..keys.len()], &mut values[..keys.len()]);
-                values[..keys.len()].iter().for_each(|value| tally.count(value.map(V::read)));
-            }
-            tally
-        })
+    #[inline(always)]
+    fn look_many(&self, keys: &[&Key<N>], tally: &mut Tally) {
+        let mut asked = [&keys[0].0; BATCH];
+        asked.iter_mut().zip(keys).for_each(|(asked, key)| *asked = &key.0);
+        let mut values = [None; BATCH];
+        let values = &mut values[..keys.len()];
+        self.get_many(&asked[..keys.len()], values);
+        values.iter().for_each(|value| tally.count(value.map(|value: &V| value.borrow().read())));
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        self.ask(|reader| {
-            let mut tally = Tally::default();
-            for requests in requests.chunks(1024) {
-                for request in requests {
-                    if request.set {
-                        let stored = reader.insert(&request.key.0, V::of(request.record));
-                        assert!(stored.is_ok(), "there are addresses for more than any machine's memory");
-                    } else {
-                        tally.count(reader.get(&request.key.0).map(V::read));
-                    }
-                }
-                reader.refresh();
-            }
-            tally
-        })
+    fn set(&mut self, request: &Request<N>) {
+        let stored = self.insert(&request.key.0, Value::of(request.record).into());
+        assert!(stored.is_ok(), "there are addresses for more than any machine's memory");
+    }
+
+    fn refresh(&mut self) {
+        Reader::refresh(self);
     }
 }
 
@@ -193,14 +168,6 @@ impl<const N: usize, const HUGE: bool, const REORGANISED: bool> SharedStore<Key<
     }
 }
 
-impl<const N: usize, const HUGE: bool, const REORGANISED: bool> SharedDiscard<Key<N>, Key<N>, Value>
-    for Radix<N, Handled<N>, HUGE, REORGANISED>
-{
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        SharedDiscard::remove(&self.tree, key)
-    }
-}
-
 /// The owner's form behind its map.
 type Owned<const N: usize> = OwnedTree<[u8; N], Handled<N>>;
 
@@ -212,35 +179,16 @@ impl<const N: usize> Make for Owned<N> {
 
 /// One of them as an entrant.
 fn entrant<const N: usize, const HUGE: bool, const REORGANISED: bool>(name: &'static str) -> Entrant<N> {
-    Entrant {
-        name,
-        alone: alone::<N, Radix<N, Value, HUGE, REORGANISED>>,
-        shared: Some(learning::<N, Radix<N, Handled<N>, HUGE, REORGANISED>>),
-        sole: None,
-        called: None,
-        stlt: None,
-    }
+    Entrant::new::<Radix<N, Value, HUGE, REORGANISED>>(name)
+        .with_learning::<Radix<N, Handled<N>, HUGE, REORGANISED>>()
 }
 
-/// Those that need not learn.
+/// The trees. Of those that learn, [`Contestant::note`] and [`Contestant::settle`] are to be called.
 pub(super) fn entrants<const N: usize>() -> Vec<Entrant<N>> {
     vec![
-        Entrant { sole: Some(sole::<N, Owned<N>>), ..entrant::<N, false, false>("ART") },
+        Entrant { stlt: None, ..entrant::<N, false, false>("ART").with_sole::<Owned<N>>() },
         entrant::<N, true, false>("ART, huge pages"),
-        Entrant {
-            name: "ART, values on the heap",
-            alone: alone::<N, Radix<N, Box<Value>, false, false>>,
-            shared: None,
-            sole: None,
-            called: None,
-            stlt: None,
-        },
-    ]
-}
-
-/// Those that learn: [`Make::note`] and [`Make::settle`] are to be called.
-pub(crate) fn learning_entrants<const N: usize>() -> Vec<Entrant<N>> {
-    vec![
+        Entrant::new::<Radix<N, Box<Value>, false, false>>("ART, values on the heap"),
         entrant::<N, false, true>("ART, reorganised"),
         entrant::<N, true, true>("ART, huge pages, reorganised"),
     ]
@@ -249,20 +197,14 @@ pub(crate) fn learning_entrants<const N: usize>() -> Vec<Entrant<N>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lookaside::contestant::{Call, fill};
-    use crate::lookaside::model;
-    use lookaside::OwnedMap;
+    use crate::lookaside::contestant::fill;
+    use crate::lookaside::{history, model};
 
     #[test]
     fn trees_behind_a_map_are_maps() {
-        model::check::<Radix<24, Handled<24>, false, false>>();
-        model::check::<Radix<24, Handled<24>, true, true>>();
-        let mut map =
-            OwnedMap::new(Owned::<24>::make(0).unwrap(), &lookaside::Config::with_size(256)).unwrap();
-        for record in 0..300 {
-            assert!(map.insert(Key::of(record), Value::of(record)).is_none());
-        }
-        assert!((0..400).all(|record| map.get(&Key::of(record)).is_some() == (record < 300)));
+        history::check::<Radix<24, Handled<24>, false, false>>();
+        history::check::<Radix<24, Handled<24>, true, true>>();
+        model::check_owned::<Owned<24>>();
     }
 
     /// A tree that has learnt answers as before; what it learnt from is what it was asked for.
@@ -270,7 +212,7 @@ mod tests {
     fn what_has_settled_answers_as_before() {
         const RECORDS: u64 = 5000;
         let config = lookaside::Config::with_size(1 << 12);
-        for entrant in learning_entrants::<24>() {
+        for entrant in entrants::<24>().into_iter().filter(|entrant| entrant.name.ends_with("reorganised")) {
             for mut contestant in [
                 (entrant.alone)(RECORDS as usize).unwrap(),
                 entrant.shared.unwrap()(RECORDS as usize, &config, false).unwrap(),

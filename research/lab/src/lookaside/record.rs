@@ -6,6 +6,8 @@
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::subject::mixed;
+
 /// A key of `N` bytes, 8 or more. It lies in memory as a struct of C, as what follows does: some indexes are written in
 /// C++.
 #[repr(transparent)]
@@ -33,15 +35,6 @@ impl<const N: usize> Key<N> {
         }
         Key(bytes)
     }
-}
-
-/// The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection.
-#[inline]
-fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let number = (number ^ number >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    number ^ number >> 31
 }
 
 /// A value of 64 bytes. Words of it can be changed in place, as those of a counter or of a time can.
@@ -95,27 +88,6 @@ impl Value {
     #[must_use]
     pub fn expected(record: u64) -> u64 {
         record.wrapping_mul(2)
-    }
-}
-
-/// What a loop of lookups found: a checksum, and the reason why the compiler may not leave the loop out.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Keys that were found.
-    pub found: u64,
-    /// The sum of what their values read as.
-    pub sum: u64,
-}
-
-impl Tally {
-    /// Counts the answer to a lookup.
-    #[inline(always)]
-    pub fn count(&mut self, read: Option<u64>) {
-        if let Some(read) = read {
-            self.found += 1;
-            self.sum = self.sum.wrapping_add(read);
-        }
     }
 }
 

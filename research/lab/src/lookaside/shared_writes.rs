@@ -20,7 +20,7 @@ use rand::distr::Distribution;
 use serde::Deserialize;
 use workload::popularity::Zipfian;
 
-use super::draws::Draws;
+use super::draws::{Draws, Point};
 use super::record::Key;
 use crate::experiment::{ExperimentError, Session};
 
@@ -56,17 +56,6 @@ impl Parameters {
     }
 }
 
-/// A place on the figure's axis.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Point {
-    name: String,
-    /// Records that are asked for.
-    range: u64,
-    /// Bytes of the table.
-    bytes: usize,
-}
-
 /// Ways to count hits, and their names.
 const POLICIES: [(&str, CounterPolicy); 3] = [
     ("every hit counted", CounterPolicy::EveryHit),
@@ -80,35 +69,19 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         for point in &parameters.points {
             for (name, counters) in POLICIES {
                 session.begin(format!("{name}, {}", point.name));
-                let machine = |reason: String| ExperimentError::Machine(reason);
-                let config = Config::with_size(point.bytes).counters(counters);
-                let table = Slb::new(&config).map_err(|error| machine(error.to_string()))?;
-                let ranks = Zipfian::new(point.range, 0.99).map_err(|error| machine(error.to_string()))?;
-                let counted = count(parameters, &table, &ranks, run as u64);
-                let hits = counted.hits.max(1) as f64;
+                let table = Slb::new(&Config::with_size(point.bytes).counters(counters))?;
+                let counted = count(parameters, &table, &Zipfian::new(point.range, 0.99)?, run as u64);
+                let (hits, draws) = (counted.hits.max(1) as f64, parameters.draws.max(1) as f64);
                 let per_hit = counted.writes_of_hits as f64 / hits;
-                let per_lookup = (counted.writes_of_hits + counted.writes_of_misses) as f64
-                    / parameters.draws.max(1) as f64;
-                session.record(name, &point.name, "words written a hit", "", per_hit);
-                session.record(name, &point.name, "words written a lookup", "", per_lookup);
-                session.record(
-                    name,
-                    &point.name,
-                    "hit ratio",
-                    "%",
-                    100.0 * hits / parameters.draws.max(1) as f64,
-                );
-                let one_core = 1.0 / parameters.hit_nanoseconds;
+                let per_lookup = (counted.writes_of_hits + counted.writes_of_misses) as f64 / draws;
+                let mut record = |metric, unit, value| session.record(name, &point.name, metric, unit, value);
+                record("words written a hit", "", per_hit);
+                record("words written a lookup", "", per_lookup);
+                record("hit ratio", "%", 100.0 * hits / draws);
                 let socket = parameters.modelled(1, per_hit);
                 let sockets = parameters.modelled(parameters.sockets, per_hit);
-                session.record(name, &point.name, "model of many cores by one core", "x", socket / one_core);
-                session.record(
-                    name,
-                    &point.name,
-                    "model of all sockets by one socket",
-                    "x",
-                    sockets / socket,
-                );
+                record("model of many cores by one core", "x", socket * parameters.hit_nanoseconds);
+                record("model of all sockets by one socket", "x", sockets / socket);
                 session.end();
             }
         }

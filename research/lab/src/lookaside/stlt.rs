@@ -16,10 +16,13 @@ use std::hash::BuildHasher;
 
 use lookaside::index::{Find, SharedStore, Store};
 use lookaside::{Config, Counts, CreateError, Found, Handle, OwnedMap, Pin, RandomState, Verdict};
+use parking_lot::Mutex;
 use stlt_sw::Table;
 
-use super::contestant::{BATCH, Make, Sole};
+use super::contestant::{Abilities, Contestant, Make, OwnedIndex};
 use super::record::{Key, Value};
+use super::visit::{Answer, BATCH, Lot, Request, Visit, count_many, in_turn};
+use crate::subject::{Call, Tally};
 
 /// An index that threads could share, for one.
 pub(super) struct OfOne<I>(I);
@@ -59,10 +62,7 @@ pub(super) struct BehindStlt<const N: usize, I> {
     map: OwnedMap<Key<N>, Value, I>,
 }
 
-impl<const N: usize, I> BehindStlt<N, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send,
-{
+impl<const N: usize, I: OwnedIndex<N>> BehindStlt<N, I> {
     /// Of this index, which is empty; so many bytes of rows, and so many to a set.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ where
         let value = std::ptr::with_exposed_provenance::<Value>(address as usize + self.distance.get());
         // SAFETY: only `search` gives the rows addresses: of the keys of entries that the map had, with values behind
         // them at this distance, which it has checked. An entry goes only when its key is written or the map is
-        // dropped. Writes are made by `insert` alone, which has the key forgotten first; nothing that was found is held
+        // dropped. Writes are made by `set` alone, which has the key forgotten first; nothing that was found is held
         // then, for it borrows this mutably.
         unsafe { (&*key, &*value) }
     }
@@ -107,7 +107,7 @@ where
 
     /// The value, if the row's entry is that of the key.
     #[inline(always)]
-    fn look(&self, row: Option<u64>, key: &Key<N>) -> Option<&Value> {
+    fn known(&self, row: Option<u64>, key: &Key<N>) -> Option<&Value> {
         let (held, value) = self.at(row?);
         if held != key {
             return None;
@@ -129,55 +129,64 @@ where
     }
 }
 
-impl<const N: usize, I> Sole<N> for BehindStlt<N, I>
-where
-    I: Find<Key<N>, Key<N>, Value> + Store<Key<N>, Value> + Send,
-{
+impl<const N: usize, I: OwnedIndex<N>> Visit<N> for BehindStlt<N, I> {
     #[inline(always)]
-    fn get(&self, key: &Key<N>) -> Option<&Value> {
+    fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
         let hash = self.hasher.hash_one(key);
-        match self.look(self.rows.get(hash), key) {
-            Some(value) => Some(value),
-            None => self.search(hash, key),
+        match self.known(self.rows.get(hash), key) {
+            Some(value) => Some(see(value)),
+            None => self.search(hash, key).map(see),
         }
     }
 
-    #[inline]
-    fn get_many<'m>(&'m self, keys: &[&Key<N>], values: &mut [Option<&'m Value>]) {
-        let mut hashes = [0; BATCH];
-        for (key, hash) in keys.iter().zip(&mut hashes) {
-            *hash = self.hasher.hash_one(key);
-            self.rows.prefetch(*hash);
-        }
-        let mut rows = [None; BATCH];
-        for (row, &hash) in rows.iter_mut().zip(&hashes[..keys.len()]) {
-            *row = self.rows.get(hash);
-            row.iter().for_each(|&address| Self::fetch(address));
-        }
-        for (i, (key, value)) in keys.iter().zip(values).enumerate() {
-            *value = match self.look(rows[i], key) {
-                Some(value) => Some(value),
-                None => self.search(hashes[i], key),
-            };
-        }
+    #[inline(always)]
+    fn look_many(&self, keys: &[&Key<N>], tally: &mut Tally) {
+        count_many(keys, tally, |keys, values| {
+            let mut hashes = [0; BATCH];
+            for (key, hash) in keys.iter().zip(&mut hashes) {
+                *hash = self.hasher.hash_one(key);
+                self.rows.prefetch(*hash);
+            }
+            let mut rows = [None; BATCH];
+            for (row, &hash) in rows.iter_mut().zip(&hashes[..keys.len()]) {
+                *row = self.rows.get(hash);
+                row.iter().for_each(|&address| Self::fetch(address));
+            }
+            for (i, (key, value)) in keys.iter().zip(values).enumerate() {
+                *value = match self.known(rows[i], key) {
+                    Some(value) => Some(value),
+                    None => self.search(hashes[i], key),
+                };
+            }
+        });
     }
 
-    fn insert(&mut self, key: Key<N>, value: Value) {
-        self.rows.remove(self.hasher.hash_one(key));
-        self.map.insert(key, value);
+    fn set(&mut self, request: &Request<N>) {
+        self.rows.remove(self.hasher.hash_one(request.key));
+        self.map.insert(request.key, Value::of(request.record));
+    }
+}
+
+impl<const N: usize, I: OwnedIndex<N>> Contestant<N> for Mutex<BehindStlt<N, I>> {
+    fn ask(&self, _thread: usize, call: Call, lots: [Lot<'_, N>; 2]) -> Answer {
+        in_turn(&mut *self.lock(), call, lots)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::SOLE
     }
 
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
-        let refused = |_| CreateError::TooSmall { size: bytes, least: 16 * self.ways };
-        self.rows = Table::with_bytes(bytes, self.ways).map_err(refused)?;
+        let this = self.get_mut();
+        let refused = |_| CreateError::TooSmall { size: bytes, least: 16 * this.ways };
+        this.rows = Table::with_bytes(bytes, this.ways).map_err(refused)?;
         Ok(())
     }
 
-    fn counts(&self) -> Counts {
-        Counts { hits: self.hits.get(), misses: self.misses.get(), ..Counts::default() }
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        None
+    /// There is no monitor: the table is on.
+    fn told(&self) -> Option<(Counts, Verdict)> {
+        let this = self.lock();
+        let counts = Counts { hits: this.hits.get(), misses: this.misses.get(), ..Counts::default() };
+        Some((counts, this.map.verdict()))
     }
 }

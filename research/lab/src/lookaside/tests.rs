@@ -3,86 +3,28 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lookaside::Handle;
-
 use super::beside::{Beside, Record, Records};
 use super::bulk_chaining::{BulkChaining, FOUR_LINES, ONE_LINE, TWO_LINES};
 use super::chaining::Chaining;
-use super::contestant::{BATCH, Make};
+use super::contestant::Make;
 use super::cuckoo_table::Cuckoo;
 use super::history;
+use super::indexes::{Handled, Hashed, Tree};
 use super::items::Kept;
 use super::model;
 use super::record::{Key, Value};
-
-type Handled = Handle<Key<24>, Value>;
-
-#[test]
-fn our_tables_behind_a_map_are_maps() {
-    model::check::<Cuckoo<24, Handled>>();
-    model::check::<Chaining<24, Handled>>();
-    model::check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
-    model::check::<BulkChaining<24, Handled, true, TWO_LINES>>();
-    model::check::<BulkChaining<24, Handled, true, ONE_LINE>>();
-}
+use super::visit::BATCH;
+use lookaside::RwLock;
 
 #[test]
-fn our_tables_behind_a_map_never_show_an_older_record() {
-    history::check::<Cuckoo<24, Handled>>();
-    history::check::<Chaining<24, Handled>>();
-    history::check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
-    history::check::<BulkChaining<24, Handled, true, TWO_LINES>>();
-    history::check::<BulkChaining<24, Handled, true, ONE_LINE>>();
-}
-
-/// Two threads write keys of their own and read all: what they read is what was written there, or nothing before that.
-#[test]
-fn writers_of_one_chain_do_not_lose_each_others_records() {
-    fn check<I>()
-    where
-        I: Make
-            + lookaside::index::Find<Key<24>, Key<24>, Value>
-            + lookaside::index::SharedStore<Key<24>, Value>
-            + lookaside::index::SharedDiscard<Key<24>, Key<24>, Value>
-            + Send
-            + Sync,
-    {
-        const RECORDS: u64 = 2000;
-        // For a few records only: chains are long.
-        let index = I::make(RECORDS as usize).unwrap();
-        let map = lookaside::Map::new(index, &lookaside::Config::with_size(4096)).unwrap();
-        std::thread::scope(|scope| {
-            for thread in 0..2 {
-                let map = &map;
-                scope.spawn(move || {
-                    for record in 0..RECORDS {
-                        let mut reader = map.pin();
-                        if record % 2 == thread {
-                            for _ in 0..4 {
-                                reader.insert(Key::of(record), Value::of(record));
-                                assert_eq!(reader.get(&Key::of(record)), Some(&Value::of(record)));
-                                reader.refresh();
-                                if record % 3 == 0 {
-                                    assert!(reader.remove(&Key::of(record)).is_some());
-                                    assert_eq!(reader.get(&Key::of(record)), None);
-                                }
-                            }
-                        } else if let Some(value) = reader.get(&Key::of(record)) {
-                            assert_eq!(value, &Value::of(record));
-                        }
-                    }
-                });
-            }
-        });
-        let reader = map.pin();
-        for record in 0..RECORDS {
-            let expected = (record % 3 != 0).then(|| Value::of(record));
-            assert_eq!(reader.get(&Key::of(record)).cloned(), expected, "record {record}");
-        }
-    }
-    check::<Cuckoo<24, Handled>>();
-    check::<Chaining<24, Handled>>();
-    check::<BulkChaining<24, Handled, true, FOUR_LINES>>();
+fn our_indexes_behind_a_map_are_maps_and_never_show_an_older_record() {
+    history::check::<RwLock<Tree<24>>>();
+    history::check::<RwLock<Hashed<24>>>();
+    history::check::<Cuckoo<24, Handled<24>>>();
+    history::check::<Chaining<24, Handled<24>>>();
+    history::check::<BulkChaining<24, Handled<24>, true, FOUR_LINES>>();
+    history::check::<BulkChaining<24, Handled<24>, true, TWO_LINES>>();
+    history::check::<BulkChaining<24, Handled<24>, true, ONE_LINE>>();
 }
 
 /// Who has seen a record replaced does not see an older one, whole as it may be: neither one key at a time nor in
@@ -139,21 +81,32 @@ fn are_never_stale<I: Make + Records<24, Value = Value>>() {
         let last = VERSIONS - (VERSIONS - record) % RECORDS as u64;
         assert_eq!(session.get(&keys[record as usize]), Some(&Value::of(last)));
     }
-    for key in &keys[..2] {
-        session.remove(key);
-        assert_eq!(session.get(key), None);
-    }
-    let mut values = [None; RECORDS];
-    session.get_many(&all, &mut values);
-    assert!(values[..2] == [None; 2] && values[2..].iter().all(Option::is_some));
     drop(session);
     let counts = beside.buffer().counts();
     assert!(counts.hits > 0 && counts.invalidations >= VERSIONS, "{counts:?}");
 }
 
 #[test]
-fn the_partitioned_tables_behind_their_owner_are_maps() {
-    model::check_owned::<BulkChaining<24, Handled, false, FOUR_LINES>>();
-    model::check_owned::<BulkChaining<24, Handled, false, TWO_LINES>>();
-    model::check_owned::<BulkChaining<24, Handled, false, ONE_LINE>>();
+fn records_that_are_taken_out_are_gone_from_the_table_and_the_index() {
+    let index = Chaining::<24, Record<24>>::make(10).unwrap();
+    let beside = Beside::<24, _>::new(index, &lookaside::Config::with_size(256)).unwrap();
+    let session = beside.pin();
+    let keys: Vec<_> = (0..4).map(Key::of).collect();
+    keys.iter().for_each(|&key| session.insert(key, Value::of(1)));
+    for key in &keys[..2] {
+        session.remove(key);
+        assert_eq!(session.get(key), None);
+    }
+    let mut values = [None; 4];
+    session.get_many(&keys.iter().collect::<Vec<_>>(), &mut values);
+    assert!(values[..2] == [None; 2] && values[2..].iter().all(Option::is_some));
+}
+
+#[test]
+fn owned_indexes_behind_a_map_are_maps() {
+    model::check_owned::<Tree<24>>();
+    model::check_owned::<Hashed<24>>();
+    model::check_owned::<BulkChaining<24, Handled<24>, false, FOUR_LINES>>();
+    model::check_owned::<BulkChaining<24, Handled<24>, false, TWO_LINES>>();
+    model::check_owned::<BulkChaining<24, Handled<24>, false, ONE_LINE>>();
 }

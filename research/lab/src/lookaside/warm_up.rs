@@ -9,13 +9,13 @@
 //! are the draws until the end of the first window of them in which the hit ratio is 90 % of that: the ideal's own
 //! number, and each table's. What never gets there stands with all draws that were made.
 
-use lookaside::{Admission, Buffer, Config, CounterPolicy, CreateError, Pointer, Slb};
+use lookaside::{Admission, Buffer, Config, CounterPolicy, Pointer, Slb};
 use rand::distr::Distribution;
 use serde::Deserialize;
 use stlt_sw::Table;
 use workload::popularity::{Permutation, Zipfian};
 
-use super::draws::Draws;
+use super::draws::{Draws, Point};
 use crate::experiment::{ExperimentError, Session};
 
 /// What the definitions of this kind say.
@@ -30,17 +30,6 @@ pub(crate) struct Parameters {
     window: usize,
     /// The tables.
     tables: Vec<Choice>,
-}
-
-/// A place on the figure's axis.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Point {
-    name: String,
-    /// Records that are asked for.
-    range: u64,
-    /// Bytes of the table.
-    bytes: usize,
 }
 
 /// A table: the default, but for what is said.
@@ -112,17 +101,15 @@ struct Course {
 const IDEAL: &str = "ideal";
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let machine = |error: CreateError| ExperimentError::Machine(error.to_string());
     session.announce(session.runs() * parameters.points.len() * (1 + parameters.tables.len()));
     for run in 0..session.runs() {
         for (number, point) in parameters.points.iter().enumerate() {
             session.begin(format!("ideal, {}", point.name));
-            let wrong = |error: workload::DistributionError| ExperimentError::Machine(error.to_string());
-            let ranks = Zipfian::new(point.range, 0.99).map_err(wrong)?;
-            let places = Permutation::new(point.range, 5).map_err(wrong)?;
+            let ranks = Zipfian::new(point.range, 0.99)?;
+            let places = Permutation::new(point.range, 5)?;
             let seed = (run * parameters.points.len() + number) as u64;
-            let ranks = || Ranks::new(&ranks, seed, parameters.draws);
-            let capacity = Slb::new(&Config::with_size(point.bytes)).map_err(machine)?.capacity();
+            let ranks = || drawn(&ranks, seed, parameters.draws);
+            let capacity = Slb::new(&Config::with_size(point.bytes))?.capacity();
             let steady = steady(point.range, capacity as u64);
             let goal = 0.9 * steady;
             let mut ideal = Ideal::new(point.range as usize, capacity);
@@ -132,11 +119,10 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
             for choice in &parameters.tables {
                 session.begin(format!("{}, {}", choice.name, point.name));
                 let course = if choice.stlt {
-                    let table = Table::with_bytes(point.bytes, 4)
-                        .map_err(|refused| ExperimentError::Machine(refused.to_string()))?;
+                    let table = Table::with_bytes(point.bytes, 4).map_err(ExperimentError::machine)?;
                     follow(parameters, goal, ranks(), simulated_rows(&table, &places))
                 } else {
-                    let buffer = Buffer::new(&choice.config(point.bytes)).map_err(machine)?;
+                    let buffer = Buffer::new(&choice.config(point.bytes))?;
                     follow(parameters, goal, ranks(), simulated(&buffer, &places))
                 };
                 let draws = record(session, parameters, &choice.name, &point.name, course, steady);
@@ -158,26 +144,9 @@ pub(super) fn steady(range: u64, held: u64) -> f64 {
 }
 
 /// The ranks that are drawn, the same for everybody.
-struct Ranks<'d> {
-    ranks: &'d Zipfian,
-    random: workload::generator::Xoshiro256PlusPlus,
-    left: usize,
-}
-
-impl<'d> Ranks<'d> {
-    fn new(ranks: &'d Zipfian, seed: u64, draws: usize) -> Ranks<'d> {
-        let random = Draws::generators(seed).next().expect("there are as many streams as one likes");
-        Ranks { ranks, random, left: draws }
-    }
-}
-
-impl Iterator for Ranks<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        Some(self.ranks.sample(&mut self.random))
-    }
+fn drawn(ranks: &Zipfian, seed: u64, draws: usize) -> impl Iterator<Item = u64> {
+    let mut random = Draws::generators(seed).next().expect("there are as many streams as one likes");
+    (0..draws).map(move |_| ranks.sample(&mut random))
 }
 
 /// Asks `holds` for every rank, and watches how its answers get better.

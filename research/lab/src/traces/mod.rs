@@ -10,7 +10,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `requests` | drawing or reading the requests |
-//! | `index` | the indexes, alone and behind a map |
+//! | `index` | the index, alone and with a table beside it |
 
 mod index;
 mod requests;
@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::experiment::{ExperimentError, Laboratory, Session};
 use crate::measure::{in_parallel, name_threads, release_freed_memory, turns};
-use index::{IndexName, Player, players};
+use index::Player;
 use requests::{Recorded, Request, StandIn, Trace};
 
 /// Segments that are timed.
@@ -31,9 +31,7 @@ const WARM_UP: usize = 5;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Parameters {
-    /// The index.
-    index: IndexName,
-    /// Bytes of the table in front.
+    /// Bytes of the table beside the index.
     size: usize,
     /// Threads.
     threads: Vec<usize>,
@@ -53,7 +51,7 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let threads = session.threads(&parameters.threads)?;
     let traces = parameters.stand_ins.len() + parameters.recorded.len();
-    session.announce(traces * session.runs() * players(parameters.index, 1, 64)?.len());
+    session.announce(traces * session.runs() * Player::NAMES.len());
     for stand_in in &parameters.stand_ins {
         session.begin(format!("drawing {}", stand_in.name));
         let trace = stand_in.draw(parameters.requests)?;
@@ -82,21 +80,19 @@ fn measure(
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
     for run in 0..session.runs() {
-        let names: Vec<_> = players(parameters.index, 1, 64)?.into_iter().map(|(name, _)| name).collect();
+        let names = Player::NAMES;
         let mut speeds = vec![Vec::new(); names.len()];
         for at in turns(names.len(), run) {
             session.begin(format!("{}: {}", trace.name, names[at]));
             // Made anew, so that all begin alike, and one after the other, so that memory holds one.
-            let mut made = players(parameters.index, trace.values.len(), parameters.size)?;
-            let (name, player) = made.swap_remove(at);
-            drop(made);
+            let name = names[at];
             release_freed_memory();
-            let player = player()?;
-            fill(&*player, trace);
+            let player = Player::make(at, trace.values.len(), parameters.size)?;
+            fill(&player, trace);
             for &threads in threads {
                 let place = format!("{}, {}", trace.name, name_threads(threads));
                 player.empty_table()?;
-                let played = play(&*player, trace, threads)?;
+                let played = play(&player, trace, threads)?;
                 for (segment, &speed) in played.speeds.iter().enumerate() {
                     let point = format!("{place}, segment {}", segment + 1);
                     session.record(name, &point, "throughput", "M requests/s", speed);
@@ -119,7 +115,7 @@ fn measure(
     Ok(())
 }
 
-fn fill(player: &dyn Player, trace: &Trace) {
+fn fill(player: &Player, trace: &Trace) {
     let all: Vec<_> = (0..trace.values.len() as u32).map(|record| Request::set(record, trace)).collect();
     player.play(&all, 0, 1);
 }
@@ -132,7 +128,7 @@ struct Played {
     hit_ratio: Option<f64>,
 }
 
-fn play(player: &dyn Player, trace: &Trace, threads: usize) -> Result<Played, ExperimentError> {
+fn play(player: &Player, trace: &Trace, threads: usize) -> Result<Played, ExperimentError> {
     let warm_up = trace.requests.len() / WARM_UP;
     let (warm_up, timed) = trace.requests.split_at(warm_up);
     deal(player, trace, warm_up, threads)?;
@@ -151,7 +147,7 @@ fn play(player: &dyn Player, trace: &Trace, threads: usize) -> Result<Played, Ex
 
 /// Deals the requests out to the threads in turn; millions of them a second.
 fn deal(
-    player: &dyn Player,
+    player: &Player,
     trace: &Trace,
     requests: &[Request],
     threads: usize,
@@ -170,42 +166,36 @@ mod tests {
     use super::*;
     use indicatif::ProgressBar;
 
-    fn parameters(index: &str) -> Parameters {
-        toml::from_str(&format!(
-            "index = '{index}'\nsize = 65536\nthreads = [1]\nrequests = 7000\nrecorded = []\n\
+    fn parameters() -> Parameters {
+        toml::from_str(
+            "size = 65536\nthreads = [1]\nrequests = 7000\nrecorded = []\n\
              [[stand_ins]]\nname = 'S stand-in'\nrecords = 500\nhottest = 0.1\naccesses = 0.95\nupdates = 0.1\n\
-             deletes = 0.2\nvalues = 'etc'\n"
-        ))
+             deletes = 0.2\nvalues = 'etc'\n",
+        )
         .unwrap()
     }
 
     #[test]
-    fn every_index_plays_all_segments_and_answers_rightly() {
-        for index in ["chaining", "hash-set-under-lock"] {
-            let mut session = Session::new(1, ProgressBar::hidden());
-            run(&parameters(index), &mut session).unwrap();
-            let text = format!("{session:?}");
-            for part in ["S stand-in, 1 thread, segment 7", "SLB", "gain in the best segment"] {
-                assert!(text.contains(part), "{index}: {part} is not in\n{text}");
-            }
+    fn all_segments_are_played_and_answered_rightly() {
+        let mut session = Session::new(1, ProgressBar::hidden());
+        run(&parameters(), &mut session).unwrap();
+        let text = format!("{session:?}");
+        for part in ["S stand-in, 1 thread, segment 7", "SLB", "gain in the best segment"] {
+            assert!(text.contains(part), "{part} is not in\n{text}");
         }
     }
 
     #[test]
     fn a_table_answers_hot_keys() {
-        let parameters = parameters("chaining");
-        let trace = parameters.stand_ins[0].draw(20_000).unwrap();
-        for (name, make) in players(parameters.index, trace.values.len(), 1 << 16).unwrap() {
-            let player = make().unwrap();
-            fill(&*player, &trace);
-            let played = play(&*player, &trace, 1).unwrap();
+        let trace = parameters().stand_ins[0].draw(20_000).unwrap();
+        for (number, name) in Player::NAMES.into_iter().enumerate() {
+            let player = Player::make(number, trace.values.len(), 1 << 16).unwrap();
+            fill(&player, &trace);
+            let played = play(&player, &trace, 1).unwrap();
             assert_eq!((played.speeds.len(), played.hit_ratio.is_some()), (SEGMENTS, name != "alone"));
             // Room for all of them; what is deleted or new misses once. The monitor may look away now and then.
-            assert!(
-                name != "SLB" || played.hit_ratio.is_some_and(|ratio| ratio > 0.5),
-                "{:?}",
-                played.hit_ratio
-            );
+            let answered = played.hit_ratio;
+            assert!(name != "SLB" || answered.is_some_and(|ratio| ratio > 0.5), "{answered:?}");
         }
     }
 

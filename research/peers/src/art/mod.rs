@@ -15,14 +15,16 @@
 
 mod trees;
 
-use lab::experiment::{ExperimentError, Session, expect, rate, timed};
+use lab::art::ordered::{Call, Lot, Ordered, rates};
+use lab::experiment::{ExperimentError, Session, expect, timed};
 use lab::measure::{Resident, name_threads, release_freed_memory, turns};
+use lab::subject::mixed as number;
 use rand::distr::Distribution;
 use serde::Deserialize;
 use workload::generator;
 use workload::popularity::Popularity;
 
-use self::trees::{Kind, Ordered, number};
+use self::trees::{Kind, Tree};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -60,7 +62,7 @@ const PLACES: u64 = 29;
 /// A tree and its name.
 struct Contestant {
     kind: Kind,
-    tree: Box<dyn Ordered>,
+    tree: Box<dyn Tree>,
 }
 
 /// Runs it.
@@ -81,7 +83,8 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
                     let point = format!("{}, {}, {}", size.name, name_law(skew), name_threads(threads));
                     session.begin(format!("{point}, run {} of {}", run + 1, session.runs()));
                     let seed = (run * skews.len() + law) as u64;
-                    look_up(parameters, size, &contestants, skew, threads, (run, seed), &point, session)?;
+                    let law = (skew, threads, run, seed);
+                    look_up(parameters, size.keys, &contestants, law, &point, session)?;
                     session.end();
                 }
             }
@@ -178,65 +181,45 @@ fn record(session: &mut Session, contestants: &[Contestant], point: &str, metric
     }
 }
 
+/// The trees by their names.
+fn named(contestants: &[Contestant]) -> Vec<(&str, &dyn Ordered<Vec<u64>>)> {
+    contestants.iter().map(|it| (it.kind.name(), &*it.tree as _)).collect()
+}
+
 /// Lets the trees take turns at the same lookups.
-#[expect(clippy::too_many_arguments, reason = "a point of an experiment has as many sides")]
 fn look_up(
     parameters: &Parameters,
-    size: &Size,
+    keys: u64,
     contestants: &[Contestant],
-    skew: f64,
-    threads: usize,
-    (run, seed): (usize, u64),
+    (skew, threads, run, seed): (f64, usize, usize, u64),
     point: &str,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
-    let records = Popularity::permuted(size.keys, skew, PLACES)?;
+    let records = Popularity::permuted(keys, skew, PLACES)?;
     let mut randoms: Vec<_> = generator::streams(seed).take(threads).collect();
-    let mut draw = |count: usize| -> Vec<Asked> {
-        randoms.iter_mut().map(|random| Asked::new(&records, random, count)).collect()
+    let mut draw = |count: usize| -> Vec<Lot<Vec<u64>>> {
+        randoms.iter_mut().map(|random| asked(&records, random, count)).collect()
     };
-    let (warm_up, timed) = (draw((parameters.lookups / WARM_UP).max(1)), draw(parameters.lookups));
-    let mut rates = vec![0.0; contestants.len()];
-    for turn in turns(contestants.len(), run) {
-        let Contestant { kind, tree } = &contestants[turn];
-        let one_by_one = |keys: &[u64]| tree.get_each(keys);
-        ask(kind.name(), one_by_one, &warm_up)?;
-        rates[turn] = ask(kind.name(), one_by_one, &timed)?;
-        if tree.get_in_batches(&[]).is_some() {
-            let in_batches = |keys: &[u64]| tree.get_in_batches(keys).unwrap_or_default();
-            ask(kind.name(), in_batches, &warm_up)?;
-            let rate = ask(kind.name(), in_batches, &timed)?;
-            session.record(kind.name(), point, "lookups in batches", "M/s", rate / 1e6);
-            session.record(kind.name(), point, "batches, times single", "x", rate / rates[turn]);
+    let lots = [draw((parameters.lookups / WARM_UP).max(1)), draw(parameters.lookups)];
+    let lots = lots.each_ref().map(Vec::as_slice);
+    let single = rates(&named(contestants), Call::Single, lots, run)?;
+    let single: Vec<f64> = single.into_iter().flatten().collect();
+    let batched = rates(&named(contestants), Call::Batch, lots, run)?;
+    for ((Contestant { kind, .. }, single), batched) in contestants.iter().zip(&single).zip(batched) {
+        if let Some(batched) = batched {
+            session.record(kind.name(), point, "lookups in batches", "M/s", batched / 1e6);
+            session.record(kind.name(), point, "batches, times single", "x", batched / single);
         }
     }
-    record(session, contestants, point, "lookups", &rates);
+    record(session, contestants, point, "lookups", &single);
     Ok(())
 }
 
-/// Keys that one thread asks for, and what their values sum up to.
-struct Asked {
-    keys: Vec<u64>,
-    expected: u64,
-}
-
-impl Asked {
-    fn new(records: &Popularity, random: &mut generator::Xoshiro256PlusPlus, count: usize) -> Asked {
-        let mut expected: u64 = 0;
-        let draw = |_| {
-            let record = records.sample(random);
-            expected = expected.wrapping_add(record);
-            number(record)
-        };
-        let keys = (0..count).map(draw).collect();
-        Asked { keys, expected }
-    }
-}
-
-/// Lookups a second, of all threads together; each has its own keys.
-fn ask(name: &str, call: impl Fn(&[u64]) -> u64 + Sync, asked: &[Asked]) -> Result<f64, ExperimentError> {
-    let count = asked.first().map_or(0, |asked| asked.keys.len());
-    rate(asked, count, |asked| call(&asked.keys), |asked, found| expect(name, found, asked.expected))
+/// Keys that one thread asks for.
+fn asked(records: &Popularity, random: &mut generator::Xoshiro256PlusPlus, count: usize) -> Lot<Vec<u64>> {
+    let drawn: Vec<u64> = (0..count).map(|_| records.sample(random)).collect();
+    let expected = drawn.iter().sum();
+    Lot { requests: drawn.into_iter().map(number).collect(), count, expected }
 }
 
 /// Lets the trees take turns at the same range scans, from keys drawn uniformly. All must show the same.
@@ -249,21 +232,16 @@ fn scan(
 ) -> Result<(), ExperimentError> {
     let records = Popularity::uniform(size.keys)?;
     let mut random = generator::seeded(run as u64);
-    let warm_up = Asked::new(&records, &mut random, (parameters.scans / WARM_UP).max(1)).keys;
-    let keys = Asked::new(&records, &mut random, parameters.scans).keys;
-    let mut rates = vec![0.0; contestants.len()];
-    let mut shown = vec![0; contestants.len()];
-    for turn in turns(contestants.len(), run) {
-        let tree = &contestants[turn].tree;
-        timed(1, |_| tree.scan_each(&warm_up))?;
-        let (sum, seconds) = timed(1, |_| tree.scan_each(&keys))?[0];
-        shown[turn] = sum;
-        rates[turn] = keys.len() as f64 / seconds;
-    }
-    for (contestant, &sum) in contestants.iter().zip(&shown) {
-        expect(contestant.kind.name(), sum, shown[0])?;
-    }
-    record(session, contestants, &size.name, "scans of 100", &rates);
+    let lots = [(parameters.scans / WARM_UP).max(1), parameters.scans]
+        .map(|count| [asked(&records, &mut random, count)]);
+    let rates = rates(&named(contestants), Call::Range, lots.each_ref().map(|lot| &lot[..]), run)?;
+    record(
+        session,
+        contestants,
+        &size.name,
+        "scans of 100",
+        &rates.into_iter().flatten().collect::<Vec<_>>(),
+    );
     Ok(())
 }
 
@@ -275,12 +253,13 @@ mod tests {
     fn a_wrong_answer_is_noticed() {
         let mut half = Kind::BtreeMap.make().unwrap();
         half.insert_each(0..50);
-        let call = |keys: &[u64]| half.get_each(keys);
-        let asked = |records: std::ops::Range<u64>| {
-            vec![Asked { expected: records.clone().sum(), keys: records.map(number).collect() }]
+        let ask = |records: std::ops::Range<u64>| {
+            let (count, expected) = (records.clone().count(), records.clone().sum());
+            let lot = Lot { requests: records.map(number).collect(), count, expected };
+            rates(&[("half", &*half as _)], Call::Single, [&[], &[lot]], 0)
         };
-        assert!(ask("half", call, &asked(0..50)).unwrap() > 0.0);
-        let wrong = ask("half", call, &asked(0..100)).unwrap_err();
+        assert!(ask(0..50).unwrap()[0] > Some(0.0));
+        let wrong = ask(0..100).unwrap_err();
         assert!(wrong.to_string().contains("instead of"), "{wrong}");
     }
 

@@ -19,7 +19,8 @@
 use std::ffi::c_void;
 use std::ptr::{NonNull, null};
 
-use lab::lookaside::{Answer, Call, Contestant, Entrant, Key, Made, Request, RwLock, Tally, in_turn};
+use lab::lookaside::{Abilities, Answer, Call, Contestant, Entrant, Lot, Made, RwLock, Tally};
+use lab::measure::Stopwatch;
 use lookaside::{Config, Counts, CreateError, Verdict};
 use lookaside_capi::{lookaside_counts, lookaside_options, lookaside_verdict};
 
@@ -73,88 +74,74 @@ impl Form {
     }
 }
 
-/// A kind of container.
-trait Container {
-    fn maker() -> Maker;
-}
-
-macro_rules! container {
-    ($(#[$when:meta])? $name:ident, $maker:ident) => {
-        $(#[$when])?
-        struct $name;
-
-        $(#[$when])?
-        impl Container for $name {
-            fn maker() -> Maker {
-                // SAFETY: as above: a function of cpp/containers.
-                unsafe extern "C" {
-                    fn $maker(
-                        form: u32,
-                        key_bytes: usize,
-                        records: usize,
-                        options: *const lookaside_options,
-                    ) -> *mut c_void;
-                }
-                $maker
+/// Makes the container of this number among [`entrants`].
+fn maker(which: usize) -> Maker {
+    macro_rules! makers {
+        ($($(#[$when:meta])? $maker:ident),*) => {{
+            // SAFETY: as above: functions of cpp/containers.
+            unsafe extern "C" {
+                $($(#[$when])? fn $maker(
+                    form: u32,
+                    key_bytes: usize,
+                    records: usize,
+                    options: *const lookaside_options,
+                ) -> *mut c_void;)*
             }
-        }
-    };
+            let all: &[Maker] = &[$($(#[$when])? $maker),*];
+            all
+        }};
+    }
+    makers!(
+        lookaside_peers_std_map,
+        lookaside_peers_std_unordered_map,
+        #[cfg(abseil)]
+        lookaside_peers_absl_btree_map,
+        #[cfg(abseil)]
+        lookaside_peers_absl_flat_hash_map,
+        #[cfg(sparsehash)]
+        lookaside_peers_dense_hash_map
+    )[which]
 }
-
-container!(StdMap, lookaside_peers_std_map);
-container!(StdUnorderedMap, lookaside_peers_std_unordered_map);
-container!(
-    #[cfg(abseil)]
-    AbslBtreeMap,
-    lookaside_peers_absl_btree_map
-);
-container!(
-    #[cfg(abseil)]
-    AbslFlatHashMap,
-    lookaside_peers_absl_flat_hash_map
-);
-container!(
-    #[cfg(sparsehash)]
-    DenseHashMap,
-    lookaside_peers_dense_hash_map
-);
 
 /// Those that are there.
 pub(super) fn entrants<const N: usize>() -> Vec<Entrant<N>> {
-    vec![
-        entrant::<N, StdMap>("std::map"),
-        entrant::<N, StdUnorderedMap>("std::unordered_map"),
+    let names = [
+        "std::map",
+        "std::unordered_map",
         #[cfg(abseil)]
-        entrant::<N, AbslBtreeMap>("absl::btree_map"),
+        "absl::btree_map",
         #[cfg(abseil)]
-        entrant::<N, AbslFlatHashMap>("absl::flat_hash_map"),
+        "absl::flat_hash_map",
         #[cfg(sparsehash)]
-        entrant::<N, DenseHashMap>("dense_hash_map"),
-    ]
+        "dense_hash_map",
+    ];
+    let made = [entrant::<N, 0>, entrant::<N, 1>, entrant::<N, 2>, entrant::<N, 3>, entrant::<N, 4>];
+    names.into_iter().zip(made).map(|(name, entrant)| entrant(name)).collect()
 }
 
-fn entrant<const N: usize, C: Container>(name: &'static str) -> Entrant<N> {
+fn entrant<const N: usize, const WHICH: usize>(name: &'static str) -> Entrant<N> {
     Entrant {
         name,
-        alone: |records| Foreign::make::<N, C>(Form::Alone, records, null()),
-        shared: Some(|records, config, monitor| fronted::<N, C>(Form::Inlined, records, config, monitor)),
-        sole: Some(|records, config, monitor| fronted::<N, C>(Form::Owned, records, config, monitor)),
-        called: Some(|records, config, monitor| fronted::<N, C>(Form::Called, records, config, monitor)),
+        alone: |records| Foreign::make::<N>(WHICH, Form::Alone, records, null()),
+        shared: Some(|records, config, monitor| fronted(WHICH, Form::Inlined, records, config, monitor)),
+        sole: Some(|records, config, monitor| fronted(WHICH, Form::Owned, records, config, monitor)),
+        called: Some(|records, config, monitor| fronted(WHICH, Form::Called, records, config, monitor)),
         stlt: Some(|records, bytes, ways| match ways {
-            4 => fronted::<N, C>(Form::Stlt, records, &Config::with_size(bytes), false),
+            4 => fronted(WHICH, Form::Stlt, records, &Config::with_size(bytes), false),
             _ => Err("STLT-SW is compiled into C++ with four ways".into()),
         }),
     }
 }
 
-fn fronted<const N: usize, C: Container>(
+fn fronted<const N: usize>(
+    which: usize,
     form: Form,
     records: usize,
     config: &Config,
     monitor: bool,
 ) -> Made<N> {
     let options = lookaside_options { monitor, ..lookaside_options::from(config) };
-    Foreign::make::<N, C>(form, records, &raw const options)
+    Foreign::make::<N>(which, form, records, &raw const options)
 }
 
 /// A container behind its lock.
@@ -169,49 +156,67 @@ unsafe impl Send for Foreign {}
 unsafe impl Sync for Foreign {}
 
 impl Foreign {
-    fn make<const N: usize, C: Container>(
+    fn make<const N: usize>(
+        which: usize,
         form: Form,
         records: usize,
         options: *const lookaside_options,
     ) -> Made<N> {
-        Ok(Box::new(Foreign::new::<N, C>(form, records, options)?))
+        Ok(Box::new(Foreign::new::<N>(which, form, records, options)?))
     }
 
-    fn new<const N: usize, C: Container>(
+    fn new<const N: usize>(
+        which: usize,
         form: Form,
         records: usize,
         options: *const lookaside_options,
     ) -> Result<Foreign, String> {
         // SAFETY: options are null only for a container alone, which does not look at them.
-        let made = unsafe { C::maker()(form as u32, N, records, options) };
+        let made = unsafe { maker(which)(form as u32, N, records, options) };
         match NonNull::new(made) {
             Some(container) => Ok(Foreign { form, container: RwLock::new(container) }),
             None => Err(format!("no memory for {records} records in a container with keys of {N} bytes")),
         }
     }
 
-    /// Looks up many keys, under the lock.
-    fn ask<const N: usize>(&self, call: Call, keys: &[Key<N>]) -> Tally {
-        let ask = |container: &NonNull<c_void>| {
-            let mut tally = Tally::default();
-            // SAFETY: the container lives and is for keys of this length, of which there are as many as it is told;
-            // nobody changes it, and in the owner's form nobody else asks it, while it is locked.
-            unsafe {
-                lookaside_peers_container_get(
-                    container.as_ptr(),
-                    call == Call::Batch,
-                    keys.as_ptr().cast(),
-                    keys.len(),
-                    &raw mut tally,
-                );
+    /// Answers under the lock.
+    fn answer<const N: usize>(&self, call: Call, lot: Lot<'_, N>) -> Tally {
+        let (batches, mut tally) = (call == Call::Batch, Tally::default());
+        match lot {
+            Lot::Keys(keys) => {
+                let mut get = |container: &NonNull<c_void>| {
+                    let (container, first) = (container.as_ptr(), keys.as_ptr().cast());
+                    // SAFETY: the container lives and is for keys of this length, of which there are as many as it is
+                    // told; nobody changes it, and in the owner's form nobody else asks it, while it is locked.
+                    unsafe {
+                        lookaside_peers_container_get(container, batches, first, keys.len(), &raw mut tally);
+                    }
+                };
+                match self.form.is_an_owners() {
+                    true => get(&self.container.write()),
+                    false => get(&self.container.read()),
+                }
             }
-            tally
-        };
-        if self.form.is_an_owners() { ask(&self.container.write()) } else { ask(&self.container.read()) }
+            Lot::Requests(requests) | Lot::Renewals(requests) => {
+                let container = self.container.write();
+                let (container, first) = (container.as_ptr(), requests.as_ptr().cast());
+                // SAFETY: as above, and nobody else does anything with it.
+                unsafe {
+                    lookaside_peers_container_perform(
+                        container,
+                        batches,
+                        first,
+                        requests.len(),
+                        &raw mut tally,
+                    );
+                }
+            }
+        }
+        tally
     }
 
     /// What the buffer in front has counted.
-    fn told(&self) -> lookaside_counts {
+    fn counted(&self) -> lookaside_counts {
         let (container, mut told) = (self.container.write(), lookaside_counts::default());
         // SAFETY: the container lives, and nobody else uses it: no lookup replaces the table, so no pin is needed.
         unsafe { lookaside_peers_container_counts(container.as_ptr(), &raw mut told) };
@@ -227,38 +232,16 @@ impl Drop for Foreign {
 }
 
 impl<const N: usize> Contestant<N> for Foreign {
-    fn get(&self, _thread: usize, call: Call, warm_up: &[Key<N>], timed: &[Key<N>]) -> Answer {
-        in_turn(|keys: &[Key<N>]| self.ask(call, keys), warm_up, timed)
+    fn ask(&self, _thread: usize, call: Call, [warm_up, timed]: [Lot<'_, N>; 2]) -> Answer {
+        self.answer(call, warm_up);
+        let watch = Stopwatch::start();
+        let tally = self.answer(call, timed);
+        Answer { tally, time: watch.elapsed() }
     }
 
-    fn perform(&self, _thread: usize, call: Call, warm_up: &[Request<N>], timed: &[Request<N>]) -> Answer {
-        let carry_out = |requests: &[Request<N>]| {
-            let (container, mut tally) = (self.container.write(), Tally::default());
-            // SAFETY: as in `ask`, and nobody else does anything with it.
-            unsafe {
-                lookaside_peers_container_perform(
-                    container.as_ptr(),
-                    call == Call::Batch,
-                    requests.as_ptr().cast(),
-                    requests.len(),
-                    &raw mut tally,
-                );
-            }
-            tally
-        };
-        in_turn(carry_out, warm_up, timed)
-    }
-
-    fn has_batches(&self) -> bool {
-        self.form != Form::Alone
-    }
-
-    fn shares_writes(&self) -> bool {
-        false
-    }
-
-    fn shares_reads(&self) -> bool {
-        !self.form.is_an_owners()
+    fn abilities(&self) -> Abilities {
+        let (batches, shared_reads) = (self.form != Form::Alone, !self.form.is_an_owners());
+        Abilities { batches, shared_reads, renews: false, ..Abilities::READ_BY_MANY }
     }
 
     fn resize(&mut self, bytes: usize) -> Result<(), CreateError> {
@@ -272,12 +255,12 @@ impl<const N: usize> Contestant<N> for Foreign {
         if resized { Ok(()) } else { Err(refused) }
     }
 
-    fn counts(&self) -> Option<Counts> {
+    fn told(&self) -> Option<(Counts, Verdict)> {
         if self.form == Form::Alone {
             return None;
         }
-        let told = self.told();
-        Some(Counts {
+        let told = self.counted();
+        let counts = Counts {
             hits: told.hits,
             misses: told.misses,
             bypassed: told.bypassed,
@@ -288,17 +271,11 @@ impl<const N: usize> Contestant<N> for Foreign {
             invalidations: told.invalidations,
             cleared: told.cleared,
             successions: 0,
-        })
-    }
-
-    fn verdict(&self) -> Option<Verdict> {
-        if matches!(self.form, Form::Alone | Form::Stlt) {
-            return None;
-        }
+        };
         let (container, mut found) = (self.container.write(), lookaside_verdict::default());
         // SAFETY: the container lives, and nobody else uses it.
         unsafe { lookaside_peers_container_verdict(container.as_ptr(), &raw mut found) };
-        Some(Verdict {
+        let verdict = Verdict {
             watching: found.watching,
             on: found.on,
             gain: (found.gain > 0.0).then_some(found.gain),
@@ -306,14 +283,15 @@ impl<const N: usize> Contestant<N> for Foreign {
             gain_in_batches: (found.gain_in_batches > 0.0).then_some(found.gain_in_batches),
             trials: found.trials,
             switches: found.switches,
-        })
+        };
+        Some((counts, verdict))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::lookaside::{Value, fill};
+    use lab::lookaside::{Key, Request, Value, fill};
 
     const RECORDS: u64 = 2_000;
 
@@ -366,44 +344,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_is_never_found_again() {
-        each::<24>(|name, contestant| {
-            fill(contestant, 0, 0..RECORDS);
-            for round in 0..4u64 {
-                // Each key in turn is read, given the value of another record, and read again.
-                let numbers = (0..RECORDS).map(|number| (number, number + round * RECORDS));
-                let mut expected = Tally::default();
-                let requests: Vec<_> = numbers
-                    .flat_map(|(number, value)| {
-                        let before = value.saturating_sub(RECORDS).max(number);
-                        expected.count(Some(Value::expected(before)));
-                        expected.count(Some(Value::expected(value)));
-                        let key = Key::of(number);
-                        let ask = Request { key, record: 0, set: false };
-                        [ask, Request { key, record: value, set: true }, ask]
-                    })
-                    .collect();
-                let answer = contestant.perform(0, Call::Single, &[], &requests);
-                assert_eq!(answer.tally, expected, "{name}, round {round}");
-                // In batches a lookup may come after a write that it stood before: only of other keys.
-                let (mut expected, mut requests) = (Tally::default(), Vec::new());
-                for number in 0..RECORDS {
-                    let (set, asked) = (number, (number + RECORDS / 2) % RECORDS);
-                    let value = set + round * RECORDS;
-                    requests.push(Request { key: Key::of(set), record: value, set: true });
-                    requests.push(Request { key: Key::of(asked), record: 0, set: false });
-                    expected.count(Some(Value::expected(asked + round * RECORDS)));
-                }
-                let answer = contestant.perform(0, Call::Batch, &[], &requests);
-                assert_eq!(answer.tally, expected, "{name}, round {round}, in batches");
-            }
-        });
-    }
-
-    #[test]
     fn threads_share_what_is_not_an_owners() {
         each::<24>(|name, contestant| {
-            if !contestant.shares_reads() {
+            if !contestant.abilities().shared_reads {
                 return;
             }
             fill(contestant, 0, 0..RECORDS);
@@ -426,8 +369,8 @@ mod tests {
             // Half of the records are asked for: an eighth of the slots has room for three times as many.
             let config = Config::with_size(1 << 18).fits(fits);
             let options = lookaside_options { monitor: false, ..lookaside_options::from(&config) };
-            let made = Foreign::new::<24, StdMap>(form, RECORDS as usize, &raw const options).unwrap();
-            let (whole, contestant): (_, &dyn Contestant<24>) = (made.told().capacity, &made);
+            let made = Foreign::new::<24>(0, form, RECORDS as usize, &raw const options).unwrap();
+            let (whole, contestant): (_, &dyn Contestant<24>) = (made.counted().capacity, &made);
             let look_up = |value_of: fn(u64) -> u64, rounds| {
                 let mut expected = Tally::default();
                 (0..RECORDS / 2)
@@ -437,14 +380,14 @@ mod tests {
             };
             fill(contestant, 0, 0..RECORDS);
             std::thread::scope(|scope| {
-                let threads = if contestant.shares_reads() { 2 } else { 1 };
+                let threads = if contestant.abilities().shared_reads { 2 } else { 1 };
                 (0..threads).for_each(|_| _ = scope.spawn(|| look_up(|number| number, 200)));
             });
             let folds = fits && form != Form::Owned;
-            assert_eq!(made.told().capacity < whole, folds, "{form:?}: {:?} of {whole}", made.told());
+            assert_eq!(made.counted().capacity < whole, folds, "{form:?}: {:?} of {whole}", made.counted());
             let put = |number| Request { key: Key::of(number), record: number + RECORDS, set: true };
             let requests: Vec<_> = (0..RECORDS).map(put).collect();
-            contestant.perform(0, Call::Single, &[], &requests);
+            contestant.perform(0, Call::Single, &requests);
             look_up(|number| number + RECORDS, 2);
         }
     }

@@ -1,9 +1,8 @@
 //! A handle that can be exchanged where it lies, while others read it: for an index whose entries stay where they are
 //! and have no call that replaces a value in one step.
 //!
-//! The cell is one word, the handle's address, or zero after the handle was taken. A reader loads it and looks at the
-//! entry without counting itself; that the entry is still there is the map's rule: it is freed only after all who were
-//! pinned when its last handle went.
+//! The cell is one word, the handle's address. A reader loads it and looks at the entry without counting itself; that
+//! the entry is still there is the map's rule: it is freed only after all who were pinned when its last handle went.
 
 #![allow(unsafe_code)]
 
@@ -24,33 +23,25 @@ impl<K: 'static, V: 'static> HandleCell<K, V> {
 
     /// The entry, as an answer to a search. The pin is that of the one map whose index has this cell.
     pub(super) fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        // acquire pairs with the releases in `exchange` and `new`'s publication: the entry is seen as it was made.
+        // acquire pairs with the releases in `replace` and `new`'s publication: the entry is seen as it was made.
         let address = self.0.load(Ordering::Acquire);
         // SAFETY: of a handle of this type, which was in the cell when the map was pinned already; only looked at.
-        (address != 0).then(|| ManuallyDrop::new(unsafe { Handle::<K, V>::from_raw(address) }))?.found(pin)
+        ManuallyDrop::new(unsafe { Handle::<K, V>::from_raw(address) }).found(pin)
     }
 
     /// Puts another handle in; the one that was there.
-    pub(super) fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
-        self.exchange(handle.into_raw())
-    }
-
-    /// Takes the handle out.
-    pub(super) fn take(&self) -> Option<Handle<K, V>> {
-        self.exchange(0)
-    }
-
-    fn exchange(&self, address: usize) -> Option<Handle<K, V>> {
+    pub(super) fn replace(&self, handle: Handle<K, V>) -> Handle<K, V> {
         // release pairs with the acquire in `found`; acquire, so that what others did to the entry is done before it
         // dies.
-        let old = self.0.swap(address, Ordering::AcqRel);
+        let old = self.0.swap(handle.into_raw(), Ordering::AcqRel);
         // SAFETY: of a handle of this type, given up for the word that has just been taken out, by one thread only.
-        (old != 0).then(|| unsafe { Handle::from_raw(old) })
+        unsafe { Handle::from_raw(old) }
     }
 }
 
 impl<K: 'static, V: 'static> Drop for HandleCell<K, V> {
     fn drop(&mut self) {
-        drop(self.take());
+        // SAFETY: of a handle of this type, given up for this word, once.
+        drop(unsafe { Handle::<K, V>::from_raw(*self.0.get_mut()) });
     }
 }

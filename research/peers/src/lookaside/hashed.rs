@@ -3,15 +3,35 @@
 //! hashbrown keeps one byte of the hash a slot, so a set of handles follows a pointer only for the key it looks for.
 //! The other two have no way to exchange an element of a set, and keep the key beside the handle.
 
+use std::hash::{BuildHasher, Hash};
+
 use hashbrown::{HashMap, HashSet};
-use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};
-use lab::measure::epochs;
-use lookaside::index::{Discard, Find, SharedDiscard, SharedStore, Store};
+use lab::lookaside::indexes::{ConcurrentMap, Handled, LocalMap};
+use lab::lookaside::{Key, Make, Value};
+use lookaside::index::{Find, Store};
 use lookaside::{Found, Pin, Sought};
+use papaya::Guard as _;
 
-use super::Handled;
+/// hashbrown's map alone.
+pub(super) struct HashbrownAlone<const N: usize>(HashMap<Key<N>, Box<Value>>);
 
-lab::map_alone!(pub(super) HashbrownAlone, HashMap<Key<N>, Box<Value>>, records => HashMap::with_capacity(records), "hashbrown's map alone.");
+impl<const N: usize> Make for HashbrownAlone<N> {
+    fn make(records: usize) -> Result<Self, String> {
+        Ok(HashbrownAlone(HashMap::with_capacity(records)))
+    }
+}
+
+impl<const N: usize> LocalMap<N> for HashbrownAlone<N> {
+    #[inline(always)]
+    fn get(&self, key: &Key<N>) -> Option<&Value> {
+        self.0.get(key).map(|value| &**value)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, key: Key<N>, value: Value) {
+        self.0.insert(key, Box::new(value));
+    }
+}
 
 /// hashbrown's set of handles.
 pub(super) struct Hashbrown<const N: usize>(HashSet<Handled<N>>);
@@ -39,138 +59,89 @@ impl<const N: usize> Store<Key<N>, Value> for Hashbrown<N> {
     }
 }
 
-impl<const N: usize> Discard<Key<N>, Key<N>, Value> for Hashbrown<N> {
-    fn remove(&mut self, key: &Key<N>) -> Option<Handled<N>> {
-        self.0.take(Sought::of(key))
-    }
-}
+/// papaya's map.
+pub(crate) struct Papaya<K, T, S = std::hash::RandomState>(papaya::HashMap<K, T, S>);
 
-/// papaya's map alone.
-pub(super) struct PapayaAlone<const N: usize>(papaya::HashMap<Key<N>, Box<Value>>);
+impl<K, T, S> ConcurrentMap<K, T> for Papaya<K, T, S>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    T: Send + Sync + 'static,
+    S: BuildHasher + Default + Send + Sync + 'static,
+{
+    type Guard<'m> = papaya::LocalGuard<'m>;
 
-impl<const N: usize> Make for PapayaAlone<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(PapayaAlone(papaya::HashMap::with_capacity(records)))
-    }
-}
-
-impl<const N: usize> Alone<N> for PapayaAlone<N> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let map = self.0.pin();
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(map.get(key).map(|value| value.read())));
-        tally
+    fn with_capacity(records: usize) -> Self {
+        Papaya(papaya::HashMap::builder().capacity(records).hasher(S::default()).build())
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut tally = Tally::default();
-        for requests in requests.chunks(epochs::REQUESTS) {
-            let map = self.0.pin();
-            for request in requests {
-                if request.set {
-                    map.insert(request.key, Box::new(Value::of(request.record)));
-                } else {
-                    tally.count(map.get(&request.key).map(|value| value.read()));
-                }
-            }
-        }
-        tally
-    }
-}
-
-/// papaya's map of handles.
-pub(super) struct Papaya<const N: usize>(papaya::HashMap<Key<N>, Handled<N>>);
-
-impl<const N: usize> Make for Papaya<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(Papaya(papaya::HashMap::with_capacity(records)))
-    }
-}
-
-impl<const N: usize> Find<Key<N>, Key<N>, Value> for Papaya<N> {
-    #[inline]
-    fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.0.pin().get(key)?.found(pin)
-    }
-}
-
-impl<const N: usize> SharedStore<Key<N>, Value> for Papaya<N> {
-    fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
-        self.0.pin().insert(*handle.key(), handle).cloned()
+    #[inline(always)]
+    fn guard(&self) -> Self::Guard<'_> {
+        self.0.guard()
     }
 
-    fn len(&self) -> usize {
+    fn refresh<'m>(&'m self, guard: &mut Self::Guard<'m>) {
+        guard.refresh();
+    }
+
+    #[inline(always)]
+    fn look<R>(&self, key: &K, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.get(key, guard).map(see)
+    }
+
+    #[inline(always)]
+    fn put(&self, key: K, new: T, guard: &Self::Guard<'_>) {
+        self.0.insert(key, new, guard);
+    }
+
+    fn exchange(&self, key: K, new: T) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.0.pin().insert(key, new).cloned()
+    }
+
+    fn keys(&self) -> usize {
         self.0.len()
     }
 }
 
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Papaya<N> {
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        self.0.pin().remove(key).cloned()
-    }
-}
+/// dashmap's map.
+pub(crate) struct Dashmap<K, T, S = std::hash::RandomState>(dashmap::DashMap<K, T, S>);
 
-/// dashmap's map alone.
-pub(super) struct DashmapAlone<const N: usize>(dashmap::DashMap<Key<N>, Box<Value>>);
+impl<K, T, S> ConcurrentMap<K, T> for Dashmap<K, T, S>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    T: Send + Sync + 'static,
+    S: BuildHasher + Default + Clone + Send + Sync + 'static,
+{
+    type Guard<'m> = ();
 
-impl<const N: usize> Make for DashmapAlone<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(DashmapAlone(dashmap::DashMap::with_capacity(records)))
-    }
-}
-
-impl<const N: usize> Alone<N> for DashmapAlone<N> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(self.0.get(key).map(|value| value.read())));
-        tally
+    fn with_capacity(records: usize) -> Self {
+        Dashmap(dashmap::DashMap::with_capacity_and_hasher(records, S::default()))
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut tally = Tally::default();
-        for request in requests {
-            if request.set {
-                self.0.insert(request.key, Box::new(Value::of(request.record)));
-            } else {
-                tally.count(self.0.get(&request.key).map(|value| value.read()));
-            }
-        }
-        tally
-    }
-}
+    fn guard(&self) -> Self::Guard<'_> {}
 
-/// dashmap's map of handles.
-pub(super) struct Dashmap<const N: usize>(dashmap::DashMap<Key<N>, Handled<N>>);
+    fn refresh<'m>(&'m self, _guard: &mut Self::Guard<'m>) {}
 
-impl<const N: usize> Make for Dashmap<N> {
-    fn make(records: usize) -> Result<Self, String> {
-        Ok(Dashmap(dashmap::DashMap::with_capacity(records)))
-    }
-}
-
-impl<const N: usize> Find<Key<N>, Key<N>, Value> for Dashmap<N> {
-    #[inline]
-    fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.0.get(key)?.found(pin)
-    }
-}
-
-impl<const N: usize> SharedStore<Key<N>, Value> for Dashmap<N> {
-    fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
-        self.0.insert(*handle.key(), handle)
+    #[inline(always)]
+    fn look<R>(&self, key: &K, _guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.get(key).map(|value| see(&value))
     }
 
-    fn len(&self) -> usize {
+    #[inline(always)]
+    fn put(&self, key: K, new: T, _guard: &Self::Guard<'_>) {
+        self.0.insert(key, new);
+    }
+
+    fn exchange(&self, key: K, new: T) -> Option<T>
+    where
+        T: Clone,
+    {
+        self.0.insert(key, new)
+    }
+
+    fn keys(&self) -> usize {
         self.0.len()
-    }
-}
-
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Dashmap<N> {
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        Some(self.0.remove(key)?.1)
     }
 }

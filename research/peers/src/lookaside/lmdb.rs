@@ -13,7 +13,7 @@
 //!   looked at. A write commits while it holds its stripe. So a snapshot that a ticket is good for has every write of
 //!   the stripe, and what it says may be emitted; if a write began meanwhile, the emission is dropped. No transaction
 //!   outlives a call, so nobody can ask the table within an older snapshot than the table's.
-//! * A snapshot may still hold the address of a handle that has been taken out since. The handle is dropped after the
+//! * A snapshot may still hold the address of a handle that has been replaced since. The handle is dropped after the
 //!   commit, and its entry freed only after all who were pinned then have left; a snapshot that has the address was
 //!   begun before the commit, by somebody who was pinned already.
 //!
@@ -29,13 +29,13 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use heed::types::Bytes;
-use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, WithoutTls};
-use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};
-use lookaside::index::{Find, SharedDiscard, SharedStore};
+use heed::{CommitOrAbort, Database, Env, EnvFlags, EnvOpenOptions, RoTxn, RwTxn, WithoutTls};
+use lab::lookaside::indexes::Handled;
+use lab::lookaside::{Abilities, Answer, Call, Contestant, Key, Lot, Make, Tally, Value};
+use lab::measure::Stopwatch;
+use lookaside::index::{Find, SharedStore};
 use lookaside::{Found, Handle, Pin};
 use tempfile::TempDir;
-
-use super::Handled;
 
 /// Requests in a transaction, where one writes.
 const AT_ONCE: usize = 1024;
@@ -81,6 +81,15 @@ impl File {
     fn read(&self) -> RoTxn<'_, WithoutTls> {
         self.env.read_txn().expect("a reader's place among a thousand")
     }
+
+    #[inline(always)]
+    fn get<'t, const N: usize>(&self, reading: &'t RoTxn<'_, WithoutTls>, key: &Key<N>) -> Option<&'t [u8]> {
+        self.database.get(reading, &key.0).expect("LMDB reads what it has")
+    }
+
+    fn put<const N: usize>(&self, writing: &mut RwTxn<'_>, key: &Key<N>, bytes: &[u8]) {
+        self.database.put(writing, &key.0, bytes).expect("the file was made for as many records");
+    }
 }
 
 /// LMDB alone.
@@ -97,35 +106,43 @@ impl<const N: usize> Make for LmdbAlone<N> {
     }
 }
 
-impl<const N: usize> Alone<N> for LmdbAlone<N> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let reading = self.0.read();
-        let mut tally = Tally::default();
-        for key in keys {
-            let value = self.0.database.get(&reading, &key.0).expect("LMDB reads what it has");
-            tally.count(value.map(read_value));
-        }
-        tally
+impl<const N: usize> Contestant<N> for LmdbAlone<N> {
+    fn ask(&self, _thread: usize, _call: Call, [warm_up, timed]: [Lot<'_, N>; 2]) -> Answer {
+        self.answer(warm_up);
+        let watch = Stopwatch::start();
+        let tally = self.answer(timed);
+        Answer { tally, time: watch.elapsed() }
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
+    fn abilities(&self) -> Abilities {
+        Abilities { renews: false, ..Abilities::SHARED }
+    }
+}
+
+impl<const N: usize> LmdbAlone<N> {
+    fn answer(&self, lot: Lot<'_, N>) -> Tally {
         let mut tally = Tally::default();
-        for requests in requests.chunks(AT_ONCE) {
-            let mut writing = self.0.env.write_txn().expect("LMDB has a writer's place");
-            for request in requests {
-                if request.set {
-                    let value = Value::of(request.record).words().map(u64::to_le_bytes);
-                    let put = self.0.database.put(&mut writing, &request.key.0, value.as_flattened());
-                    put.expect("the file was made for as many records");
-                } else {
-                    let value =
-                        self.0.database.get(&writing, &request.key.0).expect("LMDB reads what it has");
-                    tally.count(value.map(read_value));
+        match lot {
+            Lot::Keys(keys) => {
+                let reading = self.0.read();
+                for key in keys {
+                    tally.count(self.0.get(&reading, key).map(read_value));
                 }
             }
-            writing.commit().expect("LMDB commits");
+            Lot::Requests(requests) | Lot::Renewals(requests) => {
+                for requests in requests.chunks(AT_ONCE) {
+                    let mut writing = self.0.env.write_txn().expect("LMDB has a writer's place");
+                    for request in requests {
+                        if request.set {
+                            let value = Value::of(request.record).words().map(u64::to_le_bytes);
+                            self.0.put(&mut writing, &request.key, value.as_flattened());
+                        } else {
+                            tally.count(self.0.get(&writing, &request.key).map(read_value));
+                        }
+                    }
+                    writing.commit().expect("LMDB commits");
+                }
+            }
         }
         tally
     }
@@ -148,7 +165,7 @@ impl<const N: usize> Lmdb<N> {
         key: &Key<N>,
         pin: &Pin<'p>,
     ) -> Option<Found<'p, Key<N>, Value>> {
-        let bytes = self.file.database.get(reading, &key.0).expect("LMDB reads what it has")?;
+        let bytes = self.file.get(reading, key)?;
         // SAFETY: of a handle of this type, given up when it was put in; only looked at. See the module: who asks was
         // pinned before the handle was dropped.
         ManuallyDrop::new(unsafe { Handle::<Key<N>, Value>::from_raw(address(bytes)) }).found(pin)
@@ -181,9 +198,8 @@ impl<const N: usize> SharedStore<Key<N>, Value> for Lmdb<N> {
     fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
         let key = *handle.key();
         let mut writing = self.file.env.write_txn().expect("LMDB has a writer's place");
-        let old = self.file.database.get(&writing, &key.0).expect("LMDB reads what it has").map(address);
-        let put = self.file.database.put(&mut writing, &key.0, &handle.into_raw().to_le_bytes());
-        put.expect("the file was made for as many records");
+        let old = self.file.get(&writing, &key).map(address);
+        self.file.put(&mut writing, &key, &handle.into_raw().to_le_bytes());
         writing.commit().expect("LMDB commits");
         // SAFETY: given up for this address once, and now out of the file; LMDB has one writer at a time.
         old.map(|old| unsafe { Handle::from_raw(old) })
@@ -191,17 +207,6 @@ impl<const N: usize> SharedStore<Key<N>, Value> for Lmdb<N> {
 
     fn len(&self) -> usize {
         self.file.database.len(&self.file.read()).expect("LMDB knows how much it has") as usize
-    }
-}
-
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Lmdb<N> {
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        let mut writing = self.file.env.write_txn().expect("LMDB has a writer's place");
-        let old = self.file.database.get(&writing, &key.0).expect("LMDB reads what it has").map(address)?;
-        self.file.database.delete(&mut writing, &key.0).expect("the key is there");
-        writing.commit().expect("LMDB commits");
-        // SAFETY: as in `replace`.
-        Some(unsafe { Handle::from_raw(old) })
     }
 }
 

@@ -1,5 +1,5 @@
-//! Indexes that people use, alone and behind a lookaside table: kind `slb-peers-lookups`, which is the laboratory's
-//! `slb-lookups` with these indexes as well; and kind `art-peers-slb`, its `art-slb` likewise.
+//! Indexes that people use, alone and behind a lookaside table: the laboratory's kind `slb-lookups`, with these as
+//! well.
 //!
 //! | module | indexes |
 //! |---|---|
@@ -12,20 +12,20 @@
 #[cfg(containers)]
 mod containers;
 mod handle_cell;
-mod hashed;
+pub(crate) mod hashed;
 mod lmdb;
 mod ordered;
 
-use lab::art::behind_table;
-use lab::experiment::{ExperimentError, Session};
-use lab::lookaside::lookups::{Missing, Parameters, run_with};
-use lab::lookaside::{
-    Entrant, Key, RwLock, Value, alone, behind_stlt, own_entrants, shared, shared_behind_stlt, sole,
-};
-use lookaside::Handle;
+use std::sync::Arc;
 
-/// What is stored behind a map.
-type Handled<const N: usize> = Handle<Key<N>, Value>;
+use lab::experiment::{ExperimentError, Session};
+use lab::lookaside::indexes::{Alone, Boxes, Handled, Handles};
+use lab::lookaside::lookups::{Missing, Parameters, run_with};
+use lab::lookaside::{Entrant, Key, RwLock, Value, own_entrants};
+
+use hashed::{Dashmap, Hashbrown, HashbrownAlone, Papaya};
+use lmdb::{Lmdb, LmdbAlone};
+use ordered::{SkipList, SkipListAlone, Tree};
 
 /// The kind.
 ///
@@ -33,17 +33,6 @@ type Handled<const N: usize> = Handle<Key<N>, Value>;
 /// As [`run_with`].
 pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     run_with(parameters, session, entrants::<8>(), entrants::<24>(), &missing())
-}
-
-/// Kind `art-peers-slb`: the laboratory's `art-slb` with these indexes as well.
-///
-/// # Errors
-/// As [`behind_table::run_with`].
-pub fn run_radix_tree(
-    parameters: &behind_table::Parameters,
-    session: &mut Session,
-) -> Result<(), ExperimentError> {
-    behind_table::run_with(parameters, session, entrants::<24>(), &missing())
 }
 
 /// The containers that are not installed, or were not when this was compiled.
@@ -63,54 +52,22 @@ pub fn missing() -> Vec<Missing> {
 /// All indexes: those of this crate, and the laboratory's own.
 fn entrants<const N: usize>() -> Vec<Entrant<N>> {
     let mut entrants = vec![
-        Entrant {
-            name: "scc::TreeIndex",
-            alone: alone::<N, ordered::TreeAlone<N>>,
-            shared: Some(shared::<N, ordered::Tree<N>>),
-            sole: None,
-            called: None,
-            stlt: Some(shared_behind_stlt::<N, ordered::Tree<N>>),
-        },
-        Entrant {
-            name: "skip list",
-            alone: alone::<N, ordered::SkipListAlone<N>>,
-            shared: Some(shared::<N, ordered::SkipList<N>>),
-            sole: None,
-            called: None,
-            stlt: Some(shared_behind_stlt::<N, ordered::SkipList<N>>),
-        },
-        Entrant {
-            name: "hashbrown",
-            alone: alone::<N, hashed::HashbrownAlone<N>>,
-            shared: Some(shared::<N, RwLock<hashed::Hashbrown<N>>>),
-            sole: Some(sole::<N, hashed::Hashbrown<N>>),
-            called: None,
-            stlt: Some(behind_stlt::<N, hashed::Hashbrown<N>>),
-        },
-        Entrant {
-            name: "papaya",
-            alone: alone::<N, hashed::PapayaAlone<N>>,
-            shared: Some(shared::<N, hashed::Papaya<N>>),
-            sole: None,
-            called: None,
-            stlt: Some(shared_behind_stlt::<N, hashed::Papaya<N>>),
-        },
-        Entrant {
-            name: "dashmap",
-            alone: alone::<N, hashed::DashmapAlone<N>>,
-            shared: Some(shared::<N, hashed::Dashmap<N>>),
-            sole: None,
-            called: None,
-            stlt: Some(shared_behind_stlt::<N, hashed::Dashmap<N>>),
-        },
-        Entrant {
-            name: "LMDB",
-            alone: alone::<N, lmdb::LmdbAlone<N>>,
-            shared: Some(shared::<N, lmdb::Lmdb<N>>),
-            sole: None,
-            called: None,
-            stlt: Some(shared_behind_stlt::<N, lmdb::Lmdb<N>>),
-        },
+        Entrant::new::<Boxes<N, Arc<Value>, Tree<Key<N>, Arc<Value>>>>("scc::TreeIndex")
+            .with_shared::<Handles<N, Tree<Key<N>, Handled<N>>>>()
+            .with_stlt::<Handles<N, Tree<Key<N>, Handled<N>>>>(),
+        Entrant::new::<Boxes<N, Box<Value>, SkipListAlone<N>>>("skip list")
+            .with_shared::<SkipList<N>>()
+            .with_stlt::<SkipList<N>>(),
+        Entrant::new::<Alone<HashbrownAlone<N>>>("hashbrown")
+            .with_shared::<RwLock<Hashbrown<N>>>()
+            .with_sole::<Hashbrown<N>>(),
+        Entrant::new::<Boxes<N, Box<Value>, Papaya<Key<N>, Box<Value>>>>("papaya")
+            .with_shared::<Handles<N, Papaya<Key<N>, Handled<N>>>>()
+            .with_stlt::<Handles<N, Papaya<Key<N>, Handled<N>>>>(),
+        Entrant::new::<Boxes<N, Box<Value>, Dashmap<Key<N>, Box<Value>>>>("dashmap")
+            .with_shared::<Handles<N, Dashmap<Key<N>, Handled<N>>>>()
+            .with_stlt::<Handles<N, Dashmap<Key<N>, Handled<N>>>>(),
+        Entrant::new::<LmdbAlone<N>>("LMDB").with_shared::<Lmdb<N>>().with_stlt::<Lmdb<N>>(),
     ];
     entrants.extend(own_entrants());
     #[cfg(containers)]
@@ -124,23 +81,14 @@ mod tests {
     use lab::lookaside::{history, model};
 
     #[test]
-    fn every_index_behind_a_map_is_a_map() {
-        model::check::<ordered::Tree<24>>();
-        model::check::<ordered::SkipList<24>>();
-        model::check::<RwLock<hashed::Hashbrown<24>>>();
-        model::check::<hashed::Papaya<24>>();
-        model::check::<hashed::Dashmap<24>>();
-        model::check::<lmdb::Lmdb<24>>();
-    }
-
-    #[test]
-    fn every_index_behind_a_map_that_threads_share_shows_no_older_record() {
-        history::check::<ordered::Tree<24>>();
-        history::check::<ordered::SkipList<24>>();
-        history::check::<RwLock<hashed::Hashbrown<24>>>();
-        history::check::<hashed::Papaya<24>>();
-        history::check::<hashed::Dashmap<24>>();
-        history::check::<lmdb::Lmdb<24>>();
+    fn every_index_behind_a_map_is_a_map_and_shows_no_older_record() {
+        history::check::<Handles<24, Tree<Key<24>, Handled<24>>>>();
+        history::check::<SkipList<24>>();
+        history::check::<RwLock<Hashbrown<24>>>();
+        history::check::<Handles<24, Papaya<Key<24>, Handled<24>>>>();
+        history::check::<Handles<24, Dashmap<Key<24>, Handled<24>>>>();
+        history::check::<Lmdb<24>>();
+        model::check_owned::<Hashbrown<24>>();
     }
 
     fn skip_what_is_missing() {
@@ -154,12 +102,6 @@ mod tests {
         let ours: Vec<_> = own_entrants::<24>().iter().map(|entrant| entrant.name).collect();
         let foreign = entrants::<24>().into_iter().filter(|entrant| !ours.contains(&entrant.name));
         foreign.for_each(|entrant| model::check_entrant(&entrant));
-    }
-
-    #[test]
-    fn ordered_indexes_behind_a_map_have_ranges() {
-        model::check_ranges::<ordered::Tree<24>>();
-        model::check_ranges::<ordered::SkipList<24>>();
     }
 
     #[test]

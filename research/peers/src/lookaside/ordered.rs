@@ -6,106 +6,61 @@
 //! The skip list's `insert` of a key that is there takes the old entry out first, so that a reader may find neither.
 //! Behind a map an entry therefore holds a `HandleCell`, and a replacement exchanges the handle in it.
 
-use std::ops::{Bound, ControlFlow, RangeBounds};
-use std::sync::Arc;
-
 use crossbeam_skiplist::SkipMap;
-use lab::lookaside::{Alone, Key, Make, Request, Tally, Value};
+use lab::lookaside::indexes::{ConcurrentMap, Handled};
+use lab::lookaside::{Key, Make, Value};
 use lab::measure::epochs;
-use lookaside::index::{Find, Scan, SharedDiscard, SharedStore, is_empty_range};
+use lookaside::index::{Find, SharedStore};
 use lookaside::{Found, Pin};
 use scc::{Guard, TreeIndex};
 
-use super::Handled;
 use super::handle_cell::HandleCell;
 
-/// scc's tree alone.
-pub(super) struct TreeAlone<const N: usize>(TreeIndex<Key<N>, Arc<Value>>);
+/// scc's tree.
+pub(super) struct Tree<K: 'static, T: 'static>(TreeIndex<K, T>);
 
-impl<const N: usize> Make for TreeAlone<N> {
-    fn make(_records: usize) -> Result<Self, String> {
-        Ok(TreeAlone(TreeIndex::new()))
-    }
-}
-
-impl<const N: usize> Alone<N> for TreeAlone<N> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        let guard = Guard::new();
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(self.0.peek(key, &guard).map(|value| value.read())));
-        tally
-    }
-
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut tally = Tally::default();
-        for requests in requests.chunks(epochs::REQUESTS) {
-            let guard = Guard::new();
-            for request in requests {
-                if request.set {
-                    self.0.upsert_sync(request.key, Arc::new(Value::of(request.record)));
-                } else {
-                    tally.count(self.0.peek(&request.key, &guard).map(|value| value.read()));
-                }
-            }
-        }
-        tally
-    }
-}
-
-/// scc's tree of handles.
-pub(super) struct Tree<const N: usize>(TreeIndex<Key<N>, Handled<N>>);
-
-impl<const N: usize> Make for Tree<N> {
-    fn make(_records: usize) -> Result<Self, String> {
-        Ok(Tree(TreeIndex::new()))
-    }
-}
-
-impl<const N: usize> Find<Key<N>, Key<N>, Value> for Tree<N> {
-    #[inline]
-    fn find<'p>(&self, key: &Key<N>, pin: &Pin<'p>) -> Option<Found<'p, Key<N>, Value>> {
-        self.0.peek(key, &Guard::new())?.found(pin)
-    }
-}
-
-impl<const N: usize> SharedStore<Key<N>, Value> for Tree<N> {
+impl<K, T> ConcurrentMap<K, T> for Tree<K, T>
+where
+    K: Clone + Ord + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+{
     const SUCCESSION: bool = true;
 
-    fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
-        let key = *handle.key();
+    /// There always, but while it is refreshed: two at once would keep what the first keeps.
+    type Guard<'m> = Option<Guard>;
+
+    fn with_capacity(_records: usize) -> Self {
+        Tree(TreeIndex::new())
+    }
+
+    #[inline(always)]
+    fn guard(&self) -> Self::Guard<'_> {
+        Some(Guard::new())
+    }
+
+    fn refresh<'m>(&'m self, guard: &mut Self::Guard<'m>) {
+        *guard = None;
+        *guard = Some(Guard::new());
+    }
+
+    #[inline(always)]
+    fn look<R>(&self, key: &K, guard: &Self::Guard<'_>, see: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.peek(key, guard.as_ref()?).map(see)
+    }
+
+    #[inline(always)]
+    fn put(&self, key: K, new: T, _guard: &Self::Guard<'_>) {
+        self.0.upsert_sync(key, new);
+    }
+
+    fn exchange(&self, key: K, new: T) -> Option<T> {
         let old = self.0.peek_with(&key, |_, old| old.clone());
-        self.0.upsert_sync(key, handle);
+        self.0.upsert_sync(key, new);
         old
     }
 
-    fn len(&self) -> usize {
+    fn keys(&self) -> usize {
         self.0.len()
-    }
-}
-
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for Tree<N> {
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        let old = self.0.peek_with(key, |_, old| old.clone());
-        self.0.remove_sync(key).then_some(old)?
-    }
-}
-
-impl<const N: usize> Scan<Key<N>, Key<N>, Value> for Tree<N> {
-    fn scan<'p>(
-        &self,
-        from: Bound<&Key<N>>,
-        to: Bound<&Key<N>>,
-        pin: &Pin<'p>,
-        visit: &mut dyn FnMut(Found<'p, Key<N>, Value>) -> ControlFlow<()>,
-    ) {
-        if is_empty_range(&from, &to) {
-            return;
-        }
-        let guard = Guard::new();
-        let range = self.0.range::<Key<N>, _>((from, to), &guard);
-        let _ = range.filter_map(|(_, handle)| handle.found(pin)).try_for_each(visit);
     }
 }
 
@@ -116,39 +71,45 @@ const LOOKS: usize = 2 * 2 * epochs::REQUESTS / (8 * 64);
 /// crossbeam's skip list alone.
 pub(super) struct SkipListAlone<const N: usize>(SkipMap<Key<N>, Box<Value>>);
 
-impl<const N: usize> Make for SkipListAlone<N> {
-    fn make(_records: usize) -> Result<Self, String> {
-        Ok(SkipListAlone(SkipMap::new()))
-    }
-}
+impl<const N: usize> ConcurrentMap<Key<N>, Box<Value>> for SkipListAlone<N> {
+    /// The list pins the same epoch in every call, which is cheap where it is pinned already.
+    type Guard<'m> = crossbeam_epoch::Guard;
 
-impl<const N: usize> Alone<N> for SkipListAlone<N> {
-    const SHARES_WRITES: bool = true;
-
-    fn get_each(&self, keys: &[Key<N>]) -> Tally {
-        // The list pins the same epoch in every call, which is cheap where it is pinned already.
-        let _pinned = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        keys.iter().for_each(|key| tally.count(self.0.get(key).map(|entry| entry.value().read())));
-        tally
+    fn with_capacity(_records: usize) -> Self {
+        SkipListAlone(SkipMap::new())
     }
 
-    fn perform(&self, requests: &[Request<N>]) -> Tally {
-        let mut pinned = crossbeam_epoch::pin();
-        let mut tally = Tally::default();
-        for requests in requests.chunks(epochs::REQUESTS) {
-            for request in requests {
-                if request.set {
-                    self.0.insert(request.key, Box::new(Value::of(request.record)));
-                } else {
-                    tally.count(self.0.get(&request.key).map(|entry| entry.value().read()));
-                }
-            }
-            pinned.repin();
-            // It frees nothing while a thread stays pinned.
-            (0..LOOKS).for_each(|_| pinned.flush());
-        }
-        tally
+    fn guard(&self) -> Self::Guard<'_> {
+        crossbeam_epoch::pin()
+    }
+
+    fn refresh<'m>(&'m self, guard: &mut Self::Guard<'m>) {
+        guard.repin();
+        // It frees nothing while a thread stays pinned.
+        (0..LOOKS).for_each(|_| guard.flush());
+    }
+
+    #[inline(always)]
+    fn look<R>(
+        &self,
+        key: &Key<N>,
+        _guard: &Self::Guard<'_>,
+        see: impl FnOnce(&Box<Value>) -> R,
+    ) -> Option<R> {
+        self.0.get(key).map(|entry| see(entry.value()))
+    }
+
+    #[inline(always)]
+    fn put(&self, key: Key<N>, new: Box<Value>, _guard: &Self::Guard<'_>) {
+        self.0.insert(key, new);
+    }
+
+    fn exchange(&self, _key: Key<N>, _new: Box<Value>) -> Option<Box<Value>> {
+        unreachable!("alone, nobody asks for what was there")
+    }
+
+    fn keys(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -173,7 +134,7 @@ impl<const N: usize> SharedStore<Key<N>, Value> for SkipList<N> {
 
     fn replace(&self, handle: Handled<N>) -> Option<Handled<N>> {
         match self.0.get(handle.key()) {
-            Some(entry) => entry.value().replace(handle),
+            Some(entry) => Some(entry.value().replace(handle)),
             None => {
                 self.0.insert(*handle.key(), HandleCell::new(handle));
                 None
@@ -183,30 +144,5 @@ impl<const N: usize> SharedStore<Key<N>, Value> for SkipList<N> {
 
     fn len(&self) -> usize {
         self.0.len()
-    }
-}
-
-impl<const N: usize> SharedDiscard<Key<N>, Key<N>, Value> for SkipList<N> {
-    fn remove(&self, key: &Key<N>) -> Option<Handled<N>> {
-        self.0.remove(key)?.value().take()
-    }
-}
-
-impl<const N: usize> Scan<Key<N>, Key<N>, Value> for SkipList<N> {
-    fn scan<'p>(
-        &self,
-        from: Bound<&Key<N>>,
-        to: Bound<&Key<N>>,
-        pin: &Pin<'p>,
-        visit: &mut dyn FnMut(Found<'p, Key<N>, Value>) -> ControlFlow<()>,
-    ) {
-        if is_empty_range(&from, &to) {
-            return;
-        }
-        // Not the list's `range`: as of 0.1.3 it keeps a count of each entry that it has left, which so is never freed.
-        let first = self.0.lower_bound(from);
-        let entries = std::iter::successors(first, |entry| entry.next());
-        let within = entries.take_while(|entry| (Bound::Unbounded, to).contains(entry.key()));
-        let _ = within.filter_map(|entry| entry.value().found(pin)).try_for_each(visit);
     }
 }

@@ -25,7 +25,7 @@ pub(super) enum Asker {
     Text {
         noreply: bool,
     },
-    /// The line of the request, of which parts are echoed.
+    /// A line that is answered like that of the request.
     Meta {
         line: Box<[u8]>,
     },

@@ -23,7 +23,7 @@ pub(crate) struct Counting<F> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counted {
     /// It has this number now.
-    Counted {
+    Number {
         number: u64,
         cas: u64,
         /// The expiry of before, or `None` if the item was created.
@@ -47,7 +47,7 @@ impl Executor {
         let context = Context(&self.shared);
         let mut read_in_copy = 0;
         let outcome = self.session.change(key, |now, new| {
-            let counted = |number, before| Counted::Counted { number, cas: 0, before };
+            let counted = |number, before| Counted::Number { number, cas: 0, before };
             let Some(hit) = now else {
                 let Some(initial) = initial else { return Change::Leave(Counted::NotFound) };
                 new.extend_from_slice(initial.to_string().as_bytes());
@@ -87,8 +87,8 @@ impl Executor {
         }
         let outcome = match outcome {
             Ok(changed) => match (changed.result, changed.cas) {
-                (Counted::Counted { number, before, .. }, Some(cas)) => {
-                    Counted::Counted { number, cas: self.context().told(cas), before }
+                (Counted::Number { number, before, .. }, Some(cas)) => {
+                    Counted::Number { number, cas: self.context().told(cas), before }
                 }
                 (other, _) => other,
             },
@@ -101,9 +101,9 @@ impl Executor {
     fn note(&self, operation: Operation, outcome: &Counted) {
         let by_class = self.by_class.of(self.session.class_met());
         match (operation, outcome) {
-            (Operation::Increment, Counted::Counted { before: Some(_), .. }) => by_class.increment_hits(1),
+            (Operation::Increment, Counted::Number { before: Some(_), .. }) => by_class.increment_hits(1),
             (Operation::Increment, Counted::NotFound) => self.metrics.increment_misses(1),
-            (Operation::Decrement, Counted::Counted { before: Some(_), .. }) => by_class.decrement_hits(1),
+            (Operation::Decrement, Counted::Number { before: Some(_), .. }) => by_class.decrement_hits(1),
             (Operation::Decrement, Counted::NotFound) => self.metrics.decrement_misses(1),
             _ => {}
         }

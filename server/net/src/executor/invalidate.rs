@@ -40,13 +40,13 @@ impl Executor {
                 None => put,
                 Some(expiry) => put.with_expiry(expiry.unwrap_or(put.expiry)).with_stale(true),
             };
-            Change::Put(put, Removed::Removed)
+            Change::Put(put, Removed::Done)
         })?;
         match changed.result {
-            Removed::Removed if how.stale.is_none() => {
+            Removed::Done if how.stale.is_none() => {
                 self.by_class.of(self.session.class_met()).delete_hits(1);
             }
-            Removed::Removed => {}
+            Removed::Done => {}
             Removed::NotFound => self.metrics.delete_misses(1),
             Removed::Exists => {}
         }

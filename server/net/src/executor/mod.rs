@@ -133,7 +133,7 @@ impl Executor {
                 unreachable!("served by the conversation, which has their keys and values")
             }
             Request::Delete { key, noreply } => {
-                let removed = self.remove(&key, None, Command::Delete) == Removed::Removed;
+                let removed = self.remove(&key, None, Command::Delete) == Removed::Done;
                 answer(output, noreply, if removed { reply::DELETED } else { reply::NOT_FOUND });
             }
             Request::Arithmetic { operation, key, delta, noreply } => {
@@ -146,8 +146,8 @@ impl Executor {
                     expiry: |before: Option<Expiry>| before.unwrap_or(Expiry::Never),
                 };
                 match self.count(&key, &change) {
-                    Counted::Counted { .. } if noreply => {}
-                    Counted::Counted { number, .. } => reply::number(output.bytes(), number),
+                    Counted::Number { .. } if noreply => {}
+                    Counted::Number { number, .. } => reply::number(output.bytes(), number),
                     Counted::NotFound | Counted::Exists => answer(output, noreply, reply::NOT_FOUND),
                     Counted::Failed(error) => answer(output, noreply, error.bytes()),
                 }

@@ -8,7 +8,7 @@ use crate::watch::Command;
 /// What has become of a key that was to go.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Removed {
-    Removed,
+    Done,
     NotFound,
     /// It has another number.
     Exists,
@@ -19,13 +19,13 @@ impl Executor {
     pub(crate) fn remove(&mut self, key: &[u8], if_cas: Option<u64>, by: Command) -> Removed {
         let met = if self.is_observed() { self.before_a_change(key) } else { None };
         let removed = match if_cas {
-            None if self.session.delete(key) => Removed::Removed,
+            None if self.session.delete(key) => Removed::Done,
             None => Removed::NotFound,
             Some(cas) => {
                 let context = Context(&self.shared);
                 let changed = self.session.change(key, |now, _| match now {
                     None => Change::Leave(Removed::NotFound),
-                    Some(hit) if context.is(hit, cas) => Change::Remove(Removed::Removed),
+                    Some(hit) if context.is(hit, cas) => Change::Remove(Removed::Done),
                     Some(_) => Change::Leave(Removed::Exists),
                 });
                 // Nothing is stored, so nothing can be short.
@@ -33,12 +33,12 @@ impl Executor {
             }
         };
         match removed {
-            Removed::Removed => self.by_class.of(self.session.class_met()).delete_hits(1),
+            Removed::Done => self.by_class.of(self.session.class_met()).delete_hits(1),
             Removed::NotFound => self.metrics.delete_misses(1),
             Removed::Exists => {}
         }
         if self.is_observed() {
-            self.observe_delete(key, by, met.filter(|_| removed == Removed::Removed));
+            self.observe_delete(key, by, met.filter(|_| removed == Removed::Done));
         }
         removed
     }

@@ -105,10 +105,8 @@ impl<'a> Flags<'a> {
             }
             letters.0 |= Letters::bit(letter);
             match letter {
-                b'b' => {
-                    if base64::decode(key, &mut [0; MAX_DECODED_LENGTH]).is_none() {
-                        error = Some(ErrorReply::DecodingKey);
-                    }
+                b'b' if base64::decode(key, &mut [0; MAX_DECODED_LENGTH]).is_none() => {
+                    error = Some(ErrorReply::DecodingKey);
                 }
                 b'N' | b'T' | b'R' if c_i64(argument).is_none() => error = Some(ErrorReply::BadToken),
                 b'C' | b'E' if c_u64(argument).is_none() => error = Some(ErrorReply::BadToken),
@@ -214,10 +212,12 @@ impl<'a> Iterator for Tokens<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let end = self.0.iter().position(|&byte| byte == b' ').unwrap_or(self.0.len());
+        let end = match self.0 {
+            [] => return None,
+            // Nearly all are a letter and nothing more.
+            [_] | [_, b' ', ..] => 1,
+            text => text.iter().position(|&byte| byte == b' ').unwrap_or(text.len()),
+        };
         let (token, after) = self.0.split_at(end);
         self.0 = skip_spaces(after);
         Some(token)

@@ -3,6 +3,7 @@
 use super::{Flags, MetaKey, MetaRequest};
 use crate::error::ErrorReply;
 use crate::refusal::Refusal;
+use crate::reply::CRLF;
 use crate::text::{Request, value_length};
 use crate::token::{skip_spaces, split_token};
 
@@ -55,6 +56,27 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
 }
 
 impl MetaSet<'_> {
+    /// A line that is answered like this one, without all that does not show in the answer: some hundred bytes, however
+    /// long this one is. It is for those who answer when the data has come, and the line has gone.
+    ///
+    /// ```
+    /// # use lookaside_protocol::{Request, meta::MetaRequest, parse};
+    /// let Ok(Request::Meta(MetaRequest::Set(set))) = parse(b"ms key 5 T30 O7 k\r\n") else { panic!("no ms") };
+    /// assert_eq!(set.line_to_answer(), b"ms key 5 O7 k\r\n");
+    /// ```
+    pub fn line_to_answer(&self) -> Vec<u8> {
+        let mut line = Vec::new();
+        MetaSet { flags: Flags::default(), ..*self }.write(&mut line);
+        for flag in self.flags.iter().filter(|flag| b"bckqsO".contains(&flag.letter)) {
+            line.extend_from_slice(&[b' ', flag.letter]);
+            if flag.letter == b'O' {
+                line.extend_from_slice(flag.argument);
+            }
+        }
+        line.extend_from_slice(CRLF);
+        line
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"ms ");
         out.extend_from_slice(self.key.text());

@@ -31,6 +31,13 @@ pub(crate) const META_DIFFERENCES: &[Difference] = &[
         theirs: "HD\r\nHD ka\r\n",
     },
     Difference {
+        reason: "a time to live that has passed is told as 32 bits without a sign: here it is 0",
+        who: Who::All,
+        applies: |line| line.is(&["mg", "ma"]) && has(line, "TN") && has(line, "t"),
+        example: "ms a 1\r\nx\r\nmg a T-1 t\r\n",
+        theirs: "HD\r\nHD t42949",
+    },
+    Difference {
         reason: "a meta command with too few tokens was an unknown command",
         who: Who::Older,
         applies: |line| line.is_meta() && line.tokens.len() < 2,

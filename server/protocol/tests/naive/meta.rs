@@ -12,7 +12,7 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
         .filter(|byte| **byte == b'=' || alphabet.contains(byte))
         .map(|byte| alphabet.iter().position(|digit| digit == byte))
         .collect();
-    if digits.is_empty() || digits.len() % 4 != 0 {
+    if digits.is_empty() || !digits.len().is_multiple_of(4) {
         return None;
     }
     let mut bytes = Vec::new();

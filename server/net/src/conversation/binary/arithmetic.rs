@@ -22,8 +22,8 @@ pub(super) fn count(
         expiry: |before: Option<_>| before.unwrap_or(created),
     };
     match executor.count(request.key, &change) {
-        Counted::Counted { .. } if request.quiet => {}
-        Counted::Counted { number, cas, .. } => reply::number(out, header, number, cas),
+        Counted::Number { .. } if request.quiet => {}
+        Counted::Number { number, cas, .. } => reply::number(out, header, number, cas),
         Counted::NotFound => reply::failure(out, header, Status::NotFound),
         Counted::Exists => reply::failure(out, header, Status::Exists),
         Counted::Failed(error) => refuse(out, header, error),

@@ -8,8 +8,8 @@ use crate::watch::Command;
 /// Serves a delete.
 pub(super) fn remove(header: &Header, key: &[u8], quiet: bool, executor: &mut Executor, out: &mut Vec<u8>) {
     match executor.remove(key, Some(header.cas()).filter(|&cas| cas != 0), Command::Delete) {
-        Removed::Removed if quiet => {}
-        Removed::Removed => reply::success(out, header, 0),
+        Removed::Done if quiet => {}
+        Removed::Done => reply::success(out, header, 0),
         Removed::NotFound => reply::failure(out, header, Status::NotFound),
         Removed::Exists => reply::failure(out, header, Status::Exists),
     }

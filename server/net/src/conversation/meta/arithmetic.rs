@@ -24,8 +24,8 @@ pub(super) fn count(request: &MetaArithmetic<'_>, key: &[u8], executor: &mut Exe
     let counted = executor.count(key, &change);
     let out = output.bytes();
     match counted {
-        Counted::Counted { .. } if flags.has(b'q') => {}
-        Counted::Counted { number, cas, before } => {
+        Counted::Number { .. } if flags.has(b'q') => {}
+        Counted::Number { number, cas, before } => {
             let digits = number.to_string();
             if flags.has(b'v') {
                 reply::value(out, digits.len());

@@ -26,8 +26,8 @@ pub(super) fn delete(request: &MetaDelete<'_>, key: &[u8], executor: &mut Execut
         Ok(executor.remove(key, if_cas, Command::MetaDelete))
     };
     let code = match removed {
-        Ok(Removed::Removed) if flags.has(b'q') => return,
-        Ok(Removed::Removed) => reply::DONE,
+        Ok(Removed::Done) if flags.has(b'q') => return,
+        Ok(Removed::Done) => reply::DONE,
         Ok(Removed::NotFound) => reply::NOT_FOUND,
         Ok(Removed::Exists) => {
             executor.metrics().delete_misses(1);

@@ -24,7 +24,7 @@ impl Conversation {
             &storing,
             line,
             rest,
-            || Asker::Meta { line: rest[..line].into() },
+            || Asker::Meta { line: request.line_to_answer().into() },
             |outcome, context, output| answer(request, outcome, context, output),
             executor,
             output,
