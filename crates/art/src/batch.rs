@@ -10,7 +10,7 @@
 //!
 //! Rejected: *all keys one level down, then the next level*: the ends of short chains leave gaps.
 
-use crate::core::Core;
+use crate::core::Entries;
 use crate::key::Key;
 use crate::node::{Node, Symbol};
 use crate::probe::Unwatched;
@@ -34,7 +34,7 @@ struct Lane {
     slot: u8,
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
+impl<K: Key + ?Sized, V> Entries<K, V> {
     /// Looks up every key: `found[i]` is told the leaf of `keys[i]`, or that there is none.
     pub(crate) fn find_many(&self, keys: &[&K], mut found: impl FnMut(usize, Option<Ref>)) {
         let root = self.root.load();

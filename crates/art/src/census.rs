@@ -10,73 +10,53 @@
 //! that are made when a place of theirs is first given out: a process with few addresses has none for those of all
 //! places.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// What fills places that were given back: neither zero, nor likely to be a key, a value or a reference.
 pub(crate) const FREED: u8 = 0xA5;
+/// Words of a piece.
+const WORDS: usize = 1 << 13;
 
-#[cfg(debug_assertions)]
-mod counted {
-    use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
+/// The places in use; without debug assertions, of none.
+pub(crate) struct Census {
+    pieces: Box<[OnceLock<Box<[AtomicU64]>>]>,
+}
 
-    /// Words of a piece.
-    const WORDS: usize = 1 << 13;
-
-    /// The places in use.
-    pub(crate) struct Census {
-        pieces: Box<[OnceLock<Box<[AtomicU64]>>]>,
+impl Census {
+    pub(crate) fn of(units: usize) -> Census {
+        let pieces = if cfg!(debug_assertions) { units.div_ceil(64 * WORDS) } else { 0 };
+        Census { pieces: (0..pieces).map(|_| OnceLock::new()).collect() }
     }
 
-    impl Census {
-        pub(crate) fn of(units: usize) -> Census {
-            let pieces = units.div_ceil(64 * WORDS);
-            Census { pieces: (0..pieces).map(|_| OnceLock::new()).collect() }
-        }
+    fn unit(&self, place: u32) -> (&AtomicU64, u64) {
+        let word = place as usize / 64;
+        let make = || (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+        let piece = self.pieces[word / WORDS].get_or_init(make);
+        (&piece[word % WORDS], 1 << (place % 64))
+    }
 
-        fn unit(&self, place: u32) -> (&AtomicU64, u64) {
-            let word = place as usize / 64;
-            let piece =
-                self.pieces[word / WORDS].get_or_init(|| (0..WORDS).map(|_| AtomicU64::new(0)).collect());
-            (&piece[word % WORDS], 1 << (place % 64))
-        }
-
-        pub(crate) fn enter(&self, place: u32) {
+    #[inline(always)]
+    pub(crate) fn enter(&self, place: u32) {
+        if cfg!(debug_assertions) {
             let (word, bit) = self.unit(place);
             assert!(word.fetch_or(bit, Ordering::Relaxed) & bit == 0, "place {place} is given out twice");
         }
+    }
 
-        pub(crate) fn leave(&self, place: u32) {
+    #[inline(always)]
+    pub(crate) fn leave(&self, place: u32) {
+        if cfg!(debug_assertions) {
             let (word, bit) = self.unit(place);
             assert!(word.fetch_and(!bit, Ordering::Relaxed) & bit != 0, "place {place} is freed twice");
         }
+    }
 
-        #[inline]
-        pub(crate) fn check(&self, place: u32) {
+    #[inline(always)]
+    pub(crate) fn check(&self, place: u32) {
+        if cfg!(debug_assertions) {
             let (word, bit) = self.unit(place);
             assert!(word.load(Ordering::Relaxed) & bit != 0, "place {place} is used after it was freed");
         }
     }
-}
-
-#[cfg(debug_assertions)]
-pub(crate) use counted::Census;
-
-/// The places in use: nobody counts.
-#[cfg(not(debug_assertions))]
-pub(crate) struct Census;
-
-#[cfg(not(debug_assertions))]
-impl Census {
-    #[inline(always)]
-    pub(crate) fn of(_units: usize) -> Census {
-        Census
-    }
-
-    #[inline(always)]
-    pub(crate) fn enter(&self, _place: u32) {}
-
-    #[inline(always)]
-    pub(crate) fn leave(&self, _place: u32) {}
-
-    #[inline(always)]
-    pub(crate) fn check(&self, _place: u32) {}
 }

@@ -16,6 +16,7 @@
 
 #![allow(unsafe_code)]
 
+use std::fmt;
 use std::sync::atomic::Ordering;
 
 use pages::MapError;
@@ -26,13 +27,13 @@ use crate::key::Key;
 use crate::kind::Kind;
 use crate::lock::Lock;
 use crate::node::{Node, Slot, Symbol};
-use crate::probe::Probe;
+use crate::probe::{Probe, Unwatched};
 use crate::reference::Ref;
 use crate::storage::{Storage, View};
 
-/// A tree.
-#[derive(Debug)]
-pub(crate) struct Core<K: Key + ?Sized, V> {
+/// What is in a tree, for who has pinned it or owns it: a [`Reader`](crate::Reader), an
+/// [`OwnedTree`](crate::OwnedTree) and an onlooker of a map's tree dereference to it.
+pub struct Entries<K: Key + ?Sized, V> {
     pub(crate) storage: Fixed<Storage<K, V>>,
     /// Guards the root's slot, and is never obsolete.
     pub(crate) lock: Lock,
@@ -65,9 +66,24 @@ pub(crate) struct Descent {
     pub(crate) skipped: bool,
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
+impl<K: Key + ?Sized, V> Entries<K, V> {
     pub(crate) fn new(config: &Config) -> Result<Self, MapError> {
-        Ok(Core { storage: Fixed::new(Storage::new(config)?), lock: Lock::default(), root: Slot::default() })
+        Ok(Entries {
+            storage: Fixed::new(Storage::new(config)?),
+            lock: Lock::default(),
+            root: Slot::default(),
+        })
+    }
+
+    /// Whether there is such a key. The [access log](crate::Tree::access_log) does not see it.
+    #[must_use]
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.find(key, &mut Unwatched).is_some()
+    }
+
+    #[inline(always)]
+    pub(crate) fn entry(&self, leaf: Ref) -> (&K, &V) {
+        (self.storage.key(leaf), self.storage.value(leaf))
     }
 
     /// One step of a lookup: the child of a node for the key, whose bytes before `position` have led here.
@@ -194,7 +210,7 @@ pub(crate) fn difference(a: &[u8], b: &[u8]) -> Option<usize> {
     (0..common).find(|&i| a[i] != b[i]).or((a.len() != b.len()).then_some(common))
 }
 
-impl<K: Key + ?Sized, V> Drop for Core<K, V> {
+impl<K: Key + ?Sized, V> Drop for Entries<K, V> {
     fn drop(&mut self) {
         // Otherwise the spaces are all there is to free; but where debug assertions are on, `Storage` wants to see it
         // empty.
@@ -203,5 +219,11 @@ impl<K: Key + ?Sized, V> Drop for Core<K, V> {
             // SAFETY: nobody else has the tree any more, and what was retired has left it.
             unsafe { self.storage.free_tree(self.root.load()) };
         }
+    }
+}
+
+impl<K: Key + ?Sized, V> fmt::Debug for Entries<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entries").field("storage", &self.storage.nodes).finish_non_exhaustive()
     }
 }

@@ -8,6 +8,7 @@ pub(crate) struct Exhausted;
 
 /// An entry could not be put into a tree, which is as it was before. The value comes back.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotStored<V> {
     /// The value that was not stored.
     pub value: V,

@@ -62,7 +62,7 @@ use std::ops::{Bound, ControlFlow};
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store, View};
 use lookaside::{Found, Handle, Pin};
 
-use crate::core::Core;
+use crate::core::Entries;
 use crate::encode::{self, FixedPart};
 use crate::error::NotStored;
 use crate::key::Key;
@@ -158,7 +158,7 @@ macro_rules! encode_tuples {
 
 encode_tuples!((A, B)(A, B, C)(A, B, C, D));
 
-impl<T: Key + ?Sized, K: 'static, V: 'static> Core<T, Handle<K, V>> {
+impl<T: Key + ?Sized, K: 'static, V: 'static> Entries<T, Handle<K, V>> {
     /// The entries of many keys; `saw` is told each key. Pinned, or owned.
     #[inline]
     fn find_entries<'p, Q: Encode<T> + ?Sized>(

@@ -56,6 +56,7 @@
 //! |---|---|
 //! | [`Tree`] | any number of threads, each with a [`Reader`], whose page says at which moment each call happens |
 //! | [`OwnedTree`] | one owner: no locks, no epochs; values are given back, not shown |
+//! | [`Entries`] | what both dereference to: ranges, prefixes, first and last |
 //! | `index` | the index behind a lookaside table: with the feature `lookaside` |
 //!
 //! # How it is built
@@ -75,7 +76,7 @@
 //! | `batch` | many keys |
 //! | `order`, `queue`, `scan`, `range` | children in order; keys in order; entries in order |
 //! | `memory` | what it occupies |
-//! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; doing so every so often |
+//! | `log`, `relocation`, `background` | which keys are hot; moving what is on their paths together; every so often |
 //! | `index`, `view` | the tree behind a lookaside table, and what it shows there |
 //! | `probe` | the addresses that a lookup touches |
 //! | `tree`, `owned` | the faces |
@@ -169,6 +170,7 @@ mod write;
 mod face {
     pub use crate::background::Background;
     pub use crate::config::{Config, CreateError};
+    pub use crate::core::Entries;
     pub use crate::error::{NotStored, Reason, TryInsertError};
     pub use crate::key::{Key, LeafLayout};
     pub use crate::kind::Kind;

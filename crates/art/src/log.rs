@@ -6,9 +6,9 @@
 //! lookups is missed or hit every time. A lookup that is not sampled pays for one counter of its own thread.
 //!
 //! A ring that is full forgets its oldest sample. While its ring is being emptied, a session drops its sample rather
-//! than wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Reader::contains`], nor
-//! writes. What a session has not had counted when it ends goes to one more ring, that of all sessions that have ended:
-//! however many come and go, the log holds no more than a ring for each that is there, and one.
+//! than wait. Keys that are very long are not sampled ([`LONGEST_SAMPLED`]), nor is [`crate::Entries::contains_key`],
+//! nor writes. What a session has not had counted when it ends goes to one more ring, that of all sessions that have
+//! ended: however many come and go, the log holds no more than a ring for each that is there, and one.
 //!
 //! Rejected: *a count in each reader*, with a session or without, so that a lookup asks neither for the session nor for
 //! its count: lookups that are logged were no faster, and those that cannot be lost a fortieth; *whole visits instead

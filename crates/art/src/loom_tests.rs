@@ -56,7 +56,7 @@ impl Node {
         slots.filter(|&(_, child)| child != 0).collect()
     }
 
-    /// As the end of `Core::attach`, with the lock held; gives the counts to release it with.
+    /// As the end of `Entries::attach`, with the lock held; gives the counts to release it with.
     fn attach(&self, byte: u32, child: u32, state: State) -> State {
         let at = state.assigned();
         let counted = State::new(at + 1, state.live() + 1);
@@ -87,7 +87,7 @@ impl Tree {
         self.node().1.child(byte)
     }
 
-    /// As `Core::insert` where there is room.
+    /// As `Entries::insert` where there is room.
     fn insert(&self, byte: u32, child: u32) {
         loop {
             let node = self.node().1;
@@ -99,7 +99,7 @@ impl Tree {
         }
     }
 
-    /// As `Core::exchange`: what was there.
+    /// As `Entries::exchange`: what was there.
     fn exchange(&self, byte: u32, child: u32) -> u32 {
         loop {
             let node = self.node().1;
@@ -113,7 +113,7 @@ impl Tree {
         }
     }
 
-    /// As `Core::relocate`: puts node `new` in the place of the one that is there.
+    /// As `Entries::relocate`: puts node `new` in the place of the one that is there.
     fn replace_node(&self, new: u32) {
         let above = self.lock.acquire().expect("the root's lock is never obsolete");
         let (_, old) = self.node();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::core::Core;
+use crate::core::Entries;
 use crate::key::{Key, LARGEST_LEAF};
 use crate::kind::Kind;
 use crate::reference::Ref;
@@ -10,6 +10,7 @@ use crate::reference::Ref;
 /// What a tree occupies, exactly: counted as places are given out and taken back. What has left the tree while someone
 /// was pinned counts until it has been given back.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Memory {
     /// Nodes of each kind.
     pub nodes: [NodeMemory; 4],
@@ -29,6 +30,7 @@ pub struct Memory {
 
 /// The nodes of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NodeMemory {
     /// Which.
     pub kind: Kind,
@@ -52,8 +54,10 @@ impl Memory {
     }
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
-    pub(crate) fn memory(&self) -> Memory {
+impl<K: Key + ?Sized, V> Entries<K, V> {
+    /// What the tree occupies.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
         let storage = &self.storage;
         let mut memory = Memory {
             heap_bytes: storage.heap.load(Ordering::Relaxed),

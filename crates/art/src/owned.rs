@@ -7,15 +7,13 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Deref};
 
 use crate::config::{Config, CreateError};
-use crate::core::Core;
+use crate::core::Entries;
 use crate::error::{NotStored, TryInsertError};
 use crate::key::Key;
-use crate::memory::Memory;
 use crate::probe::{Probe, Unwatched};
-use crate::range::Range;
 use crate::reference::Ref;
 use crate::scan::Scan;
 use crate::store::Stored;
@@ -59,7 +57,7 @@ const TOGETHER: usize = 64;
 /// goes_anywhere(lookaside_art::OwnedTree::<[u8], std::rc::Rc<u8>>::new());
 /// ```
 pub struct OwnedTree<K: Key + ?Sized, V> {
-    pub(crate) core: Core<K, V>,
+    pub(crate) core: Entries<K, V>,
     entries: usize,
 }
 
@@ -77,11 +75,7 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
     /// # Errors
     /// [`CreateError`] if there is no memory for it.
     pub fn with_config(config: &Config) -> Result<Self, CreateError> {
-        Ok(OwnedTree { core: Core::new(config).map_err(CreateError)?, entries: 0 })
-    }
-
-    fn entry(&self, leaf: Ref) -> (&K, &V) {
-        (self.core.storage.key(leaf), self.core.storage.value(leaf))
+        Ok(OwnedTree { core: Entries::new(config).map_err(CreateError)?, entries: 0 })
     }
 
     /// Entries.
@@ -96,12 +90,6 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
         self.entries == 0
     }
 
-    /// What the tree occupies.
-    #[must_use]
-    pub fn memory(&self) -> Memory {
-        self.core.memory()
-    }
-
     /// The value of a key.
     #[inline(always)]
     pub fn get(&self, key: &K) -> Option<&V> {
@@ -113,12 +101,6 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
     pub fn get_watched(&self, key: &K, probe: &mut impl Probe) -> Option<&V> {
         let view = self.core.storage.view();
         Some(view.value(self.core.find_in(view, key, probe)?))
-    }
-
-    /// Whether there is such a key.
-    #[must_use]
-    pub fn contains_key(&self, key: &K) -> bool {
-        self.core.find(key, &mut Unwatched).is_some()
     }
 
     /// The values of many keys: `values[i]` becomes that of `keys[i]`.
@@ -224,15 +206,15 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
     /// # Ok::<(), lookaside_art::CreateError>(())
     /// ```
     pub fn pop_first(&mut self) -> Option<(K::Owned, V)> {
-        self.pop(Core::least)
+        self.pop(Entries::least)
     }
 
     /// Takes the entry with the greatest key out, and gives it.
     pub fn pop_last(&mut self) -> Option<(K::Owned, V)> {
-        self.pop(Core::greatest)
+        self.pop(Entries::greatest)
     }
 
-    fn pop(&mut self, end: impl Fn(&Core<K, V>) -> Option<Ref>) -> Option<(K::Owned, V)> {
+    fn pop(&mut self, end: impl Fn(&Entries<K, V>) -> Option<Ref>) -> Option<(K::Owned, V)> {
         let leaf = end(&self.core)?;
         let key = self.core.storage.key(leaf).to_owned();
         // Nobody else is there: it goes.
@@ -299,37 +281,14 @@ impl<K: Key + ?Sized, V> OwnedTree<K, V> {
         self.entries -= removed;
         removed
     }
+}
 
-    /// The entries whose keys lie in a range, in order; from both ends.
-    pub fn range<'r>(&'r self, keys: impl RangeBounds<&'r K>) -> Range<'r, K, V> {
-        Range::of_keys(&self.core, keys)
-    }
+impl<K: Key + ?Sized, V> Deref for OwnedTree<K, V> {
+    type Target = Entries<K, V>;
 
-    /// The entries whose keys lie between two bounds, in order, from both ends. Bounds may be of any length.
-    pub fn range_of_bytes<'r>(&'r self, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Range<'r, K, V> {
-        Range::between(&self.core, from, to)
-    }
-
-    /// The entries whose keys begin with `prefix`, in order; from both ends.
-    pub fn prefix<'r>(&'r self, prefix: &'r [u8]) -> Range<'r, K, V> {
-        Range::of_prefix(&self.core, prefix)
-    }
-
-    /// All entries, in order; from both ends.
-    pub fn iter(&self) -> Range<'_, K, V> {
-        self.range_of_bytes(Bound::Unbounded, Bound::Unbounded)
-    }
-
-    /// The entry with the least key.
-    #[must_use]
-    pub fn first_key_value(&self) -> Option<(&K, &V)> {
-        self.core.least().map(|leaf| self.entry(leaf))
-    }
-
-    /// The entry with the greatest key.
-    #[must_use]
-    pub fn last_key_value(&self) -> Option<(&K, &V)> {
-        self.core.greatest().map(|leaf| self.entry(leaf))
+    #[inline(always)]
+    fn deref(&self) -> &Entries<K, V> {
+        &self.core
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Rejected: *a deque*: its bookkeeping is done for every entry that a scan shows.
 
-use crate::core::Core;
+use crate::core::Entries;
 use crate::key::Key;
 use crate::node::Symbol;
 use crate::order::{Direction, FEW, keep};
@@ -112,7 +112,7 @@ impl<const ROOM: usize> Queue<ROOM> {
     #[inline(always)]
     pub(crate) fn open<K: Key + ?Sized, V>(
         &mut self,
-        core: &Core<K, V>,
+        core: &Entries<K, V>,
         direction: Direction,
         node: Ref,
         after: Symbol,

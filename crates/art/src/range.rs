@@ -4,9 +4,8 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Bound, RangeBounds};
 
-use crate::core::Core;
+use crate::core::Entries;
 use crate::key::Key;
-use crate::reference::Ref;
 use crate::scan::Scan;
 
 /// Entries in order, from both ends.
@@ -14,30 +13,41 @@ use crate::scan::Scan;
 /// What is in the tree all the while is shown; what comes or goes meanwhile may be.
 pub struct Range<'r, K: Key + ?Sized, V> {
     scan: Scan<'r, K, V>,
-    core: &'r Core<K, V>,
+    core: &'r Entries<K, V>,
 }
 
-impl<'r, K: Key + ?Sized, V> Range<'r, K, V> {
-    /// Those whose keys lie in a range.
-    pub(crate) fn of_keys(core: &'r Core<K, V>, keys: impl RangeBounds<&'r K>) -> Self {
+impl<K: Key + ?Sized, V> Entries<K, V> {
+    /// The entries whose keys lie in a range, in order; from both ends.
+    pub fn range<'r>(&'r self, keys: impl RangeBounds<&'r K>) -> Range<'r, K, V> {
         let bytes = |bound: Bound<&&'r K>| bound.map(|key| (*key).as_ref());
-        Range::between(core, bytes(keys.start_bound()), bytes(keys.end_bound()))
+        self.range_of_bytes(bytes(keys.start_bound()), bytes(keys.end_bound()))
     }
 
-    /// Those whose keys lie between two bounds.
-    pub(crate) fn between(core: &'r Core<K, V>, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Self {
-        Range { scan: Scan::between(core, from, to), core }
+    /// The entries whose keys lie between two bounds, in order, from both ends. Bounds may be of any length.
+    pub fn range_of_bytes<'r>(&'r self, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Range<'r, K, V> {
+        Range { scan: Scan::between(self, from, to), core: self }
     }
 
-    /// Those whose keys begin with `prefix`.
-    pub(crate) fn of_prefix(core: &'r Core<K, V>, prefix: &'r [u8]) -> Self {
-        Range { scan: Scan::of_prefix(core, prefix), core }
+    /// The entries whose keys begin with `prefix`, in order; from both ends.
+    pub fn prefix<'r>(&'r self, prefix: &'r [u8]) -> Range<'r, K, V> {
+        Range { scan: Scan::of_prefix(self, prefix), core: self }
     }
 
-    #[inline(always)]
-    fn entry(&self, leaf: Ref) -> (&'r K, &'r V) {
-        let core = self.core;
-        (core.storage.key(leaf), core.storage.value(leaf))
+    /// All entries, in order; from both ends.
+    pub fn iter(&self) -> Range<'_, K, V> {
+        self.range_of_bytes(Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// The entry with the least key.
+    #[must_use]
+    pub fn first_key_value(&self) -> Option<(&K, &V)> {
+        self.least().map(|leaf| self.entry(leaf))
+    }
+
+    /// The entry with the greatest key.
+    #[must_use]
+    pub fn last_key_value(&self) -> Option<(&K, &V)> {
+        self.greatest().map(|leaf| self.entry(leaf))
     }
 }
 
@@ -46,16 +56,14 @@ impl<'r, K: Key + ?Sized, V> Iterator for Range<'r, K, V> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let leaf = self.scan.next()?;
-        Some(self.entry(leaf))
+        Some(self.core.entry(self.scan.next()?))
     }
 }
 
 impl<K: Key + ?Sized, V> DoubleEndedIterator for Range<'_, K, V> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        let leaf = self.scan.next_back()?;
-        Some(self.entry(leaf))
+        Some(self.core.entry(self.scan.next_back()?))
     }
 }
 

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use atomics::reclaim::Guard;
 
-use crate::core::{Core, Holder};
+use crate::core::{Entries, Holder};
 use crate::error::Exhausted;
 use crate::key::Key;
 use crate::log::share_of_lookups;
@@ -56,6 +56,7 @@ const ATTEMPTS: usize = 8;
 
 /// What a reorganisation has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Reorganized {
     /// Keys whose paths have been followed.
     pub keys: usize,
@@ -71,6 +72,7 @@ pub struct Reorganized {
 
 /// How hot nodes and leaves lie. See [`Tree::assess`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Assessment {
     /// Pages that they lie in.
     pub pages: usize,
@@ -292,7 +294,7 @@ impl<K: Key + ?Sized, V> Drop for Reorganization<'_, K, V> {
     }
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
+impl<K: Key + ?Sized, V> Entries<K, V> {
     /// Shows the nodes on the path of a key, and the leaf at its end.
     pub(crate) fn follow(&self, key: &K, mut visit: impl FnMut(Ref)) {
         let (view, mut position) = (self.storage.view(), 0);

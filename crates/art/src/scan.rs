@@ -39,7 +39,7 @@ use std::cmp::Ordering as Order;
 use std::hint::select_unpredictable;
 use std::ops::Bound;
 
-use crate::core::Core;
+use crate::core::Entries;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::node::{Node, Node256, Symbol};
@@ -64,7 +64,7 @@ const _: () = assert!(FEW <= u64::BITS as usize, "there is a bit for each that m
 
 /// A place between two keys.
 struct Cursor<'c, K: Key + ?Sized, V> {
-    core: &'c Core<K, V>,
+    core: &'c Entries<K, V>,
     /// What comes next.
     near: Near,
     /// What comes after that, and whether there are nodes among it: leaves and nodes that lay below small nodes.
@@ -96,7 +96,7 @@ const EXPECTED: [u8; 8] = [3, 12, 24, 48, 1, 1, 1, 1];
 impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
     /// In a box: the queues are long, and iterators are handed on by value.
     #[inline(never)]
-    fn new(core: &'c Core<K, V>, direction: Direction, bound: Bound<&[u8]>) -> Box<Self> {
+    fn new(core: &'c Entries<K, V>, direction: Direction, bound: Bound<&[u8]>) -> Box<Self> {
         let mut cursor = Box::new(Cursor {
             core,
             near: Queue::EMPTY,
@@ -402,7 +402,7 @@ impl<'c, K: Key + ?Sized, V> Cursor<'c, K, V> {
     }
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
+impl<K: Key + ?Sized, V> Entries<K, V> {
     /// Asks for the beginning of a leaf or Node256, or for all of a smaller node.
     #[inline(always)]
     pub(crate) fn fetch(&self, item: Ref) {
@@ -448,7 +448,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
     }
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
+impl<K: Key + ?Sized, V> Entries<K, V> {
     /// The leaf with the least key.
     pub(crate) fn least(&self) -> Option<Ref> {
         Scan::between(self, Bound::Unbounded, Bound::Unbounded).next()
@@ -462,7 +462,7 @@ impl<K: Key + ?Sized, V> Core<K, V> {
 
 /// The entries between two bounds, from both ends.
 pub(crate) struct Scan<'s, K: Key + ?Sized, V> {
-    core: &'s Core<K, V>,
+    core: &'s Entries<K, V>,
     from: Bound<&'s [u8]>,
     to: To<'s>,
     up: Option<Box<Cursor<'s, K, V>>>,
@@ -492,12 +492,12 @@ impl To<'_> {
 }
 
 impl<'s, K: Key + ?Sized, V> Scan<'s, K, V> {
-    pub(crate) fn between(core: &'s Core<K, V>, from: Bound<&'s [u8]>, to: Bound<&'s [u8]>) -> Self {
+    pub(crate) fn between(core: &'s Entries<K, V>, from: Bound<&'s [u8]>, to: Bound<&'s [u8]>) -> Self {
         Scan::new(core, from, To::Given(to))
     }
 
     /// Of all keys that begin so.
-    pub(crate) fn of_prefix(core: &'s Core<K, V>, prefix: &'s [u8]) -> Self {
+    pub(crate) fn of_prefix(core: &'s Entries<K, V>, prefix: &'s [u8]) -> Self {
         // The first string that is behind all that begin so: the last byte that can be raised is, and the rest dropped.
         let to = match prefix.iter().rposition(|&byte| byte < 255) {
             Some(last) => {
@@ -510,7 +510,7 @@ impl<'s, K: Key + ?Sized, V> Scan<'s, K, V> {
         Scan::new(core, Bound::Included(prefix), to)
     }
 
-    fn new(core: &'s Core<K, V>, from: Bound<&'s [u8]>, to: To<'s>) -> Self {
+    fn new(core: &'s Entries<K, V>, from: Bound<&'s [u8]>, to: To<'s>) -> Self {
         let is_open = matches!(to, To::Given(Bound::Unbounded));
         Scan { core, from, to, up: None, down: None, low: Ref::NULL, high: Ref::NULL, is_open, closed: false }
     }

@@ -47,22 +47,10 @@ impl Schedule {
         Schedule { samples, ..self }
     }
 
-    /// With this [gain](Schedule::gain).
-    #[must_use]
-    pub fn with_gain(self, gain: f64) -> Schedule {
-        Schedule { gain, ..self }
-    }
-
     /// With this [patience](Schedule::patience).
     #[must_use]
     pub fn with_patience(self, patience: u32) -> Schedule {
         Schedule { patience, ..self }
-    }
-
-    /// In [steps](Schedule::step) of so many.
-    #[must_use]
-    pub fn with_step(self, step: usize) -> Schedule {
-        Schedule { step, ..self }
     }
 
     /// With so much [rest](Schedule::rest).

@@ -143,24 +143,24 @@ impl Space {
 
     /// A place of this class, whose bytes are anything.
     pub(crate) fn allocate(&self, class: usize) -> Result<u32, Exhausted> {
+        self.give_out(|| self.any_place(class, &mut self.classes[class].lock()))
+    }
+
+    /// Gives a place out, unless a test has this one refused.
+    #[inline]
+    fn give_out(&self, take: impl FnOnce() -> Result<u32, Exhausted>) -> Result<u32, Exhausted> {
         #[cfg(feature = "fault-injection")]
         if crate::fault::refuses_this_one() {
             return Err(Exhausted);
         }
-        let place = self.any_place(class, &mut self.classes[class].lock())?;
+        let place = take()?;
         self.census.enter(place);
         Ok(place)
     }
 
     /// A place of this class in the plot of a node of this kind. All places in plots are of one class.
     pub(crate) fn allocate_near(&self, class: usize, kind: Kind, plot: &Plot) -> Result<u32, Exhausted> {
-        #[cfg(feature = "fault-injection")]
-        if crate::fault::refuses_this_one() {
-            return Err(Exhausted);
-        }
-        let place = self.place_near(class, &mut self.classes[class].lock(), kind, plot)?;
-        self.census.enter(place);
-        Ok(place)
+        self.give_out(|| self.place_near(class, &mut self.classes[class].lock(), kind, plot))
     }
 
     fn place_near(
@@ -278,18 +278,14 @@ impl Space {
 
     /// A place of this class in a page of mixed use.
     pub(crate) fn allocate_mixed(&self, class: usize, mixed: &mut MixedPages) -> Result<u32, Exhausted> {
-        #[cfg(feature = "fault-injection")]
-        if crate::fault::refuses_this_one() {
-            return Err(Exhausted);
-        }
-        let start = self.mixed.place(class, self.sizes[class], mixed, || {
-            let page = self.mixed.page();
-            let (passed_over, taken) = self.take(page, page)?;
-            Ok((passed_over, taken.start))
-        })?;
-        let place = (start / self.unit) as u32;
-        self.census.enter(place);
-        Ok(place)
+        self.give_out(|| {
+            let start = self.mixed.place(class, self.sizes[class], mixed, || {
+                let page = self.mixed.page();
+                let (passed_over, taken) = self.take(page, page)?;
+                Ok((passed_over, taken.start))
+            })?;
+            Ok((start / self.unit) as u32)
+        })
     }
 
     /// Follows a reference: in builds with debug assertions, panics if the place is not in use.

@@ -41,7 +41,7 @@ const FORKS: [usize; 4] = [64, 64, 64, 256];
 ///     tree
 /// }
 /// ```
-type Entries<K, V> = PhantomData<fn(V, &K) -> V>;
+type Variance<K, V> = PhantomData<fn(V, &K) -> V>;
 
 /// The nodes and leaves of one tree.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Storage<K: ?Sized, V> {
     pub(crate) leaves: Space,
     /// Bytes of keys on the heap.
     pub(crate) heap: CachePadded<AtomicUsize>,
-    entries: Entries<K, V>,
+    entries: Variance<K, V>,
 }
 
 /// Where nodes and leaves begin, in registers. No load may be moved before the load of a slot, which is an acquire: a

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::core::Core;
+use crate::core::Entries;
 use crate::error::Exhausted;
 use crate::error::{NotStored, Reason};
 use crate::key::Key;
@@ -23,7 +23,7 @@ pub(crate) enum Stored<V> {
     Refused(Ref, V),
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
+impl<K: Key + ?Sized, V> Entries<K, V> {
     /// Makes a leaf and puts it in.
     #[inline]
     pub(crate) fn store<D: Discipline>(

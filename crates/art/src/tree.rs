@@ -7,20 +7,19 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Deref};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use atomics::reclaim::{Collector, Guard};
 use crossbeam_utils::CachePadded;
 
 use crate::config::{Config, CreateError};
-use crate::core::Core;
+use crate::core::Entries;
 use crate::error::{NotStored, TryInsertError};
 use crate::key::Key;
 use crate::log::{AccessLog, Sampler};
 use crate::memory::Memory;
 use crate::probe::{Probe, Unwatched};
-use crate::range::Range;
 use crate::reference::Ref;
 use crate::scan::Scan;
 use crate::storage::View;
@@ -45,7 +44,7 @@ use crate::write::{Discipline, Rule};
 pub struct Tree<K: Key + ?Sized, V> {
     // Before the core: into its storage is freed what has left the tree.
     pub(crate) collector: Collector,
-    pub(crate) core: Core<K, V>,
+    pub(crate) core: Entries<K, V>,
     pub(crate) log: AccessLog<K>,
     entries: CachePadded<AtomicUsize>,
 }
@@ -64,7 +63,7 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Tree<K, V> {
     /// # Errors
     /// [`CreateError`] if there is no memory for it.
     pub fn with_config(config: &Config) -> Result<Self, CreateError> {
-        let core = Core::new(config).map_err(CreateError)?;
+        let core = Entries::new(config).map_err(CreateError)?;
         Ok(Tree {
             collector: Collector::new(),
             core,
@@ -149,7 +148,7 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
 ///
 /// Each call but those of several entries is as if it had happened at one moment while it ran (it is linearizable):
 ///
-/// - [`get`](Reader::get), [`contains_key`](Reader::contains_key) and each key of [`get_many`](Reader::get_many): a
+/// - [`get`](Reader::get), [`contains_key`](Entries::contains_key) and each key of [`get_many`](Reader::get_many): a
 ///   moment at which the key had this value, or none.
 /// - [`insert`](Reader::insert), [`try_insert`](Reader::try_insert), [`replace`](Reader::replace) and
 ///   [`remove`](Reader::remove): the change of one word in the tree; or, where nothing was changed, a moment at which
@@ -159,8 +158,8 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Session<'_, K, V> {
 /// - [`pop_first`](Reader::pop_first) and [`pop_last`](Reader::pop_last): that of the entry's removal. It was the
 ///   first, or the last, at a moment before that, and others may have put one before it, or behind it, since.
 /// - [`retain`](Reader::retain): none for the whole. Each removal is a call of its own.
-/// - [`first_key_value`](Reader::first_key_value), [`last_key_value`](Reader::last_key_value),
-///   [`iter`](Reader::iter), [`range`](Reader::range) and [`prefix`](Reader::prefix): none for the whole. What is in
+/// - [`first_key_value`](Entries::first_key_value), [`last_key_value`](Entries::last_key_value),
+///   [`iter`](Entries::iter), [`range`](Entries::range) and [`prefix`](Entries::prefix): none for the whole. What is in
 ///   the tree all the while is shown; what comes or goes meanwhile may be.
 ///
 /// No call waits for a reader; those that change something wait for others that are changing the same node, for a
@@ -188,15 +187,6 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         self.guard.refresh();
     }
 
-    #[inline(always)]
-    fn core(&self) -> &Core<K, V> {
-        &self.tree.core
-    }
-
-    fn entry(&self, leaf: Ref) -> (&K, &V) {
-        (self.core().storage.key(leaf), self.core().storage.value(leaf))
-    }
-
     /// The value of a key.
     #[inline(always)]
     pub fn get(&self, key: &K) -> Option<&V> {
@@ -209,13 +199,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         if let Some(sampler) = self.sampler {
             sampler.saw(key);
         }
-        Some(self.view.value(self.core().find_in(self.view, key, probe)?))
-    }
-
-    /// Whether there is such a key. The [access log](Tree::access_log) does not see it.
-    #[must_use]
-    pub fn contains_key(&self, key: &K) -> bool {
-        self.core().find_in(self.view, key, &mut Unwatched).is_some()
+        Some(self.view.value(self.find_in(self.view, key, probe)?))
     }
 
     /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given
@@ -228,7 +212,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
         if let Some(sampler) = self.sampler {
             sampler.saw_many(keys);
         }
-        self.core().find_many(keys, |i, leaf| values[i] = leaf.map(|leaf| self.view.value(leaf)));
+        self.find_many(keys, |i, leaf| values[i] = leaf.map(|leaf| self.view.value(leaf)));
     }
 
     /// Puts an entry in, and shows the value that it replaced.
@@ -237,7 +221,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// [`NotStored`] if there is no room: then nothing has changed.
     pub fn insert(&self, key: &K, value: V) -> Result<Option<&V>, NotStored<V>> {
         Ok(match self.store(key, value, Rule::Any)? {
-            Stored::Replaced(old) => Some(self.core().storage.value(old)),
+            Stored::Replaced(old) => Some(self.storage.value(old)),
             Stored::New(_) | Stored::Refused(..) => None,
         })
     }
@@ -259,7 +243,7 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// [`TryInsertError::Occupied`] if there is an entry of this key, [`TryInsertError::NotStored`] if there is no
     /// room: then nothing has changed, and the value comes back.
     pub fn try_insert(&self, key: &K, value: V) -> Result<&V, TryInsertError<'_, V>> {
-        let storage = &self.core().storage;
+        let storage = &self.storage;
         match self.store(key, value, Rule::Absent)? {
             Stored::New(leaf) | Stored::Replaced(leaf) => Ok(storage.value(leaf)),
             Stored::Refused(present, value) => {
@@ -277,20 +261,20 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
             return Ok(None);
         }
         Ok(match self.store(key, value, Rule::Present)? {
-            Stored::Replaced(old) => Some(self.core().storage.value(old)),
+            Stored::Replaced(old) => Some(self.storage.value(old)),
             Stored::New(_) | Stored::Refused(..) => None,
         })
     }
 
     #[inline]
     fn store(&self, key: &K, value: V, rule: Rule) -> Result<Stored<V>, NotStored<V>> {
-        let stored = self.core().store(key, value, rule, &self.guard)?;
+        let stored = self.tree.core.store(key, value, rule, &self.guard)?;
         match stored {
             Stored::New(_) => {
                 self.tree.entries.fetch_add(1, Ordering::Relaxed);
             }
             // SAFETY: it has left the tree, and was left to us. `V` is `Send` and `Sync`.
-            Stored::Replaced(old) => unsafe { Discipline::retire(&self.guard, &self.core().storage, old) },
+            Stored::Replaced(old) => unsafe { Discipline::retire(&self.guard, &self.storage, old) },
             Stored::Refused(..) => {}
         }
         Ok(stored)
@@ -298,16 +282,16 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
 
     /// Takes an entry out, and shows its value.
     pub fn remove(&self, key: &K) -> Option<&V> {
-        let leaf = self.core().remove(key, &self.guard)?;
+        let leaf = self.tree.core.remove(key, &self.guard)?;
         self.removed(leaf);
-        Some(self.core().storage.value(leaf))
+        Some(self.storage.value(leaf))
     }
 
     /// Counts and retires a leaf that this thread has just taken out.
     fn removed(&self, leaf: Ref) {
         self.tree.entries.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: it has left the tree, and was left to us. `V` is `Send` and `Sync`.
-        unsafe { Discipline::retire(&self.guard, &self.core().storage, leaf) };
+        unsafe { Discipline::retire(&self.guard, &self.storage, leaf) };
     }
 
     /// Takes the entry with the least key out, and shows it.
@@ -326,19 +310,19 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// # Ok::<(), lookaside_art::CreateError>(())
     /// ```
     pub fn pop_first(&self) -> Option<(&K, &V)> {
-        self.pop(Core::least)
+        self.pop(Entries::least)
     }
 
     /// Takes the entry with the greatest key out, and shows it; as [`Reader::pop_first`].
     pub fn pop_last(&self) -> Option<(&K, &V)> {
-        self.pop(Core::greatest)
+        self.pop(Entries::greatest)
     }
 
-    fn pop(&self, end: impl Fn(&Core<K, V>) -> Option<Ref>) -> Option<(&K, &V)> {
+    fn pop(&self, end: impl Fn(&Entries<K, V>) -> Option<Ref>) -> Option<(&K, &V)> {
         loop {
             // With whatever value it has when it goes.
-            let key = self.core().storage.key(end(self.core())?);
-            if let Some(leaf) = self.core().remove(key, &self.guard) {
+            let key = self.storage.key(end(self)?);
+            if let Some(leaf) = self.tree.core.remove(key, &self.guard) {
                 self.removed(leaf);
                 return Some(self.entry(leaf));
             }
@@ -362,18 +346,18 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// # Ok::<(), lookaside_art::CreateError>(())
     /// ```
     pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) {
-        let mut scan = Scan::between(self.core(), Bound::Unbounded, Bound::Unbounded);
+        let mut scan = Scan::between(self, Bound::Unbounded, Bound::Unbounded);
         while let Some(mut leaf) = scan.next() {
             loop {
                 let (key, value) = self.entry(leaf);
                 if keep(key, value) {
                     break;
                 }
-                if self.core().remove_leaf(leaf, &self.guard) {
+                if self.remove_leaf(leaf, &self.guard) {
                     self.removed(leaf);
                     break;
                 }
-                let Some(now) = self.core().find(key, &mut Unwatched) else { break };
+                let Some(now) = self.find(key, &mut Unwatched) else { break };
                 leaf = now;
             }
         }
@@ -395,41 +379,18 @@ impl<'t, K: Key + ?Sized, V: Send + Sync + 'static> Reader<'t, K, V> {
     /// Takes all entries out whose keys begin with `prefix`, and says how many; in time proportional to that.
     pub fn remove_prefix(&self, prefix: &[u8]) -> usize {
         let mut removed = 0;
-        self.core().remove_prefix(prefix, &self.guard, |_| removed += 1);
+        self.tree.core.remove_prefix(prefix, &self.guard, |_| removed += 1);
         self.tree.entries.fetch_sub(removed, Ordering::Relaxed);
         removed
     }
+}
 
-    /// The entries whose keys lie in a range, in order; from both ends.
-    pub fn range<'r>(&'r self, keys: impl RangeBounds<&'r K>) -> Range<'r, K, V> {
-        Range::of_keys(self.core(), keys)
-    }
+impl<K: Key + ?Sized, V> Deref for Reader<'_, K, V> {
+    type Target = Entries<K, V>;
 
-    /// The entries whose keys lie between two bounds, in order, from both ends. Bounds may be of any length.
-    pub fn range_of_bytes<'r>(&'r self, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Range<'r, K, V> {
-        Range::between(self.core(), from, to)
-    }
-
-    /// The entries whose keys begin with `prefix`, in order; from both ends.
-    pub fn prefix<'r>(&'r self, prefix: &'r [u8]) -> Range<'r, K, V> {
-        Range::of_prefix(self.core(), prefix)
-    }
-
-    /// All entries, in order; from both ends.
-    pub fn iter(&self) -> Range<'_, K, V> {
-        self.range_of_bytes(Bound::Unbounded, Bound::Unbounded)
-    }
-
-    /// The entry with the least key.
-    #[must_use]
-    pub fn first_key_value(&self) -> Option<(&K, &V)> {
-        self.core().least().map(|leaf| self.entry(leaf))
-    }
-
-    /// The entry with the greatest key.
-    #[must_use]
-    pub fn last_key_value(&self) -> Option<(&K, &V)> {
-        self.core().greatest().map(|leaf| self.entry(leaf))
+    #[inline(always)]
+    fn deref(&self) -> &Entries<K, V> {
+        &self.tree.core
     }
 }
 

@@ -1,16 +1,16 @@
 //! What a tree shows of itself while it stands behind a map: all of it but its changes.
 //!
 //! A map's table would not hear of an entry that comes or goes behind its back. So [`Onlooker`] has those calls of a
-//! [`Reader`] that read, and [`TreeView`] those of a [`Tree`] that leave its entries as they are: reorganising is one
-//! of them, because entries move and stay the same.
+//! [`Reader`] that look at [`Entries`], and [`TreeView`] those of a [`Tree`] that leave its entries as they are:
+//! reorganising is one of them, because entries move and stay the same.
 
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Deref;
 
+use crate::core::Entries;
 use crate::key::Key;
 use crate::log::AccessLog;
 use crate::memory::Memory;
-use crate::range::Range;
 use crate::relocation::{Reorganization, Reorganized};
 use crate::tree::{Reader, Tree};
 
@@ -78,37 +78,13 @@ impl<K: Key + ?Sized, V: Send + Sync + 'static> Onlooker<'_, K, V> {
     pub fn refresh(&mut self) {
         self.0.refresh();
     }
+}
 
-    /// As [`Reader::range`].
-    pub fn range<'r>(&'r self, keys: impl RangeBounds<&'r K>) -> Range<'r, K, V> {
-        self.0.range(keys)
-    }
+impl<K: Key + ?Sized, V> Deref for Onlooker<'_, K, V> {
+    type Target = Entries<K, V>;
 
-    /// As [`Reader::range_of_bytes`].
-    pub fn range_of_bytes<'r>(&'r self, from: Bound<&'r [u8]>, to: Bound<&'r [u8]>) -> Range<'r, K, V> {
-        self.0.range_of_bytes(from, to)
-    }
-
-    /// As [`Reader::prefix`].
-    pub fn prefix<'r>(&'r self, prefix: &'r [u8]) -> Range<'r, K, V> {
-        self.0.prefix(prefix)
-    }
-
-    /// As [`Reader::iter`].
-    pub fn iter(&self) -> Range<'_, K, V> {
-        self.0.iter()
-    }
-
-    /// As [`Reader::first_key_value`].
-    #[must_use]
-    pub fn first_key_value(&self) -> Option<(&K, &V)> {
-        self.0.first_key_value()
-    }
-
-    /// As [`Reader::last_key_value`].
-    #[must_use]
-    pub fn last_key_value(&self) -> Option<(&K, &V)> {
-        self.0.last_key_value()
+    fn deref(&self) -> &Entries<K, V> {
+        &self.0
     }
 }
 

@@ -10,7 +10,7 @@
 //! | another value | the leaf's place: a new leaf | the node's |
 //! | removal | the leaf's place: null | the node's |
 //! | removal from a node of two, or of few | the slot above: the other child, or a smaller copy | above, the node's |
-//! | removal of a prefix | as of one leaf, for the highest node below which all keys have it | as of one leaf, then each below |
+//! | removal of a prefix | as of one leaf, for the highest node with no other keys | as of one leaf, then each below |
 //!
 //! New nodes and leaves are made before they are published, so when there is no room for one, nothing has happened. A
 //! removal that finds no room for a smaller copy makes do with the node as it is.
@@ -26,7 +26,7 @@ use std::ptr;
 
 use atomics::reclaim::Guard;
 
-use crate::core::{Core, Descent, Holder, difference};
+use crate::core::{Descent, Entries, Holder, difference};
 use crate::error::Exhausted;
 use crate::fixed::Fixed;
 use crate::key::Key;
@@ -121,7 +121,7 @@ impl Held<'_> {
     }
 }
 
-impl<K: Key + ?Sized, V> Core<K, V> {
+impl<K: Key + ?Sized, V> Entries<K, V> {
     /// Takes the lock of a slot, if the slot still holds `child`.
     fn hold<D: Discipline>(&self, holder: &Holder, child: Ref, by: &D) -> Option<Held<'_>> {
         let lock = self.lock_of(holder);

@@ -316,7 +316,7 @@ proptest! {
 
     #[test]
     fn pairs(operations in operations(
-        (short(), 0u32..40).prop_map(|(text, n)| encode::text_pair(&text, &encode::u32(n))).boxed()
+        (short(), 0u32..40).prop_map(|(text, n)| encode::tuple(&(text, n))).boxed()
     )) {
         both::<[u8]>(&operations)?;
     }

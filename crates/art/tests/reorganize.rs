@@ -415,7 +415,8 @@ proptest! {
     fn the_tree_stays_equal_to_a_model(operations in prop::collection::vec(prop_oneof![
         8 => key().prop_map(Operation::Insert),
         3 => key().prop_map(Operation::Remove),
-        1 => (prop::collection::vec(key(), 0..40), 1usize..30).prop_map(|(keys, work)| Operation::Reorganize(keys, work)),
+        1 => (prop::collection::vec(key(), 0..40), 1usize..30)
+            .prop_map(|(keys, work)| Operation::Reorganize(keys, work)),
     ], 1..300), is_huge: bool) {
         let pages = if is_huge { PageKind::Transparent } else { PageKind::Base };
         let tree = Tree::<[u8], String>::with_config(&config().with_pages(pages)).unwrap();

@@ -50,10 +50,11 @@
 //!      their order.
 //!      If `R`'s does, the scan sees its store; if the collector's does, `R` sees the object unlinked.
 //!    * *`membarrier`* (private, expedited) makes each running thread of the process execute a full fence at some point
-//!      between the call and its return; a thread that is not running went through one when it was switched out, or goes
-//!      through one before it runs on. If that point of `R`'s comes behind the store, the scan sees it. If it
-//!      comes before the store, it comes before the load, too, which therefore sees the object unlinked. There is no third
-//!      case, for the compiler keeps the store before the load: that is what is left of the light barrier, a compiler fence.
+//!      between the call and its return; a thread that is not running went through one when it was switched out, or
+//!      goes through one before it runs on. If that point of `R`'s comes behind the store, the scan sees it. If it
+//!      comes before the store, it comes before the load, too, which therefore sees the object unlinked. There is no
+//!      third case, for the compiler keeps the store before the load: that is what is left of the light barrier, a
+//!      compiler fence.
 //! 3. What the scan sees instead of `e` allows to free the object: none, or an epoch above `s`. It was stored by `R`
 //!    later than `e`, when its guard went or was refreshed. Each such store is a release, and the scan's load an
 //!    acquire: all that `R` did with the object was done before it is freed.

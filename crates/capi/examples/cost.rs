@@ -151,7 +151,8 @@ fn main() {
         let [(rust, _), (c, _)] = [ways[2 * way], ways[2 * way + 1]];
         let [[rust_median, rust_best], [c_median, c_best]] = [pair[0], pair[1]];
         println!(
-            "{rust:22} {rust_median:6.1} ({rust_best:.1})   {c:12} {c_median:6.1} ({c_best:.1})   costs {:+.1} % ({:+.1} %)",
+            "{rust:22} {rust_median:6.1} ({rust_best:.1})   {c:12} {c_median:6.1} ({c_best:.1})   \
+             costs {:+.1} % ({:+.1} %)",
             (c_median / rust_median - 1.0) * 100.0,
             (c_best / rust_best - 1.0) * 100.0,
         );

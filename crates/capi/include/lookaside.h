@@ -1,23 +1,25 @@
 /* Made by cbindgen from crates/capi of Lookaside: do not edit.
  *
- * The Search Lookaside Buffer: a small table of pointers to hot entries, in front of any index. A lookup asks the buffer
- * first; what it does not have is searched in the index, and offered:
+ * The Search Lookaside Buffer: a small table of pointers to hot entries, in front of any index. A lookup asks the
+ * buffer first; what it does not have is searched in the index, and offered:
  *
  *     entry = SLB_get(b, key);
  *     if (!entry && (entry = search(index, key))) SLB_emit(b, entry);
  *
- * An entry is whatever pointer your index finds, of 48 bits at most. The buffer remembers where entries are, and never frees
- * or copies them: you tell it when one goes, changes or moves. Of the ways to do that, choose one for all threads:
+ * An entry is whatever pointer your index finds, of 48 bits at most. The buffer remembers where entries are, and never
+ * frees or copies them: you tell it when one goes, changes or moves. Of the ways to do that, choose one for all
+ * threads:
  *
  * 1. ALONE. One thread at a time uses the buffer and the index (or a lock of yours sees to it). SLB_get, SLB_emit,
  *    lookaside_get_many; SLB_invalidate or SLB_update with each change of the index, before an entry is freed.
- *    Several threads that only look up may do so under a lock that they share and that writers have for themselves; if the
- *    table fits what is asked for (lookaside_options.fits), they pin as in 3.
- *    lookaside_owned_* is this way at its fastest, for a buffer that only ever one thread uses.
+ *    Several threads that only look up may do so under a lock that they share and that writers have for themselves; if
+ *    the table fits what is asked for (lookaside_options.fits), they pin as in 3. lookaside_owned_* is this way at its
+ *    fastest, for a buffer that only ever one thread uses.
  *
  * 2. LOCKS, the paper's protocol.
  *        look up:  SLB_lock(b, key); SLB_get; search the index; SLB_emit; use the entry; SLB_unlock(b, key);
- *        write:    SLB_lock(b, key); change the index; SLB_invalidate or SLB_update; SLB_unlock(b, key); free the old entry.
+ *        write:    SLB_lock(b, key); change the index; SLB_invalidate or SLB_update; SLB_unlock(b, key);
+ *                  free the old entry.
  *    SLB_lock comes before any lock of the index, and SLB_unlock after them. Batches have no place here.
  *
  * 3. TICKETS. Hits take no lock.
@@ -27,17 +29,17 @@
  *                  use the entry; (more lookups;) lookaside_unpin(b);
  *        write:    lookaside_write_begin(b, key); change the index; lookaside_write_end(b, key, new entry or NULL);
  *                  lookaside_retire(b, old entry, free function, context);
- *    The index must itself be safe to search while it is written, and whatever a search can still reach must not be freed
- *    but by retirement. Retire only after the write has ended.
+ *    The index must itself be safe to search while it is written, and whatever a search can still reach must not be
+ *    freed but by retirement. Retire only after the write has ended.
  *
- * Locks and tickets may be mixed on one buffer, if whoever removes entries retires them, and whoever searches the index has
- * pinned, under a lock as well. Telling of a key without its lock takes that lock meanwhile: who has that of one key and
- * tells of another can wait for ever for one who does the same the other way round.
+ * Locks and tickets may be mixed on one buffer, if whoever removes entries retires them, and whoever searches the index
+ * has pinned, under a lock as well. Telling of a key without its lock takes that lock meanwhile: who has that of one
+ * key and tells of another can wait for ever for one who does the same the other way round.
  *
- * An entry's key never changes while the buffer may have the entry. Callbacks call no function of the same buffer. A C++
- * exception that leaves a callback ends the process. So does want of the small memory that a handle takes, or a thread for
- * itself at its first call: "without memory" below means that of tables. Compile lookups into your own code with
- * lookaside_inline.h, or use lookaside.hpp in C++17.
+ * An entry's key never changes while the buffer may have the entry. Callbacks call no function of the same buffer. A
+ * C++ exception that leaves a callback ends the process. So does want of the small memory that a handle takes, or a
+ * thread for itself at its first call: "without memory" below means that of tables. Compile lookups into your own code
+ * with lookaside_inline.h, or use lookaside.hpp in C++17.
  */
 
 

@@ -13,7 +13,8 @@
 //     alone:    slb.find(key, search), slb.get(key), slb.emit(key, entry), slb.invalidate(key), slb.update(key, entry)
 //     locks:    auto lock = slb.lock(key);  then as above, until `lock` goes
 //     tickets:  auto pin = slb.pin();       pin.find(key, search)
-//               auto write = slb.write(key); change the index; write.put(entry); then slb.retire(old) after `write` has gone
+//               auto write = slb.write(key); change the index; write.put(entry);
+//               then slb.retire(old) after `write` has gone
 //
 // slb.share<Key, Entry>() is the same buffer in front of one more index.
 //
@@ -72,13 +73,19 @@ struct Shared {
     static Raw* create(const lookaside_options& options) noexcept { return lookaside_create(&options); }
     static void destroy(Raw* raw) noexcept { SLB_destroy(raw); }
     static lookaside_session* attach(Raw* raw) noexcept { return lookaside_attach(raw, LOOKASIDE_INLINE_LAYOUT); }
-    static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept { lookaside_emit_key(raw, &hash, entry, nullptr); }
+    static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept {
+        lookaside_emit_key(raw, &hash, entry, nullptr);
+    }
     static void invalidate(Raw* raw, std::uint64_t hash) noexcept { SLB_invalidate(raw, &hash); }
     static void update(Raw* raw, std::uint64_t hash, void* entry) noexcept { SLB_update(raw, &hash, entry); }
     static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_resize(raw, size); }
     static void monitor(Raw* raw, bool watching) noexcept { lookaside_monitor(raw, watching); }
-    static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_get_counts(raw, counts, sizeof *counts); }
-    static void verdict(Raw* raw, lookaside_verdict* verdict) noexcept { lookaside_get_verdict(raw, verdict, sizeof *verdict); }
+    static void counts(Raw* raw, lookaside_counts* counts) noexcept {
+        lookaside_get_counts(raw, counts, sizeof *counts);
+    }
+    static void verdict(Raw* raw, lookaside_verdict* verdict) noexcept {
+        lookaside_get_verdict(raw, verdict, sizeof *verdict);
+    }
     static std::size_t occupancy(Raw* raw) noexcept { return lookaside_occupancy(raw); }
     static std::size_t hottest(Raw* raw, void** entries, std::uint8_t* temperatures, std::size_t most) noexcept {
         return lookaside_hottest(raw, entries, temperatures, most);
@@ -90,12 +97,18 @@ struct Owned {
     static Raw* create(const lookaside_options& options) noexcept { return lookaside_owned_create(&options); }
     static void destroy(Raw* raw) noexcept { lookaside_owned_destroy(raw); }
     static lookaside_session* attach(Raw* raw) noexcept { return lookaside_owned_attach(raw, LOOKASIDE_INLINE_LAYOUT); }
-    static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept { lookaside_owned_emit_key(raw, &hash, entry); }
+    static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept {
+        lookaside_owned_emit_key(raw, &hash, entry);
+    }
     static void invalidate(Raw* raw, std::uint64_t hash) noexcept { lookaside_owned_invalidate(raw, &hash); }
-    static void update(Raw* raw, std::uint64_t hash, void* entry) noexcept { lookaside_owned_update(raw, &hash, entry); }
+    static void update(Raw* raw, std::uint64_t hash, void* entry) noexcept {
+        lookaside_owned_update(raw, &hash, entry);
+    }
     static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_owned_resize(raw, size); }
     static void monitor(Raw* raw, bool watching) noexcept { lookaside_owned_monitor(raw, watching); }
-    static void counts(Raw* raw, lookaside_counts* counts) noexcept { lookaside_owned_get_counts(raw, counts, sizeof *counts); }
+    static void counts(Raw* raw, lookaside_counts* counts) noexcept {
+        lookaside_owned_get_counts(raw, counts, sizeof *counts);
+    }
     static void verdict(Raw* raw, lookaside_verdict* verdict) noexcept {
         lookaside_owned_get_verdict(raw, verdict, sizeof *verdict);
     }
@@ -258,9 +271,11 @@ protected:
             sought[i] = {this, keys + i};
             asked[i] = &sought[i];
         }
-        std::size_t found = session ? lookaside_inline_get_group(raw(), session, asked.data(), count, given.data(), AHEAD,
-                                                                 Sought::hash, Sought::matches)
-                                    : 0;
+        std::size_t found = 0;
+        if (session) {
+            found = lookaside_inline_get_group(raw(), session, asked.data(), count, given.data(), AHEAD, Sought::hash,
+                                               Sought::matches);
+        }
         for (std::size_t i = 0; i < count; i++) entries[i] = static_cast<Entry*>(given[i]);
         return found;
     }
@@ -352,7 +367,9 @@ public:
 
     private:
         friend class Buffer;
-        explicit Pin(Buffer* buffer) noexcept : buffer_(buffer), session_(buffer->attach()) { lookaside_pin(buffer->raw()); }
+        explicit Pin(Buffer* buffer) noexcept : buffer_(buffer), session_(buffer->attach()) {
+            lookaside_pin(buffer->raw());
+        }
         Buffer* buffer_;
         lookaside_session* session_;
     };
@@ -374,7 +391,8 @@ public:
     /// The same buffer in front of one more index, which may have other keys and entries: equal keys of the two never
     /// meet. Table, locks, pins and counts are shared, and live until the last of them goes. Test it: it is false where
     /// this was made for fewer indexes (lookaside_options.indexes); last_error() says so.
-    template <class OtherKey, class OtherEntry, class OtherHash = std::hash<OtherKey>, class OtherMatch = std::equal_to<>>
+    template <class OtherKey, class OtherEntry, class OtherHash = std::hash<OtherKey>,
+              class OtherMatch = std::equal_to<>>
     [[nodiscard]] Buffer<OtherKey, OtherEntry, OtherHash, OtherMatch> share(OtherHash hash = OtherHash(),
                                                                             OtherMatch match = OtherMatch()) {
         SLB* shared = lookaside_share(this->raw(), nullptr, detail::hash_of, nullptr);

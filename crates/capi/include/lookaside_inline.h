@@ -1,6 +1,6 @@
-/* The hit path of the Search Lookaside Buffer, compiled into your code: your comparison and your hash are inlined. Calls remain
- * for one lookup in eight, if it is a hit, to warm its entry (not where every hit counts), and every 1024 lookups, to
- * tell the counts. For C11 and C++ of GCC and Clang.
+/* The hit path of the Search Lookaside Buffer, compiled into your code: your comparison and your hash are inlined.
+ * Calls remain for one lookup in eight, if it is a hit, to warm its entry (not where every hit counts), and every 1024
+ * lookups, to tell the counts. For C11 and C++ of GCC and Clang.
  *
  *     lookaside_session *s = lookaside_inline_attach(b);      // once a thread; NULL if the library's layout is another
  *     entry = lookaside_inline_get(b, s, my_hash(key), key, my_match);
@@ -25,10 +25,9 @@
 
 #include "lookaside.h"
 
-/* Vector instructions compare the tags of a line at once: on x86-64, which has had SSE2 from the start. LOOKASIDE_PORTABLE, if
- * it is defined before this, forces what all other processors do: one word after the other. So does the thread
- * sanitizer,
- * which knows atomic loads. */
+/* Vector instructions compare the tags of a line at once: on x86-64, which has had SSE2 from the start.
+ * LOOKASIDE_PORTABLE, if it is defined before this, forces what all other processors do: one word after the other. So
+ * does the thread sanitizer, which knows atomic loads. */
 #if defined(__x86_64__) && !defined(LOOKASIDE_PORTABLE) && !defined(__SANITIZE_THREAD__)
 #define LOOKASIDE_INLINE_SSE2
 #if defined(__has_feature)
@@ -140,9 +139,10 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_entry(const uint64_t *line, unsig
     return address - 1 < UINT64_C(0xffffffffffff) ? (void *)(uintptr_t)address : NULL;
 }
 
-/* A hit where every hit counts, as in the paper: warms its slot at once, unless that is another's by now; of a full counter it
- * cools another that is not cold, the first from a random one on. */
-LOOKASIDE_INLINE_ALWAYS void lookaside_inline_count(lookaside_session *s, const uint64_t *line, uint64_t hash, unsigned slot) {
+/* A hit where every hit counts, as in the paper: warms its slot at once, unless that is another's by now; of a full
+ * counter it cools another that is not cold, the first from a random one on. */
+LOOKASIDE_INLINE_ALWAYS void lookaside_inline_count(lookaside_session *s, const uint64_t *line, uint64_t hash,
+                                                    unsigned slot) {
     uint64_t *counters = (uint64_t *)(uintptr_t)(line + 7);
     uint64_t temperatures = __atomic_load_n(counters, __ATOMIC_RELAXED);
     if (lookaside_inline_entry(line, slot, hash) == NULL) return;
@@ -158,17 +158,19 @@ LOOKASIDE_INLINE_ALWAYS void lookaside_inline_count(lookaside_session *s, const 
         uint64_t number = ((s->random ^ s->random >> 32) * UINT64_C(0xd6e8feb86659fd93)) >> 32;
         unsigned start = 8 * (unsigned)((number * 7) >> 32);
         uint64_t from_start = warm >> start;
-        unsigned cooled = from_start != 0 ? start + (unsigned)__builtin_ctzll(from_start) : (unsigned)__builtin_ctzll(warm);
+        unsigned cooled = from_start != 0 ? start + (unsigned)__builtin_ctzll(from_start)
+                                          : (unsigned)__builtin_ctzll(warm);
         temperatures -= UINT64_C(1) << (cooled - 7);
     }
     /* No read-modify-write: two hits at once may count as one. */
     __atomic_store_n(counters, temperatures, __ATOMIC_RELAXED);
 }
 
-/* Has the slot of a hit in this line, or in that of the hash if it is NULL, warmed if its lookup is one of those that count: by
- * its number, of those that asked last together `later` before the last, so that no guess of the processor waits for the line. */
-LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, const uint64_t *line, uint64_t hash,
-                                                  unsigned slot, int32_t later) {
+/* Has the slot of a hit in this line, or in that of the hash if it is NULL, warmed if its lookup is one of those that
+ * count: by its number, of those that asked last together `later` before the last, so that no guess of the processor
+ * waits for the line. */
+LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, const uint64_t *line,
+                                                  uint64_t hash, unsigned slot, int32_t later) {
     int32_t left = s->left + later;
     if (__builtin_expect(left > s->due, 1)) return;
     if (s->every_hit) {
@@ -179,8 +181,8 @@ LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_sessi
     }
 }
 
-/* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. Where they ask,
- * one comparison: the fewer instructions a lookup takes, the more of them wait for memory at once. */
+/* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. Where
+ * they ask, one comparison: the fewer instructions a lookup takes, the more of them wait for memory at once. */
 LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_session *s, int32_t lookups) {
     int32_t left = s->left - lookups;
     s->left = left;
@@ -192,8 +194,8 @@ LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_sessi
     return s->uses_table != 0;
 }
 
-/* The entry of a key in the line of its hash (lookaside_inline_hash), or NULL; of the lookups that asked last together it is
- * `later` before the last. */
+/* The entry of a key in the line of its hash (lookaside_inline_hash), or NULL; of the lookups that asked last together
+ * it is `later` before the last. */
 LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_find(const void *b, lookaside_session *s, uint64_t hash, void *key,
                                                     bool (*match)(void *entry, void *key), int32_t later) {
     const uint64_t *line = lookaside_inline_line(b, hash);
@@ -216,8 +218,8 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_get(const void *b, lookaside_sess
     return lookaside_inline_find(b, s, lookaside_inline_hash(b, hash), key, match, 0);
 }
 
-/* The entry that is likely to be that of a hash (lookaside_inline_hash), and its slot; or NULL. Whoever finds that it is tells
- * lookaside_inline_hit. */
+/* The entry that is likely to be that of a hash (lookaside_inline_hash), and its slot; or NULL. Whoever finds that it
+ * is tells lookaside_inline_hit. */
 LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_peek(const void *b, uint64_t hash, unsigned *slot) {
     const uint64_t *line = lookaside_inline_line(b, hash);
     for (unsigned set = lookaside_inline_slots(line, hash); set != 0; set &= set - 1) {
@@ -265,7 +267,8 @@ LOOKASIDE_INLINE_ALWAYS size_t lookaside_inline_get_group(const void *b, lookasi
     return found;
 }
 
-/* As lookaside_get_many, without tickets; no key is NULL. Of an entry, `entry_bytes` (1 at least) are asked for ahead. */
+/* As lookaside_get_many, without tickets; no key is NULL. Of an entry, `entry_bytes` (1 at least) are asked for ahead.
+ */
 LOOKASIDE_INLINE_ALWAYS size_t lookaside_inline_get_many(const void *b, lookaside_session *s, void *const *keys,
                                                          size_t count, void **entries, size_t entry_bytes,
                                                          uint64_t (*hash)(void *key),

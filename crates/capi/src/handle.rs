@@ -143,7 +143,7 @@ impl Shared {
             for (table, lines) in replaced {
                 // SAFETY: as in `resize`.
                 unsafe {
-                    table.retire(&guard);
+                    guard.retire_table(table);
                     lines.into_iter().for_each(|lines| retire_lines(lines, &guard));
                 }
             }

@@ -106,7 +106,8 @@ pub(crate) fn check_layout(layout: u32) -> bool {
     let known = layout == LOOKASIDE_LAYOUT;
     if !known {
         fail(format_args!(
-            "compiled for layout {layout} of the buckets, but the library has layout {LOOKASIDE_LAYOUT}: compile with its headers"
+            "compiled for layout {layout} of the buckets, but the library has layout {LOOKASIDE_LAYOUT}: \
+             compile with its headers"
         ));
     }
     known

@@ -199,7 +199,8 @@ impl lookaside_options {
         let known = size_of::<lookaside_options>();
         if !(known..=Self::MOST_BYTES).contains(&bytes) {
             fail(format_args!(
-                "options of {bytes} bytes, but the library knows those of {known}: fill them by lookaside_default_options()"
+                "options of {bytes} bytes, but the library knows those of {known}: \
+                 fill them by lookaside_default_options()"
             ));
             return None;
         }

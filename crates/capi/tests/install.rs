@@ -82,29 +82,43 @@ fn cargo_c_is_told_what_install_does() {
     );
     let asset = &capi["install"]["include"]["asset"][0];
     assert_eq!((&asset["from"], &asset["to"]), (&"include/*".into(), &"".into()));
-    let install = std::fs::read_to_string(home.join("install")).unwrap();
-    for header in std::fs::read_dir(home.join("include")).unwrap() {
-        let header = header.unwrap().file_name().into_string().unwrap();
-        assert!(install.contains(&format!("crates/capi/include/{header}")), "{header} is not installed");
+    let asset = &capi["install"]["data"]["asset"][0];
+    assert_eq!((&asset["from"], &asset["to"]), (&"cmake/*".into(), &"cmake/lookaside".into()));
+}
+
+/// What `install` leaves below a prefix, built as tests are.
+///
+/// In a build folder of its own: built for itself, the library is of other features than in the workspace, and would
+/// lie where the workspace's is, which other crates are built with.
+fn install(command: &mut Command) {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("install");
+    output_of(command.env("PROFILE", "dev").env("CARGO_TARGET_DIR", target));
+}
+
+fn runs(program: &str, question: &str) -> bool {
+    Command::new(program).arg(question).output().is_ok_and(|output| output.status.success())
+}
+
+/// Whether a prefix has the files of a folder of this package, below this folder of its own.
+fn assert_installed(prefix: &Path, folder: &str, below: &str) {
+    for file in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap() {
+        let file = file.unwrap();
+        let installed = std::fs::read(prefix.join(below).join(file.file_name())).unwrap_or_default();
+        assert_eq!(installed, std::fs::read(file.path()).unwrap(), "{}", file.path().display());
     }
 }
 
 #[test]
 fn programs_are_built_with_what_pkg_config_says() {
-    if Command::new("pkg-config").arg("--version").output().is_err()
-        || Command::new("cc").arg("-v").output().is_err()
-    {
+    if !runs("pkg-config", "--version") || !runs("cc", "-v") {
         outside::skip("there is no pkg-config or no cc");
         return;
     }
     let (home, directory) = (Path::new(env!("CARGO_MANIFEST_DIR")), tempfile::tempdir().unwrap());
     let prefix = directory.path().join("prefix");
-    // In a build folder of its own: built for itself, the library is of other features than in the workspace, and would
-    // lie where the workspace's is, which other crates are built with.
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("install");
-    output_of(
-        Command::new(home.join("install")).arg(&prefix).env("PROFILE", "dev").env("CARGO_TARGET_DIR", target),
-    );
+    install(Command::new(home.join("install")).arg(&prefix));
+    assert_installed(&prefix, "include", "include");
+    assert_installed(&prefix, "cmake", "share/cmake/lookaside");
     let source = home.join("tests/c/smallest.c");
     let pkg_config = |arguments: &[&str]| -> Vec<String> {
         let mut command = Command::new("pkg-config");
@@ -135,4 +149,100 @@ fn programs_are_built_with_what_pkg_config_says() {
     link.args(pkg_config(&["--libs-only-L"])).args(["-lpthread", "-ldl", "-lm"]);
     output_of(&mut link);
     output_of(Command::new(&fixed).env_remove("LD_LIBRARY_PATH"));
+}
+
+/// As the examples' project has it: a project of this kind finds what is installed, also after the folder was moved,
+/// and takes the version that it asks for.
+#[test]
+fn a_project_of_cmake_finds_what_is_installed() {
+    if !runs("cmake", "--version") || !runs("cc", "-v") || !runs("c++", "-v") {
+        outside::skip("there is no cmake or no compiler");
+        return;
+    }
+    let (home, directory) = (Path::new(env!("CARGO_MANIFEST_DIR")), tempfile::tempdir().unwrap());
+    let [first, prefix] = ["first", "moved"].map(|name| directory.path().join(name));
+    install(Command::new(home.join("install")).arg(&first));
+    std::fs::rename(first, &prefix).unwrap();
+    let build = directory.path().join("build");
+    let prefixes = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
+    output_of(
+        Command::new("cmake").arg("-S").arg(home.join("examples")).arg("-B").arg(&build).arg(&prefixes),
+    );
+    output_of(Command::new("cmake").arg("--build").arg(&build).arg("--parallel"));
+    for example in ["accounts", "sessions", "std_map", "std_unordered_map"] {
+        output_of(&mut Command::new(build.join(example)));
+    }
+
+    let asks_for = |version: &str| {
+        let project = directory.path().join(version);
+        std::fs::create_dir(&project).unwrap();
+        let text = format!(
+            "cmake_minimum_required(VERSION 3.21)\nproject(asks LANGUAGES C)\n\
+             find_package(lookaside {version} CONFIG REQUIRED)\n"
+        );
+        std::fs::write(project.join("CMakeLists.txt"), text).unwrap();
+        let mut command = Command::new("cmake");
+        command.arg("-S").arg(&project).arg("-B").arg(project.join("build")).arg(&prefixes);
+        command.output().unwrap().status.success()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(asks_for(version), "cmake/lookaside-config-version.cmake does not say {version}");
+    assert!(!asks_for("0.0.1") && !asks_for("99.0.0"));
+    // No newer one than this.
+    let newer = format!(
+        "{}.{}.{}",
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        env!("CARGO_PKG_VERSION_MINOR"),
+        env!("CARGO_PKG_VERSION_PATCH").parse::<u64>().unwrap() + 1
+    );
+    assert!(!asks_for(&newer), "{newer}");
+}
+
+/// The page "C and C++: the library" does what it says to one who follows it: a file is a block whose first line names
+/// it, and what is to be typed are blocks of `sh`. The first of those is typed in the clone, the others in an empty
+/// folder.
+#[test]
+fn the_page_on_getting_started_can_be_followed() {
+    if !runs("pkg-config", "--version") || !runs("cmake", "--version") || !runs("c++", "-v") {
+        outside::skip("there is no pkg-config, no cmake or no c++");
+        return;
+    }
+    let clone = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(clone.join("docs/start/c-and-cpp.md")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let [home, folder] = ["home", "folder"].map(|name| directory.path().join(name));
+    std::fs::create_dir(&home).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+
+    let (mut files, mut typed) = (0, Vec::new());
+    for block in page.split("\n```").skip(1).step_by(2) {
+        let (language, text) = block.split_once('\n').unwrap();
+        let first = text.lines().next().unwrap();
+        let named = first.trim_start_matches(['/', '*', '#', ' ']).trim_end_matches(" */");
+        if language == "sh" {
+            typed.push(text);
+        } else if matches!(
+            Path::new(named).extension().and_then(|ending| ending.to_str()),
+            Some("c" | "cpp" | "txt")
+        ) {
+            std::fs::write(folder.join(named), format!("{text}\n")).unwrap();
+            files += 1;
+        }
+    }
+    assert_eq!(files, 3, "a program in C, one in C++, and a project");
+    // `$HOME` of the page is a folder of ours; cargo is where it was.
+    let follow = |within: &Path, typed: &[&str]| -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-euc", &typed.join("\n")]).current_dir(within).env("HOME", &home);
+        for (variable, default) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            let of_user = std::env::home_dir().unwrap().join(default);
+            shell.env(variable, std::env::var_os(variable).unwrap_or(of_user.into()));
+        }
+        shell
+    };
+    install(&mut follow(&clone, &typed[..1]));
+    let said = output_of(&mut follow(&folder, &typed[1..]));
+    let expected = page.split("\n```text\n").nth(1).unwrap().split_once("\n```").unwrap().0;
+    let said: Vec<&str> = said.lines().filter(|line| line.starts_with("found ")).collect();
+    assert_eq!(said, [expected; 4], "each of the programs, by pkg-config and by CMake");
 }

@@ -3,7 +3,7 @@
 //! They need a compiler (see `toolchain`), and two examples need Debian's libabsl-dev and
 //! libsparsehash-dev. Without them they are skipped, unless LOOKASIDE_REQUIRE_PEERS=1.
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::toolchain::{Program, compiler, has, home};
 
@@ -169,6 +169,51 @@ fn example(name: &str, headers: &[&str], link: &[&str]) {
     let hits = said.lines().find_map(|line| line.strip_prefix("hits ")?.parse::<u64>().ok());
     // Of 1.9 million lookups; the monitor, which is on, may not find that all of them pay.
     assert!(hits.is_some_and(|hits| hits > 100_000), "{name}: {said}");
+}
+
+/// Builds an example that is a program to begin with, and runs it; what it printed.
+fn program(name: &str, argument: Option<&str>, input: &str) -> Option<String> {
+    use std::io::Write;
+    let (directory, source) = (tempfile::tempdir().unwrap(), home().join("examples").join(name));
+    if !has(&["stdint.h"], &directory.path().join(source.file_name().unwrap())) {
+        outside::skip(format_args!("{name}: there is no compiler for it: install g++"));
+        return None;
+    }
+    let binary = directory.path().join("program");
+    Program { source: &source, include: home().join("examples"), options: Vec::new() }.build(&binary);
+    let mut command = Command::new(binary);
+    command.args(argument).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{name}: {}", output.status);
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn an_example_counts_words() {
+    let input = "The sun, the moon; THE stars. ".repeat(100) + "moon";
+    if let Some(said) = program("c/words.c", None, &input) {
+        let [the, moon, rest @ ..] = &*said.lines().map(str::trim).collect::<Vec<_>>() else {
+            panic!("{said}")
+        };
+        assert_eq!((*the, *moon, rest.len()), ("300 the", "101 moon", 2));
+    }
+}
+
+#[test]
+fn an_example_reads_accounts_while_they_are_replaced() {
+    if let Some(said) = program("c/accounts.c", Some("3"), "") {
+        assert_eq!(said, "20000 paid in, 0 wrong answers\n");
+    }
+}
+
+#[test]
+fn an_example_keeps_sessions() {
+    if let Some(said) = program("cpp/sessions.cpp", Some("2"), "") {
+        let all = "200000 of 200000 found\n";
+        assert_eq!(said, format!("{all}{all}then: somebody else\nat last: nobody\n"));
+    }
 }
 
 #[test]

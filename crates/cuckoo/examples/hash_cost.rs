@@ -1,7 +1,7 @@
 //! What mixing costs a lookup: the same table with hashes that are mixed and with hashes that are trusted, in turn.
 //!
 //!     cargo run --release -p lookaside-cuckoo --example hash_cost             # the best of short turns A B A B
-//!     hash_cost any 10000 1000000                                             # one of them, for valgrind --tool=callgrind
+//!     hash_cost any 10000 1000000                        # one of them, for valgrind --tool=callgrind
 
 #![allow(clippy::print_stdout, reason = "a measurement says what it found")]
 

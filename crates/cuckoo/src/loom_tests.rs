@@ -84,6 +84,12 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     check_for(None, preemptions, model);
 }
 
+/// How long each model is explored that is too large to be explored whole.
+fn seconds_of_a_large_model() -> Duration {
+    let asked = std::env::var("LOOKASIDE_LOOM_SECONDS").ok();
+    Duration::from_secs(asked.and_then(|seconds| seconds.parse().ok()).unwrap_or(20))
+}
+
 /// As much of it as can be explored in this time.
 fn check_for(longest: Option<Duration>, preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -409,7 +415,7 @@ fn merge_and_split_against_lookup<L: Layout>() {
     let world = about_to_merge::<L>(0.6);
     // All of it takes the better part of an hour. It was explored whole once, with two preemptions, with one kind of
     // versions.
-    let explored_for = Some(Duration::from_secs(20));
+    let explored_for = Some(seconds_of_a_large_model());
     for asked in [0, 1] {
         let world = world.clone();
         check_for(explored_for, 2, move || {

@@ -168,7 +168,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_word_gives_back_its_parts(hash: u64, bits in 1u32..=14, raw in 0u64..1 << 48, known: bool, bit in 0u64..2) {
+        fn a_word_gives_back_its_parts(
+            hash: u64, bits in 1u32..=14, raw in 0u64..1 << 48, known: bool, bit in 0u64..2,
+        ) {
             let next = if known { Next::Bit(bit) } else { Next::Unknown };
             let tag = Tag::of(hash, bits);
             let word = Word::new(tag, next, Location::new(raw).unwrap());

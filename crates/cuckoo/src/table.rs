@@ -549,8 +549,8 @@ impl<L: Layout> Table<L> {
         #[cfg(not(loom))]
         assert!(
             atomics::held(&self.buckets).is_none(),
-            "a cuckoo table was used by what it had called while buckets were locked, a comparison of keys or a hash: it must \
-             not be (see Entries)"
+            "a cuckoo table was used by what it had called while buckets were locked, a comparison of keys or a hash: \
+             it must not be (see Entries)"
         );
         word.lock();
     }

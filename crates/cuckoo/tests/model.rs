@@ -160,7 +160,9 @@ macro_rules! model_tests {
             use super::*;
 
             proptest! {
-                #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+                #![proptest_config(ProptestConfig {
+                    cases: cases(), failure_persistence: None, ..ProptestConfig::default()
+                })]
 
                 #[test]
                 fn a_fixed_table_is_a_map_until_it_is_full(

@@ -52,6 +52,7 @@ fn lookups(criterion: &mut Criterion) {
     };
     bench("BTreeMap", &|keys| keys.iter().map(|key| alone[key]).sum());
     bench("Map", &|keys| keys.iter().map(|key| reader.get(key).expect("there")).sum());
+    bench("Map, pinned for each", &|keys| keys.iter().map(|key| *map.pin().get(key).expect("there")).sum());
     bench("OwnedMap", &|keys| keys.iter().map(|key| owned.get(key).expect("there")).sum());
     bench("Map, in batches", &|keys| {
         let mut found = [None; BATCH];

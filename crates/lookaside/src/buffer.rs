@@ -16,14 +16,14 @@
 //!
 //! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself:
 //! `Config::fits`), and the old one goes when all guards have gone that were there then. [`Buffer::resize`] and
-//! [`crate::Visit::uses_table`] retire it to the buffer's own collector, which visits pin ([`Buffer::pin`]);
-//! [`Buffer::resize_exclusively`] and [`Buffer::fit_exclusively`] to the caller's. Nobody can check cheaply that all
-//! who look have pinned the same, so it is a promise.
+//! [`crate::Visit::uses_table`] retire it to the buffer's own collector, which visits pin ([`Buffer::pin`]), and so
+//! does [`Buffer::resize_exclusively`]; [`Buffer::fit_exclusively`] leaves it to the caller. Nobody can check cheaply
+//! that all who look have pinned the buffer, so it is a promise.
 //!
 //! | module | who is at the buffer |
 //! |---|---|
 //! | `visit` | a thread among others: pinned, with tickets |
-//! | `ownership` | its one owner |
+//! | `owned` | its one owner, whose map it is |
 //! | `seat` | what either keeps: its account, its random numbers, its part of the monitor's trials |
 
 use std::cell::Cell;
@@ -50,8 +50,43 @@ use crate::word::Pointer;
 /// Buffers made so far.
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
 
-/// Who holds one has pinned a buffer: see [`Buffer::pin`].
-pub type Guard<'b> = reclaim::Guard<'b, Seat>;
+/// Who holds one has pinned a buffer: see [`Buffer::pin`]. It stays on its thread.
+#[derive(Debug)]
+#[must_use = "the buffer is pinned only while it is held"]
+pub struct Guard<'b>(pub(crate) reclaim::Guard<'b, Seat>);
+
+impl Guard<'_> {
+    /// Lets go of what was found, and pins anew. While this thread holds another guard of the buffer, nothing changes.
+    /// What was retired may be freed here, and so user code run, as where a guard is dropped.
+    #[inline(always)]
+    pub fn refresh(&mut self) {
+        self.0.refresh();
+    }
+
+    /// Retires an object: `free(object, context)` is called once, by any thread, when all have left who have pinned the
+    /// buffer now; at the latest when the buffer is dropped. It may do what it likes, but in the last case: then it
+    /// must not come by the buffer.
+    ///
+    /// # Safety
+    /// Nobody who pins from now on can find the object, and it is retired once. Until the buffer has been dropped, any
+    /// thread may call `free` with these arguments.
+    #[allow(unsafe_code)]
+    #[inline]
+    pub unsafe fn retire(&self, object: *mut (), context: *const (), free: unsafe fn(*mut (), *const ())) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.retire(object, context, free) };
+    }
+
+    /// Retires a table that was replaced. It is not freed before this thread unpins, or refreshes its guard.
+    ///
+    /// # Safety
+    /// Whoever may still be looking at it has pinned the buffer.
+    #[allow(unsafe_code)]
+    pub unsafe fn retire_table(&self, replaced: Replaced) {
+        // SAFETY: the caller's promise.
+        unsafe { replaced.retire(&self.0) };
+    }
+}
 
 /// What the seats of a buffer begin with.
 #[derive(Debug)]
@@ -152,7 +187,7 @@ impl Buffer {
     /// dropped or refreshed.
     #[inline(always)]
     pub fn pin(&self) -> Guard<'_> {
-        self.collector.pin()
+        Guard(self.collector.pin())
     }
 
     /// Frees all that was retired to the buffer, by whichever thread, and that nobody holds.
@@ -270,9 +305,8 @@ impl Buffer {
     /// The table in use: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
     ///
     /// # Safety
-    /// While it is used, the caller has pinned the collector to which old tables are retired, the buffer's
-    /// ([`Buffer::pin`]) or that of whom this buffer is resized or fitted by; or nobody resizes it or lets it fit
-    /// itself ([`crate::Visit::uses_table`], [`Seat::turn`]).
+    /// While it is used, the caller has pinned the buffer ([`Buffer::pin`]), or nobody resizes it or lets it fit itself
+    /// ([`crate::Visit::uses_table`], [`Seat::turn`]).
     #[inline]
     #[must_use]
     #[allow(unsafe_code)]
@@ -292,7 +326,7 @@ impl Buffer {
         #[allow(unsafe_code)]
         unsafe {
             for table in self.resize_guarded(size, none, |_| {})?.into_iter().flatten() {
-                table.retire(&guard);
+                guard.retire_table(table);
             }
         }
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has
@@ -302,7 +336,7 @@ impl Buffer {
 
     /// As [`Buffer::resize`], but waits until nobody holds a stripe, and then lets `publish` see the new table before
     /// anyone does: for faces whose threads read the table under a stripe, with no epoch pinned, or read it by another
-    /// way. The old table goes when all have left whom `guard`'s collector knows, which need not be the buffer's.
+    /// way. The old table goes when all have left who have pinned the buffer.
     ///
     /// The caller holds no stripe.
     ///
@@ -310,20 +344,19 @@ impl Buffer {
     /// As [`Buffer::resize`].
     ///
     /// # Safety
-    /// All who use the table hold a stripe, or have pinned `guard`'s collector. So nobody visits the buffer, or makes
-    /// it forget, unless that is the buffer's.
+    /// All who use the table hold a stripe, or have pinned the buffer, as `guard` has.
     #[allow(unsafe_code)]
-    pub unsafe fn resize_exclusively<L>(
+    pub unsafe fn resize_exclusively(
         &self,
         size: usize,
-        guard: &reclaim::Guard<'_, L>,
+        guard: &Guard<'_>,
         publish: impl FnOnce(&Slb),
     ) -> Result<(), CreateError> {
         // SAFETY: the caller's promise.
         unsafe {
             for table in self.resize_guarded(size, || self.stripes.lock_all(), publish)?.into_iter().flatten()
             {
-                table.retire(guard);
+                guard.retire_table(table);
             }
         }
         Ok(())
@@ -359,21 +392,21 @@ impl Buffer {
     /// last step has done this; whether the next should come soon.
     ///
     /// # Safety
-    /// All who use the table have pinned `guard`'s collector.
+    /// All who use the table have pinned the buffer, as `guard` has.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn fit(&self, passed: Passed, guard: &Guard<'_>) -> bool {
         // SAFETY: the caller's promise.
         let (soon, replaced) = unsafe { self.fit_under(passed, || Some(Vec::new()), |_| {}) };
         if let Some(replaced) = replaced {
             // SAFETY: the caller's promise.
-            unsafe { replaced.retire(guard) };
+            unsafe { guard.retire_table(replaced) };
         }
         soon
     }
 
     /// The same for faces as those of [`Buffer::resize_exclusively`]: when the table is to be replaced, all stripes are
     /// taken but those that this thread `holds`; while somebody has one for long, the old table stays. What was
-    /// replaced is to be retired to the caller's collector.
+    /// replaced is to be [retired](Guard::retire_table) by the caller.
     ///
     /// # Safety
     /// As [`Buffer::resize_exclusively`]; and this thread has nothing of the table.

@@ -66,7 +66,7 @@ impl Replaced {
     /// # Safety
     /// Whoever may still be looking at it has pinned the guard's collector.
     #[cfg_attr(loom, allow(dead_code))]
-    pub unsafe fn retire<L>(self, guard: &Guard<'_, L>) {
+    pub(crate) unsafe fn retire<L>(self, guard: &Guard<'_, L>) {
         unsafe fn free(table: *mut (), _: *const ()) {
             // SAFETY: that which is retired below. Once.
             unsafe { Replaced(table.cast()).free() };

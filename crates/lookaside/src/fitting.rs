@@ -85,6 +85,7 @@ pub(crate) enum Step {
 
 /// What a thread has done since it was last asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Passed {
     /// Lookups that asked the table.
     pub lookups: u64,

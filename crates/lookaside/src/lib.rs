@@ -34,7 +34,7 @@
 //! | [`Map`] | an index that threads share: owns it and its entries, and cannot go stale |
 //! | [`SharedBuffer`] | several maps behind one table |
 //! | [`OwnedMap`] | an index that one thread has for itself: no epochs, no tickets |
-//! | [`Buffer`] | words and hashes only: for those who keep entries and consistency themselves, as the C interface does |
+//! | [`Buffer`] | words and hashes only: for those who keep entries and consistency themselves, as the C interface |
 //!
 //! # How it is built
 //!
@@ -42,7 +42,7 @@
 //!
 //! ```text
 //!   9                 map        owned                                  the safe faces
-//!   8      shared     visit      ownership      by_hand                 who is at the buffer
+//!   8           shared          visit          by_hand                  who is at the buffer
 //!   7      +-------------- buffer ---------------+
 //!   6      |                                   seat                     what a thread keeps
 //!   5      current    fitting    stats
@@ -57,8 +57,8 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `word`, `tags`, `bucket` | a slot is one word; seven slots and their counters are a line, whose tags are compared together |
-//! | `config`, `mark`, `random` | what can be chosen; an index's number among those that share a table; cheap random numbers |
+//! | `word`, `tags`, `bucket` | a slot is one word; seven slots and their counters are a line, compared at once |
+//! | `config`, `mark`, `random` | what can be chosen; an index's number at a shared table; cheap random numbers |
 //! | `lines`, `log_table`, `slb` | memory by lines; the paper's two tables, and who may enter |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
 //! | `current` | the table can be replaced while it is used |
@@ -69,10 +69,10 @@
 //! | `cadence` | which hits are counted |
 //! | `seat` | what a thread keeps between its visits: all of these |
 //! | `buffer` | a table, its stripes, its monitor and its seats together |
-//! | `visit`, `ownership`, `by_hand` | a thread at a buffer: among others, alone, or with its own guards |
+//! | `visit`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
 //! | `folding`, `hashing` | the default hash; what a hash must be |
-//! | `entry`, `index`, `lock` | entries and who frees them; what an index must do; one owner's index, shared by a lock |
+//! | `entry`, `index`, `lock` | entries and who frees them; what an index must do; an owner's, shared by a lock |
 //! | `map`, `owned` | the safe faces |
 
 mod bucket;
@@ -113,8 +113,6 @@ mod map;
 mod monitor;
 #[cfg(not(loom))]
 mod owned;
-#[cfg(not(loom))]
-mod ownership;
 #[cfg(not(loom))]
 mod seat;
 #[cfg(not(loom))]

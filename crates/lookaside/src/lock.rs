@@ -97,8 +97,8 @@ fn exclusive<I>(lock: &RwLock<I>) -> (RwLockWriteGuard<'_, I>, Within) {
 fn exclusive_in_time<I>(lock: &RwLock<I>) -> RwLockWriteGuard<'_, I> {
     assert!(
         held(lock).is_none(),
-        "a map was changed while its own index was being walked or its keys compared, by what that calls: collect the keys \
-         first, and change the map then"
+        "a map was changed while its own index was being walked or its keys compared, by what that calls: \
+         collect the keys first, and change the map then"
     );
     lock.0.write()
 }

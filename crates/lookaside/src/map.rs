@@ -445,24 +445,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         self.visit.prefetch(hash);
         let draft = Draft::new(key, value, hash);
         let (write, known) = self.write_over(hash, draft.key());
-        let handle = match self.succeed(known, draft, &write) {
-            Ok(old) => {
-                drop(write);
-                return Some(Removed(old));
-            }
-            Err(draft) => self.at_home(draft),
-        };
-        let pointer = handle.pointer();
-        let old = self.map.index.replace(handle);
-        // An index that lies may give back the very one, which the table is about to have.
-        let others = old.as_ref().filter(|old| old.pointer() != pointer);
-        let newest = self.gave_back(others, hash, &write);
-        // Should the index have dropped it, it is forgotten and freed only when this thread has left.
-        if let Some(pointer) = pointer {
-            write.put(pointer);
-        }
-        drop(write);
-        newest.or(old).map(Removed)
+        self.store(hash, draft, write, known, |_| {}).map(Removed)
     }
 
     /// Puts an entry in if there is one of this key already, and gives back the one that it replaced; else gives back
@@ -480,27 +463,42 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         if known.is_none() && self.map.index.find(&key, &self.token()).is_none() {
             return Err((key, value));
         }
-        let handle = match self.succeed(known, Draft::new(key, value, hash), &write) {
-            Ok(old) => {
-                drop(write);
-                return Ok(Removed(old));
-            }
-            Err(draft) => self.at_home(draft),
+        // An index that found the key and then has none to give back lies; the new one is as good as an answer.
+        let mut share = None;
+        let draft = Draft::new(key, value, hash);
+        let old = self.store(hash, draft, write, known, |new| share = Some(new.clone()));
+        Ok(Removed(old.or(share).expect("one of the two")))
+    }
+
+    /// Puts a new entry in, after `show` has seen it if that goes by the index, and ends the write; what it replaced.
+    #[inline(always)]
+    fn store(
+        &self,
+        hash: u64,
+        draft: Draft<K, V>,
+        write: Write<'_>,
+        known: Option<Found<'_, K, V>>,
+        show: impl FnOnce(&Handle<K, V>),
+    ) -> Option<Handle<K, V>>
+    where
+        I: SharedStore<K, V>,
+    {
+        let handle = match self.succeed(known, draft, &write) {
+            Ok(old) => return Some(old),
+            Err(draft) => draft.at(Home::of(Arc::clone(&self.map.reclaimer))),
         };
+        show(&handle);
         let pointer = handle.pointer();
-        let old = self.map.index.replace(handle.clone());
-        let newest = self.gave_back(old.as_ref(), hash, &write);
+        let old = self.map.index.replace(handle);
+        // An index that lies may give back the very one, which the table is about to have.
+        let others = old.as_ref().filter(|old| old.pointer() != pointer);
+        let newest = self.gave_back(others, hash, &write);
+        // Should the index have dropped it, it is forgotten and freed only when this thread has left.
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
         drop(write);
-        // An index that found the key and then had none lies; what it was given is as good as an answer.
-        Ok(Removed(newest.or(old).unwrap_or(handle)))
-    }
-
-    /// A new entry's handle, for the index.
-    fn at_home(&self, draft: Draft<K, V>) -> Handle<K, V> {
-        draft.at(Home::of(Arc::clone(&self.map.reclaimer)))
+        newest.or(old)
     }
 
     /// Begins a write of this key, and finds its entry in the table if it may be succeeded.
@@ -544,7 +542,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         let pointer = draft.pointer();
         // SAFETY: found by the write, of whose hash both are, and of this map by the mark. Readers have pinned the
         // buffer; users get what is given back as a `Removed`.
-        let old = unsafe { known.succeed(draft, write.capacity(), Some(self.visit.guard())) }?;
+        let old = unsafe { known.succeed(draft, write.capacity(), Some(&self.visit.guard().0)) }?;
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
@@ -560,7 +558,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         // neither will another handle be made.
         unsafe {
             let newest = old.successor(hash, &self.map.reclaimer);
-            old.forgotten(hash, &self.map.reclaimer, self.visit.guard());
+            old.forgotten(hash, &self.map.reclaimer, &self.visit.guard().0);
             newest
         }
     }

@@ -40,7 +40,7 @@ impl Mark {
 
 /// Why an index got no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoMarkLeft(pub usize);
+pub struct NoMarkLeft(pub(crate) usize);
 
 impl fmt::Display for NoMarkLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -51,7 +51,8 @@ pub(crate) struct Monitor {
 }
 
 /// What the monitor has found.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Verdict {
     /// Whether it watches at all.
     pub watching: bool,

@@ -29,9 +29,9 @@ use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::index::{Discard, Find, Scan, Store};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
-use crate::ownership::Ownership;
-use crate::seat::GROUP;
-use crate::stats::Counts;
+use crate::seat::{GROUP, Seat};
+use crate::slb::Slb;
+use crate::stats::{Counts, count};
 use crate::word::Pointer;
 
 /// Where the dead wait, until there is no map any more.
@@ -83,7 +83,8 @@ pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState> {
     hashing: Hashing<S>,
     graveyard: Arc<Graveyard>,
     reclaimer: Arc<Reclaimer>,
-    ownership: Ownership,
+    /// The owner's, who needs no epoch, no stripe and no ticket.
+    seat: Seat,
     entries: Entries<K, V>,
 }
 
@@ -110,21 +111,43 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     ) -> Result<Self, CreateError> {
         let graveyard =
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
-        // SAFETY: nobody else is given the buffer: handles reach it only to be retired, which does not touch it.
-        let ownership = unsafe { Ownership::of(&graveyard.buffer) };
+        let seat = graveyard.buffer.seat();
         let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>);
         Ok(OwnedMap {
             index: Some(index),
             hashing: hasher.into_hashing(),
             graveyard,
             reclaimer,
-            ownership,
+            seat,
             entries: Entries::default(),
         })
     }
 
     fn buffer(&self) -> &Buffer {
         &self.graveyard.buffer
+    }
+
+    #[inline(always)]
+    fn table(&self) -> &Slb {
+        // SAFETY: replaced by `resize` alone, which borrows the map mutably. Nobody else is given the buffer: handles
+        // reach it only to be retired, which does not touch it.
+        unsafe { self.buffer().table.load() }
+    }
+
+    /// Whether the next so many lookups are to ask the table.
+    #[inline(always)]
+    fn uses_table(&self, lookups: u32) -> bool {
+        // An owner's table is of one size. A lookup runs the user's code, which may look up again: were the table
+        // replaced there, nobody could say that the lookup outside has nothing of it.
+        let (seat, monitor) = (&self.seat, &self.buffer().monitor);
+        seat.uses_table(&seat.countdown, lookups, monitor, || self.table().capacity(), |_| false)
+    }
+
+    /// Clears the table for a write; how many slots.
+    #[inline]
+    fn clear(&self, hash: u64) -> usize {
+        // SAFETY: as in `table`.
+        unsafe { self.seat.clear_held(self.buffer(), hash) }
     }
 
     fn index(&self) -> &I {
@@ -141,9 +164,9 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
                 return;
             }
             for dead in dead {
-                // SAFETY: freed below, and the owner is here.
-                for pointer in unsafe { dead.pointers() } {
-                    self.ownership.forget(self.buffer(), dead.hash, pointer);
+                // SAFETY: freed below, and the owner is here; as in `table`.
+                unsafe {
+                    dead.pointers().for_each(|pointer| self.buffer().forget_guarded(dead.hash, pointer));
                 }
                 // SAFETY: no handle is left, the table has forgotten it, and `&mut self`: nobody holds what they found.
                 unsafe { dead.free() };
@@ -162,7 +185,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Lets the monitor watch, or not: if not, the table is always used.
     pub fn monitor(&mut self, watching: bool) {
         self.buffer().monitor(watching);
-        self.ownership.tell(self.buffer());
+        self.seat.tell(self.buffer());
     }
 
     /// What the monitor has found.
@@ -174,7 +197,8 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// What has happened so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.ownership.counts(self.buffer())
+        self.seat.tell(self.buffer());
+        self.buffer().counts()
     }
 }
 
@@ -188,20 +212,20 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     /// Entries that the table has room for.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.ownership.table(self.buffer()).capacity()
+        self.table().capacity()
     }
 
     /// Entries that the table holds; counted by walking over it.
     #[must_use]
     pub fn occupancy(&self) -> usize {
-        self.ownership.table(self.buffer()).occupancy()
+        self.table().occupancy()
     }
 
     /// The entries of the warmest slots with their counters, warmest first, at most so many. Walks over the whole
     /// table.
     #[must_use]
     pub fn hottest(&self, most: usize) -> Vec<(&K, &V, u8)> {
-        let hottest = self.ownership.table(self.buffer()).hottest(most, Mark::new(0, 0)).into_iter();
+        let hottest = self.table().hottest(most, Mark::new(0, 0)).into_iter();
         // SAFETY: as in `look`.
         let found = hottest.map(|(pointer, degrees)| (unsafe { Found::<K, V>::at(pointer) }, degrees));
         found.map(|(found, degrees)| (found.key(), found.value(), degrees)).collect()
@@ -216,7 +240,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         I: Find<Q, K, V>,
     {
         // As in `Reader::get`.
-        if self.ownership.uses_table(self.buffer(), 1) {
+        if self.uses_table(1) {
             Some(self.find_by_table(key)?.value())
         } else {
             Some(self.index().find(key, &self.token())?.value())
@@ -249,7 +273,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        let found = if self.ownership.uses_table(self.buffer(), 1) {
+        let found = if self.uses_table(1) {
             self.find_by_table(key)?
         } else {
             self.index().find(key, &self.token())?
@@ -270,8 +294,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             found.key().borrow() == key
         };
+        let pointer = self.seat.find_on_account(&self.seat.countdown, self.table(), hash, holds, 0)?;
         // SAFETY: as above.
-        self.ownership.find(self.buffer(), hash, holds).map(|pointer| unsafe { Found::at(pointer) })
+        Some(unsafe { Found::at(pointer) })
     }
 
     fn emit(&self, hash: u64, found: Found<'_, K, V>) {
@@ -279,7 +304,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         if found.hash() == hash
             && let Some(pointer) = found.pointer()
         {
-            self.ownership.emit(self.buffer(), hash, pointer);
+            self.seat.emit_held(self.table(), hash, pointer);
         }
     }
 
@@ -295,7 +320,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     {
         assert_eq!(keys.len(), values.len(), "one answer a key");
         for (keys, values) in keys.chunks(GROUP).zip(values.chunks_mut(GROUP)) {
-            if self.ownership.uses_table(self.buffer(), keys.len() as u32) {
+            if self.uses_table(keys.len() as u32) {
                 self.get_group(keys, values);
             } else {
                 // An index that lies may leave a key out, or name one that there is not.
@@ -314,7 +339,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        let table = self.ownership.table(self.buffer());
+        let table = self.table();
         let mut hashes = [0; GROUP];
         for (&key, hash) in keys.iter().zip(&mut hashes) {
             *hash = hash_of(&self.hashing, key);
@@ -331,7 +356,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             same
         };
         let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
-        self.ownership.find_group(self.buffer(), &hashes[..keys.len()], prefetch::<K, V>, hit, search);
+        let (seat, hashes) = (&self.seat, &hashes[..keys.len()]);
+        seat.find_group(&seat.countdown, table, hashes, prefetch::<K, V>, hit, search);
     }
 
     /// Asks the index for those keys of a group that the table did not have.
@@ -384,7 +410,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             found.key() == key && found.hash() == hash
         };
-        Some(self.ownership.table(self.buffer()).find(hash, same)?.1)
+        Some(self.table().find(hash, same)?.1)
     }
 
     /// Lets the new entry succeed the one that the table had, and gives that back; or gives the new one back, for the
@@ -393,7 +419,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         let Some(known) = known else { return Err(draft) };
         // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map.
         unsafe { Found::<K, V>::at(known).succeed::<()>(draft, self.capacity(), None) }
-            .inspect(|_| self.ownership.succeeded())
+            .inspect(|_| count(&self.seat.tally.successions))
     }
 
     /// Puts a new entry in, after `show` has seen it if that goes by the index; what it replaced.
@@ -409,7 +435,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     {
         let pointer = draft.pointer();
         let known = self.known(hash, draft.key());
-        let cleared = self.ownership.clear(self.buffer(), hash);
+        let cleared = self.clear(hash);
         let old = match self.succeed(known, draft) {
             Ok(old) => Some(old),
             Err(draft) => {
@@ -423,7 +449,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         if cleared > 0
             && let Some(pointer) = pointer
         {
-            self.ownership.put(self.buffer(), hash, pointer);
+            self.seat.put_held(self.table(), hash, pointer);
         }
         self.bury();
         old
@@ -464,7 +490,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         I: Discard<Q, K, V>,
     {
         let hash = hash_of(&self.hashing, key);
-        self.ownership.clear(self.buffer(), hash);
+        self.clear(hash);
         let old = self.index.as_mut().expect("there while the map is").remove(key);
         let old = self.newest(old, hash);
         self.bury();
@@ -475,7 +501,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     /// old one's handle. What it has let go of altogether, as one does that is full, is forgotten by itself: in the
     /// call that does it if that is a write, or in the next.
     pub fn forget<Q: Hash + ?Sized>(&mut self, key: &Q) {
-        self.ownership.clear(self.buffer(), hash_of(&self.hashing, key));
+        self.clear(hash_of(&self.hashing, key));
     }
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
@@ -513,7 +539,7 @@ impl<K, V, I, S> std::fmt::Debug for OwnedMap<K, V, I, S> {
     /// Sizes and counts, as of a [`crate::Map`].
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OwnedMap")
-            .field("capacity", &self.ownership.table(self.buffer()).capacity())
+            .field("capacity", &self.table().capacity())
             .field("counts", &self.counts())
             .field("verdict", &self.verdict())
             .finish_non_exhaustive()

@@ -82,8 +82,13 @@ impl Seat {
 
     /// The pointer emitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
-    pub fn look(&self, table: &Slb, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.find(table, hash, accept)
+    pub fn find(&self, table: &Slb, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
+        let Some((slot, pointer)) = table.find(hash, accept) else {
+            count(&self.tally.misses);
+            return None;
+        };
+        self.hit(table, hash, slot);
+        Some(pointer)
     }
 
     /// What was peeked at ([`Slb::peek`]) was the answer: counts the hit, and warms its slot if it is one that counts.
@@ -205,37 +210,10 @@ impl Seat {
         self.watch.uses_table(countdown, lookups, monitor, &self.filled, capacity, fit)
     }
 
-    #[inline(always)]
-    pub(crate) fn find(
-        &self,
-        table: &Slb,
-        hash: u64,
-        accept: impl FnMut(Pointer) -> bool,
-    ) -> Option<Pointer> {
-        let Some((slot, pointer)) = table.find(hash, accept) else {
-            count(&self.tally.misses);
-            return None;
-        };
-        self.hit(table, hash, slot);
-        Some(pointer)
-    }
-
     /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to
-    /// count.
+    /// count. Of the lookups that it let ask together, `later` come behind this one.
     #[inline(always)]
     pub(crate) fn find_on_account(
-        &self,
-        countdown: &Countdown,
-        table: &Slb,
-        hash: u64,
-        accept: impl FnMut(Pointer) -> bool,
-    ) -> Option<Pointer> {
-        self.find_before(countdown, table, hash, accept, 0)
-    }
-
-    /// As [`Seat::find_on_account`], where [`Seat::uses_table`] let so many more ask with this one, behind it.
-    #[inline(always)]
-    fn find_before(
         &self,
         countdown: &Countdown,
         table: &Slb,
@@ -287,8 +265,10 @@ impl Seat {
             let later = hashes.len() - 1 - i;
             if hit(i, pointer) {
                 self.confirm(countdown, table, hash, slot, later);
-            } else if self.find_before(countdown, table, hash, |pointer| hit(i, pointer), later).is_none() {
-                // Else it was behind another with the same tag, or has been put there since.
+                continue;
+            }
+            // It may be behind another with the same tag, or have been put there since.
+            if self.find_on_account(countdown, table, hash, |pointer| hit(i, pointer), later).is_none() {
                 missed[misses] = i;
                 misses += 1;
             }

@@ -32,6 +32,7 @@ const ATTEMPTS: usize = 4;
 
 /// What became of an emission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Emission {
     /// Not hot enough, as far as the table knows.
     Refused,

@@ -9,6 +9,7 @@ macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         /// What has happened so far, as far as the threads have told: each tells when its visit ends or is refreshed.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[non_exhaustive]
         pub struct Counts {
             $($(#[$doc])* pub $name: u64,)*
         }

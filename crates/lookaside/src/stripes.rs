@@ -229,7 +229,8 @@ fn acquire(word: &AtomicU64, holder: Option<u64>) -> u64 {
         }
         assert!(
             cfg!(loom) || holder != Some(word.load(Ordering::Relaxed)),
-            "a map was written to by the comparison of its own keys, or by its index, while it was written to: it must not be"
+            "a map was written to by the comparison of its own keys, or by its index, while it was written to: \
+             it must not be"
         );
         spins += 1;
         if spins % SPINS == 0 { yield_now() } else { spin_loop() }

@@ -60,8 +60,8 @@ impl<'b> Visit<'b> {
     #[inline(always)]
     pub(crate) fn new(buffer: &'b Buffer) -> Visit<'b> {
         let guard = buffer.pin();
-        let spare = guard.is_nested().then(|| Box::new(buffer.seat()));
-        let seat = spare.as_deref().unwrap_or(guard.local());
+        let spare = guard.0.is_nested().then(|| Box::new(buffer.seat()));
+        let seat = spare.as_deref().unwrap_or(guard.0.local());
         Visit {
             buffer,
             countdown: seat.countdown.clone(),
@@ -106,7 +106,7 @@ impl<'b> Visit<'b> {
         self.guard.refresh();
         if self.spare.is_none() {
             // Another record's, perhaps, where the thread is ending.
-            self.seat = NonNull::from(self.guard.local());
+            self.seat = NonNull::from(self.guard.0.local());
         }
         // What ran meanwhile may have visited the buffer by the same seat.
         self.countdown = self.seat().countdown.clone();
@@ -160,7 +160,7 @@ impl<'b> Visit<'b> {
     /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
     #[inline(always)]
     pub fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.seat().find_on_account(&self.countdown, self.table(), hash, accept)
+        self.seat().find_on_account(&self.countdown, self.table(), hash, accept, 0)
     }
 
     /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines

@@ -5,8 +5,8 @@
 //! again.
 //!
 //! ```text
-//!    ... as decided ...  | as decided |  the other way   | the other way |    as decided    | as decided |  ... as decided ...
-//!                           timed      to warm the caches     timed       to warm the caches     timed
+//!   as decided ... | as decided |  the other way   | the other way |    as decided    | as decided | as decided ...
+//!                     timed      to warm the caches     timed       to warm the caches     timed
 //! ```
 //!
 //! The cost of a block is wall time by the number of its lookups, whatever the program does between them: that is the

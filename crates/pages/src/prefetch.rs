@@ -25,7 +25,8 @@ pub fn prefetch<T: ?Sized>(place: *const T) {
     {
         // SAFETY: as above; `prfm` never faults and touches neither registers nor flags.
         unsafe {
-            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place.cast::<u8>(), options(nostack, preserves_flags, readonly))
+            std::arch::asm!("prfm pldl1keep, [{}]", in(reg) place.cast::<u8>(),
+                options(nostack, preserves_flags, readonly))
         };
     }
     #[cfg(any(miri, lookaside_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]

@@ -11,6 +11,7 @@ use std::io::{BufRead, BufReader};
 
 /// How much of a region is resident, and in which pages: all in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Census {
     /// Resident bytes, of any page size.
     pub resident: usize,

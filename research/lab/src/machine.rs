@@ -3,6 +3,7 @@
 //! Everything is asked of the system at the time of the run, except the compiler, which is the one that built this
 //! crate. What cannot be found out is said to be unknown.
 
+use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
@@ -107,6 +108,18 @@ impl Provenance {
             allocator: allocator.to_owned(),
             machine: Machine::this(),
         }
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Provenance { date, revision, compiler, build, allocator, machine } = self;
+        let Machine { processor, cores, memory_gib, kernel, transparent_huge_pages } = machine;
+        write!(
+            f,
+            "{processor}, {cores} cores, {memory_gib} GiB, Linux {kernel}, transparent huge pages: \
+             {transparent_huge_pages}; {allocator} allocator; {compiler}, {build} build of {revision}; {date}"
+        )
     }
 }
 

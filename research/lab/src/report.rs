@@ -16,6 +16,9 @@ use crate::results::{Results, Row};
 /// What is said of every quick run.
 pub(crate) const QUICK: &str = "A quick run: it shows that the experiment works; its numbers mean nothing.";
 
+/// An expectation that was not met.
+pub(crate) const MISSED: &str = "MISSED";
+
 /// The report of one experiment: text by `Display`, JSON by `Serialize`.
 #[derive(Debug, Serialize)]
 pub struct Report<'r> {
@@ -137,20 +140,31 @@ impl fmt::Display for Report<'_> {
             writeln!(f, "{QUICK} What was run:\n{}\nIn full, which this is not:", self.parameters)?;
         }
         writeln!(f, "{}", self.about.trim())?;
-        let Provenance { date, revision, compiler, build, allocator, machine } = self.provenance;
-        writeln!(
-            f,
-            "{}, {} cores, {} GiB, Linux {}, transparent huge pages: {}; {allocator} allocator; {compiler}, {build} \
-             build of {revision}; {date}",
-            machine.processor,
-            machine.cores,
-            machine.memory_gib,
-            machine.kernel,
-            machine.transparent_huge_pages
-        )?;
+        writeln!(f, "{}", self.provenance)?;
         for shortfall in &self.shortfalls {
             writeln!(f, "{shortfall}")?;
         }
+        write!(f, "\n{}", self.numbers())?;
+        for skipped in self.skipped {
+            writeln!(f, "skipped: {skipped}")?;
+        }
+        if !self.beside.is_empty() {
+            write!(f, "\nThe paper's numbers and ours:\n{}", self.papers())?;
+            for (quantity, differs) in self.differences() {
+                writeln!(f, "{quantity}: {differs}")?;
+            }
+        }
+        if !self.verdicts.is_empty() {
+            write!(f, "\n{}", self.outcomes())?;
+        }
+        Ok(())
+    }
+}
+
+/// What reports have as tables, as text and on a page.
+impl Report<'_> {
+    /// All numbers.
+    pub(crate) fn numbers(&self) -> Table {
         let mut table =
             Table::new(["configuration", "at", "metric", "median", "from", "to", "unit", "runs", "pages"]);
         for row in self.rows.iter() {
@@ -166,54 +180,56 @@ impl fmt::Display for Report<'_> {
                 row.pages.clone(),
             ]);
         }
-        write!(f, "\n{table}")?;
-        for skipped in self.skipped {
-            writeln!(f, "skipped: {skipped}")?;
+        table
+    }
+
+    /// The paper's numbers beside ours.
+    pub(crate) fn papers(&self) -> Table {
+        let mut table = Table::new(["quantity", "paper", "ours", "unit", "where"]);
+        for beside in &self.beside {
+            table.add([
+                beside.quantity.clone(),
+                number(beside.paper),
+                ours(beside),
+                beside.unit.clone(),
+                beside.exhibit.clone(),
+            ]);
         }
-        if !self.beside.is_empty() {
-            let mut table = Table::new(["quantity", "paper", "ours", "unit", "where"]);
-            for beside in &self.beside {
-                table.add([
-                    beside.quantity.clone(),
-                    number(beside.paper),
-                    ours(beside),
-                    beside.unit.clone(),
-                    beside.exhibit.clone(),
-                ]);
-            }
-            write!(f, "\nThe paper's numbers and ours:\n{table}")?;
-            for beside in &self.beside {
-                if let Some(differs) = &beside.differs {
-                    writeln!(f, "{}: {}", beside.quantity, differs.trim())?;
-                }
-            }
+        table
+    }
+
+    /// Why ours are others, where that is known: of which quantity, and why.
+    pub(crate) fn differences(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.beside
+            .iter()
+            .filter_map(|beside| Some((beside.quantity.as_str(), beside.differs.as_ref()?.trim())))
+    }
+
+    /// What was expected and what came of it.
+    pub(crate) fn outcomes(&self) -> Table {
+        let mut table = Table::new(["expected", "bound", "measured", "at", ""]);
+        for verdict in &self.verdicts {
+            table.add([
+                verdict.statement.clone(),
+                match verdict.bound {
+                    Bound::AtLeast(bound) => format!("≥ {bound}"),
+                    Bound::AtMost(bound) => format!("≤ {bound}"),
+                },
+                verdict.measured.map_or_else(String::new, number),
+                verdict.point.clone().unwrap_or_default(),
+                match verdict.outcome {
+                    Outcome::Met => "met".into(),
+                    Outcome::Missed => MISSED.into(),
+                    Outcome::Unmeasured => "not measured".into(),
+                },
+            ]);
         }
-        if !self.verdicts.is_empty() {
-            let mut table = Table::new(["expected", "bound", "measured", "at", ""]);
-            for verdict in &self.verdicts {
-                table.add([
-                    verdict.statement.clone(),
-                    match verdict.bound {
-                        Bound::AtLeast(bound) => format!(">= {bound}"),
-                        Bound::AtMost(bound) => format!("<= {bound}"),
-                    },
-                    verdict.measured.map_or_else(String::new, number),
-                    verdict.point.clone().unwrap_or_default(),
-                    match verdict.outcome {
-                        Outcome::Met => "met".into(),
-                        Outcome::Missed => "MISSED".into(),
-                        Outcome::Unmeasured => "not measured".into(),
-                    },
-                ]);
-            }
-            write!(f, "\n{table}")?;
-        }
-        Ok(())
+        table
     }
 }
 
 /// Our numbers beside one of a paper's, in words.
-pub(crate) fn ours(beside: &Beside) -> String {
+fn ours(beside: &Beside) -> String {
     match beside.ours.as_slice() {
         [] => "not measured".into(),
         [(_, only)] => number(*only),
@@ -236,37 +252,52 @@ pub(crate) fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Text in columns, as wide as they need to be.
+/// A table: as text, in columns as wide as they need to be.
 pub(crate) struct Table {
+    head: Vec<String>,
     lines: Vec<Vec<String>>,
 }
 
 impl Table {
     pub(crate) fn new<'t>(head: impl IntoIterator<Item = &'t str>) -> Table {
-        Table { lines: vec![head.into_iter().map(str::to_owned).collect()] }
+        Table { head: head.into_iter().map(str::to_owned).collect(), lines: Vec::new() }
     }
 
     /// Adds a line, of as many cells as the head has.
     pub(crate) fn add(&mut self, line: impl Into<Vec<String>>) {
         self.lines.push(line.into());
     }
+
+    /// The names of the columns, and whether each begins with a number.
+    pub(crate) fn head(&self) -> impl Iterator<Item = (&str, bool)> {
+        let first = |column: usize| self.lines.first().is_some_and(|line| is_number(&line[column]));
+        self.head.iter().enumerate().map(move |(column, name)| (name.as_str(), first(column)))
+    }
+
+    /// The lines, each of as many cells as the head has.
+    pub(crate) fn lines(&self) -> &[Vec<String>] {
+        &self.lines
+    }
+}
+
+/// Whether a cell is a number: it stands at the right then, and so does the head of a column that begins with one.
+pub(crate) fn is_number(cell: &str) -> bool {
+    cell.parse::<f64>().is_ok()
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut widths = vec![0; self.lines[0].len()];
-        for line in &self.lines {
-            for (width, cell) in widths.iter_mut().zip(line) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        let is_number = |cell: &str| cell.parse::<f64>().is_ok();
-        for (at, line) in self.lines.iter().enumerate() {
+        let width = |column: usize| {
+            let cells = [&self.head].into_iter().chain(&self.lines).map(|line| line[column].chars().count());
+            cells.max().unwrap_or(0)
+        };
+        let widths: Vec<_> = (0..self.head.len()).map(width).collect();
+        let lines =
+            self.lines.iter().map(|line| line.iter().map(|cell| (cell.as_str(), is_number(cell))).collect());
+        for line in std::iter::once(self.head().collect::<Vec<_>>()).chain(lines) {
             let mut text = String::new();
-            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-                // The head of a column of numbers stands at their side.
-                let sample = if at == 0 { self.lines.get(1).map_or("", |line| &line[column]) } else { cell };
-                if is_number(sample) {
+            for ((cell, at_right), &width) in line.into_iter().zip(&widths) {
+                if at_right {
                     write!(text, "{cell:>width$}  ")?;
                 } else {
                     write!(text, "{cell:<width$}  ")?;

@@ -1,15 +1,12 @@
-//! Every definition is run once, in its quick size: it must measure what it promises, and every row that its
-//! expectations and references speak of must be among what it measured.
+//! Definitions, where they are found, and results that are kept of them. The command's own tests run all of them.
 
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use lookaside_lab::experiment::{Catalogue, Definition, Laboratory, Outcome, Scale, Session};
+use lookaside_lab::experiment::{Catalogue, Definition, Laboratory, Scale, Session};
 use lookaside_lab::machine::Provenance;
-use lookaside_lab::measure;
 use lookaside_lab::report::Report;
 use lookaside_lab::results::Results;
-use workload::data;
 
 fn catalogue() -> Catalogue {
     Catalogue::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -21,43 +18,6 @@ fn quick(definition: &Definition) -> Results {
     Laboratory::new()
         .run(definition, Scale::Quick, provenance, session)
         .unwrap_or_else(|error| panic!("{}: {error}", definition.path.display()))
-}
-
-#[test]
-fn every_definition_measures_what_it_promises() {
-    let catalogue = catalogue();
-    assert!(catalogue.definitions().len() >= 10, "definitions are missing");
-    // A machine with one core measures nothing of two threads, and says so.
-    let all_points = measure::cores().unwrap().len() >= 2;
-    // Experiments on servers start the command itself, so its own tests run them.
-    let own = |definition: &&Definition| !definition.kind.starts_with("server-");
-    for definition in catalogue.definitions().iter().filter(own) {
-        let results = quick(definition);
-        let report = Report::of(definition, &results).unwrap();
-        assert!(report.quick && report.verdicts.is_empty());
-        assert!(results.rows.iter().all(|row| row.runs >= 1 && row.minimum <= row.median));
-        if !all_points {
-            assert!(!results.skipped.is_empty() || !definition.kind.ends_with("-throughput"));
-            continue;
-        }
-        // Recorded requests are not part of the repository: where they are missing, others of their shape are measured,
-        // and that is said.
-        for skipped in &results.skipped {
-            assert!(
-                skipped.contains("in their place") || skipped.contains("in its place"),
-                "{}: {skipped}",
-                definition.name
-            );
-            assert!(skipped.contains(data::VARIABLE), "{}: {skipped}", definition.name);
-        }
-        for expectation in &definition.expectations {
-            let verdict = expectation.judge(&results.rows);
-            assert_ne!(verdict.outcome, Outcome::Unmeasured, "{}: {verdict:?}", definition.name);
-        }
-        for beside in &report.beside {
-            assert!(!beside.ours.is_empty(), "{}: {} is not measured", definition.name, beside.quantity);
-        }
-    }
 }
 
 #[test]

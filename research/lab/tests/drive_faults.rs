@@ -6,30 +6,22 @@ use std::time::Duration;
 use crate::fake::{Fake, Fault};
 use indicatif::ProgressBar;
 use lookaside_lab::drive::{
-    Amount, Demand, DriveError, Endpoint, Items, Load, LoadReport, PATIENCE, RecordedTrace, Replay,
-    WrongReply,
+    Amount, Demand, DriveError, Endpoint, Items, Load, LoadReport, RecordedTrace, Replay, WrongReply,
 };
 use workload::popularity::Popularity;
 
 const RECORDS: u64 = 200;
 
 fn load(endpoint: Endpoint, check: bool) -> Load {
+    let demand = Demand::Mixed { popularity: Popularity::uniform(RECORDS).unwrap(), gets: 1.0 };
     Load {
-        servers: vec![endpoint],
-        records: RECORDS,
-        items: Items::fixed(16, 40),
-        demand: Demand::Mixed { popularity: Popularity::uniform(RECORDS).unwrap(), gets: 1.0 },
         connections: 3,
         depth: 4,
         keys_per_get: 2,
-        threads: 1,
-        cores: Vec::new(),
         seed: 7,
-        warm_up: Amount::Operations(0),
         measured: Amount::Operations(4000),
-        rate: None,
         check,
-        patience: PATIENCE,
+        ..Load::new(vec![endpoint], RECORDS, Items::fixed(16, 40), demand)
     }
 }
 

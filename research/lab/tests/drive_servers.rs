@@ -50,25 +50,17 @@ fn peers() -> impl Iterator<Item = Peer> {
 }
 
 fn load(endpoint: &Endpoint, demand: Demand) -> Load {
+    let etc = |of| sizes("etc", of, 1.0).unwrap();
     Load {
-        servers: vec![endpoint.clone()],
-        records: 500,
-        items: Items::new(
-            sizes("etc", SizesOf::Keys, 1.0).unwrap(),
-            sizes("etc", SizesOf::Values, 1.0).unwrap(),
-        ),
-        demand,
         connections: 5,
         depth: 7,
         keys_per_get: 3,
         threads: 2,
-        cores: Vec::new(),
         seed: 3,
         warm_up: Amount::Operations(500),
         measured: Amount::Operations(20_000),
-        rate: None,
         check: true,
-        patience: PATIENCE,
+        ..Load::new(vec![endpoint.clone()], 500, Items::new(etc(SizesOf::Keys), etc(SizesOf::Values)), demand)
     }
 }
 
@@ -98,7 +90,7 @@ fn both_sides_count_the_same() {
 #[test]
 fn every_letter_of_ycsb_is_answered_rightly() {
     for peer in peers() {
-        for core in [CoreWorkload::A, CoreWorkload::B, CoreWorkload::C, CoreWorkload::D, CoreWorkload::F] {
+        for core in CoreWorkload::ALL {
             let load = load(&peer.endpoint, Demand::Ycsb(core));
             load.fill(&ProgressBar::hidden()).unwrap();
             let report = load.run(&[], &ProgressBar::hidden()).unwrap();

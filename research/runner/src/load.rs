@@ -65,8 +65,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     get_share: f64,
     /// One of YCSB's core workloads instead of --distribution and --get-share; E needs scans, which a cache has not
-    #[arg(long, value_name = "A|B|C|D|F", conflicts_with_all = ["distribution", "get_share"])]
-    ycsb: Option<Letter>,
+    #[arg(long, value_name = "A|B|C|D|F", value_parser = core_workload,
+          conflicts_with_all = ["distribution", "get_share"])]
+    ycsb: Option<CoreWorkload>,
     /// How long to measure; replies that are not there --patience after its end are an error
     #[arg(long, value_parser = humantime::parse_duration, default_value = "10s", conflicts_with = "operations")]
     duration: Duration,
@@ -110,32 +111,16 @@ enum Distribution {
     Latest,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-#[value(rename_all = "verbatim")]
-enum Letter {
-    #[value(alias = "a")]
-    A,
-    #[value(alias = "b")]
-    B,
-    #[value(alias = "c")]
-    C,
-    #[value(alias = "d")]
-    D,
-    #[value(alias = "f")]
-    F,
+fn core_workload(letter: &str) -> Result<CoreWorkload, String> {
+    let mut all = CoreWorkload::ALL.into_iter();
+    let found = all.find(|core| core.letter().eq_ignore_ascii_case(letter));
+    found.ok_or_else(|| "there are A, B, C, D and F".into())
 }
 
 impl Arguments {
     fn demand(&self) -> Result<Demand, DriveError> {
-        let letter = |letter| match letter {
-            Letter::A => CoreWorkload::A,
-            Letter::B => CoreWorkload::B,
-            Letter::C => CoreWorkload::C,
-            Letter::D => CoreWorkload::D,
-            Letter::F => CoreWorkload::F,
-        };
         if let Some(ycsb) = self.ycsb {
-            return Ok(Demand::Ycsb(letter(ycsb)));
+            return Ok(Demand::Ycsb(ycsb));
         }
         if !(0.0..=1.0).contains(&self.get_share) {
             return Err(DriveError::Settings(format!(

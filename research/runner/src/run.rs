@@ -19,8 +19,7 @@ mod measured;
 mod options;
 mod simulated;
 
-pub(crate) use options::{Asked, Making, Measuring};
-pub(crate) use simulated::sweep;
+pub(crate) use options::{Asked, Measuring};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {

@@ -230,30 +230,3 @@ fn who_was_started_anew_ends_with_who_started_it() {
         thread::sleep(SOON);
     }
 }
-
-/// Experiments on servers start this command as the server. Each is run once, in its quick size: it must measure what
-/// it promises, and every number that its expectations speak of.
-#[test]
-fn experiments_on_servers_measure_what_they_promise() {
-    for name in ["server-cpu", "server-replay", "memc3-figure9", "slb-figure14"] {
-        let result = json(&["run", "--quick", "--json", name]);
-        let report = &result[0];
-        let skipped = report["skipped"].as_array().unwrap();
-        // What was recorded has others in its place, which is said and no reason to measure less.
-        let in_its_place = |reason: &&Value| reason.as_str().unwrap().contains("is in its place");
-        let skipped: Vec<_> = skipped.iter().filter(|reason| !in_its_place(reason)).collect();
-        skipped.iter().for_each(|reason| outside::skip(format_args!("{name}: {reason}")));
-        let rows = report["rows"].as_array().unwrap();
-        assert!(!rows.is_empty() || !skipped.is_empty(), "{name}");
-        let is_ours = |row: &&Value| !row["configuration"].as_str().unwrap().starts_with("memcached");
-        let ours = rows.iter().filter(is_ours);
-        let metrics: Vec<_> = ours.map(|row| row["metric"].as_str().unwrap()).collect();
-        if skipped.is_empty() {
-            assert!(metrics.iter().any(|metric| metric.starts_with("server CPU per")), "{name}: {metrics:?}");
-        }
-        for beside in report["beside"].as_array().unwrap() {
-            let measured = !beside["ours"].as_array().unwrap().is_empty();
-            assert!(measured || !skipped.is_empty(), "{name}: {beside}");
-        }
-    }
-}

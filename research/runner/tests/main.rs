@@ -3,6 +3,7 @@
 mod advise;
 mod documents;
 mod lab;
+mod quick;
 mod regressions;
 mod report;
 mod sim;

@@ -90,10 +90,8 @@ fn what_is_unknown_is_refused() {
         (&["run", "--ways", "3"], "there are 1, 2, 4 and 8"),
         (&["figure", "2"], "no experiment 'stlt-figure2'"),
         (&["table", "IX"], "there are I and V"),
-        (&["sweep", "absent"], "no experiment 'absent'"),
         (&["export", "--guest", "qemu", "--out", "/dev/null"], "guests in this process"),
         (&["run", "--champsim", "/dev/null"], "lookaside-lab sim export"),
-        (&["run", "--huge-pages"], "--guest qemu"),
     ] {
         let (succeeded, _, said) = output(&mut sim(arguments));
         assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
@@ -164,16 +162,16 @@ fn results(folder: &Path) -> Vec<String> {
 
 #[test]
 fn what_is_not_measured_whole_is_not_kept_as_the_newest_result() {
-    let speed = "kind = 'simulator-speed'\n[parameters]\nmachine = 'gainestown'\nguests = ['in-process', 'qemu']\n\
-        value_bytes = 64\nrecords = [{ name = 'few', keys = 2_000, table_bytes = 65_536, containers = ['map'], \
-        variants = ['stlt'], lengths = { warm_up = 4_000, functional = 1_000, settle = 50, windows = 1, \
-        window = 300 } }]\n[rows]\nconfigurations = ['in this process, few', 'under QEMU, few']\n\
-        metrics = ['without the clock', 'with the clock', 'a run', 'memory']\n";
+    let speed = study("['stlt']", "['in this process, STLT', 'under QEMU, STLT']", "containers = ['map']")
+        .replace(
+            "configuration = [",
+            "unkept = true\nguests = ['in-process', 'qemu']\nconfiguration = ['guest', ",
+        );
     let folder = with_definitions(&[
-        ("compiled", study("['stlt']", "['STLT']", "guest = 'qemu'\ncontainers = ['map']")),
+        ("compiled", study("['stlt']", "['STLT']", "guests = ['qemu']\ncontainers = ['map']")),
         // A server is asked for one key at a time.
         ("half", study("['stlt', 'stlt-batches']", "['STLT', 'STLT in batches']", "containers = ['redis']")),
-        ("speed", speed.to_owned()),
+        ("speed", speed),
         ("whole", study("['stlt']", "['STLT']", "containers = ['map']")),
     ]);
     let (kept, out) = (folder.path().join("research/results"), folder.path().join("out"));
@@ -184,11 +182,9 @@ fn what_is_not_measured_whole_is_not_kept_as_the_newest_result() {
         (succeeded, said)
     };
     // Its guests are named in the definition, and nothing is run.
-    for arguments in [&["run", "compiled"][..], &["sim", "sweep", "compiled"]] {
-        let (succeeded, said) = without_qemu(arguments);
-        assert!(!succeeded && said.contains("qemu-user"), "{arguments:?}: {said}");
-        assert!(!folder.path().join("research/simulations").exists() && results(&kept).is_empty(), "{said}");
-    }
+    let (succeeded, said) = without_qemu(&["run", "compiled"]);
+    assert!(!succeeded && said.contains("qemu-user"), "{said}");
+    assert!(!folder.path().join("research/simulations").exists() && results(&kept).is_empty(), "{said}");
     let place = out.to_str().expect("text");
     let (succeeded, said) = without_qemu(&["run", "half"]);
     assert!(!succeeded && said.contains("half: not kept, not all of it was measured"), "{said}");
@@ -215,7 +211,7 @@ fn other_guests_results_are_kept_where_they_are_asked_for_and_only_there() {
         return;
     }
     let folder = with_definitions(&[
-        ("compiled", study("['stlt']", "['STLT']", "guest = 'qemu'\ncontainers = ['map']")),
+        ("compiled", study("['stlt']", "['STLT']", "guests = ['qemu']\ncontainers = ['map']")),
         ("whole", study("['stlt']", "['STLT']", "containers = ['map']")),
     ]);
     let (kept, out) = (folder.path().join("research/results"), folder.path().join("out"));
@@ -243,16 +239,21 @@ fn without_qemu_the_package_is_named_and_the_rest_works() {
 }
 
 #[test]
-fn a_sweep_goes_on_where_it_was_and_a_figure_shows_it() {
+fn a_figure_goes_on_where_it_was() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (store, out, page) = (path("store"), path("out"), path("page.html"));
-    let sweep = || succeeds(&["sweep", "stlt-figure18", "--quick", "--store", &store, "--jobs", "2"]);
-    // The server alone, and with five hashes in front.
-    assert!(sweep().starts_with("6 runs made, 0 were finished before, 0 failed"));
-    assert!(sweep().starts_with("0 runs made, 6 were finished before, 0 failed"));
     let figure = ["figure", "18", "--quick", "--store", &store, "--out", &out, "--html", &page, "--json"];
     let json: Value = serde_json::from_str(&succeeds(&figure)).expect("JSON");
+    // The server alone, and with five hashes in front.
+    let written = || -> Vec<_> {
+        let files = std::fs::read_dir(&store).expect("a folder").flatten();
+        files.map(|file| file.metadata().and_then(|of| of.modified()).expect("a time")).collect()
+    };
+    let first = written();
+    assert_eq!(first.len(), 6);
+    succeeds(&figure);
+    assert_eq!(written(), first, "they were finished before");
     assert_eq!(json[0]["experiment"], "stlt-figure18");
     let rows = json[0]["rows"].as_array().expect("rows");
     assert_eq!(rows.iter().filter(|row| row["metric"] == "speed-up").count(), 5);
@@ -268,67 +269,33 @@ fn a_sweep_goes_on_where_it_was_and_a_figure_shows_it() {
 }
 
 #[test]
-fn configurations_of_a_file_are_kept_until_one_fails() {
+fn a_file_s_configuration_is_run_and_held_to_what_options_are() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = folder.path().join("kept");
-    let list = folder.path().join("list.json");
-    let of = |further: &[&str]| -> Value {
-        let run: Value = serde_json::from_str(&run(&[further, &["--json"]].concat())).expect("JSON");
-        run["configuration"].clone()
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (file, kept) = (path("run.json"), path("kept"));
+    let with = |configuration: &Value, further: &[&str]| {
+        std::fs::write(&file, configuration.to_string()).expect("written");
+        output(&mut sim(&[&["run", "--configuration", &file, "--store", &kept], further].concat()))
     };
-    let (alone, stlt) = (of(&["--variant", "alone"]), of(&["--container", "redis"]));
-    let mut impossible = stlt.clone();
-    impossible["variant"] = "stlt-batches".into();
-    let text = serde_json::to_string(&[&alone, &stlt, &impossible, &stlt]).expect("JSON");
-    std::fs::write(&list, text).expect("written");
-    let (list, store) = (list.to_str().expect("text"), store.to_str().expect("text"));
-    let (succeeded, said, complained) =
-        output(&mut sim(&["run", "--configurations", list, "--store", store]));
-    assert!(!succeeded && complained.contains("no batches"), "{complained}");
-    let kept: Vec<Value> = said
-        .lines()
-        .map(|path| serde_json::from_str(&std::fs::read_to_string(path).expect("it is kept")).expect("JSON"))
-        .collect();
-    assert_eq!(kept.iter().map(|run| &run["configuration"]).collect::<Vec<_>>(), [&alone, &stlt]);
-    // Of another version, nothing is run.
-    std::fs::write(
-        list,
-        serde_json::to_string(&[&alone]).expect("JSON").replace("\"model\":", "\"model\":1"),
-    )
-    .expect("written");
-    let (succeeded, said, complained) =
-        output(&mut sim(&["run", "--configurations", list, "--store", store]));
-    assert!(!succeeded && said.is_empty() && complained.contains("version"), "{complained}");
-}
-
-#[test]
-fn a_file_s_configurations_are_held_to_what_options_are_before_any_is_run() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let (list, store) = (folder.path().join("list.json"), folder.path().join("kept"));
     let run: Value = serde_json::from_str(&run(&["--variant", "alone", "--json"])).expect("JSON");
     let sound = &run["configuration"];
-    let place = |path: &Path| path.to_str().expect("text").to_owned();
-    let (file, kept) = (place(&list), place(&store));
     for (pointer, value, reason) in [
+        ("/model", Value::from(1), "version"),
         ("/lengths/windows", Value::from(0), "nothing would be measured"),
-        ("/lengths/window", Value::from(0), "nothing would be measured"),
-        ("/lengths/window", Value::from(u64::MAX), "2^64 requests or more"),
         ("/lengths/warm_up", Value::from(u64::MAX), "2^64 requests or more"),
-        ("/huge_pages", Value::from(true), "--guest qemu"),
         ("/variant", Value::from("stlt"), "no table in front"),
         ("/machine/core/window", Value::from(0), "1 to 65536"),
     ] {
         let mut wrong = sound.clone();
-        // Huge pages are written down only where they are asked for.
-        wrong["huge_pages"] = Value::from(false);
         *wrong.pointer_mut(pointer).expect("a field") = value;
-        std::fs::write(&list, serde_json::to_string(&[sound, &wrong]).expect("JSON")).expect("written");
-        let (succeeded, said, complained) =
-            output(&mut sim(&["run", "--configurations", &file, "--store", &kept]));
-        assert!(!succeeded && complained.contains(reason), "{pointer}: {complained}");
-        assert!(complained.contains("configuration 2"), "{pointer}: {complained}");
-        assert!(said.is_empty(), "{pointer}: {said}");
+        let (succeeded, said, complained) = with(&wrong, &[]);
+        assert!(!succeeded && complained.contains(reason) && said.is_empty(), "{pointer}: {complained}");
     }
+    let (succeeded, said, complained) = with(sound, &["--json"]);
+    assert!(succeeded, "{complained}");
+    let again: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((&again["configuration"], &again["measurement"]), (sound, &run["measurement"]));
+    assert_eq!(std::fs::read_dir(&kept).expect("a folder").count(), 1);
 }
 
 #[test]
@@ -394,11 +361,10 @@ fn a_compiled_program_is_written_as_a_trace_for_champsim() {
 }
 
 #[test]
-fn a_compiled_program_has_the_pages_that_the_machine_or_it_says() {
+fn a_compiled_program_has_the_pages_that_the_machine_says() {
     if !has_qemu() {
         return;
     }
-    // The SLB asks for huge pages for its tables, where uniform keys go all over.
     let misses = |further: &[&str]| {
         let asked = ["run", "--guest", "qemu", "--variant", "slb", "--table-bytes", "20971520", "--json"];
         let size = ["--keys", "20000", "--warm-up", "40000", "--windows", "1", "--window", "2000"];
@@ -407,10 +373,8 @@ fn a_compiled_program_has_the_pages_that_the_machine_or_it_says() {
         json["measurement"]["windows"][0]["memory"]["data_tlb"]["misses"].as_u64().expect("a number")
     };
     let small = misses(&[]);
-    let asked_for = misses(&["--huge-pages"]);
     let all = misses(&["--change", "paging.pages = '2MiB'"]);
-    assert!(asked_for < small * 9 / 10, "{asked_for} of {small}");
-    assert!(all < asked_for / 4, "{all} of {asked_for}");
+    assert!(all < small / 4, "{all} of {small}");
 }
 
 #[test]

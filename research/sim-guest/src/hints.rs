@@ -8,8 +8,9 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use stlt_sw::Table;
+
 use crate::hardware::{self, Answer, Variant};
-use crate::software::{Impossible, Software};
 
 /// There is one table in a process.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -48,7 +49,7 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct Hints<'r, R> {
     /// Where there is no such processor.
-    software: Option<Software>,
+    software: Option<Table>,
     /// Neither sent nor shared.
     records: PhantomData<(&'r R, *const ())>,
 }
@@ -66,9 +67,9 @@ impl<'r, R> Hints<'r, R> {
         let software = if !hardware::has_mailbox() {
             Err(Refused::Mailbox)
         } else if !hardware::is_simulated() {
-            Software::new(rows, ways).map(Some).map_err(|why| match why {
-                Impossible::Shape => Refused::Shape { rows, ways },
-                Impossible::Memory => Refused::Memory { rows },
+            Table::new(rows, ways as usize).map(Some).map_err(|why| match why {
+                stlt_sw::Refused::Shape => Refused::Shape { rows, ways },
+                stlt_sw::Refused::Memory(_) => Refused::Memory { rows },
             })
         } else {
             match hardware::request([1, rows, ways.into(), variant as u64, 0]) {
@@ -90,7 +91,7 @@ impl<'r, R> Hints<'r, R> {
         let address = match &self.software {
             // SAFETY: `new` has opened the mailbox.
             None => unsafe { hardware::load_va(integer) },
-            Some(software) => software.get(integer)?,
+            Some(table) => usize::try_from(table.get(integer)?).ok()?,
         };
         // SAFETY: see the head of this file: it is null or was a `&'r R`.
         unsafe { std::ptr::with_exposed_provenance::<R>(address).as_ref() }
@@ -100,19 +101,19 @@ impl<'r, R> Hints<'r, R> {
     #[inline(always)]
     pub fn insert(&mut self, integer: u64, record: &'r R) {
         let address = std::ptr::from_ref(record).expose_provenance();
-        match &mut self.software {
+        match &self.software {
             // SAFETY: `new` has opened the mailbox.
             None => unsafe { hardware::insert_stlt(integer, address) },
-            Some(software) => software.insert(integer, address),
+            Some(table) => table.insert(integer, address as u64),
         }
     }
 
     /// Forgets the integer's record.
     pub fn remove(&mut self, integer: u64) {
-        match &mut self.software {
+        match &self.software {
             // SAFETY: `new` has opened the mailbox.
             None => unsafe { hardware::insert_stlt(integer, 0) },
-            Some(software) => software.remove(integer),
+            Some(table) => table.remove(integer),
         }
     }
 }

@@ -23,8 +23,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `hardware` | the instructions and the system calls; `research/sim-qemu/src/protocol.rs` has the other half |
-//! | `software` | the same on a processor without them |
-//! | `hints` | a safe table over either: integers to borrowed records |
+//! | `hints` | a safe table over these, or over STLT-SW where there are none: integers to borrowed records |
 //! | `several` | integers of several indexes that share it |
 
 #[allow(unsafe_code, reason = "instructions that no compiler knows")]
@@ -33,7 +32,6 @@ mod hardware;
 mod hints;
 
 mod several;
-mod software;
 
 pub use hardware::{Phase, Variant, enter, is_simulated};
 pub use hints::{Hints, Refused};

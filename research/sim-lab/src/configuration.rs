@@ -102,9 +102,6 @@ pub struct Configuration {
     pub seed: u64,
     /// The machine.
     pub machine: Profile,
-    /// Whether a compiled program gets the pages of 2 MiB that it asks for; otherwise all are the machine's.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub huge_pages: bool,
 }
 
 /// Why a configuration cannot be run.
@@ -139,11 +136,6 @@ pub enum ConfigurationError {
     /// Nobody can count its requests.
     #[error("2^64 requests or more: give it a shorter warm-up, or fewer or shorter windows")]
     TooLong,
-    /// Nobody would ask for huge pages.
-    #[error(
-        "only compiled programs ask for huge pages: run it with --guest qemu, or change the machine (paging.pages = '2MiB')"
-    )]
-    HugePages,
     /// The machine cannot be.
     #[error(transparent)]
     Machine(#[from] ProfileError),
@@ -186,7 +178,6 @@ impl Configuration {
             lengths,
             seed,
             machine,
-            huge_pages: false,
         };
         configuration.check()?;
         Ok(configuration)
@@ -226,31 +217,7 @@ impl Configuration {
         if self.lengths.most_requests().is_none() {
             return Err(ConfigurationError::TooLong);
         }
-        if self.huge_pages && self.guest != Guest::Qemu {
-            return Err(ConfigurationError::HugePages);
-        }
         Ok(self.machine.validate()?)
-    }
-
-    /// The same, with the pages of 2 MiB that the program asks for (`madvise` with `MADV_HUGEPAGE`, `mmap` with
-    /// `MAP_HUGETLB`).
-    ///
-    /// # Errors
-    /// If it is not a compiled program: those of this process ask for none.
-    pub fn with_huge_pages(self) -> Result<Configuration, ConfigurationError> {
-        let configuration = Configuration { huge_pages: true, ..self };
-        configuration.check()?;
-        Ok(configuration)
-    }
-
-    /// Whether the other run looks the same keys up in the same records, and may so be made beside this one
-    /// ([`crate::run::run_all`]). Compiled programs load for themselves.
-    #[must_use]
-    pub fn shares_load_with(&self, other: &Configuration) -> bool {
-        let load = |of: &Configuration| {
-            (of.guest, of.container, of.keys, of.value_bytes, of.distribution, of.lengths, of.seed)
-        };
-        self.guest == Guest::InProcess && load(self) == load(other)
     }
 
     /// A name for files: what it is in words, and sixteen digits of a hash of all of it.
@@ -268,9 +235,8 @@ impl Configuration {
     #[must_use]
     pub fn describe(&self) -> String {
         let table = self.table.map(|table| format!(", {} KiB {}", table.bytes >> 10, table.hash.title()));
-        let pages = if self.huge_pages { ", huge pages as asked for" } else { "" };
         format!(
-            "{} {}, {} keys of {} bytes, {}{}, {}{pages}, seed {}",
+            "{} {}, {} keys of {} bytes, {}{}, {}, seed {}",
             self.container.name(),
             self.variant.name(),
             self.keys,
@@ -318,18 +284,6 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_another_run_and_only_where_they_are_asked_for() {
-        let here = configuration(Variant::Stlt, TABLE, 1).expect("legal");
-        assert_eq!(here.clone().with_huge_pages(), Err(ConfigurationError::HugePages));
-        let compiled = Configuration { guest: Guest::Qemu, ..here };
-        let huge = compiled.clone().with_huge_pages().expect("a compiled program may");
-        assert_ne!(huge.digest(), compiled.digest());
-        let text = |of: &Configuration| serde_json::to_string(of).expect("JSON");
-        assert!(!text(&compiled).contains("huge"), "runs that are kept stay known");
-        assert_eq!(serde_json::from_str::<Configuration>(&text(&huge)).expect("the same"), huge);
-    }
-
-    #[test]
     fn impossible_runs_are_refused_whether_they_were_asked_for_changed_or_read() {
         let bytes = |variant, bytes| configuration(variant, Table { bytes, ..TABLE }, 1).map(|_| ());
         assert_eq!(bytes(Variant::Slb, 3 << 20), Ok(()));
@@ -350,7 +304,6 @@ mod tests {
         assert_eq!(refused(|of| of.table = Some(Table { ways: 7, ..TABLE })), ConfigurationError::Ways(7));
         assert_eq!(refused(|of| of.lengths.windows = 0), ConfigurationError::Empty);
         assert_eq!(refused(|of| of.lengths.window = 0), ConfigurationError::Empty);
-        assert_eq!(refused(|of| of.huge_pages = true), ConfigurationError::HugePages);
         let machine = refused(|of| of.machine.core.window = 0);
         assert!(matches!(machine, ConfigurationError::Machine(ProfileError::Range { .. })), "{machine}");
     }

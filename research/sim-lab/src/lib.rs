@@ -16,7 +16,6 @@
 //! | `metric` | what is shown of a run |
 //! | [`study`] | an experiment's definition: which runs, and what is shown of them |
 //! | [`in_use`] | experiments that do something to a table while it is measured |
-//! | [`speed`] | what the simulator itself takes |
 //! | [`storage`] | the hardware's size, Table I |
 
 #![forbid(unsafe_code)]
@@ -29,7 +28,6 @@ pub mod machine;
 mod metric;
 pub mod qemu;
 pub mod run;
-pub mod speed;
 pub mod storage;
 pub mod store;
 pub mod study;

@@ -63,9 +63,7 @@ impl Qemu {
         let [profile, out, cost] =
             ["machine.toml", "measurement.json", "cost.json"].map(|name| folder.path().join(name));
         std::fs::write(&profile, configuration.machine.to_toml()?).map_err(RunError::io(&profile))?;
-        let huge_pages = configuration.huge_pages;
-        let simulated =
-            Simulated { huge_pages, cost: Some(&cost), champsim, ..Simulated::new(&profile, &out) };
+        let simulated = Simulated { cost: Some(&cost), champsim, ..Simulated::new(&profile, &out) };
         let output = self
             .tools
             .command(&guest, &requests, &run, &simulated)?

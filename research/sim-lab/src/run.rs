@@ -16,7 +16,7 @@ use sim_qemu::protocol::Phase;
 
 use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths};
 use crate::error::RunError;
-use crate::guest::{Hash, Program, Shape, Variant};
+use crate::guest::{Hash, Program, Shape};
 use crate::qemu::Qemu;
 
 /// Bytes of an STLT's row.
@@ -59,41 +59,6 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
     };
     let seconds = started.elapsed().as_secs_f64();
     Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
-}
-
-/// Runs several configurations one after another, each with the result that [`run`] gives, and hands each to
-/// `finished` at once. What neighbours [have in common](Configuration::shares_load_with), their records and the
-/// requests of their warm-up, is made once, which takes as long as much of a run does. It takes the memory of one
-/// more guest, and four bytes for each of those requests.
-///
-/// # Errors
-/// If one of them cannot be run, or `finished` fails: those behind it are not run then.
-pub fn run_all(
-    configurations: &[Configuration],
-    mut finished: impl FnMut(Run) -> Result<(), RunError>,
-) -> Result<(), RunError> {
-    for alike in configurations.chunk_by(Configuration::shares_load_with) {
-        let [first, _, ..] = alike else {
-            alike.iter().try_for_each(|alone| finished(run(alone)?))?;
-            continue;
-        };
-        let mut loaded = Program::new(Shape { variant: Variant::Alone, slb_bytes: 0, ..shape(first)? })?;
-        loaded.draw_ahead(first.lengths.replayed());
-        for configuration in alike {
-            let (started, meter) = (Instant::now(), Meter::start());
-            let Shape { variant, hash, slb_bytes, .. } = shape(configuration)?;
-            let done = match loaded.looked_up_by(variant, hash, slb_bytes) {
-                Some(program) => {
-                    let (measurement, cost) = measure(configuration, program, machine(configuration)?, meter);
-                    let seconds = started.elapsed().as_secs_f64();
-                    Run { configuration: configuration.clone(), programs: None, measurement, seconds, cost }
-                }
-                None => run(configuration)?,
-            };
-            finished(done)?;
-        }
-    }
-    Ok(())
 }
 
 /// The loaded guest of a configuration, and its machine with the table in place.

@@ -3,7 +3,7 @@
 //!
 //! ```toml
 //! [parameters]
-//! guest = "qemu"                                   # only where nobody else can run its programs
+//! guests = ["qemu"]                                # only where nobody else can run its programs
 //! keys = 10_000_000
 //! containers = ["map", "btree"]                    # the runs are the product of these lists
 //! variants = ["slb", "stlt"]
@@ -25,6 +25,10 @@
 //! `runs` in the definition is the number of seeds: each is another set of keys, another sequence of requests and
 //! another layout of frames, so a row's extremes are a band over what the paper leaves open.
 //!
+//! `parts` are further fields by which a study differs from itself, each with a name: it is made once for each of them,
+//! with those fields in place of its own. `unkept = true` makes every run anew, one at a time, and keeps none: for what
+//! a run takes, which is no property of its configuration.
+//!
 //! All runs that a study needs are made first ([`crate::sweep`]), then its rows are computed from what is kept.
 
 use indicatif::ProgressBar;
@@ -35,12 +39,11 @@ use serde::{Deserialize, Serialize};
 use sim::Profile;
 
 use crate::configuration::{Configuration, Guest, Lengths, Table};
-use crate::error::StudyError;
+use crate::error::{RunError, StudyError};
 use crate::guest::{Container, Distribution, Hash, Variant};
 use crate::in_use;
 use crate::metric::Metric;
 use crate::run::Run;
-use crate::speed;
 use crate::storage;
 use crate::store::Store;
 use crate::sweep::{Place, Swept, sweep};
@@ -51,7 +54,7 @@ pub const KIND: &str = "simulation";
 /// Whether definitions of this kind are the simulator's.
 #[must_use]
 pub fn is(kind: &str) -> bool {
-    [KIND, storage::KIND, speed::KIND].contains(&kind) || in_use::is(kind)
+    [KIND, storage::KIND].contains(&kind) || in_use::is(kind)
 }
 
 /// A size of the tables in front.
@@ -77,6 +80,8 @@ struct MachineShape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Axis {
+    Part,
+    Guest,
     Container,
     Variant,
     Distribution,
@@ -114,7 +119,10 @@ struct Mean {
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// Who runs its programs, if not whoever was asked to: our own indexes are compiled programs.
-    guest: Option<Guest>,
+    #[serde(default)]
+    guests: Vec<Guest>,
+    #[serde(default)]
+    unkept: bool,
     keys: u32,
     containers: Vec<Container>,
     variants: Vec<Variant>,
@@ -127,6 +135,7 @@ struct Parameters {
     hashes: Vec<Hash>,
     machines: Vec<MachineShape>,
     lengths: Lengths,
+    #[serde(default)]
     over: Over,
     configuration: Vec<Axis>,
     #[serde(default)]
@@ -162,6 +171,8 @@ pub struct Options {
 /// A place in the product of a study's lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cell<'s> {
+    part: &'s Part,
+    guest: Guest,
     container: Container,
     variant: Variant,
     distribution: Distribution,
@@ -175,6 +186,11 @@ struct Cell<'s> {
 impl Cell<'_> {
     fn part(&self, axis: Axis) -> String {
         match axis {
+            Axis::Part => self.part.name.clone(),
+            Axis::Guest => match self.guest {
+                Guest::InProcess => "in this process".into(),
+                Guest::Qemu => "under QEMU".into(),
+            },
             Axis::Container => self.container.name().into(),
             Axis::Variant => self.variant.title().into(),
             Axis::Distribution => self.distribution.title().into(),
@@ -192,12 +208,20 @@ impl Cell<'_> {
     }
 }
 
+/// A study with the fields of one of its parts.
+#[derive(Debug, PartialEq)]
+struct Part {
+    name: String,
+    parameters: Parameters,
+    machines: Vec<(MachineShape, Profile)>,
+}
+
 /// A study: its definition, read.
 #[derive(Debug)]
 pub struct Study<'d> {
     definition: &'d Definition,
-    parameters: Parameters,
-    machines: Vec<(MachineShape, Profile)>,
+    /// At least one.
+    parts: Vec<Part>,
 }
 
 impl<'d> Study<'d> {
@@ -210,71 +234,42 @@ impl<'d> Study<'d> {
             let (experiment, kind) = (definition.name.clone(), definition.kind.clone());
             return Err(StudyError::Kind { experiment, kind });
         }
-        let parameters = definition.parameters_for(scale).try_into::<Parameters>();
         let wrong = |reason: &dyn ToString| StudyError::parameters(definition, reason.to_string());
-        let parameters = parameters.map_err(|error| wrong(&error))?;
-        let known = |name: &String| parameters.machines.iter().any(|machine| machine.name == *name);
-        let named =
-            parameters.over.machine.iter().chain(parameters.means.iter().flat_map(|mean| &mean.machines));
-        if let Some(unknown) = named.into_iter().find(|name| !known(name)) {
-            return Err(wrong(&format!("there is no machine '{unknown}' among its machines")));
-        }
-        if let Some(twice) = parameters.configuration.iter().find(|axis| parameters.point.contains(axis)) {
-            return Err(wrong(&format!("{twice:?} is both in the configuration and in the point")));
-        }
-        let machines = parameters.machines.iter().map(|shape| {
-            let machine = StudyError::machine(definition, &shape.profile)?
-                .with_changes(&shape.changes)
-                .map_err(|error| StudyError::no_machine(definition, &shape.profile, error))?;
-            let name = match shape.name.as_str() {
-                "" => shape.profile.clone(),
-                name => format!("{}, {name}", shape.profile),
-            };
-            Ok((shape.clone(), Profile { name, ..machine }))
+        let mut own = definition.parameters_for(scale);
+        let parts =
+            own.remove("parts").unwrap_or_else(|| toml::Value::Array(vec![toml::Table::new().into()]));
+        let parts: Vec<toml::Table> = parts.try_into().map_err(|error| wrong(&error))?;
+        let parts = parts.into_iter().map(|mut fields| {
+            let name = fields.remove("name").map_or(Ok(String::new()), toml::Value::try_into);
+            let mut parameters = own.clone();
+            parameters.extend(fields);
+            let read =
+                |name| Part::new(definition, name, parameters.try_into().map_err(|error| wrong(&error))?);
+            name.map_err(|error| wrong(&error)).and_then(read)
         });
-        let machines = machines.collect::<Result<_, StudyError>>()?;
-        Ok(Study { definition, parameters, machines })
+        let parts: Vec<Part> = parts.collect::<Result<_, StudyError>>()?;
+        if parts.is_empty() {
+            return Err(wrong(&"'parts' is empty"));
+        }
+        Ok(Study { definition, parts })
     }
 
-    fn cells(&self) -> Vec<Cell<'_>> {
-        let parameters = &self.parameters;
-        let mut cells = Vec::new();
-        for &container in &parameters.containers {
-            for &variant in &parameters.variants {
-                for machine in &self.machines {
-                    for &distribution in &parameters.distributions {
-                        for &value_bytes in &parameters.value_bytes {
-                            for table in &parameters.tables {
-                                for &ways in &parameters.ways {
-                                    for &hash in &parameters.hashes {
-                                        cells.push(Cell {
-                                            container,
-                                            variant,
-                                            distribution,
-                                            value_bytes,
-                                            table,
-                                            ways,
-                                            hash,
-                                            machine,
-                                        });
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        cells
+    /// Of all parts, which have it alike.
+    fn parameters(&self) -> &Parameters {
+        &self.parts[0].parameters
+    }
+
+    fn cells(&self, asked: Guest) -> Vec<Cell<'_>> {
+        self.parts.iter().flat_map(|part| part.cells(asked)).collect()
     }
 
     /// What a cell is compared with.
-    fn other<'s>(&'s self, cell: &Cell<'s>) -> Cell<'s> {
-        let over = &self.parameters.over;
+    fn other<'s>(&self, cell: &Cell<'s>) -> Cell<'s> {
+        let over = &cell.part.parameters.over;
         let machine = over
             .machine
             .as_ref()
-            .and_then(|name| self.machines.iter().find(|machine| machine.0.name == *name));
+            .and_then(|name| cell.part.machines.iter().find(|machine| machine.0.name == *name));
         Cell {
             variant: over.variant.unwrap_or(cell.variant),
             machine: machine.unwrap_or(cell.machine),
@@ -282,28 +277,26 @@ impl<'d> Study<'d> {
         }
     }
 
-    /// Who runs its programs, where `asked` does unless the definition names another: our own indexes are compiled
-    /// ones.
+    /// Who runs its programs, where `asked` does unless the definition names others: our own indexes are compiled ones.
     #[must_use]
-    pub fn guest(&self, asked: Guest) -> Guest {
-        self.parameters.guest.unwrap_or(asked)
+    pub fn guests(&self, asked: Guest) -> Vec<Guest> {
+        self.parameters().guests_or(asked)
     }
 
-    fn configured(&self, cell: &Cell<'_>, guest: Guest, seed: u64) -> Result<Configuration, StudyError> {
+    fn configured(&self, cell: &Cell<'_>, seed: u64) -> Result<Configuration, StudyError> {
         let bytes = match cell.variant {
             variant if variant.is_slb() => cell.table.slb_bytes,
             _ => cell.table.stlt_bytes,
         };
         let table = Table { bytes, ways: cell.ways, hash: cell.hash };
-        let asked = (self.parameters.keys, cell.value_bytes, cell.distribution);
-        let (container, variant, lengths) = (cell.container, cell.variant, self.parameters.lengths);
-        let guest = self.guest(guest);
-        Configuration::new(guest, container, variant, asked, table, lengths, seed, &cell.machine.1)
+        let asked = (cell.part.parameters.keys, cell.value_bytes, cell.distribution);
+        let (container, variant, lengths) = (cell.container, cell.variant, cell.part.parameters.lengths);
+        Configuration::new(cell.guest, container, variant, asked, table, lengths, seed, &cell.machine.1)
             .map_err(StudyError::configuration(self.definition))
     }
 
     fn compares(&self) -> bool {
-        self.parameters.metrics.iter().any(|metric| metric.compares())
+        self.parameters().metrics.iter().any(|metric| metric.compares())
     }
 
     /// All runs that it needs, with `seeds` seeds, those that others are compared with first.
@@ -313,10 +306,10 @@ impl<'d> Study<'d> {
     pub fn configurations(&self, guest: Guest, seeds: usize) -> Result<Vec<Configuration>, StudyError> {
         let mut configurations: Vec<Configuration> = Vec::new();
         for seed in 1..=seeds as u64 {
-            for cell in self.cells() {
+            for cell in self.cells(guest) {
                 let others = if self.compares() { vec![self.other(&cell)] } else { Vec::new() };
                 for cell in others.iter().chain([&cell]) {
-                    let configuration = self.configured(cell, guest, seed)?;
+                    let configuration = self.configured(cell, seed)?;
                     if !configurations.contains(&configuration) {
                         configurations.push(configuration);
                     }
@@ -334,12 +327,12 @@ impl<'d> Study<'d> {
         reason: impl Fn(&Configuration) -> String,
         session: &mut Session,
     ) -> Result<(), StudyError> {
-        let parameters = &self.parameters;
+        let parameters = self.parameters();
         for seed in 1..=seeds as u64 {
             let mut recorded = Vec::new();
-            for cell in self.cells() {
-                let configuration = self.configured(&cell, guest, seed)?;
-                let beside = self.configured(&self.other(&cell), guest, seed)?;
+            for cell in self.cells(guest) {
+                let configuration = self.configured(&cell, seed)?;
+                let beside = self.configured(&self.other(&cell), seed)?;
                 let name = cell.named(&parameters.configuration);
                 let run = |wanted: &Configuration| store.get(wanted).ok_or_else(|| reason(wanted));
                 let runs = run(&configuration).and_then(|ours| {
@@ -383,13 +376,78 @@ impl<'d> Study<'d> {
     }
 
     fn samples(&self, ours: &Run, other: &Run, same: bool) -> Vec<crate::metric::Sample> {
-        let metrics = self.parameters.metrics.iter();
+        let metrics = self.parameters().metrics.iter();
         // Beside itself, a run has nothing to say.
         metrics
             .filter(|metric| !(same && metric.compares()))
             .flat_map(|metric| metric.of(ours, other))
             .collect()
     }
+}
+
+impl Parameters {
+    fn guests_or(&self, asked: Guest) -> Vec<Guest> {
+        if self.guests.is_empty() { vec![asked] } else { self.guests.clone() }
+    }
+}
+
+impl Part {
+    fn new(definition: &Definition, name: String, parameters: Parameters) -> Result<Part, StudyError> {
+        let wrong = |reason: String| StudyError::parameters(definition, reason);
+        let known = |name: &String| parameters.machines.iter().any(|machine| machine.name == *name);
+        let named =
+            parameters.over.machine.iter().chain(parameters.means.iter().flat_map(|mean| &mean.machines));
+        if let Some(unknown) = named.into_iter().find(|name| !known(name)) {
+            return Err(wrong(format!("there is no machine '{unknown}' among its machines")));
+        }
+        if let Some(twice) = parameters.configuration.iter().find(|axis| parameters.point.contains(axis)) {
+            return Err(wrong(format!("{twice:?} is both in the configuration and in the point")));
+        }
+        let machines = parameters.machines.iter().map(|shape| {
+            let machine = StudyError::machine(definition, &shape.profile)?
+                .with_changes(&shape.changes)
+                .map_err(|error| StudyError::no_machine(definition, &shape.profile, error))?;
+            let name = match shape.name.as_str() {
+                "" => shape.profile.clone(),
+                name => format!("{}, {name}", shape.profile),
+            };
+            Ok((shape.clone(), Profile { name, ..machine }))
+        });
+        let machines = machines.collect::<Result<_, StudyError>>()?;
+        Ok(Part { name, parameters, machines })
+    }
+
+    fn cells(&self, asked: Guest) -> Vec<Cell<'_>> {
+        let of = &self.parameters;
+        let mut cells = Vec::new();
+        for guest in of.guests_or(asked) {
+            for (&container, &variant) in product(&of.containers, &of.variants) {
+                for (machine, &distribution) in product(&self.machines, &of.distributions) {
+                    for (&value_bytes, table) in product(&of.value_bytes, &of.tables) {
+                        let last = product(&of.ways, &of.hashes).map(|(&ways, &hash)| Cell {
+                            part: self,
+                            guest,
+                            container,
+                            variant,
+                            distribution,
+                            value_bytes,
+                            table,
+                            ways,
+                            hash,
+                            machine,
+                        });
+                        cells.extend(last);
+                    }
+                }
+            }
+        }
+        cells
+    }
+}
+
+/// Each of the ones with each of the others.
+fn product<'a, A, B>(ones: &'a [A], others: &'a [B]) -> impl Iterator<Item = (&'a A, &'a B)> {
+    ones.iter().flat_map(move |one| others.iter().map(move |other| (one, other)))
 }
 
 impl Mean {
@@ -412,14 +470,13 @@ impl Mean {
 pub fn guests(definition: &Definition, asked: Guest, scale: Scale) -> Result<Vec<Guest>, StudyError> {
     Ok(match definition.kind.as_str() {
         storage::KIND => Vec::new(),
-        speed::KIND => speed::guests(definition, scale)?,
         kind if in_use::is(kind) => vec![Guest::InProcess],
-        _ => vec![Study::new(definition, scale)?.guest(asked)],
+        _ => Study::new(definition, scale)?.guests(asked),
     })
 }
 
-/// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]), and
-/// what the simulator itself takes ([`speed`]), is made anew whenever it is asked for.
+/// Makes the runs of a definition that are missing, and its results. What is done to tables in use ([`in_use`]) is
+/// made anew whenever it is asked for.
 ///
 /// # Errors
 /// If the definition is no study, or the store cannot be had. Runs that fail are skipped in the results, with
@@ -438,17 +495,25 @@ pub fn results(
         storage::record(definition, options.scale, &mut session)?;
     } else if in_use::is(&definition.kind) {
         in_use::record(definition, options, &progress, &mut session)?;
-    } else if definition.kind == speed::KIND {
-        speed::record(definition, options, &progress, &mut session)?;
     } else {
         let study = Study::new(definition, options.scale)?;
         let configurations = study.configurations(options.guest, seeds)?;
-        swept = sweep(&configurations, store, &options.place, options.jobs, &progress);
+        let scratch = tempfile::tempdir().map_err(RunError::io(std::env::temp_dir()))?;
+        let (kept, jobs) = if study.parameters().unkept {
+            (&Store::open(scratch.path())?, 1)
+        } else {
+            (store, options.jobs)
+        };
+        swept = sweep(&configurations, kept, &options.place, jobs, &progress);
         let reason = |wanted: &Configuration| {
             let failed = swept.failed.iter().find(|(configuration, _)| configuration == wanted);
             failed.map_or_else(|| "it was not run".to_owned(), |(_, reason)| reason.clone())
         };
-        study.record((options.guest, seeds), store, reason, &mut session)?;
+        study.record((options.guest, seeds), kept, reason, &mut session)?;
+        if study.parameters().unkept {
+            // None of it was kept, and what could not be run is skipped in the results.
+            swept = Swept::default();
+        }
     }
     Ok((session.into_results(definition, options.scale, provenance)?, swept))
 }

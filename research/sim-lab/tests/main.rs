@@ -6,7 +6,6 @@ mod signs;
 mod speed;
 mod study;
 mod sweep;
-mod together;
 
 // What they share.
 mod shared;

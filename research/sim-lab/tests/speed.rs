@@ -8,7 +8,6 @@ use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::machine::profile;
 use sim_lab::run::run;
-use sim_lab::speed;
 use sim_lab::study::Options;
 
 use crate::shared::{catalogue, options, parse, qemu, repository, unkept, value};
@@ -16,7 +15,6 @@ use crate::shared::{catalogue, options, parse, qemu, repository, unkept, value};
 #[test]
 fn speed_and_memory_of_every_guest_are_measured_and_not_kept() {
     let definition = catalogue().get("stlt-speed").expect("it is there");
-    assert_eq!(definition.kind, speed::KIND);
     let without_qemu = qemu().is_none();
     let options = Options { jobs: 1, ..options(Scale::Quick) };
     let results = unkept(&definition, &options).expect("results");
@@ -38,13 +36,15 @@ const LENGTHS: Lengths =
 fn definition(guest: &str) -> Definition {
     let Lengths { warm_up, functional, settle, windows, window } = LENGTHS;
     let text = format!(
-        "name = 'small-speed'\ntitle = 'One program'\nkind = '{}'\nabout = 'A map.'\nruns = 1\n\
-         [parameters]\nmachine = 'gainestown'\nguests = ['{guest}']\nvalue_bytes = 64\n\
-         records = [{{ name = 'few', keys = {KEYS}, table_bytes = {}, containers = ['map'], variants = ['stlt'], \
+        "name = 'small-speed'\ntitle = 'One program'\nkind = 'simulation'\nabout = 'A map.'\nruns = 1\n\
+         [parameters]\nunkept = true\nguests = ['{guest}']\ncontainers = ['map']\nvariants = ['stlt']\n\
+         distributions = ['zipf']\nvalue_bytes = [64]\nmachines = [{{ name = '', profile = 'gainestown' }}]\n\
+         configuration = ['guest', 'part']\npoint = ['container', 'variant']\n\
+         metrics = ['untimed-speed', 'timed-speed', 'seconds', 'memory']\n\
+         parts = [{{ name = 'few', keys = {KEYS}, tables = [{{ name = '', stlt_bytes = {}, slb_bytes = 0 }}], \
          lengths = {{ warm_up = {warm_up}, functional = {functional}, settle = {settle}, windows = {windows}, \
          window = {window} }} }}]\n\
          [rows]\nconfigurations = ['{}']\nmetrics = ['without the clock', 'with the clock', 'a run', 'memory']\n",
-        speed::KIND,
         TABLE.bytes,
         if guest == "qemu" { "under QEMU, few" } else { "in this process, few" },
     );

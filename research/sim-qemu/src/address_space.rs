@@ -1,4 +1,4 @@
-//! Which system calls take pages away from the guest, give them other rights, or ask for huge ones.
+//! Which system calls take pages away from the guest, or give them other rights.
 //!
 //! | call | pages that go |
 //! |---|---|
@@ -14,9 +14,6 @@
 //! `mprotect` leaves the pages where they are, but no old translation may outlive the new rights: TLBs and IPB
 //! hear of it as of pages that go.
 //!
-//! `madvise` with `HUGEPAGE`, and `mmap` with `HUGETLB`, ask for pages of 2 MiB. Whether the simulated machine gives
-//! them is the run's choice.
-//!
 //! A call is judged when it returns: one that failed took nothing.
 
 use std::collections::HashMap;
@@ -30,18 +27,12 @@ const MUNMAP: i64 = 11;
 const BRK: i64 = 12;
 const MREMAP: i64 = 25;
 const MADVISE: i64 = 28;
-const CLONE: i64 = 56;
-const FORK: i64 = 57;
-const VFORK: i64 = 58;
-const CLONE3: i64 = 435;
 const FIXED: u64 = 0x10;
 /// Of `mremap`.
 const TO_FIXED: u64 = 2;
 const DONT_NEED: u64 = 4;
 const FREE: u64 = 8;
 const REMOVE: u64 = 9;
-const HUGE_PAGE: u64 = 14;
-const HUGE_TLB: u64 = 0x4_0000;
 
 /// What happened to pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +41,6 @@ pub enum Change {
     Gone(Range<u64>),
     /// They are where they were, with other rights.
     Protected(Range<u64>),
-    /// What is mapped there from now on is to be huge.
-    Huge(Range<u64>),
 }
 
 /// Calls under way, by thread, and where the heap ends.
@@ -76,11 +65,6 @@ pub(crate) fn gives_memory(number: i64) -> bool {
     matches!(number, MMAP | BRK | MREMAP)
 }
 
-/// Whether a system call may make another process. It returns in both: 0 in the new one.
-pub(crate) fn forks(number: i64) -> bool {
-    matches!(number, CLONE | FORK | VFORK | CLONE3)
-}
-
 impl AddressSpace {
     /// A thread makes a call.
     pub fn called(&mut self, thread: u32, number: i64, arguments: [u64; 4]) {
@@ -89,8 +73,7 @@ impl AddressSpace {
         }
     }
 
-    /// Its call returns: what it did to pages, one thing after the other. A huge mapping at a fixed place is taken for
-    /// a new one: what was there stays known until it is touched anew.
+    /// Its call returns: what it did to pages, one thing after the other.
     pub fn returned(&mut self, thread: u32, number: i64, result: i64) -> Vec<Change> {
         let Some((called, [address, length, third, fourth])) = self.calls.remove(&thread) else {
             return Vec::new();
@@ -100,8 +83,6 @@ impl AddressSpace {
         }
         let to = result as u64;
         let changes = match number {
-            MADVISE if third == HUGE_PAGE => vec![Change::Huge(pages(address, length))],
-            MMAP if fourth & HUGE_TLB != 0 => vec![Change::Huge(pages(to, length))],
             MPROTECT => vec![Change::Protected(pages(address, length))],
             MUNMAP => vec![Change::Gone(pages(address, length))],
             MADVISE if matches!(third, DONT_NEED | FREE | REMOVE) => {
@@ -132,7 +113,7 @@ pub(crate) fn may_fail_midway(number: i64) -> bool {
 impl Change {
     fn range(&self) -> &Range<u64> {
         match self {
-            Change::Gone(range) | Change::Protected(range) | Change::Huge(range) => range,
+            Change::Gone(range) | Change::Protected(range) => range,
         }
     }
 
@@ -185,16 +166,6 @@ mod tests {
         assert_eq!(both, [Change::Gone(0x9000..0xb000), Change::Gone(0x1000..0x2000)], "what was there, too");
         let rights = call(&mut space, MPROTECT, [0x1000, 0x1001, 1, 0], 0);
         assert_eq!(rights, [Change::Protected(0x1000..0x3000)]);
-    }
-
-    #[test]
-    fn huge_pages_are_asked_for_in_two_ways() {
-        let mut space = AddressSpace::default();
-        let advised = call(&mut space, MADVISE, [0x20_0000, 0x20_0000, HUGE_PAGE, 0], 0);
-        assert_eq!(advised, [Change::Huge(0x20_0000..0x40_0000)]);
-        let mapped = call(&mut space, MMAP, [0, 0x20_0000, 3, 0x22 | HUGE_TLB], 0x60_0000);
-        assert_eq!(mapped, [Change::Huge(0x60_0000..0x80_0000)]);
-        assert_eq!(call(&mut space, MMAP, [0, 0x20_0000, 3, 0x22 | HUGE_TLB], -12), [], "none to be had");
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! | `profile` | the machine: a TOML file, or the name of a built-in one |
 //! | `out` | where the measurement goes (JSON) |
 //! | `guest`, `variant`, `seed` | what the measurement says of the run; optional |
-//! | `huge` | `heeded`: the guest gets the pages of 2 MiB that it asks for; `ignored`, as without: all are the profile's |
 //! | `cost` | where goes what the run took, in seconds and memory (JSON, [`crate::cost`]); optional |
 //! | `champsim` | where a trace of the windows goes, for ChampSim; optional, and 64 bytes an instruction |
 //!
@@ -28,8 +27,6 @@ pub struct Arguments {
     pub variant: String,
     /// What its keys are drawn with.
     pub seed: u64,
-    /// Whether the guest gets the huge pages that it asks for.
-    pub huge_pages: bool,
     /// Where it goes what the run took.
     pub cost: Option<PathBuf>,
     /// Where a trace goes.
@@ -42,7 +39,7 @@ pub struct Arguments {
 pub enum ArgumentError {
     /// There is no such argument.
     #[error(
-        "unknown argument \"{0}\"; there are profile=, out=, guest=, variant=, seed=, huge=, cost= and champsim="
+        "unknown argument \"{0}\"; there are profile=, out=, guest=, variant=, seed=, cost= and champsim="
     )]
     Unknown(String),
     /// A necessary one is not there.
@@ -51,9 +48,6 @@ pub enum ArgumentError {
     /// A seed is a number.
     #[error("seed={0} is not a number from 0 to 2^64 - 1")]
     Seed(String),
-    /// Huge pages are given or not.
-    #[error("huge={0}: it is heeded or ignored")]
-    Huge(String),
     /// The profile cannot be read.
     #[error("profile={path} is no built-in machine and cannot be read: {error}")]
     Unreadable {
@@ -79,7 +73,6 @@ impl Arguments {
     /// If one is unknown, missing or no machine.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Arguments, ArgumentError> {
         let (mut profile, mut out, mut cost, mut champsim) = (None, None, None, None);
-        let mut huge_pages = false;
         let (mut guest, mut variant, mut seed) = (String::new(), String::new(), 0);
         for argument in arguments {
             match argument.split_once('=') {
@@ -87,9 +80,6 @@ impl Arguments {
                 Some(("out", path)) => out = Some(PathBuf::from(path)),
                 Some(("cost", path)) => cost = Some(PathBuf::from(path)),
                 Some(("champsim", path)) => champsim = Some(PathBuf::from(path)),
-                Some(("huge", "heeded")) => huge_pages = true,
-                Some(("huge", "ignored")) => huge_pages = false,
-                Some(("huge", other)) => return Err(ArgumentError::Huge(other.to_owned())),
                 Some(("guest", name)) => name.clone_into(&mut guest),
                 Some(("variant", name)) => name.clone_into(&mut variant),
                 Some(("seed", number)) => {
@@ -100,7 +90,7 @@ impl Arguments {
         }
         let profile = profile.ok_or(ArgumentError::Missing("profile"))?;
         let out = out.ok_or(ArgumentError::Missing("out"))?;
-        Ok(Arguments { profile, out, guest, variant, seed, huge_pages, cost, champsim })
+        Ok(Arguments { profile, out, guest, variant, seed, cost, champsim })
     }
 }
 
@@ -136,7 +126,6 @@ mod tests {
             (&["out=a"], "profile= is missing"),
             (&["profile=/nowhere", "out=a"], "cannot be read"),
             (&["profile=stlt_paper", "out=a", "seed=x"], "seed=x"),
-            (&["profile=stlt_paper", "out=a", "huge=yes"], "huge=yes"),
             (&["profil=stlt_paper", "out=a"], "unknown argument \"profil=stlt_paper\""),
         ] {
             let error = parse(arguments).expect_err(expected).to_string();

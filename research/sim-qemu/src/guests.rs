@@ -151,8 +151,6 @@ pub struct Simulated<'p> {
     pub profile: &'p Path,
     /// For the measurement.
     pub out: &'p Path,
-    /// Whether the guest gets the pages of 2 MiB that it asks for; if not, all are the profile's.
-    pub huge_pages: bool,
     /// For what the run takes ([`crate::cost::Cost`]).
     pub cost: Option<&'p Path>,
     /// For a trace of the windows, for ChampSim: 64 bytes an instruction.
@@ -160,9 +158,9 @@ pub struct Simulated<'p> {
 }
 
 impl<'p> Simulated<'p> {
-    /// The profile's pages only, and nothing but the measurement.
+    /// Nothing but the measurement.
     pub fn new(profile: &'p (impl AsRef<Path> + ?Sized), out: &'p Path) -> Simulated<'p> {
-        Simulated { profile: profile.as_ref(), out, huge_pages: false, cost: None, champsim: None }
+        Simulated { profile: profile.as_ref(), out, cost: None, champsim: None }
     }
 }
 
@@ -273,11 +271,7 @@ impl Tools {
     ) -> Result<Command, GuestError> {
         let mut plugin = self.plugin.as_os_str().to_owned();
         plugin.push(format!(",guest={},variant={}", run.container.name(), run.variant.name()));
-        plugin.push(format!(
-            ",seed={},huge={}",
-            run.seed,
-            if simulated.huge_pages { "heeded" } else { "ignored" }
-        ));
+        plugin.push(format!(",seed={}", run.seed));
         let files = [("profile", simulated.profile), ("out", simulated.out)];
         let cost = simulated.cost.map(|path| ("cost", path));
         let trace = simulated.champsim.map(|path| ("champsim", path));
@@ -402,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plugin_is_told_of_pages_and_traces_and_no_path_is_cut() {
+    fn the_plugin_is_told_where_to_write_and_no_path_is_cut() {
         let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: "/nowhere".into() };
         let run = Run::new(Container::Map, Variant::Alone, 1000);
         let told = |simulated: &Simulated| {
@@ -412,12 +406,11 @@ mod tests {
         };
         let plain = Simulated::new("machine.toml", Path::new("out.json"));
         let usual = told(&plain).expect("no commas");
-        assert!(usual.ends_with(",huge=ignored,profile=machine.toml,out=out.json"), "{usual}");
+        assert!(usual.ends_with(",seed=1,profile=machine.toml,out=out.json"), "{usual}");
         let champsim = Some(Path::new("trace"));
         let cost = Some(Path::new("cost"));
-        let more = told(&Simulated { huge_pages: true, cost, champsim, ..plain }).expect("no commas");
-        let expected = ",huge=heeded,profile=machine.toml,out=out.json,cost=cost,champsim=trace";
-        assert!(more.ends_with(expected), "{more}");
+        let more = told(&Simulated { cost, champsim, ..plain }).expect("no commas");
+        assert!(more.ends_with(",profile=machine.toml,out=out.json,cost=cost,champsim=trace"), "{more}");
         for cut in [
             Simulated { profile: Path::new("a,b"), ..plain },
             Simulated { out: Path::new("a,b"), ..plain },

@@ -24,7 +24,7 @@
 //! | [`protocol`] | what guest and plugin say to each other |
 //! | [`decode`] | machine code as the window model wants it |
 //! | [`simulation`] | what the machine makes of the guest's events |
-//! | [`address_space`] | pages that system calls take away, or ask for |
+//! | [`address_space`] | pages that system calls take away |
 //! | [`cost`] | seconds and memory of a run |
 //! | [`trace`] | what is measured, recorded for another simulator |
 //! | [`arguments`] | what the plugin is told |

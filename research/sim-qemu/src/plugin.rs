@@ -12,8 +12,8 @@
 //! instruction of theirs counts, only the pages that they unmap. So the simulation belongs to the thread of the
 //! first virtual processor, and needs no lock.
 //!
-//! A process that the guest forks has a copy of all this, and shares the open files. It keeps its table, and is neither
-//! measured nor recorded.
+//! A process that the guest forks has a copy of all this, which goes on and answers it. Only the first process writes
+//! what was measured, and what it recorded.
 //!
 //! A translated block is kept for ever (the callbacks hold its address), once for all translations of the same
 //! bytes at the same place.
@@ -69,8 +69,6 @@ struct Plugin {
     arguments: Arguments,
     /// A child that the guest forks must not write the measurement.
     process: u32,
-    /// This is such a child.
-    forked: AtomicBool,
     /// Blocks and accesses are watched in what is translated from now on.
     watching: AtomicBool,
     translations: Mutex<Translations>,
@@ -157,7 +155,6 @@ unsafe fn install(
     let arguments = Arguments::parse(arguments).map_err(|error| error.to_string())?;
     let core = Core::new(&arguments.profile).map_err(|error| error.to_string())?;
     let mut simulation = Simulation::new(core);
-    simulation.heed_huge_pages(arguments.huge_pages);
     if let Some(path) = &arguments.champsim {
         let trace = Trace::create(path).map_err(|error| format!("champsim={}: {error}", path.display()))?;
         simulation.record(trace);
@@ -167,7 +164,6 @@ unsafe fn install(
         mailbox: Mailbox::default(),
         arguments,
         process: std::process::id(),
-        forked: AtomicBool::new(false),
         watching: AtomicBool::new(false),
         translations: Mutex::default(),
         address_space: Mutex::default(),
@@ -208,19 +204,6 @@ impl Plugin {
     unsafe fn simulation(&self) -> &mut Simulation {
         // SAFETY: the caller's.
         unsafe { &mut *self.simulation.get() }
-    }
-
-    /// This process is a copy of the guest's, just made.
-    ///
-    /// # Safety
-    /// As [`Plugin::simulation`].
-    #[cold]
-    unsafe fn fork(&self) {
-        self.forked.store(true, Ordering::Relaxed);
-        // What is translated already goes on to call, and comes to nothing.
-        self.watching.store(false, Ordering::Relaxed);
-        // SAFETY: the caller's.
-        unsafe { self.simulation() }.abandon();
     }
 
     #[cold]
@@ -375,10 +358,6 @@ extern "C" fn called(
         plugin.mailbox.write(protocol::ANSWER, protocol::REFUSED);
         return;
     };
-    if plugin.forked.load(Ordering::Relaxed) && matches!(request, Request::Phase(..)) {
-        plugin.mailbox.write(protocol::ANSWER, 0);
-        return;
-    }
     // SAFETY: the first processor's thread.
     let simulation = unsafe { plugin.simulation() };
     if plugin.any_changes.load(Ordering::Relaxed) {
@@ -406,12 +385,7 @@ extern "C" fn called(
 
 extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
     let plugin = plugin();
-    if result == 0 && address_space::forks(number) && std::process::id() != plugin.process {
-        // SAFETY: of the guest's threads, only the one that forked is in the new process.
-        unsafe { plugin.fork() };
-    }
-    // In a fork, another thread's lock would stay locked for ever.
-    if address_space::gives_memory(number) && !plugin.forked.load(Ordering::Relaxed) {
+    if address_space::gives_memory(number) {
         plugin.host_pages.lock().grown();
     }
     if result < 0 && address_space::may_fail_midway(number) {

@@ -21,7 +21,7 @@ use std::ops::Range;
 use sim::stlt::TableError;
 use sim::{
     AccessKind, BranchOutcome, Core, CoreStatistics, HitsAndMisses, Instruction, LINE_SHIFT, MemoryAccess,
-    PageSize, Since, Statistics, Window,
+    Since, Statistics, Window,
 };
 
 use crate::address_space::Change;
@@ -111,7 +111,6 @@ pub struct Simulation {
     began: (CoreStatistics, Statistics),
     windows: Vec<Window>,
     trace: Option<Trace>,
-    heeds_huge_pages: bool,
 }
 
 impl Simulation {
@@ -127,14 +126,7 @@ impl Simulation {
             began: Default::default(),
             windows: Vec::new(),
             trace: None,
-            heeds_huge_pages: false,
         }
-    }
-
-    /// Whether the guest gets the huge pages that it asks for. At first all pages are as the machine's profile
-    /// says, whatever the guest asks for.
-    pub fn heed_huge_pages(&mut self, heed: bool) {
-        self.heeds_huge_pages = heed;
     }
 
     /// Records what is measured.
@@ -148,17 +140,6 @@ impl Simulation {
     /// If it is not complete.
     pub fn finish_recording(&mut self) -> io::Result<()> {
         self.trace.take().map_or(Ok(()), Trace::finish)
-    }
-
-    /// The guest is a copy from here on, of one that goes on: it loads for ever. Its table answers as before; nothing
-    /// is measured, nor recorded.
-    pub fn abandon(&mut self) {
-        if let Some(trace) = self.trace.take() {
-            trace.abandon();
-        }
-        self.phase = Phase::Load;
-        self.current = None;
-        self.accesses.clear();
     }
 
     /// What is being done.
@@ -294,7 +275,7 @@ impl Simulation {
         }
     }
 
-    /// Pages go, get other rights, or are to be huge, after all that was reported so far. With the clock on, the block
+    /// Pages go, or get other rights, after all that was reported so far. With the clock on, the block
     /// that runs is run when the next one begins: it still has the pages as they were.
     pub fn pages_change(&mut self, change: Change) {
         self.changes.push(change);
@@ -312,10 +293,6 @@ impl Simulation {
                 Change::Gone(range) => _ = self.core.machine_mut().unmap(range),
                 Change::Protected(range) if timed => _ = self.core.invalidate(range),
                 Change::Protected(range) => _ = self.core.machine_mut().invalidate(range),
-                Change::Huge(range) if self.heeds_huge_pages => {
-                    self.core.machine_mut().use_pages(range, PageSize::Large);
-                }
-                Change::Huge(_) => {}
             }
         }
     }
@@ -479,32 +456,6 @@ mod tests {
         assert_eq!(guest.answer(Request::Free), Err(TableError::Absent));
     }
 
-    #[test]
-    fn a_copy_of_the_guest_has_the_table_and_leaves_the_recording_alone() {
-        let (loads, _) = block(&LOADS);
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let mut guest = simulation();
-        guest.record(Trace::create(file.path()).expect("writable"));
-        guest.answer(Request::Alloc { rows: 1024, ways: 4, variant: Variant::Full }).expect("a table");
-        guest.answer(Request::Phase(Phase::Measured, [0; 3])).expect("a phase");
-        guest.stlt(Operation::InsertStlt, 7, 0x5000);
-        let run = |guest: &mut Simulation| {
-            guest.begin(loads);
-            guest.access(0, false, MemoryAccess::load(0x9000, 8));
-        };
-        // Few enough that what the recording has of them is not in the file yet.
-        (0..5).for_each(|_| run(&mut guest));
-        let executed = guest.core().statistics();
-        assert!(executed.instructions > 0);
-        guest.abandon();
-        (0..1000).for_each(|_| run(&mut guest));
-        assert_eq!((guest.phase(), guest.core().statistics()), (Phase::Load, executed));
-        guest.stlt(Operation::InsertStlt, 8, 0x6000);
-        assert_eq!(guest.stlt(Operation::LoadVa, 8, 0), 0x6000);
-        drop(guest);
-        assert_eq!(file.path().metadata().expect("there").len(), 0, "what is in the buffer is another's");
-    }
-
     /// mov rax, [rbx]; syscall
     const CALL: [(u64, &[u8]); 2] = [(0x3000, &[0x48, 0x8b, 0x03]), (0x3003, &[0x0f, 0x05])];
 
@@ -556,17 +507,6 @@ mod tests {
             guest.answer(Request::Phase(Phase::Load, [0; 3])).expect("a phase");
             assert_eq!(guest.stlt(Operation::LoadVa, 7, 0), 0x9000, "{phase:?}");
             assert_eq!(guest.core().machine().statistics().stlt.refused, 0, "{phase:?}");
-        }
-    }
-
-    #[test]
-    fn huge_pages_are_given_where_they_are_heeded() {
-        for (heed, expected) in [(false, PageSize::Small), (true, PageSize::Large)] {
-            let mut guest = simulation();
-            guest.heed_huge_pages(heed);
-            guest.pages_change(Change::Huge(0x4000_0000..0x4040_0000));
-            assert_eq!(guest.core.machine_mut().map(0x4000_1000).size(), expected);
-            assert_eq!(guest.core.machine_mut().map(0x5000_1000).size(), PageSize::Small, "not asked for");
         }
     }
 }

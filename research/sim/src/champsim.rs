@@ -110,9 +110,8 @@ impl Record {
             BranchKind::Return => (&[STACK_POINTER], &[INSTRUCTION_POINTER, STACK_POINTER]),
         };
         let indirect = matches!(kind, BranchKind::Indirect | BranchKind::IndirectCall);
-        let mut other = numbered(instruction.sources).take(if indirect { 1 } else { 0 });
         // An indirect branch that reads no register that we know of still reads one.
-        let other = if indirect { Some(other.next().unwrap_or(FIRST)) } else { None };
+        let other = indirect.then(|| numbered(instruction.sources).next().unwrap_or(FIRST));
         fill(&mut record.sources, reads.iter().copied().chain(other));
         fill(&mut record.destinations, writes.iter().copied());
         record

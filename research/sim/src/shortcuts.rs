@@ -22,7 +22,7 @@
 //! simulate nothing let 200 to 243 through. With huge pages of the host it is 114 to 136 today (`lookaside-lab run
 //! stlt-speed`). What is left is the machine's misses: in this process a request of such a table, 77 instructions of
 //! its own, takes 12,000 of the host's (callgrind), and it is they that take the time; asked for ahead, the host's
-//! lines made it slower (sim-lab's `guest::foresight`).
+//! lines made it slower.
 //!
 //! Rejected: collecting accesses and simulating them a thousand at a time (a tenth slower under QEMU, 36 for 39
 //! million); a set's order beside its tags, and asking the tags of the outer levels before the way used last (together

@@ -1,10 +1,9 @@
 //! The STLT as a program uses it: several indexes, records that move, attackers, page sizes, virtual machines.
 
-use crate::by_hand::{hash, instruction};
-use sim::stlt::{LoadVaOutcome, Monitor, MonitorShape, Table, Variant};
+use crate::by_hand::hash;
+use sim::stlt::{LoadVaOutcome, Table, Variant};
 use sim::{
-    AccessKind, Core, Frames, Machine, MemoryAccess, NestedShape, PageSize, Profile, Since,
-    StructureCacheShape, TranslatedBy,
+    AccessKind, Frames, Machine, NestedShape, PageSize, Profile, Since, StructureCacheShape, TranslatedBy,
 };
 
 const RECORDS: u64 = 0x55cc_0000_0000;
@@ -79,66 +78,6 @@ fn wrong_frames_are_never_used_whatever_is_unmapped() {
         let counts = machine.statistics().stlt;
         assert!(answered > 1_000 && counts.overflows > 10 && counts.invalid > 100, "{answered}, {counts:?}");
     }
-}
-
-/// Cycles per lookup of a hash table whose chain is two records long, with the STLT or without, in a window.
-fn cycles(core: &mut Core, use_table: bool, integer: u64, key: u64) -> u64 {
-    let before = core.statistics().cycles;
-    let record = RECORDS + key * 256;
-    let mut found = 0;
-    if use_table {
-        found = core.load_va(&instruction(&[1], &[2], 0), integer).address;
-        if found != 0 {
-            core.execute(&instruction(&[2], &[3], 0), &[MemoryAccess::load(found, 8)], None);
-        }
-    }
-    if found != record {
-        let bucket = 0x55aa_0000_0000 + hash(key) % (1 << 22) * 8;
-        let before_it = RECORDS + hash(key ^ 5) % (1 << 20) * 256;
-        for address in [bucket, before_it, record] {
-            core.execute(&instruction(&[2], &[2], 0), &[MemoryAccess::load(address, 8)], None);
-        }
-        if use_table {
-            core.insert_stlt(&instruction(&[1, 2], &[], 0), integer, record);
-        }
-    }
-    // The next lookup's key comes when this one is done.
-    core.execute(&instruction(&[2, 3], &[1, 2], 1), &[], None);
-    core.statistics().cycles - before
-}
-
-#[test]
-fn under_a_flood_of_colliding_keys_the_monitor_bounds_the_loss() {
-    let mut core = Core::new(&Profile::stlt_paper()).expect("a legal profile");
-    core.machine_mut().stlt_alloc(1 << 16, 4, Variant::Full).expect("a legal table");
-    let shape = MonitorShape { period: 2_000, trial: 100, settle: 20 };
-    let run = |core: &mut Core, monitor: Option<&mut Monitor>, with: bool, flood: bool| {
-        let mut monitor = monitor;
-        (0..8_000_u64)
-            .map(|n| {
-                let key = if flood { hash(n) % 50_000 } else { hash(n) % 1_000 };
-                // All keys of the flood have one integer; the others' are their own.
-                let integer = if flood { 42 } else { hash(key) };
-                let table = monitor.as_ref().map_or(with, |monitor| monitor.uses_table());
-                let cycles = cycles(core, table, integer, key);
-                if let Some(monitor) = &mut monitor {
-                    monitor.took(cycles);
-                }
-                cycles
-            })
-            .sum::<u64>() as f64
-    };
-    let mut monitor = Monitor::new(shape);
-    run(&mut core, Some(&mut monitor), true, false);
-    assert!(monitor.is_on(), "it pays for a few thousand keys");
-    run(&mut core, Some(&mut monitor), true, true);
-    assert!(!monitor.is_on(), "it does not pay for keys that all collide");
-    let without = run(&mut core, None, false, true);
-    let with = run(&mut core, None, true, true);
-    let monitored = run(&mut core, Some(&mut monitor), true, true);
-    assert!(with > without * 1.03, "a flooded table costs: {with} against {without}");
-    // Warming takes a fifth of the time at most, trials a twentieth.
-    assert!(monitored - without < (with - without) / 4.0, "{monitored} between {without} and {with}");
 }
 
 #[test]

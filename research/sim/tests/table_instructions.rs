@@ -3,7 +3,7 @@
 
 use crate::by_hand::{DATA, assert_about, core, drain, instruction, measure, paper, with_stlt};
 use sim::stlt::{LoadVaOutcome, Variant};
-use sim::{AccessKind, Core, MemoryAccess, PageSize, Profile, Since};
+use sim::{AccessKind, PageSize};
 
 #[test]
 fn load_va_takes_what_table_iii_says_and_the_stu_one_at_a_time() {
@@ -139,37 +139,4 @@ fn the_kernel_s_scan_of_the_table_is_waited_for() {
         assert_about(counted.cycles, rows / 4 * 22 + 1, 2);
         assert_about(counted.stack.stlt, rows / 4 * 22, 2);
     }
-}
-
-#[test]
-fn hardware_beats_software_and_the_full_table_beats_virtual_addresses() {
-    let lookup = |variant| {
-        let mut profile = Profile::stlt_paper();
-        profile.memory.cycles_per_line = 1;
-        let mut core = Core::new(&profile).expect("a legal profile");
-        core.machine_mut().stlt_alloc(1 << 16, 4, variant).expect("a legal table");
-        let mix = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
-        let records = 20_000;
-        let record = |n: u64| DATA + mix(n) % (1 << 30) / 256 * 256;
-        for n in 0..records {
-            core.machine_mut().access(record(n), AccessKind::Store);
-            core.machine_mut().insert_stlt(mix(n + 1), record(n));
-        }
-        let before = core.statistics();
-        for n in 0..5_000_u64 {
-            let n = mix(n) % records;
-            let loaded = core.load_va(&instruction(&[2], &[1], 0), mix(n + 1));
-            if loaded.address != 0 {
-                core.execute(&instruction(&[1], &[3], 0), &[MemoryAccess::load(loaded.address, 8)], None);
-            }
-            // The comparison of keys, and the rest of the operation.
-            for _ in 0..60 {
-                core.execute(&instruction(&[3], &[3], 1), &[], None);
-            }
-        }
-        core.statistics().since(&before).cycles
-    };
-    let (full, addresses, software) =
-        (lookup(Variant::Full), lookup(Variant::VirtualOnly), lookup(Variant::Software));
-    assert!(full < addresses && addresses < software, "{full}, {addresses}, {software}");
 }

@@ -2,10 +2,9 @@
 //! program `cachebench`. [`Workload::published`] has the six of them by name.
 //!
 //! - The popularity: so many keys got so many requests together.
-//! - The distribution of value sizes (see [`Histogram`]).
-//! - The operations and the key sizes.
-//!
-//! A *lone get* is for a key that is never asked for again. Such keys have the numbers behind all others.
+//! - The distribution of value sizes (see [`Histogram`]), and that of key sizes.
+//! - The operations. All six have gets alone. A *lone get* is for a key that is never asked for again; such keys have
+//!   the numbers behind all others.
 //!
 //! The ratios of operations are weights, divided here by their sum as `cachebench` does. That matters for
 //! `kvcache_reg`, where they add up to 1.12.
@@ -18,34 +17,11 @@ use crate::popularity::{Bucket, Buckets};
 use crate::sizes::Histogram;
 use crate::table::Table;
 
-/// One operation of a workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// A get.
-    Get,
-    /// A get of a key that is never asked for again.
-    LoneGet,
-    /// A set.
-    Set,
-    /// A deletion.
-    Delete,
-    /// An addition to an item's chain, a notion of CacheLib.
-    AddChained,
-}
-
-/// One operation and the record that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Request {
-    /// What is asked.
-    pub operation: Operation,
-    /// The record's number: its rank, 0 the hottest, or a number behind all ranks for a lone get.
-    pub record: u64,
-}
-
 /// A published workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
-    operations: Discrete<Operation>,
+    /// Whether a get is a lone one.
+    is_lone: Discrete<bool>,
     popularity: Buckets,
     key_sizes: Histogram,
     value_sizes: Histogram,
@@ -66,14 +42,7 @@ impl Workload {
     pub fn published(name: &str) -> Option<Workload> {
         const WELL_FORMED: &str = "the tables are those of distributions";
         let table = Table::named(name).filter(|table| table.rows("get").next().is_some())?;
-        let operations = [
-            ("get", Operation::Get),
-            ("lone_get", Operation::LoneGet),
-            ("set", Operation::Set),
-            ("delete", Operation::Delete),
-            ("add_chained", Operation::AddChained),
-        ];
-        let operations = operations.map(|(word, operation)| (operation, table.number(word)));
+        let is_lone = [(false, table.number("get")), (true, table.number("lone_get"))];
         let bounds: Vec<u64> = table.numbers("key_sizes").next().expect(WELL_FORMED);
         let shares: Vec<f64> = table.numbers("key_shares").next().expect(WELL_FORMED);
         let buckets = table.numbers("popularity").map(|row| Bucket { keys: row[0], weight: row[1] });
@@ -81,17 +50,12 @@ impl Workload {
         let (sizes, weights): (Vec<u64>, Vec<f64>) =
             table.numbers("value").map(|row: Vec<u64>| (row[0], row[1] as f64)).unzip();
         Some(Workload {
-            operations: Discrete::new(operations).expect(WELL_FORMED),
+            is_lone: Discrete::new(is_lone).expect(WELL_FORMED),
             next_lone: popularity.records(),
             popularity,
             key_sizes: Histogram::new(&bounds, &shares).expect(WELL_FORMED),
             value_sizes: Histogram::new(&sizes, &weights).expect(WELL_FORMED),
         })
-    }
-
-    /// The operations, and the share of each.
-    pub fn operations(&self) -> &Discrete<Operation> {
-        &self.operations
     }
 
     /// The popularity of the keys that are asked for more than once.
@@ -109,15 +73,12 @@ impl Workload {
         &self.value_sizes
     }
 
-    /// Draws a request.
-    pub fn draw<R: Rng + ?Sized>(&mut self, rng: &mut R) -> Request {
-        let operation = self.operations.sample(rng);
-        let record = if operation == Operation::LoneGet {
+    /// Draws a get: the number of its record, which is the rank, 0 the hottest, or one behind all ranks for a lone get.
+    pub fn draw<R: Rng + ?Sized>(&mut self, rng: &mut R) -> u64 {
+        if self.is_lone.sample(rng) {
             self.next_lone += 1;
-            self.next_lone - 1
-        } else {
-            self.popularity.sample(rng)
-        };
-        Request { operation, record }
+            return self.next_lone - 1;
+        }
+        self.popularity.sample(rng)
     }
 }

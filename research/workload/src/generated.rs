@@ -5,9 +5,8 @@
 //! |---|---|---|
 //! | `generated/orm-busy` | cache2k's trace of that name | as many requests and keys, how popular keys are, how soon they come again |
 //! | `generated/web07` | cache2k's trace of that name | the same |
-//! | `generated/fb-cdn` | Meta's sample of a content-delivery network | the same; the form of keys; sizes |
-//! | `generated/kvcache_reg`, `generated/cdn`, ... | CacheLib's published workloads | popularity, sizes of keys and values, operations |
-//! | `generated/twitter-1` to `-54` | Twitter's clusters | operations, mean sizes, times to live, Zipf exponent |
+//! | `generated/fb-cdn` | Meta's sample of a content-delivery network | the same; the form of keys |
+//! | `generated/kvcache_reg`, `generated/cdn`, ... | CacheLib's published workloads | popularity, sizes of keys |
 //!
 //! A generated trace is the same in every run and on every machine.
 //!
@@ -27,27 +26,20 @@ use std::fmt;
 use rand::distr::Distribution;
 use rand::{Rng, RngExt};
 
-use crate::cachelib;
+use crate::cachelib::Workload;
 use crate::data::DataError;
 use crate::generator;
 use crate::key::{Key, spell};
-use crate::operation::CacheOperation;
-use crate::popularity::{Permutation, Permuted, Zipfian};
-use crate::sizes::{Histogram, Sizes};
+use crate::sizes::Sizes;
 use crate::table::{Table, number};
 use crate::trace::{Choice, Record, Trace, TraceError};
-use crate::twitter::Cluster;
 
 /// What the names of generated traces begin with.
 pub const PREFIX: &str = "generated/";
 
 /// Requests that are drawn of a published workload.
 const DRAWN: u64 = 1_000_000;
-/// Keys of one of Twitter's clusters. How many it really has was not published.
-const CLUSTER_KEYS: u64 = 1_000_000;
 const SEED: u64 = 7;
-/// Times to live of Meta's content-delivery network, nearly all of them, in seconds.
-const FB_CDN_TTL: u32 = 1_209_600;
 
 /// A generated trace: its requests, in order.
 ///
@@ -79,21 +71,17 @@ impl Generated {
     /// The trace of this name, with [`PREFIX`], or `None` where no shape has it.
     pub fn named(name: &str) -> Option<Generated> {
         let shape = name.strip_prefix(PREFIX)?;
-        let requests: Box<dyn Iterator<Item = Record> + Send> = if let Some(workload) =
-            cachelib::Workload::published(shape)
-        {
-            Box::new(of_workload(workload))
-        } else if let Some(cluster) = shape.strip_prefix("twitter-") {
-            let cluster: u32 = cluster.parse().ok()?;
-            Box::new(of_cluster(&Cluster::published().into_iter().find(|known| known.number == cluster)?)?)
-        } else {
-            let table = Table::named(shape).filter(|table| table.rows("class").next().is_some())?;
-            Box::new(of_record(table))
-        };
+        let requests: Box<dyn Iterator<Item = Record> + Send> =
+            if let Some(workload) = Workload::published(shape) {
+                Box::new(of_workload(workload))
+            } else {
+                let table = Table::named(shape).filter(|table| table.rows("class").next().is_some())?;
+                Box::new(of_record(table))
+            };
         Some(Generated { requests })
     }
 
-    /// The names of all, without those of Twitter's clusters.
+    /// The names of all.
     pub fn names() -> impl Iterator<Item = String> {
         Table::names_with("class").chain(Table::names_with("get")).map(|shape| format!("{PREFIX}{shape}"))
     }
@@ -140,10 +128,6 @@ pub fn recorded_or_generated(file: &str) -> Result<Result<(Trace, Option<StandIn
         Some((trace, name)) => Ok((trace, Some(StandIn { name, absent }))),
         None => Err(absent),
     })
-}
-
-fn record(key: Key, operation: CacheOperation) -> Record {
-    Record { key, operation, count: 1, key_size: None, value_size: None, ttl: None, timestamp: None }
 }
 
 /// Keys of about the same popularity.
@@ -200,19 +184,10 @@ fn of_record(table: Table) -> impl Iterator<Item = Record> + Send {
         }
     }
     times.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-    let sizes: Vec<_> =
-        table.rows("value").map(|row| (number::<u64>(row[0]), number::<f64>(row[1]))).collect();
-    let (bytes, weights): (Vec<_>, Vec<_>) = sizes.into_iter().unzip();
-    let sizes = Histogram::new(&bytes, &weights).ok();
     let texts = paths(table, key as usize);
     times.into_iter().map(move |(_, key)| {
-        let Some(text) = texts.get(key as usize) else {
-            return record(Key::Number(key as i32), CacheOperation::Get);
-        };
-        let value_size = sizes.as_ref().map(|sizes| sizes.for_key(text));
-        let key_size = Some(text.len() as u32);
-        let key = Key::Text(text.clone());
-        Record { key_size, value_size, ttl: Some(FB_CDN_TTL), ..record(key, CacheOperation::Get) }
+        let text = texts.get(key as usize);
+        Record::get(text.map_or(Key::Number(key as i32), |text| Key::Text(text.clone())))
     })
 }
 
@@ -238,40 +213,14 @@ fn paths(table: Table, count: usize) -> Vec<Box<[u8]>> {
     paths
 }
 
-fn of_workload(mut workload: cachelib::Workload) -> impl Iterator<Item = Record> + Send {
+fn of_workload(mut workload: Workload) -> impl Iterator<Item = Record> + Send {
     let mut random = generator::seeded(SEED);
     (0..DRAWN).map(move |_| {
-        let request = workload.draw(&mut random);
-        let operation = match request.operation {
-            cachelib::Operation::Get | cachelib::Operation::LoneGet => CacheOperation::Get,
-            cachelib::Operation::Set => CacheOperation::Set,
-            cachelib::Operation::AddChained => CacheOperation::Append,
-            cachelib::Operation::Delete => CacheOperation::Delete,
-        };
+        let record = workload.draw(&mut random);
         let mut key = Vec::new();
-        spell(request.record, workload.key_sizes().for_record(request.record) as usize, &mut key);
-        let value_size = Some(workload.value_sizes().for_key(&key));
-        let key_size = Some(key.len() as u32);
-        Record { key_size, value_size, ..record(Key::Text(key.into()), operation) }
+        spell(record, workload.key_sizes().for_record(record) as usize, &mut key);
+        Record::get(Key::Text(key.into()))
     })
-}
-
-/// None of a cluster of which too little was published: 5 tells nothing, and some have no Zipf exponent.
-fn of_cluster(cluster: &Cluster) -> Option<impl Iterator<Item = Record> + Send + use<>> {
-    let exponent = cluster.zipf_alpha.filter(|&exponent| exponent > 0.0)?;
-    let ranks = Zipfian::exact(CLUSTER_KEYS, exponent).ok()?;
-    let popularity = Permuted::new(ranks, Permutation::new(CLUSTER_KEYS, SEED).ok()?);
-    let (operations, ttls) = (cluster.operation_mix().ok()?, cluster.time_to_live_mix().ok()?);
-    let (key_size, value_size) = (cluster.key_size?.round() as usize, cluster.value_size?.round() as u64);
-    let mut random = generator::seeded(SEED);
-    Some((0..DRAWN).map(move |_| {
-        let mut key = Vec::new();
-        spell(popularity.sample(&mut random), key_size, &mut key);
-        let operation = operations.sample(&mut random);
-        let ttl = operation.carries_value().then(|| ttls.sample(&mut random).as_secs() as u32);
-        let key_size = Some(key.len() as u32);
-        Record { key_size, value_size: Some(value_size), ttl, ..record(Key::Text(key.into()), operation) }
-    }))
 }
 
 /// As many different words as SuRF's list of English words has, made of letters that follow each other as often as

@@ -15,7 +15,6 @@
 //! | [`sizes`] | how large keys and values are; a key keeps its size |
 //! | [`discrete`] | a choice from a list of weighted alternatives |
 //! | [`cachelib`] | the workloads that Meta published with CacheLib |
-//! | [`twitter`] | Twitter's 54 memcached clusters |
 //! | [`facebook`] | sizes in the ETC pool of Facebook's memcached |
 //! | [`ycsb`] | the core workloads of YCSB but for scans |
 //! | [`generator`] | seeded random generators, one per thread |
@@ -51,12 +50,9 @@ pub mod generator;
 pub mod key;
 pub mod operation;
 pub mod popularity;
-mod row;
 pub mod sizes;
 mod table;
 pub mod trace;
-pub mod twitter;
 pub mod ycsb;
 
 pub use error::DistributionError;
-pub use row::RowError;

@@ -3,88 +3,46 @@
 //! Two vocabularies, because they are two interfaces: a cache is a memcached, with its commands; an index is a map,
 //! with YCSB's operations but for scans.
 
-/// One command to a cache. The names are memcached's, and those of Meta's leases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// What a command to a cache does, as far as who replays it tells commands apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheOperation {
-    /// Read a value.
+    /// Reads a value.
     Get,
-    /// Read a value together with the unique number that a compare-and-swap needs.
-    Gets,
-    /// Read a value; on a miss, one caller is allowed to fill it (Nishtala et al., NSDI 2013, section 3.2.1).
-    GetLease,
-    /// Store a value.
+    /// Brings a value along, under whatever condition.
     Set,
-    /// Store a value with the lease that a miss gave.
-    SetLease,
-    /// Store a value unless the key has one.
-    Add,
-    /// Store a value if the key has one.
-    Replace,
-    /// Extend a value at its end.
-    Append,
-    /// Extend a value at its beginning.
-    Prepend,
-    /// Store a value unless it changed since it was read.
-    CompareAndSwap,
-    /// Remove a value.
+    /// Removes a value.
     Delete,
-    /// Count upwards.
-    Increment,
-    /// Count downwards.
-    Decrement,
-    /// Give a value a new time to live.
-    Touch,
+    /// Changes a value, or its time to live, and brings none.
+    Other,
 }
 
 impl CacheOperation {
-    /// The operation that traces call `name`, in capitals or not, or `None`.
+    /// What the command that traces call `name` does, in capitals or not, or `None`. The names are memcached's, and
+    /// those of Meta's leases (Nishtala et al., NSDI 2013, section 3.2.1).
     ///
     /// ```
     /// use lookaside_workload::operation::CacheOperation;
     ///
-    /// assert_eq!(CacheOperation::from_name(b"cas"), Some(CacheOperation::CompareAndSwap));
-    /// assert_eq!(CacheOperation::from_name(b"GET_LEASE"), Some(CacheOperation::GetLease));
+    /// assert_eq!(CacheOperation::from_name(b"cas"), Some(CacheOperation::Set));
+    /// assert_eq!(CacheOperation::from_name(b"GET_LEASE"), Some(CacheOperation::Get));
     /// assert_eq!(CacheOperation::from_name(b"fetch"), None);
     /// ```
     pub fn from_name(name: &[u8]) -> Option<CacheOperation> {
-        const NAMES: [(&[u8], CacheOperation); 14] = [
-            (b"get", CacheOperation::Get),
-            (b"gets", CacheOperation::Gets),
-            (b"get_lease", CacheOperation::GetLease),
-            (b"set", CacheOperation::Set),
-            (b"set_lease", CacheOperation::SetLease),
-            (b"add", CacheOperation::Add),
-            (b"replace", CacheOperation::Replace),
-            (b"append", CacheOperation::Append),
-            (b"prepend", CacheOperation::Prepend),
-            (b"cas", CacheOperation::CompareAndSwap),
-            (b"delete", CacheOperation::Delete),
-            (b"incr", CacheOperation::Increment),
-            (b"decr", CacheOperation::Decrement),
-            (b"touch", CacheOperation::Touch),
-        ];
-        let (_, operation) = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        Some(*operation)
+        Some(match name.to_ascii_lowercase().as_slice() {
+            b"get" | b"gets" | b"get_lease" => CacheOperation::Get,
+            b"set" | b"set_lease" | b"add" | b"replace" | b"append" | b"prepend" | b"cas" => {
+                CacheOperation::Set
+            }
+            b"delete" => CacheOperation::Delete,
+            b"incr" | b"decr" | b"touch" => CacheOperation::Other,
+            _ => return None,
+        })
     }
 
-    /// Whether the operation asks for a value and changes nothing.
+    /// Whether it asks for a value and changes nothing.
     pub fn is_read(self) -> bool {
-        matches!(self, CacheOperation::Get | CacheOperation::Gets | CacheOperation::GetLease)
-    }
-
-    /// Whether the operation brings a value along.
-    pub fn carries_value(self) -> bool {
-        matches!(
-            self,
-            CacheOperation::Set
-                | CacheOperation::SetLease
-                | CacheOperation::Add
-                | CacheOperation::Replace
-                | CacheOperation::Append
-                | CacheOperation::Prepend
-                | CacheOperation::CompareAndSwap
-        )
+        self == CacheOperation::Get
     }
 }
 

@@ -13,7 +13,7 @@ use std::str::FromStr;
 pub(crate) struct Table(&'static str);
 
 /// The tables, by name.
-const ALL: [(&str, &str); 11] = [
+const ALL: [(&str, &str); 10] = [
     ("cdn", include_str!("../tables/cdn.table")),
     ("fb-cdn", include_str!("../tables/fb-cdn.table")),
     ("graph_cache_follower_assocs", include_str!("../tables/graph_cache_follower_assocs.table")),
@@ -22,7 +22,6 @@ const ALL: [(&str, &str); 11] = [
     ("graph_cache_leader_fbobj", include_str!("../tables/graph_cache_leader_fbobj.table")),
     ("kvcache_reg", include_str!("../tables/kvcache_reg.table")),
     ("orm-busy", include_str!("../tables/orm-busy.table")),
-    ("twitter", include_str!("../tables/twitter.table")),
     ("web07", include_str!("../tables/web07.table")),
     ("words", include_str!("../tables/words.table")),
 ];

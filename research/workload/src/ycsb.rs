@@ -37,28 +37,33 @@ pub enum CoreWorkload {
     F,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
-    Read,
-    Update,
-    Insert,
-    ReadModifyWrite,
-}
-
 impl CoreWorkload {
     /// All of them.
     pub const ALL: [CoreWorkload; 5] =
         [CoreWorkload::A, CoreWorkload::B, CoreWorkload::C, CoreWorkload::D, CoreWorkload::F];
 
-    fn kinds(self) -> Discrete<Kind> {
-        let kinds = match self {
-            CoreWorkload::A => [(Kind::Read, 0.5), (Kind::Update, 0.5)],
-            CoreWorkload::B => [(Kind::Read, 0.95), (Kind::Update, 0.05)],
-            CoreWorkload::C => [(Kind::Read, 1.0), (Kind::Update, 0.0)],
-            CoreWorkload::D => [(Kind::Read, 0.95), (Kind::Insert, 0.05)],
-            CoreWorkload::F => [(Kind::Read, 0.5), (Kind::ReadModifyWrite, 0.5)],
+    /// Its name.
+    #[must_use]
+    pub fn letter(self) -> &'static str {
+        match self {
+            CoreWorkload::A => "A",
+            CoreWorkload::B => "B",
+            CoreWorkload::C => "C",
+            CoreWorkload::D => "D",
+            CoreWorkload::F => "F",
+        }
+    }
+
+    fn operations(self) -> Discrete<IndexOperation> {
+        use IndexOperation::{Insert, Read, ReadModifyWrite, Update};
+        let (reads, other) = match self {
+            CoreWorkload::A => (0.5, Update),
+            CoreWorkload::B => (0.95, Update),
+            CoreWorkload::C => (1.0, Update),
+            CoreWorkload::D => (0.95, Insert),
+            CoreWorkload::F => (0.5, ReadModifyWrite),
         };
-        Discrete::new(kinds).expect("one weight is positive")
+        Discrete::new([(Read, reads), (other, 1.0 - reads)]).expect("one weight is positive")
     }
 }
 
@@ -76,7 +81,7 @@ impl CoreWorkload {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ycsb {
-    kinds: Discrete<Kind>,
+    operations: Discrete<IndexOperation>,
     choice: Choice,
     records: u64,
 }
@@ -98,7 +103,7 @@ impl Ycsb {
             CoreWorkload::D => Choice::Latest(Latest::new(records, THETA)?),
             _ => Choice::Scrambled(ScrambledZipfian::new(records)?),
         };
-        Ok(Ycsb { kinds: core.kinds(), choice, records })
+        Ok(Ycsb { operations: core.operations(), choice, records })
     }
 
     /// The number of records, those loaded and those inserted since.
@@ -108,12 +113,10 @@ impl Ycsb {
 
     /// Draws a request. An insert has the number of the new record.
     pub fn draw<R: Rng + ?Sized>(&mut self, rng: &mut R) -> IndexRequest {
-        let operation = match self.kinds.sample(rng) {
-            Kind::Insert => return self.insert(),
-            Kind::Read => IndexOperation::Read,
-            Kind::Update => IndexOperation::Update,
-            Kind::ReadModifyWrite => IndexOperation::ReadModifyWrite,
-        };
+        let operation = self.operations.sample(rng);
+        if operation == IndexOperation::Insert {
+            return self.insert();
+        }
         let record = match &self.choice {
             Choice::Latest(latest) => latest.sample(rng),
             Choice::Scrambled(scrambled) => scrambled.sample(rng),

@@ -1,12 +1,11 @@
 //! Generated traces have the shape of what they stand in for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lookaside_workload::generated::{Generated, StandIn, recorded_or_generated, words};
 use lookaside_workload::key::Key;
 use lookaside_workload::operation::CacheOperation;
 use lookaside_workload::trace::Record;
-use lookaside_workload::twitter::Cluster;
 
 fn generated(name: &str) -> impl Iterator<Item = Record> {
     Generated::named(name).unwrap_or_else(|| panic!("{name}"))
@@ -68,45 +67,22 @@ fn recorded_shapes_have_their_requests_and_keys_and_hit_as_often() {
 }
 
 #[test]
-fn paths_and_sizes_are_those_of_a_content_delivery_network() {
+fn paths_are_those_of_a_content_delivery_network() {
     let trace: Vec<_> = generated("generated/fb-cdn").collect();
-    let mut keys = HashMap::new();
+    let mut keys = HashSet::new();
     for record in &trace {
         let Key::Text(text) = &record.key else { panic!("a path") };
         assert!(text.starts_with(b"cdn:") || text.starts_with(b"igcdn:"), "{}", record.key);
-        assert_eq!(record.key_size, Some(text.len() as u32));
-        // A key keeps its size.
-        assert_eq!(*keys.entry(text).or_insert(record.value_size), record.value_size);
+        keys.insert(text);
     }
     assert_eq!((trace.len(), keys.len()), (9_999, 3_125));
-    // As recorded: a tenth of the paths is of objects below 1,875 bytes, a tenth of objects above 592,470, where sizes
-    // are far apart.
-    let mut sizes: Vec<_> = keys.values().map(|size| size.unwrap()).collect();
-    sizes.sort_unstable();
-    let (low, high) = (sizes[312], sizes[2_812]);
-    assert!((1_600..2_200).contains(&low) && (300_000..1_200_000).contains(&high), "{low} {high}");
 }
 
 #[test]
-fn published_workloads_have_their_operations_and_sizes() {
-    let trace: Vec<_> = generated("generated/kvcache_reg").collect();
-    assert_eq!(trace.len(), 1_000_000);
-    let mut sizes: Vec<_> = trace.iter().map(|record| record.value_size.unwrap()).collect();
-    sizes.sort_unstable();
-    assert!([127, 159, 191].contains(&sizes[sizes.len() / 2]));
-    for cluster in Cluster::published() {
-        // Of some there was too little published.
-        let known = cluster.zipf_alpha.is_some_and(|exponent| exponent > 0.0);
-        let trace = Generated::named(&format!("generated/twitter-{}", cluster.number));
-        assert_eq!(trace.is_some(), known, "{}", cluster.number);
-        if cluster.number == 14 {
-            let deletes = trace.unwrap().filter(|record| record.operation == CacheOperation::Delete).count();
-            assert!((215_000..225_000).contains(&deletes), "{deletes}");
-        }
-    }
-    assert!(
-        Generated::named("generated/twitter-55").is_none() && Generated::named("generated/words").is_none()
-    );
+fn published_workloads_are_drawn() {
+    let trace = generated("generated/kvcache_reg");
+    assert_eq!(trace.filter(|record| record.operation == CacheOperation::Get).count(), 1_000_000);
+    assert!(["generated/none", "generated/words"].iter().all(|name| Generated::named(name).is_none()));
 }
 
 #[test]

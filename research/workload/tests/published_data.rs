@@ -5,17 +5,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::restate;
-use lookaside_workload::cachelib::{Operation, Workload};
+use lookaside_workload::cachelib::Workload;
 use lookaside_workload::data::DataFolder;
 use lookaside_workload::generator;
 use lookaside_workload::key::Key;
 use lookaside_workload::operation::CacheOperation;
 use lookaside_workload::sizes::Sizes;
 use lookaside_workload::trace::{Format, Record, Trace};
-use lookaside_workload::twitter::Cluster;
 use rand::distr::Distribution;
 
 /// The path of a file or folder of the data, or a line that says what is absent.
@@ -66,14 +64,7 @@ fn fb_cdn_has_9_999_requests() {
     let first = &records[0];
     let key = "cdn:v/t42.27313-2/10000000_1247634038958664_2577687475245809664_n.mp4";
     assert_eq!(first.key.to_string(), key);
-    assert_eq!(
-        (first.value_size, first.ttl, first.timestamp),
-        (Some(28_816_957), Some(1_209_600), Some(1_585_119_589))
-    );
-    assert_eq!(records.iter().filter_map(|record| record.key_size).max(), Some(115));
-    assert_eq!(records.iter().filter_map(|record| record.value_size).sum::<u64>(), 206_535_962_007);
-    assert_eq!(records.iter().filter(|record| record.value_size.is_none()).count(), 14);
-    assert_eq!(records.iter().filter(|record| record.ttl.is_none()).count(), 11);
+    assert_eq!(records.iter().map(|record| record.key.to_string().len()).max(), Some(115));
 }
 
 #[test]
@@ -85,30 +76,16 @@ fn the_key_value_sample_has_99_rows() {
     for record in &records {
         *operations.entry(record.operation).or_insert(0) += 1;
     }
-    let expected = [
-        (CacheOperation::Get, 51),
-        (CacheOperation::GetLease, 37),
-        (CacheOperation::Set, 7),
-        (CacheOperation::SetLease, 2),
-        (CacheOperation::Delete, 2),
-    ];
+    let expected =
+        [(CacheOperation::Get, 51 + 37), (CacheOperation::Set, 7 + 2), (CacheOperation::Delete, 2)];
     assert_eq!(operations, HashMap::from(expected));
-    assert_eq!((records[0].key_size, records[0].value_size), (Some(48), Some(87)));
-    assert_eq!(records[1].value_size, None, "a get that found nothing");
 }
 
 #[test]
 fn the_twitter_sample_has_100_rows() {
     let Some(records) = read("traces/twitter_sample_100req.csv", Format::Twitter) else { return };
     assert_eq!((records.len(), distinct(&records)), (100, 85));
-    for record in &records {
-        let mut key = Vec::new();
-        record.key.write(&mut key);
-        assert_eq!(record.key_size, Some(key.len() as u32));
-        assert_eq!(record.ttl.is_some(), !record.operation.is_read());
-    }
     assert_eq!(records.iter().filter(|record| record.operation.is_read()).count(), 93);
-    assert_eq!(records.iter().filter(|record| record.value_size.is_none()).count(), 2);
 }
 
 #[test]
@@ -129,11 +106,6 @@ fn kvcache_reg_has_its_published_shape() {
 
     let key_sizes = workload.key_sizes();
     assert_eq!((key_sizes.quantile(0.0), key_sizes.quantile(0.999_999)), (16, 254));
-    let shares: HashMap<_, _> =
-        workload.operations().iter().map(|(&operation, share)| (operation, share)).collect();
-    // As weights these were published, which add up to 1.12.
-    let lone = shares[&Operation::LoneGet] / shares[&Operation::Get];
-    assert!((lone - 0.134_716_88 / 0.984_528_31).abs() < 1e-6, "{lone}");
 
     // Drawn, the hottest key and the hottest tenth get the same: five standard deviations.
     const DRAWS: u32 = 500_000;
@@ -160,8 +132,7 @@ fn kvcache_reg_has_its_published_shape() {
     assert_eq!(scaled.quantile(0.5), 8 * 159);
     assert_eq!(scaled.for_key(b"key:1"), 8 * kept[1]);
 
-    let request = workload.draw(&mut rng);
-    assert!(request.record < keys + 1);
+    assert!(workload.draw(&mut rng) < keys + 1);
 }
 
 #[test]
@@ -185,42 +156,6 @@ fn every_published_cachelib_workload_is_read() {
     }
 }
 
-#[test]
-fn the_table_has_54_clusters() {
-    let clusters = Cluster::published();
-    assert!(clusters.iter().map(|cluster| cluster.number).eq(1..=54));
-    let cluster = |number: usize| &clusters[number - 1];
-
-    let c52 = cluster(52);
-    assert_eq!((c52.key_size, c52.value_size, c52.zipf_alpha), (Some(20.0), Some(273.0), Some(1.2117)));
-    let operations = [
-        (CacheOperation::Get, 0.91),
-        (CacheOperation::Add, 0.04),
-        (CacheOperation::Gets, 0.02),
-        (CacheOperation::CompareAndSwap, 0.02),
-    ];
-    assert_eq!(c52.operations, operations);
-    let days = |days: u64| Duration::from_secs(days * 86_400);
-    let times = [(days(1), 0.65), (days(14), 0.27), (Duration::from_secs(12 * 3600), 0.07)];
-    assert_eq!(c52.times_to_live, times);
-    assert_eq!(cluster(7).times_to_live[0], (Duration::from_secs(6480), 0.28));
-    assert_eq!(cluster(37).value_size, Some(20_134.0));
-
-    // What the documentation says of holes and of sums.
-    let without = |missing: fn(&Cluster) -> bool| -> Vec<u32> {
-        clusters.iter().filter(|cluster| missing(cluster)).map(|cluster| cluster.number).collect()
-    };
-    assert_eq!(without(|cluster| cluster.key_size.is_none()), [5]);
-    assert_eq!(without(|cluster| cluster.operation_mix().is_err()), [5]);
-    assert_eq!(without(|cluster| cluster.time_to_live_mix().is_err()), [5]);
-    assert_eq!(without(|cluster| cluster.zipf_alpha.is_none()), [5, 43, 46]);
-    assert_eq!(without(|cluster| cluster.zipf_alpha == Some(0.0)), [10, 31, 32, 35, 38, 39]);
-    for cluster in clusters.iter().filter(|cluster| cluster.number != 5) {
-        let sum: f64 = cluster.operations.iter().map(|(_, share)| share).sum();
-        assert!((0.969..1.011).contains(&sum), "cluster {}: {sum}", cluster.number);
-    }
-}
-
 /// What was restated is what the published files give. With `LOOKASIDE_BLESS=1` it is written anew.
 #[test]
 fn the_tables_are_made_of_the_published_files() {
@@ -236,11 +171,6 @@ fn the_tables_are_made_of_the_published_files() {
     const FB_CDN: &str = "# The shape of Meta's sample of a content-delivery network: https://github.com/facebook/CacheLib,\n\
         # cachelib/cachebench/test_configs/short_bigcache_traces.csv. Copyright Meta Platforms, Inc. and affiliates, Apache License 2.0.\n";
     let mut tables = vec![
-        (
-            "twitter",
-            path("dists/twitter_2020Mar_clusters.csv")
-                .map(|path| restate::twitter(&std::fs::read_to_string(path).unwrap())),
-        ),
         (
             "words",
             path("keys/surf_words.txt").map(|path| restate::words(&std::fs::read_to_string(path).unwrap())),

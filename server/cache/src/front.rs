@@ -192,7 +192,7 @@ impl Front {
     fn look(&self, lookup: Lookup<'_>, key: &[u8], hash: u64) -> Option<Location> {
         let Lookup { seat, entries, .. } = lookup;
         let holds = |pointer| location(pointer).is_some_and(|at| entries.holds(at, key));
-        seat.look(self.table(), hash, holds).and_then(location)
+        seat.find(self.table(), hash, holds).and_then(location)
     }
 
     #[inline]

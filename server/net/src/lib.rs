@@ -106,6 +106,6 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/start/rust.md")]
     struct Rust;
-    #[doc = include_str!("../../../docs/extending/index.md")]
+    #[doc = include_str!("../../../docs/extending/own-index.md")]
     struct Index;
 }

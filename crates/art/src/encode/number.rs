@@ -1,56 +1,15 @@
 //! Numbers in their order, whatever their width: see [`crate::encode`].
 
-macro_rules! unsigned {
-    ($($number:ident $to:ident $bytes:literal $width:literal),*) => { $(
-        #[doc = concat!("An unsigned number of ", $width, ".")]
-        #[must_use]
-        pub const fn $number(number: $number) -> [u8; $bytes] {
-            number.to_be_bytes()
-        }
-
-        #[doc = concat!("The unsigned number of ", $width, " that was encoded.")]
-        #[must_use]
-        pub const fn $to(key: [u8; $bytes]) -> $number {
-            $number::from_be_bytes(key)
-        }
-    )* };
-}
-
-unsigned!(
-    u8 to_u8 1 "8 bits", u16 to_u16 2 "16 bits", u32 to_u32 4 "32 bits", u64 to_u64 8 "64 bits",
-    u128 to_u128 16 "128 bits"
-);
-
-macro_rules! signed {
-    ($($number:ident $to:ident $bytes:literal $width:literal),*) => { $(
-        #[doc = concat!("A signed number of ", $width, ": negative ones come first.")]
-        #[must_use]
-        pub const fn $number(number: $number) -> [u8; $bytes] {
-            (number ^ $number::MIN).to_be_bytes()
-        }
-
-        #[doc = concat!("The signed number of ", $width, " that was encoded.")]
-        #[must_use]
-        pub const fn $to(key: [u8; $bytes]) -> $number {
-            $number::from_be_bytes(key) ^ $number::MIN
-        }
-    )* };
-}
-
-signed!(
-    i8 to_i8 1 "8 bits", i16 to_i16 2 "16 bits", i32 to_i32 4 "32 bits", i64 to_i64 8 "64 bits",
-    i128 to_i128 16 "128 bits"
-);
-
-macro_rules! sized {
-    ($($number:ident $to:ident $article:literal),*) => { $(
-        #[doc = concat!($article, " number as wide as a pointer: as many bytes as it has on this machine.")]
+macro_rules! integers {
+    ($what:literal: $($number:ident $to:ident $width:literal),*) => { $(
+        #[doc = concat!($what, " number of ", $width, ", in its order: negative ones, if there are any, first.")]
         #[must_use]
         pub const fn $number(number: $number) -> [u8; size_of::<$number>()] {
+            // The sign turned round, where there is one.
             (number ^ $number::MIN).to_be_bytes()
         }
 
-        #[doc = concat!($article, " number as wide as a pointer that was encoded.")]
+        #[doc = concat!($what, " number of ", $width, " that was encoded.")]
         #[must_use]
         pub const fn $to(key: [u8; size_of::<$number>()]) -> $number {
             $number::from_be_bytes(key) ^ $number::MIN
@@ -58,7 +17,14 @@ macro_rules! sized {
     )* };
 }
 
-sized!(usize to_usize "An unsigned", isize to_isize "A signed");
+integers!(
+    "An unsigned": u8 to_u8 "8 bits", u16 to_u16 "16 bits", u32 to_u32 "32 bits", u64 to_u64 "64 bits",
+    u128 to_u128 "128 bits", usize to_usize "as many bits as a pointer has on this machine"
+);
+integers!(
+    "A signed": i8 to_i8 "8 bits", i16 to_i16 "16 bits", i32 to_i32 "32 bits", i64 to_i64 "64 bits",
+    i128 to_i128 "128 bits", isize to_isize "as many bits as a pointer has on this machine"
+);
 
 macro_rules! floating {
     ($($number:ident $bits:ident $to:ident $bytes:literal $width:literal),*) => { $(

@@ -11,7 +11,7 @@ struct Record {
     std::string name;
     std::uint64_t value;
 };
-struct Same { bool operator()(const Record& record, const std::string& name) const { return record.name == name; } };  // +
+struct Same { bool operator()(const Record& entry, const std::string& key) const { return entry.name == key; } };  // +
 
 struct Store {
     absl::btree_map<std::string, std::unique_ptr<Record>> index;
@@ -40,5 +40,5 @@ struct Store {
 int main() {
     Store store;
     run(store);
-    std::fprintf(stderr, "hits %" PRIu64 "\n", store.slb.counts().hits);  // +
+    report(store.slb.counts().hits);  // +
 }

@@ -55,5 +55,5 @@ struct Store {
 int main() {
     Store store;
     run(store);
-    std::fprintf(stderr, "hits %" PRIu64 "\n", store.slb.counts().hits);  // +
+    report(store.slb.counts().hits);  // +
 }

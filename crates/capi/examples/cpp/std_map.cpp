@@ -6,9 +6,10 @@
 #include <lookaside.h>  // +
 
 using Index = std::map<std::string, std::uint64_t>;
-static bool same(void* entry, void* key) { return static_cast<Index::value_type*>(entry)->first == *static_cast<std::string*>(key); }  // +
+using Entry = Index::value_type;
+static bool same(void* e, void* key) { return static_cast<Entry*>(e)->first == *static_cast<std::string*>(key); }  // +
 static uint64_t hash_of_key(void* key) { return std::hash<std::string>()(*static_cast<std::string*>(key)); }  // +
-static uint64_t hash_of_entry(void* entry) { return std::hash<std::string>()(static_cast<Index::value_type*>(entry)->first); }  // +
+static uint64_t hash_of_entry(void* entry) { return std::hash<std::string>()(static_cast<Entry*>(entry)->first); }  // +
 
 struct Store {
     Index index;
@@ -16,7 +17,7 @@ struct Store {
     ~Store() { SLB_destroy(slb); }  // +
 
     const std::uint64_t* get(std::string& name) {
-        if (void* entry = SLB_get(slb, &name)) return &static_cast<Index::value_type*>(entry)->second;  // +
+        if (void* entry = SLB_get(slb, &name)) return &static_cast<Entry*>(entry)->second;  // +
         auto at = index.find(name);
         if (at == index.end()) return nullptr;
         SLB_emit(slb, &*at);  // +
@@ -34,5 +35,5 @@ struct Store {
 int main() {
     Store store;
     run(store);
-    lookaside_counts counts; lookaside_get_counts(store.slb, &counts, sizeof counts); std::fprintf(stderr, "hits %" PRIu64 "\n", counts.hits);  // +
+    lookaside_counts counts; lookaside_get_counts(store.slb, &counts, sizeof counts); report(counts.hits);  // +
 }

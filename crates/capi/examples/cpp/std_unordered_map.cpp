@@ -6,11 +6,12 @@
 #include <lookaside.hpp>  // +
 
 using Index = std::unordered_map<std::string, std::uint64_t>;
-struct Same { bool operator()(const Index::value_type& entry, const std::string& name) const { return entry.first == name; } };  // +
+using Entry = Index::value_type;
+struct Same { bool operator()(const Entry& entry, const std::string& key) const { return entry.first == key; } };  // +
 
 struct Store {
     Index index;
-    lookaside::OwnedBuffer<std::string, Index::value_type, std::hash<std::string>, Same> slb{4 << 20};  // +
+    lookaside::OwnedBuffer<std::string, Entry, std::hash<std::string>, Same> slb{4 << 20};  // +
 
     const std::uint64_t* get(const std::string& name) {
         if (auto* entry = slb.get(name)) return &entry->second;  // +
@@ -31,5 +32,5 @@ struct Store {
 int main() {
     Store store;
     run(store);
-    std::fprintf(stderr, "hits %" PRIu64 "\n", store.slb.counts().hits);  // +
+    report(store.slb.counts().hits);  // +
 }

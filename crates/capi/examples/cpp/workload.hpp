@@ -47,4 +47,7 @@ void run(Store& store) {
     std::printf("answers %016" PRIx64 "\n", answers);
 }
 
+// Where a table stands before the index: how many lookups it answered.
+inline void report(std::uint64_t hits) { std::fprintf(stderr, "hits %" PRIu64 "\n", hits); }
+
 #endif

@@ -1,5 +1,5 @@
-/* Every function of lookaside.h and of lookaside_inline.h, from one thread: what it does, and what it does with nothing,
- * with absurd sizes and with addresses of more than 48 bits. */
+/* Every function of lookaside.h and of lookaside_inline.h, from one thread: what it does, and what it does with
+ * nothing, with absurd sizes and with addresses of more than 48 bits. */
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -405,7 +405,9 @@ static void inlined(uint32_t policy) {
             CHECK((likely != NULL) == (slot < 7));
             void *expected = i < 7 ? &records[i] : NULL;
             /* The third is asked for more often; both ways find the same. */
-            for (int times = 0; times < (i == 3 ? 4 : 1); times++) CHECK(lookaside_inline_get(b, s, i, &i, match) == expected);
+            for (int times = 0; times < (i == 3 ? 4 : 1); times++) {
+                CHECK(lookaside_inline_get(b, s, i, &i, match) == expected);
+            }
             CHECK(SLB_get(b, &i) == expected);
         }
     }
@@ -440,7 +442,8 @@ static lookaside_options one_line_by_the_paper(void) {
     return options;
 }
 
-/* As the paper has it: each hit adds one, whichever way it was looked up; where there is no room, it takes one from another. */
+/* As the paper has it: each hit adds one, whichever way it was looked up; where there is no room, it takes one from
+ * another. */
 static void each_hit_counts(void) {
     lookaside_options options = one_line_by_the_paper();
     SLB *b = lookaside_create(&options);
@@ -465,7 +468,9 @@ static void each_hit_counts(void) {
         if (turn % 5 == 2) lookaside_monitor(b, turn % 2 == 0);
         for (int i = 0; i < 7; i++) CHECK(temperature_of(b, &records[i]) == expected[i]);
     }
-    for (uint64_t key = 3; temperature_of(b, &records[3]) < 255;) CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
+    for (uint64_t key = 3; temperature_of(b, &records[3]) < 255;) {
+        CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
+    }
     for (uint64_t key = 3, times = 0; times < 20; times++) CHECK(lookaside_inline_get(b, s, 3, &key, match) != NULL);
     for (int i = 0; i < 7; i++) {
         unsigned now = temperature_of(b, &records[i]);
@@ -524,7 +529,8 @@ static void owned(void) {
         CHECK(lookaside_owned_get(o, &key) == NULL);
         if (i % 2) lookaside_owned_emit(o, &records[i]);
         else lookaside_owned_emit_key(o, &key, &records[i]);
-        CHECK(lookaside_owned_get(o, &key) == &records[i] && lookaside_inline_get(o, s, key, &key, match) == &records[i]);
+        CHECK(lookaside_owned_get(o, &key) == &records[i]);
+        CHECK(lookaside_inline_get(o, s, key, &key, match) == &records[i]);
         CHECK(lookaside_owned_get_many(o, keys, 2, entries) == 1 && entries[0] == &records[i] && entries[1] == NULL);
         lookaside_owned_update(o, &key, &other);
         CHECK(lookaside_owned_get(o, &key) == &other);
@@ -628,8 +634,8 @@ static void monitor(void) {
     SLB_destroy(b);
 }
 
-/* A table that is as small as what is asked for wants it: of one thread that locks, one that is pinned, and one that inlines.
- * An owner's stays as it was made. */
+/* A table that is as small as what is asked for wants it: of one thread that locks, one that is pinned, and one that
+ * inlines. An owner's stays as it was made. */
 static void fitting(void) {
     enum { LOCKED, PINNED, INLINED, OWNED, WAYS };
     lookaside_options options;
@@ -676,7 +682,8 @@ static void fitting(void) {
                 CHECK(lookaside_owned_get(o, &key) == NULL);
             } else {
                 SLB_invalidate(b, &key);
-                CHECK((session != NULL ? lookaside_inline_get(b, session, key, &key, match) : SLB_get(b, &key)) == NULL);
+                void *found = session != NULL ? lookaside_inline_get(b, session, key, &key, match) : SLB_get(b, &key);
+                CHECK(found == NULL);
             }
         }
         if (way == OWNED) lookaside_owned_destroy(o);
@@ -692,7 +699,8 @@ static size_t mapped(void) {
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The table that a smaller one has taken the place of is unmapped, although its only thread does nothing but look up. */
+/* The table that a smaller one has taken the place of is unmapped, although its only thread does nothing but look up.
+ */
 static void given_back(void) {
     enum { WHOLE = 64 << 20 };
     lookaside_options options;

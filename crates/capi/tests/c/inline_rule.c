@@ -1,5 +1,6 @@
-/* The library's hit path and the one of lookaside_inline.h are written twice. Here both are given the same lines, and must
- * ask about the same entries in the same order, give the same answer, and warm the same slots as often. So must their batches. */
+/* The library's hit path and the one of lookaside_inline.h are written twice. Here both are given the same lines, and
+ * must ask about the same entries in the same order, give the same answer, and warm the same slots as often. So must
+ * their batches. */
 #include <string.h>
 
 #include "check.h"
@@ -67,7 +68,8 @@ static void slots(void) {
         memcpy(before_in_batch, asked, sizeof asked);
         CHECK(times_in_batch == (times > 0 && before[0] != wanted ? 1 + times : times));
         times_asked = 0, entries[0] = &key;
-        CHECK(lookaside_inline_get_many(b, s, keys, 1, entries, 88, hash, match) == (found != NULL) && entries[0] == found);
+        CHECK(lookaside_inline_get_many(b, s, keys, 1, entries, 88, hash, match) == (found != NULL));
+        CHECK(entries[0] == found);
         CHECK(times_asked == times_in_batch);
         CHECK(memcmp(asked, before_in_batch, (size_t)times_asked * sizeof *asked) == 0);
         /* What a hint may say wrongly, nobody is asked about: neither empty slots nor other tags. */
@@ -206,12 +208,15 @@ static void counters(void) {
         SLB *b = create(64, policy, 1, 1);
         for (int which = 0; which < 4; which++) {
             for (int slot = 0; slot < SLOTS; slot++) {
-                for (int temperature = 0; temperature < 256; temperature += temperature < 17 || temperature > 250 ? 1 : 26) {
+                for (int temperature = 0, step; temperature < 256; temperature += step) {
+                    step = temperature < 17 || temperature > 250 ? 1 : 26;
                     if (slot % 3 && temperature % 5) continue; /* Not all of the many. */
                     /* Rises that are rare, and their end, take many hits to be seen. */
-                    bool rare = policy == LOOKASIDE_COUNT_FALLING && which == 0 && slot == 0 && temperature > 10 && temperature < 17;
+                    bool rare = policy == LOOKASIDE_COUNT_FALLING && which == 0 && slot == 0 && temperature > 10 &&
+                                temperature < 17;
                     long times = rare ? 1 << 21 : 1 << 15;
-                    uint64_t at = (others[which] & ~(UINT64_C(0xff) << (8 * slot))) | (uint64_t)temperature << (8 * slot);
+                    uint64_t at = others[which] & ~(UINT64_C(0xff) << (8 * slot));
+                    at |= (uint64_t)temperature << (8 * slot);
                     struct warmed library = hit(b, false, at, slot, times), inlined = hit(b, true, at, slot, times);
                     CHECK(alike(library.changed, inlined.changed));
                     for (int other = 0; other < SLOTS; other++) {
@@ -228,8 +233,8 @@ static void counters(void) {
                     if (policy == LOOKASIDE_COUNT_EVERY_HIT) {
                         CHECK(library.raised[slot] == (long)rises && inlined.raised[slot] == (long)rises);
                     }
-                    /* Where each hit that counts raises: multiples of the golden ratio, below an eighth of the whole, lie at
-                     * three distances, whatever they begin with and wherever the counts are told. */
+                    /* Where each hit that counts raises: multiples of the golden ratio, below an eighth of the whole,
+                     * lie at three distances, whatever they begin with and wherever the counts are told. */
                     if (policy == LOOKASIDE_COUNT_FALLING && temperature <= 3) {
                         CHECK(library.gaps == 3 && inlined.gaps == 3);
                         for (int kind = 0; kind < 3; kind++) {

@@ -22,7 +22,9 @@ struct Hash {
 };
 
 struct Same {
-    bool operator()(const Record& record, const Key& key) const { return std::memcmp(record.key.bytes, key.bytes, sizeof key.bytes) == 0; }
+    bool operator()(const Record& record, const Key& key) const {
+        return std::memcmp(record.key.bytes, key.bytes, sizeof key.bytes) == 0;
+    }
 };
 
 using Owned = lookaside::OwnedBuffer<Key, Record, Hash, Same>;

@@ -1,7 +1,7 @@
-/* Readers and writers at once, with tickets and with locks, while the table is resized, or fits what is asked for: what is found is never freed memory, never another
- * key's, and never older than what the same thread has seen before, or than the last write that had ended before it
- * looked.
- * At the end everything retired has been freed, also if threads outlive the buffer. */
+/* Readers and writers at once, with tickets and with locks, while the table is resized, or fits what is asked for:
+ * what is found is never freed memory, never another key's, and never older than what the same thread has seen before,
+ * or than the last write that had ended before it looked. At the end everything retired has been freed, also if
+ * threads outlive the buffer. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -106,13 +106,15 @@ static void *read_on(void *argument) {
             void *keys[BATCH], *entries[BATCH];
             lookaside_ticket tickets[BATCH];
             for (int i = 0; i < BATCH; i++) {
-                numbers[i] = next_random(&state) % (next_random(&state) % atomic_load(&asked) + 1), keys[i] = &numbers[i];
+                numbers[i] = next_random(&state) % (next_random(&state) % atomic_load(&asked) + 1);
+                keys[i] = &numbers[i];
                 leasts[i] = atomic_load(&ended[numbers[i]]);
             }
             lookaside_pin(b);
             lookaside_get_many(b, keys, BATCH, entries, tickets);
             for (int i = 0; i < BATCH; i++) {
-                /* Of several equal keys, later ones may be older answers: compare each with what was so when it began. */
+                /* Of several equal keys, later ones may be older answers: compare each with what was so when it began.
+                 */
                 uint64_t before = seen[numbers[i]];
                 if (entries[i]) check(entries[i], numbers[i], &before, leasts[i]);
             }
@@ -193,7 +195,8 @@ static void *refit_on(void *unused) {
     /* No table that fits itself is smaller, and all keys have no room in it. */
     enum { WHOLE = 1 << 16, SMALLEST = 64 * 64 };
     while (atomic_load(&writers_left) > 0) {
-        /* So few that no line of the smallest table has too many, or it would be whole again before anyone sees it small: one has four. */
+        /* So few that no line of the smallest table has too many, or it would be whole again before anyone sees it
+         * small: one has four. */
         atomic_store(&asked, KEYS / 32);
         CHECK(lookaside_resize(b, WHOLE));
         while (atomic_load(&writers_left) > 0 && bytes_now() == WHOLE) sched_yield();

@@ -83,7 +83,8 @@ fn compare<B: Bucket>(bucket: &B, tag: u64) -> __m128i {
     if size_of::<B>() == 64 {
         // SAFETY: reads the 64 bytes of the bucket, and writes the registers that it says it does.
         unsafe {
-            asm!(load!("{a}, [{start}]"), load!("{b}, [{start} + 16]"), load!("{c}, [{start} + 32]"), load!("{d}, [{start} + 48]"),
+            asm!(load!("{a}, [{start}]"), load!("{b}, [{start} + 16]"),
+                load!("{c}, [{start} + 32]"), load!("{d}, [{start} + 48]"),
                 start = in(reg) start, a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = out(xmm_reg) d,
                 options(nostack, preserves_flags));
         }

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand::distr::Distribution;
 use workload::DistributionError;
 use workload::generator::Xoshiro256PlusPlus;
-use workload::operation::IndexOperation;
+use workload::operation::{IndexOperation, IndexRequest};
 use workload::popularity::Popularity;
 use workload::ycsb::{CoreWorkload, Ycsb};
 
@@ -41,13 +41,6 @@ enum Source {
     Ycsb(Ycsb),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Drawn {
-    Get(u64),
-    Set(u64),
-    GetThenSet(u64),
-}
-
 impl Demand {
     /// The operations of one thread, over `records` records.
     pub(super) fn draws(
@@ -68,21 +61,14 @@ impl Demand {
 }
 
 impl Draws {
-    fn draw(&mut self) -> Drawn {
+    fn draw(&mut self) -> IndexRequest {
         match &mut self.source {
             Source::Mixed { popularity, gets } => {
                 let is_get = self.random.random::<f64>() < *gets;
-                let record = popularity.sample(&mut self.random);
-                if is_get { Drawn::Get(record) } else { Drawn::Set(record) }
+                let operation = if is_get { IndexOperation::Read } else { IndexOperation::Update };
+                IndexRequest { operation, record: popularity.sample(&mut self.random) }
             }
-            Source::Ycsb(ycsb) => {
-                let request = ycsb.draw(&mut self.random);
-                match request.operation {
-                    IndexOperation::Update | IndexOperation::Insert => Drawn::Set(request.record),
-                    IndexOperation::ReadModifyWrite => Drawn::GetThenSet(request.record),
-                    IndexOperation::Read => Drawn::Get(request.record),
-                }
-            }
+            Source::Ycsb(ycsb) => ycsb.draw(&mut self.random),
         }
     }
 
@@ -103,23 +89,17 @@ impl Draws {
         while writer.script().operations() < operations && writer.script().size() < bytes {
             let end = (writer.script().operations() + in_batch).min(operations);
             while writer.script().operations() < end {
-                match self.draw() {
-                    Drawn::Get(record) => {
-                        items.key(record, &mut key);
-                        writer.get(&key);
-                    }
-                    Drawn::Set(record) => {
-                        items.key(record, &mut key);
-                        items.value(&key, self.next_version(), &mut value);
-                        writer.set(&key, &value);
-                    }
-                    Drawn::GetThenSet(record) => {
-                        items.key(record, &mut key);
-                        writer.get(&key);
-                        writer.end_get();
-                        items.value(&key, self.next_version(), &mut value);
-                        writer.set(&key, &value);
-                    }
+                let IndexRequest { operation, record } = self.draw();
+                items.key(record, &mut key);
+                if matches!(operation, IndexOperation::Read | IndexOperation::ReadModifyWrite) {
+                    writer.get(&key);
+                }
+                if operation == IndexOperation::ReadModifyWrite {
+                    writer.end_get();
+                }
+                if operation != IndexOperation::Read {
+                    items.value(&key, self.next_version(), &mut value);
+                    writer.set(&key, &value);
                 }
             }
             writer.end_batch();

@@ -22,10 +22,10 @@ use super::driver::{Driver, Inspection, Outcome, Pace, Until};
 use super::endpoint::Endpoint;
 use super::items::Items;
 use super::latency::{Latencies, LatencySummary};
-use super::process::{ProcessClock, own_time};
+use super::process::ProcessClock;
 use super::script::{Script, Writer};
 use super::tally::Tally;
-use crate::measure::pin;
+use crate::measure::{pin, processor_time};
 
 /// Bytes that all scripts of a run may take together.
 const SCRIPTS: usize = 1 << 30;
@@ -146,6 +146,28 @@ struct Played {
 }
 
 impl Load {
+    /// The least of a load: one client that asks for one key at a time, nothing drawn yet, and no replies checked.
+    #[must_use]
+    pub fn new(servers: Vec<Endpoint>, records: u64, items: Items, demand: Demand) -> Load {
+        Load {
+            servers,
+            records,
+            items,
+            demand,
+            connections: 1,
+            depth: 1,
+            keys_per_get: 1,
+            threads: 1,
+            cores: Vec::new(),
+            seed: 0,
+            warm_up: Amount::Operations(0),
+            measured: Amount::Operations(0),
+            rate: None,
+            check: false,
+            patience: PATIENCE,
+        }
+    }
+
     /// Stores every record, in order.
     ///
     /// # Errors
@@ -362,11 +384,11 @@ fn play(
                 let pinned = hand.core.map_or(Ok(()), pin);
                 // Also where that failed: the others wait here.
                 barrier.wait();
-                let before = own_time();
+                let before = processor_time();
                 let outcome = pinned
                     .map_err(DriveError::from)
                     .and_then(|()| hand.driver.play(script, pace, until, progress));
-                let own_time = own_time() - before;
+                let own_time = processor_time() - before;
                 // The other end is there until all have reported.
                 let _ = finished.send(outcome.map(|outcome| Played { outcome, own_time }));
             });

@@ -55,11 +55,6 @@ impl ProcessClock {
     }
 }
 
-/// The time that this thread has had on processors.
-pub(super) fn own_time() -> Duration {
-    ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from).unwrap_or_default()
-}
-
 /// How to start a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerCommand {
@@ -215,6 +210,7 @@ impl Drop for ServerProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::processor_time;
 
     #[test]
     fn a_command_line_is_split_as_a_shell_does() {
@@ -237,8 +233,8 @@ mod tests {
     fn the_clock_of_a_process_counts_its_work() {
         let own = ProcessClock::of(std::process::id()).unwrap();
         let (before, start) = (own.now().unwrap(), Instant::now());
-        let thread_before = own_time();
-        while own_time() - thread_before < Duration::from_millis(30) {
+        let thread_before = processor_time();
+        while processor_time() - thread_before < Duration::from_millis(30) {
             std::hint::spin_loop();
         }
         let spent = own.now().unwrap() - before;

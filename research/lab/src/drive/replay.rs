@@ -16,11 +16,12 @@ use super::checker::Checker;
 use super::endpoint::{Endpoint, Wire};
 use super::items::Items;
 use super::latency::{Latencies, LatencySummary};
-use super::process::{ProcessClock, own_time};
+use super::process::ProcessClock;
 use super::script::{self, Script};
 use super::statistics::Statistics;
 use super::tally::Tally;
 use super::trace::{RecordedTrace, WorkingSet};
+use crate::measure::processor_time;
 use crate::report::Table;
 
 /// A server that says nothing for so long is given up.
@@ -110,7 +111,7 @@ impl<'i> Replay<'i> {
             latencies: Latencies::default(),
         };
         let spent = || clock.map(|clock| clock.now()).transpose();
-        let (own_before, server_before, start) = (own_time(), spent()?, Instant::now());
+        let (own_before, server_before, start) = (processor_time(), spent()?, Instant::now());
         for batch in 0..self.windows.batches() {
             let (range, part) = self.windows.part(batch, 0);
             player.tally.gets += u64::from(part.keys);
@@ -124,7 +125,7 @@ impl<'i> Replay<'i> {
         let seconds = start.elapsed().as_secs_f64();
         let requests = self.windows.operations();
         let per_request = |time: Duration| time.as_secs_f64() * 1e6 / requests.max(1) as f64;
-        let client_cpu = per_request(own_time() - own_before);
+        let client_cpu = per_request(processor_time() - own_before);
         let server_cpu = server_before.zip(spent()?).map(|(before, after)| per_request(after - before));
         let Tally { gets, hits, stored, refused, .. } = player.tally;
         Ok(ReplayReport {

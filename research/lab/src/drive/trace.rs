@@ -16,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use workload::key::LONGEST_KEY;
+use workload::operation::CacheOperation;
 use workload::trace::{Choice, Trace};
 
 use super::DriveError;
@@ -97,8 +98,8 @@ impl RecordedTrace {
         for (number, record) in (1u64..).zip(records) {
             let record = record?;
             let kind = match record.operation {
-                read if read.is_read() => Kind::Get,
-                write if write.carries_value() => Kind::Set,
+                CacheOperation::Get => Kind::Get,
+                CacheOperation::Set => Kind::Set,
                 _ => {
                     trace.skipped += u64::from(record.count);
                     continue;

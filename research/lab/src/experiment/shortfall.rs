@@ -4,6 +4,7 @@
 //! Such results are no less true, and whoever reads them is told.
 
 use super::Definition;
+use crate::measure::name_threads;
 use crate::results::{Results, Row};
 
 /// Parameters that list where on the axis of a figure something is measured: each with a name, which its rows' points
@@ -39,10 +40,7 @@ impl Results {
         };
         let lacking = names.filter(|name| !self.rows.iter().any(|row| begins(row, name))).map(str::to_owned);
         let threads = listed("threads").filter_map(toml::Value::as_integer);
-        let threads = threads.map(|threads| match threads {
-            1 => "1 thread".to_owned(),
-            _ => format!("{threads} threads"),
-        });
+        let threads = threads.filter_map(|threads| usize::try_from(threads).ok()).map(name_threads);
         let at = |row: &Row, threads: &str| row.point.split(", ").any(|part| part == threads);
         let lacking_threads = threads.filter(|threads| !self.rows.iter().any(|row| at(row, threads)));
         lacking.chain(lacking_threads).collect()

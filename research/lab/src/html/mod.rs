@@ -15,9 +15,8 @@ use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::experiment::{Bound, Definition, ExperimentError, Outcome};
-use crate::machine::Provenance;
-use crate::report::{QUICK, Report, number, ours};
+use crate::experiment::{Definition, ExperimentError, Outcome};
+use crate::report::{MISSED, QUICK, Report, Table, is_number};
 use crate::results::Row;
 use chart::{Mark, PALETTE, Panel};
 use stack::{SUMS, Stack};
@@ -69,21 +68,32 @@ fn document(title: &str, content: &Markup) -> String {
     page.into_string()
 }
 
-/// A table. A head that begins with `#` is that of numbers, which stand at the right.
-fn table(caption: &str, heads: &[&str], rows: &Markup) -> Markup {
+/// A table. Numbers stand at the right.
+fn table(caption: &str, head: &Markup, lines: &Markup) -> Markup {
     html! {
         div.scroll {
             table {
                 @if !caption.is_empty() { caption { (caption) } }
-                thead {
-                    tr {
-                        @for head in heads { th.n[head.starts_with('#')] { (head.trim_start_matches('#')) } }
-                    }
-                }
-                tbody { (rows) }
+                thead { tr { (head) } }
+                tbody { (lines) }
             }
         }
     }
+}
+
+/// A table of a report.
+fn table_of(caption: &str, of: &Table) -> Markup {
+    let head = html! { @for (name, is_number) in of.head() { th.n[is_number] { (name) } } };
+    let lines = html! {
+        @for line in of.lines() {
+            tr {
+                @for cell in line {
+                    td.n[is_number(cell)] { @if cell == MISSED { strong.missed { (cell) } } @else { (cell) } }
+                }
+            }
+        }
+    };
+    table(caption, &head, &lines)
 }
 
 /// The experiments in this order, what came of each, and the way to its page in `folder`.
@@ -108,9 +118,10 @@ fn overview(reports: &[(&Definition, Report<'_>)], folder: &str) -> String {
             }
         }
     };
-    let heads = ["experiment", "after", "#numbers", "expectations", "measured"];
+    let heads = ["experiment", "after", "numbers", "expectations", "measured"];
+    let head = html! { @for name in heads { th.n[name == "numbers"] { (name) } } };
     let rows = html! { @for (definition, report) in reports { (row(definition, report)) } };
-    document("Lookaside: results", &html! { h1 { "Results" } (table("", &heads, &rows)) })
+    document("Lookaside: results", &html! { h1 { "Results" } (table("", &head, &rows)) })
 }
 
 /// A name as a part of an address.
@@ -142,20 +153,23 @@ fn section(definition: &Definition, report: &Report<'_>) -> Result<Markup, Chart
                 h3 { "Where ours differ from the paper's" }
                 (paragraphs(differs))
             }
-            (beside(report))
+            @if !report.beside.is_empty() {
+                (table_of("The paper's numbers and ours", &report.papers()))
+                @for (quantity, differs) in report.differences() { p.differs { (quantity) ": " (differs) } }
+            }
             p {
                 "Medians over all runs; thin lines are the extremes. " span.paper { "◆" } " is the paper's own number, where it \
                  is of the same kind. Numbers of one picture come from one run on one machine; compare ratios, not pictures."
             }
             (pictures(definition, report)?)
-            (verdicts(report))
+            @if !report.verdicts.is_empty() { (table_of("What was expected", &report.outcomes())) }
             @if !report.skipped.is_empty() {
                 h3 { "Not measured" }
                 ul { @for skipped in report.skipped { li { (skipped) } } }
             }
-            (numbers(&report.rows))
+            details { summary { "All " (report.rows.len()) " numbers" } (table_of("", &report.numbers())) }
             details open[report.quick] { summary { "What was run" } pre { (report.parameters) } }
-            (provenance(report.provenance))
+            p.provenance { (report.provenance) }
         }
     })
 }
@@ -163,26 +177,6 @@ fn section(definition: &Definition, report: &Report<'_>) -> Result<Markup, Chart
 /// Text whose paragraphs are parted by empty lines.
 fn paragraphs(text: &str) -> Markup {
     html! { @for paragraph in text.trim().split("\n\n") { p { (paragraph) } } }
-}
-
-/// The paper's numbers beside ours.
-fn beside(report: &Report<'_>) -> Markup {
-    if report.beside.is_empty() {
-        return Markup::default();
-    }
-    let rows = html! {
-        @for beside in &report.beside {
-            tr {
-                td { (beside.quantity) }
-                td.n { (number(beside.paper)) }
-                td { (ours(beside)) }
-                td { (beside.unit) }
-                td { (beside.exhibit) }
-            }
-            @if let Some(differs) = &beside.differs { tr.differs { td colspan="5" { (differs.trim()) } } }
-        }
-    };
-    table("The paper's numbers and ours", &["quantity", "#paper", "ours", "unit", "where"], &rows)
 }
 
 /// A picture for each metric, and for each group of points that share the words before their last comma.
@@ -297,65 +291,6 @@ fn marks(definition: &Definition, report: &Report<'_>, metric: &str) -> Vec<Mark
 fn same_unit(ours: &str, papers: &str) -> bool {
     let millions = ["M/s", "Mops", "M operations/s", "M keys/s", "M requests/s", "MOPS"];
     ours == papers || (millions.contains(&ours) && millions.contains(&papers))
-}
-
-/// What was expected and what came of it.
-fn verdicts(report: &Report<'_>) -> Markup {
-    if report.verdicts.is_empty() {
-        return Markup::default();
-    }
-    let rows = html! {
-        @for verdict in &report.verdicts {
-            tr {
-                td { (verdict.statement) }
-                td.n {
-                    @match verdict.bound {
-                        Bound::AtLeast(bound) => { "≥ " (bound) }
-                        Bound::AtMost(bound) => { "≤ " (bound) }
-                    }
-                }
-                td.n { @if let Some(measured) = verdict.measured { (number(measured)) } }
-                td { (verdict.point.as_deref().unwrap_or_default()) }
-                td {
-                    @match verdict.outcome {
-                        Outcome::Met => { "met" }
-                        Outcome::Missed => { strong.missed { "missed" } }
-                        Outcome::Unmeasured => { "not measured" }
-                    }
-                }
-            }
-        }
-    };
-    table("What was expected", &["statement", "#bound", "#measured", "at", ""], &rows)
-}
-
-fn numbers(rows: &[Row]) -> Markup {
-    let heads = ["configuration", "at", "metric", "#median", "#from", "#to", "unit", "#runs", "pages"];
-    let lines = html! {
-        @for row in rows {
-            tr {
-                td { (row.configuration) }
-                td { (row.point) }
-                td { (row.metric) }
-                @for value in [row.median, row.minimum, row.maximum] { td.n { (number(value)) } }
-                td { (row.unit) }
-                td.n { (row.runs) }
-                td { (row.pages) }
-            }
-        }
-    };
-    html! { details { summary { "All " (rows.len()) " numbers" } (table("", &heads, &lines)) } }
-}
-
-fn provenance(provenance: &Provenance) -> Markup {
-    let Provenance { date, revision, compiler, build, allocator, machine } = provenance;
-    html! {
-        p.provenance {
-            (machine.processor) ", " (machine.cores) " cores, " (machine.memory_gib) " GiB; Linux " (machine.kernel)
-            ", transparent huge pages: " (machine.transparent_huge_pages) "; " (allocator) " allocator; "
-            (compiler) ", " (build) " build of " code { (revision) } "; " (date)
-        }
-    }
 }
 
 #[cfg(test)]

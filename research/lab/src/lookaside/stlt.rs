@@ -186,7 +186,8 @@ impl<const N: usize, I: OwnedIndex<N>> Contestant<N> for Mutex<BehindStlt<N, I>>
     /// There is no monitor: the table is on.
     fn told(&self) -> Option<(Counts, Verdict)> {
         let this = self.lock();
-        let counts = Counts { hits: this.hits.get(), misses: this.misses.get(), ..Counts::default() };
+        let mut counts = Counts::default();
+        (counts.hits, counts.misses) = (this.hits.get(), this.misses.get());
         Some((counts, this.map.verdict()))
     }
 }

@@ -12,7 +12,7 @@ use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
 use super::filling::{expect_all, fill};
-use crate::drive::{Amount, Demand, Items, Load, LoadReport, PATIENCE};
+use crate::drive::{Amount, Demand, Items, Load, LoadReport};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
 
@@ -100,21 +100,16 @@ fn load(
     cores: Cores,
     seed: u64,
 ) -> Result<Load, ExperimentError> {
+    let items = Items::fixed(parameters.key_size, parameters.value_size);
+    let demand = Demand::Mixed { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 };
     Ok(Load {
-        servers: server.endpoints(),
-        records: parameters.keys,
-        items: Items::fixed(parameters.key_size, parameters.value_size),
-        demand: Demand::Mixed { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 },
         connections: pattern.connections,
         depth: pattern.depth,
         keys_per_get: pattern.keys_per_get,
-        threads: 1,
         cores: vec![cores.client],
         seed,
         warm_up: Amount::Operations(pattern.warm_up),
         measured: Amount::Operations(pattern.operations),
-        rate: None,
-        check: false,
-        patience: PATIENCE,
+        ..Load::new(server.endpoints(), parameters.keys, items, demand)
     })
 }

@@ -16,7 +16,7 @@ use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
 use super::filling::{expect_all, fill};
-use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE, Statistics};
+use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, Statistics};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::turns;
 
@@ -156,22 +156,16 @@ fn load(
     let ranks = Zipfian::new(point.range, parameters.theta)?;
     let places = Permutation::new(parameters.records, PLACES)?;
     let popularity = Popularity::Permuted(Permuted::new(ranks, places));
+    let items = Items::fixed(parameters.key_size, requests.value_size);
+    let demand = Demand::Mixed { popularity, gets: 1.0 };
     Ok(Load {
-        servers: server.endpoints(),
-        records: parameters.records,
-        items: Items::fixed(parameters.key_size, requests.value_size),
-        demand: Demand::Mixed { popularity, gets: 1.0 },
         connections: parameters.connections,
         depth: parameters.depth,
         keys_per_get: parameters.keys_per_get,
-        threads: 1,
         cores: vec![cores.client],
         seed,
-        warm_up: Amount::Operations(0),
         measured: Amount::Operations(parameters.operations),
-        rate: None,
-        check: false,
-        patience: PATIENCE,
+        ..Load::new(server.endpoints(), parameters.records, items, demand)
     })
 }
 

@@ -15,7 +15,7 @@ use workload::popularity::Popularity;
 use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
-use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport, PATIENCE};
+use crate::drive::{Amount, Demand, DriveError, Items, Load, LoadReport};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::name_threads;
 
@@ -81,22 +81,15 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
 
 fn load(parameters: &Parameters, server: &Running, cores: &[usize]) -> Result<Load, ExperimentError> {
     let popularity = Popularity::scrambled(parameters.keys, parameters.theta)?;
+    let items = Items::fixed(parameters.key_size, parameters.value_size);
+    let demand = Demand::Mixed { popularity, gets: parameters.gets };
     Ok(Load {
-        servers: server.endpoints(),
-        records: parameters.keys,
-        items: Items::fixed(parameters.key_size, parameters.value_size),
-        demand: Demand::Mixed { popularity, gets: parameters.gets },
         connections: parameters.connections,
-        depth: 1,
         keys_per_get: parameters.keys_per_get,
-        threads: 1,
         cores: cores.to_vec(),
-        seed: 0,
         warm_up: Amount::Operations(parameters.warm_up),
         measured: Amount::Operations(parameters.operations),
-        rate: None,
-        check: false,
-        patience: PATIENCE,
+        ..Load::new(server.endpoints(), parameters.keys, items, demand)
     })
 }
 

@@ -3,7 +3,7 @@
 //! **Stand-ins.** The hottest share of the keys and the share of the accesses that it gets, as printed, determine the
 //! exponent of a Zipf distribution over the keys; it is found by bisection. Ranks are permuted to records. Operations
 //! are drawn independently of keys. **Recorded** requests keep their order and what was asked; their keys' text is
-//! replaced by a key of 24 bytes made from a number, and a value has the size that the trace tells, or 64 bytes.
+//! replaced by a key of 24 bytes made from a number, and a value has 64 bytes.
 //!
 //! All records are there at the beginning.
 
@@ -23,7 +23,7 @@ use crate::drive::{SizesOf, sizes};
 use crate::experiment::ExperimentError;
 
 const SEED: u64 = 15;
-/// Bytes of a value of which nothing is known.
+/// Bytes of a recorded value: traces tell none, or none that is kept.
 const UNKNOWN_SIZE: u32 = 64;
 /// Larger values are cut: they would fill the machine's memory, and no lookup reads them.
 const LARGEST_VALUE: u64 = 16 << 10;
@@ -162,17 +162,11 @@ impl Recorded {
             Ok(found) => found,
             Err(absent) => return Ok(Err(absent)),
         };
-        let (mut numbers, mut values, mut asked) = (HashMap::new(), Vec::new(), Vec::new());
+        let (mut numbers, mut asked) = (HashMap::new(), Vec::new());
         'reading: for record in records {
             let record = record?;
-            let number = *numbers.entry(record.key).or_insert_with(|| {
-                values.push(None);
-                values.len() as u32 - 1
-            });
-            let size = record.value_size.map(|size| size.min(LARGEST_VALUE) as u32);
-            // A key keeps its first known size, for values are checked.
-            let known = &mut values[number as usize];
-            *known = known.or(size);
+            let next = numbers.len() as u32;
+            let number = *numbers.entry(record.key).or_insert(next);
             let operation = match record.operation {
                 read if read.is_read() => Operation::Get,
                 CacheOperation::Delete => Operation::Delete,
@@ -185,7 +179,7 @@ impl Recorded {
                 asked.push((number, operation));
             }
         }
-        let values: Vec<_> = values.into_iter().map(|size| size.unwrap_or(UNKNOWN_SIZE)).collect();
+        let values = vec![UNKNOWN_SIZE; numbers.len()];
         let requests = asked.iter().map(|&(record, operation)| Request::new(record, operation, &values));
         Ok(Ok((Trace { name: self.name.clone(), requests: requests.collect(), values }, instead)))
     }

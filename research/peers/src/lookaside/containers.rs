@@ -260,30 +260,27 @@ impl<const N: usize> Contestant<N> for Foreign {
             return None;
         }
         let told = self.counted();
-        let counts = Counts {
-            hits: told.hits,
-            misses: told.misses,
-            bypassed: told.bypassed,
-            emissions: told.emissions,
-            admissions: told.admissions,
-            evictions: told.evictions,
-            refused_tickets: told.refused_tickets,
-            invalidations: told.invalidations,
-            cleared: told.cleared,
-            successions: 0,
-        };
+        let mut counts = Counts::default();
+        counts.hits = told.hits;
+        counts.misses = told.misses;
+        counts.bypassed = told.bypassed;
+        counts.emissions = told.emissions;
+        counts.admissions = told.admissions;
+        counts.evictions = told.evictions;
+        counts.refused_tickets = told.refused_tickets;
+        counts.invalidations = told.invalidations;
+        counts.cleared = told.cleared;
         let (container, mut found) = (self.container.write(), lookaside_verdict::default());
         // SAFETY: the container lives, and nobody else uses it.
         unsafe { lookaside_peers_container_verdict(container.as_ptr(), &raw mut found) };
-        let verdict = Verdict {
-            watching: found.watching,
-            on: found.on,
-            gain: (found.gain > 0.0).then_some(found.gain),
-            on_in_batches: found.on_in_batches,
-            gain_in_batches: (found.gain_in_batches > 0.0).then_some(found.gain_in_batches),
-            trials: found.trials,
-            switches: found.switches,
-        };
+        let mut verdict = Verdict::default();
+        verdict.watching = found.watching;
+        verdict.on = found.on;
+        verdict.gain = (found.gain > 0.0).then_some(found.gain);
+        verdict.on_in_batches = found.on_in_batches;
+        verdict.gain_in_batches = (found.gain_in_batches > 0.0).then_some(found.gain_in_batches);
+        verdict.trials = found.trials;
+        verdict.switches = found.switches;
         Some((counts, verdict))
     }
 }

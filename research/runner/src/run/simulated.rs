@@ -1,18 +1,16 @@
 //! Experiments of the simulator: all runs that they need, several at a time, then their numbers from what is kept.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use lab::experiment::{Catalogue, Definition, Session};
 use lab::machine::Provenance;
 use lab::results::Results;
-use lookaside_cli::output::{Outcome, print, tell};
+use lookaside_cli::output::tell;
 use sim_lab::configuration::Guest;
 use sim_lab::qemu::Qemu;
 use sim_lab::store::Store;
 use sim_lab::study::{self, Options};
 use sim_lab::sweep::{Place, Swept};
-use sim_lab::{in_use, speed, storage, sweep as sweeps};
 
 use super::options::{Asked, Making, Ran};
 
@@ -117,34 +115,4 @@ pub(super) fn run(
         }
     }
     asked.show(definition, results, swept.failed.is_empty())
-}
-
-/// Makes all runs that these need, and shows nothing.
-pub(crate) fn sweep(mut definitions: Vec<Definition>, making: &Making, catalogue: &Catalogue) -> Outcome {
-    definitions.retain(|definition| {
-        ![storage::KIND, speed::KIND].contains(&definition.kind.as_str()) && !in_use::is(&definition.kind)
-    });
-    let all_possible = making.leave_out_impossible(&mut definitions)?;
-    let store = making.store(catalogue)?;
-    let options = making.options()?;
-    let mut configurations = Vec::new();
-    for definition in &definitions {
-        let study = study::Study::new(definition, options.scale)?;
-        let seeds = options.seeds.unwrap_or_else(|| definition.runs_for(options.scale));
-        configurations.extend(study.configurations(options.guest, seeds)?);
-    }
-    let progress = Session::progress_bar("sweep");
-    let swept = sweeps::sweep(&configurations, &store, &options.place, options.jobs, &progress);
-    progress.finish_and_clear();
-    for (configuration, reason) in &swept.failed {
-        tell(format_args!("lookaside-lab: {}: {reason}", configuration.describe()));
-    }
-    print(format_args!(
-        "{} runs made, {} were finished before, {} failed; kept in {}\n",
-        swept.made,
-        swept.kept,
-        swept.failed.len(),
-        store.folder().display()
-    ))?;
-    Ok(if all_possible && swept.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

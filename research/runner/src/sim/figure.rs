@@ -1,12 +1,11 @@
-//! `lookaside-lab sim figure`, `table` and `sweep`: the experiments of simulated runs, by the STLT paper's numbers or
-//! all.
+//! `lookaside-lab sim figure` and `table`: the experiments of simulated runs, by the STLT paper's numbers.
 
 use lab::experiment::Definition;
 use lookaside_cli::output::Outcome;
 
 use super::{catalogue, error, family};
 use crate::definitions::Definitions;
-use crate::run::{self, Asked, Making, Measuring};
+use crate::run::{self, Asked, Measuring};
 
 #[derive(clap::Args)]
 pub(crate) struct Figure {
@@ -22,15 +21,6 @@ pub(crate) struct Table {
     number: String,
     #[command(flatten)]
     asked: Asked,
-}
-
-#[derive(clap::Args)]
-pub(crate) struct Sweep {
-    /// Names of experiments, or paths of their definitions; all, if none is named
-    #[arg(value_name = "NAME|PATH")]
-    experiments: Vec<String>,
-    #[command(flatten)]
-    making: Making,
 }
 
 pub(crate) fn figure(arguments: &Figure, definitions: &Definitions) -> Outcome {
@@ -54,13 +44,4 @@ fn exhibit(name: &str, asked: &Asked, definitions: &Definitions) -> Outcome {
         return Err(error(format!("there is no experiment '{name}': there are {}", known.join(", "))));
     }
     run::run_all(&catalogue, definitions, asked, &Measuring::default())
-}
-
-pub(crate) fn sweep(arguments: &Sweep, definitions: &Definitions) -> Outcome {
-    let catalogue = catalogue(definitions)?;
-    let definitions = match arguments.experiments.as_slice() {
-        [] => catalogue.definitions().to_vec(),
-        names => names.iter().map(|name| catalogue.get(name)).collect::<Result<_, _>>()?,
-    };
-    run::sweep(definitions, &arguments.making, &catalogue)
 }

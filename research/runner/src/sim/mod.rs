@@ -35,8 +35,6 @@ pub(crate) struct Arguments {
 enum Command {
     /// Run one program with one table on one machine, and say what it took
     Run(Box<run::Arguments>),
-    /// Make all runs of some experiments, and show nothing
-    Sweep(figure::Sweep),
     /// Make what a figure of the STLT paper needs, and show it beside the paper's numbers
     Figure(Box<figure::Figure>),
     /// The same for a table: I or V
@@ -49,7 +47,6 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     let Arguments { command, definitions } = arguments;
     match command {
         Command::Run(arguments) => run::run(&arguments, &definitions),
-        Command::Sweep(arguments) => figure::sweep(&arguments, &definitions),
         Command::Figure(arguments) => figure::figure(&arguments, &definitions),
         Command::Table(arguments) => figure::table(&arguments, &definitions),
         Command::Export(arguments) => export::run(&arguments, &definitions),

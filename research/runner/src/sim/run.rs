@@ -10,7 +10,7 @@ use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::machine::profile;
 use sim_lab::qemu::Qemu;
-use sim_lab::run::{self, Run, run as simulate};
+use sim_lab::run::{Run, run as simulate};
 use sim_lab::store::Store;
 
 use super::error;
@@ -79,20 +79,15 @@ pub(crate) struct Asked {
 pub(crate) struct Arguments {
     #[command(flatten)]
     asked: Asked,
-    /// Run the configurations in this file (a list, JSON) instead; printed is, of each one that is finished, where it
-    /// is kept
-    #[arg(long, value_name = "FILE", requires = "store")]
-    configurations: Option<PathBuf>,
+    /// Run the configuration in this file (JSON, as --json prints it) instead of the one that the options describe
+    #[arg(long, value_name = "FILE")]
+    configuration: Option<PathBuf>,
     /// Keep the run in this folder, and do not run it again if it is there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Under QEMU, give the program the pages of 2 MiB that it asks for (madvise, MAP_HUGETLB); without this all pages
-    /// are the machine's, of 2 MiB with --change "paging.pages = '2MiB'"
-    #[arg(long)]
-    huge_pages: bool,
     /// Under QEMU, write every instruction of the windows to this file as a trace for ChampSim, 64 bytes each; for
     /// programs of this process there is 'lookaside-lab sim export'
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["store", "configurations"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "store")]
     champsim: Option<PathBuf>,
     /// Print everything that was counted, as JSON
     #[arg(long)]
@@ -130,13 +125,10 @@ impl Asked {
 
 pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let store = arguments.store.as_deref().map(Store::open).transpose()?;
-    if let (Some(path), Some(store)) = (&arguments.configurations, &store) {
-        return run_all(path, store);
-    }
-    let mut configuration = arguments.asked.configuration(definitions)?;
-    if arguments.huge_pages {
-        configuration = configuration.with_huge_pages()?;
-    }
+    let configuration = match &arguments.configuration {
+        Some(path) => read(path)?,
+        None => arguments.asked.configuration(definitions)?,
+    };
     let finished = match store.as_ref().and_then(|store| store.get(&configuration)) {
         Some(kept) => kept,
         None => {
@@ -176,24 +168,12 @@ fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std
     Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
 }
 
-fn run_all(path: &Path, store: &Store) -> Outcome {
+fn read(path: &Path) -> Result<Configuration, Box<dyn std::error::Error>> {
     let wrong = |why: &dyn std::fmt::Display| error(format!("{}: {why}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|why| wrong(&why))?;
-    let configurations: Vec<Configuration> = serde_json::from_str(&text).map_err(|why| wrong(&why))?;
-    // All of them before the first: whoever wrote the list can mend it whole.
-    for (place, configuration) in (1..).zip(&configurations) {
-        configuration.check().map_err(|why| wrong(&format_args!("configuration {place} asks for {why}")))?;
-    }
-    let mut told = Ok(());
-    run::run_all(&configurations, |run| {
-        let path = store.put(&run)?;
-        // The others are worth keeping even if nobody reads where.
-        told =
-            std::mem::replace(&mut told, Ok(())).and_then(|()| print(format_args!("{}\n", path.display())));
-        Ok(())
-    })?;
-    told?;
-    Ok(ExitCode::SUCCESS)
+    let configuration: Configuration = serde_json::from_str(&text).map_err(|why| wrong(&why))?;
+    configuration.check().map_err(|why| wrong(&why))?;
+    Ok(configuration)
 }
 
 fn show(run: &Run) -> Result<(), OutputError> {

@@ -11,7 +11,6 @@
 //! two halves, its middle key going up. (The library first looks whether a neighbour has room; that makes nodes
 //! fuller, not the tree lower.)
 
-use super::foresight::Trail;
 use super::heap::Place;
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -166,11 +165,6 @@ impl Lookup for BTree {
             pen.branch(&[NODE], true, CODE_INDEX + 64);
             at = node.children[low];
         }
-    }
-
-    /// Its path is known a node at a time only.
-    fn follow(&self, _: Key, trail: &mut Trail) {
-        *trail = Trail::Ends;
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {

@@ -13,7 +13,6 @@
 //!
 //! With n records in m buckets a lookup of one of them compares 1 + (n - 1) / 2m hashes on average.
 
-use super::foresight::Trail;
 use super::hash::{execute_hash, hash_of};
 use super::heap::Place;
 use super::keys::Key;
@@ -22,6 +21,8 @@ use super::records::Records;
 use super::registers::{HASH, NODE, RECORD, SLOT, WORD};
 use super::{CODE_INDEX, Hash, Lookup};
 
+/// The index's own hash.
+const HASH_FUNCTION: Hash = Hash::Murmur;
 const NONE: u32 = u32::MAX;
 /// The list's own head, where a node's number stands.
 const HEAD: u32 = u32::MAX - 1;
@@ -31,7 +32,6 @@ const DIVISION: u8 = 26;
 /// The table.
 #[derive(Debug, Clone)]
 pub struct Chained {
-    hash: Hash,
     table: u64,
     head: u64,
     first: u32,
@@ -57,7 +57,6 @@ impl Chained {
         let buckets = prime_from(capacity.max(2));
         let head = records.heap().allocate_table(56);
         Chained {
-            hash: Hash::Murmur,
             table: records.heap().allocate_table(u64::from(buckets) * 8),
             head,
             first: NONE,
@@ -73,7 +72,7 @@ impl Chained {
     }
 
     fn bucket(&self, key: Key) -> u32 {
-        (hash_of(self.hash, &key.bytes()) % self.before.len() as u64) as u32
+        (hash_of(HASH_FUNCTION, &key.bytes()) % self.before.len() as u64) as u32
     }
 
     /// Where a node lies: link, record, hash.
@@ -85,14 +84,10 @@ impl Chained {
         if node == HEAD { self.first } else { self.nodes[node as usize].next }
     }
 
-    /// Asks for a node's line, if there is such a node: the trail to it.
-    fn prefetch(&self, node: u32) -> Trail {
-        match self.nodes.get(node as usize) {
-            Some(kept) => {
-                pages::prefetch(kept);
-                Trail::Node(node)
-            }
-            None => Trail::Ends,
+    /// Asks for a node's line, if there is such a node.
+    fn prefetch(&self, node: u32) {
+        if let Some(kept) = self.nodes.get(node as usize) {
+            pages::prefetch(kept);
         }
     }
 
@@ -130,7 +125,7 @@ impl Lookup for Chained {
 
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         pen.at(CODE_INDEX).compute(HASH, &[HASH]);
-        execute_hash(self.hash, pen);
+        execute_hash(HASH_FUNCTION, pen);
         let bucket = self.bucket(query);
         pen.at(CODE_INDEX + 64).compute_for(DIVISION, SLOT, &[HASH]).compute(WORD, &[SLOT]);
         pen.load(NODE, SLOT, self.table + u64::from(bucket) * 8, 8);
@@ -168,25 +163,6 @@ impl Lookup for Chained {
             }
             node = next;
         }
-    }
-
-    fn follow(&self, key: Key, trail: &mut Trail) {
-        *trail = match *trail {
-            Trail::Begins => {
-                let bucket = self.bucket(key);
-                pages::prefetch(&self.before[bucket as usize]);
-                Trail::Bucket(bucket)
-            }
-            Trail::Bucket(bucket) => match self.before[bucket as usize] {
-                HEAD => self.prefetch(self.first),
-                node => self.prefetch(node),
-            },
-            Trail::Node(node) => {
-                self.prefetch(self.nodes[node as usize].next);
-                Trail::Ends
-            }
-            Trail::Ends => Trail::Ends,
-        };
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {

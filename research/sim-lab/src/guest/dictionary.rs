@@ -3,7 +3,6 @@
 //! A bucket points to an entry, an entry to its key, its value and the next entry. No hashes are kept: every
 //! entry on the way costs its key. New entries come first.
 
-use super::foresight::Trail;
 use super::hash::{execute_hash, hash_of};
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -11,12 +10,13 @@ use super::records::Records;
 use super::registers::{HASH, RECORD, SLOT, WORD};
 use super::{CODE_INDEX, Hash, Lookup};
 
+/// The index's own hash.
+const HASH_FUNCTION: Hash = Hash::Sip;
 const NONE: u32 = u32::MAX;
 
 /// The dictionary.
 #[derive(Debug, Clone)]
 pub struct Dictionary {
-    hash: Hash,
     table: u64,
     buckets: Vec<u32>,
     next: Vec<u32>,
@@ -28,11 +28,11 @@ impl Dictionary {
     pub fn new(records: &mut Records, capacity: u32) -> Dictionary {
         let buckets = u64::from(capacity.max(4)).next_power_of_two();
         let table = records.heap().allocate_table(buckets * 8);
-        Dictionary { hash: Hash::Sip, table, buckets: vec![NONE; buckets as usize], next: Vec::new() }
+        Dictionary { table, buckets: vec![NONE; buckets as usize], next: Vec::new() }
     }
 
     fn bucket(&self, key: Key) -> usize {
-        hash_of(self.hash, &key.bytes()) as usize & (self.buckets.len() - 1)
+        hash_of(HASH_FUNCTION, &key.bytes()) as usize & (self.buckets.len() - 1)
     }
 }
 
@@ -46,7 +46,7 @@ impl Lookup for Dictionary {
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         // Whether it is being resized is looked at before and after.
         pen.at(CODE_INDEX).compute(HASH, &[HASH]).branch(&[HASH], false, CODE_INDEX + 512);
-        execute_hash(self.hash, pen);
+        execute_hash(HASH_FUNCTION, pen);
         let bucket = self.bucket(query);
         pen.at(CODE_INDEX + 64).compute(SLOT, &[HASH]);
         pen.load(RECORD, SLOT, self.table + bucket as u64 * 8, 8);
@@ -64,23 +64,6 @@ impl Lookup for Dictionary {
             pen.load(RECORD, RECORD, records.target(entry) + 16, 8);
             entry = self.next[entry as usize];
         }
-    }
-
-    fn follow(&self, key: Key, trail: &mut Trail) {
-        *trail = match *trail {
-            Trail::Begins => {
-                let bucket = self.bucket(key);
-                pages::prefetch(&self.buckets[bucket]);
-                Trail::Bucket(bucket as u32)
-            }
-            Trail::Bucket(bucket) => {
-                if let Some(next) = self.next.get(self.buckets[bucket as usize] as usize) {
-                    pages::prefetch(next);
-                }
-                Trail::Ends
-            }
-            Trail::Node(_) | Trail::Ends => Trail::Ends,
-        };
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {

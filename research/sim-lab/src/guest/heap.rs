@@ -92,15 +92,9 @@ impl Heap {
         address
     }
 
-    /// Whether an object of so many bytes gets pages of its own.
-    #[must_use]
-    pub const fn is_large(bytes: u64) -> bool {
-        bytes >= LARGE
-    }
-
     /// The address of an object that may be large: a table.
     pub fn allocate_table(&mut self, bytes: u64) -> u64 {
-        if !Heap::is_large(bytes) {
+        if bytes < LARGE {
             return self.allocate(bytes).address();
         }
         let address = self.next_large;

@@ -13,7 +13,6 @@
 //! | `server` | what a server does around a lookup |
 //! | `search_lookaside` | the software in front of an index, a model of `crates/lookaside` |
 //! | `requests` | which records are asked for |
-//! | `foresight` | what the host is asked for before they are executed |
 //! | `flood` | keys that an attacker has chosen |
 //! | `program` | all of that together: a lookup by each way |
 //! | `batch` | the same for sixteen keys at a time |
@@ -27,7 +26,6 @@ mod batch;
 mod chained;
 mod dictionary;
 mod flood;
-mod foresight;
 mod hash;
 mod heap;
 mod keys;
@@ -48,7 +46,6 @@ pub use b_tree::BTree;
 pub use chained::Chained;
 pub use dictionary::Dictionary;
 pub use flood::Collision;
-pub use foresight::Trail;
 pub use heap::{Heap, Order, Place};
 pub(crate) use keys::mix;
 pub use keys::{Key, Keys};
@@ -66,9 +63,6 @@ pub trait Lookup {
 
     /// Looks a key up. The record's target stands in [`registers::RECORD`].
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32>;
-
-    /// Follows a lookup that is yet to come: asks for the host's lines that the next step of its `trail` needs.
-    fn follow(&self, key: Key, trail: &mut Trail);
 
     /// Executes what putting a record in takes beyond the lookup before it. The record is in already.
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32);

@@ -4,7 +4,6 @@
 //! key is in the record). A lookup probes a slot, then the one after it, then two further on, then three: a
 //! triangle, which visits every slot. No hashes are kept, so every used slot on the way costs the key behind it.
 
-use super::foresight::Trail;
 use super::hash::{execute_hash, hash_of};
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -12,13 +11,14 @@ use super::records::Records;
 use super::registers::{COUNT, HASH, RECORD, SLOT, WORD};
 use super::{CODE_INDEX, Hash, Lookup};
 
+/// The index's own hash.
+const HASH_FUNCTION: Hash = Hash::Murmur;
 const FREE: u32 = u32::MAX;
 const SLOT_BYTES: u64 = 16;
 
 /// The table.
 #[derive(Debug, Clone)]
 pub struct OpenAddressing {
-    hash: Hash,
     table: u64,
     slots: Vec<u32>,
 }
@@ -29,7 +29,7 @@ impl OpenAddressing {
     pub fn new(records: &mut Records, capacity: u32) -> OpenAddressing {
         let slots = (u64::from(capacity.max(16)) * 2).next_power_of_two();
         let table = records.heap().allocate_table(slots * SLOT_BYTES);
-        OpenAddressing { hash: Hash::Murmur, table, slots: vec![FREE; slots as usize] }
+        OpenAddressing { table, slots: vec![FREE; slots as usize] }
     }
 
     /// Slots.
@@ -39,7 +39,7 @@ impl OpenAddressing {
     }
 
     fn probes(&self, key: Key) -> impl Iterator<Item = u64> + use<> {
-        let (first, mask) = (hash_of(self.hash, &key.bytes()), self.slots() - 1);
+        let (first, mask) = (hash_of(HASH_FUNCTION, &key.bytes()), self.slots() - 1);
         (0..=mask).scan(first, move |at, probe| {
             *at = at.wrapping_add(probe) & mask;
             Some(*at)
@@ -57,7 +57,7 @@ impl Lookup for OpenAddressing {
 
     fn find<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, query: Key) -> Option<u32> {
         pen.at(CODE_INDEX).compute(HASH, &[HASH]);
-        execute_hash(self.hash, pen);
+        execute_hash(HASH_FUNCTION, pen);
         pen.at(CODE_INDEX + 64).compute(SLOT, &[HASH]).compute(COUNT, &[]);
         for slot in self.probes(query) {
             let record = self.slots[slot as usize];
@@ -77,15 +77,6 @@ impl Lookup for OpenAddressing {
             pen.branch(&[COUNT], true, CODE_INDEX + 128);
         }
         None
-    }
-
-    fn follow(&self, key: Key, trail: &mut Trail) {
-        if *trail == Trail::Begins
-            && let Some(slot) = self.probes(key).next()
-        {
-            pages::prefetch(&self.slots[slot as usize]);
-        }
-        *trail = Trail::Ends;
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, records: &Records, record: u32) {

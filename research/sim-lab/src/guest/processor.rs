@@ -1,4 +1,4 @@
-//! What a guest runs on: a core with a clock, or a machine without one, or a file.
+//! What a guest runs on: a core with a clock, a machine without one, or a file.
 //!
 //! A guest is a program in Rust that does what a compiled program would do and says so, instruction by
 //! instruction: [`Pen`] gives each a place in the code, the registers that it reads and writes, its access and
@@ -33,11 +33,6 @@ pub trait Processor {
     /// Executes a prefetch of the line of `address`.
     fn prefetch(&mut self, instruction: &Instruction, address: u64);
 
-    /// An integer will be asked for: the host may fetch what that takes. Nothing that is simulated changes.
-    fn foresee(&self, integer: u64) {
-        let _ = integer;
-    }
-
     /// Executes `loadVA`: the address of the integer's record, or 0.
     fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64;
 
@@ -60,10 +55,6 @@ impl Processor for Core {
 
     fn prefetch(&mut self, instruction: &Instruction, address: u64) {
         Core::prefetch(self, instruction, address);
-    }
-
-    fn foresee(&self, integer: u64) {
-        self.machine().prefetch_row(integer);
     }
 
     fn load_va(&mut self, instruction: &Instruction, integer: u64) -> u64 {
@@ -92,10 +83,6 @@ impl Processor for Machine {
 
     fn has_clock(&self) -> bool {
         false
-    }
-
-    fn foresee(&self, integer: u64) {
-        self.prefetch_row(integer);
     }
 
     fn load_va(&mut self, _: &Instruction, integer: u64) -> u64 {
@@ -318,12 +305,6 @@ impl<'p, P: Processor> Pen<'p, P> {
         let instruction = self.next(Registers::NONE, Registers::NONE, 1, Some(BranchKind::Return));
         self.to.execute(&instruction, None, Some(BranchOutcome { taken: true, target: back }));
         self.at(back)
-    }
-
-    /// This integer will be asked for.
-    #[inline]
-    pub(super) fn foresee(&self, integer: u64) {
-        self.to.foresee(integer);
     }
 
     /// `loadVA`.

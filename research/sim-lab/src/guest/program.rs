@@ -16,8 +16,7 @@
 //!
 //! The paper warms up with 80 million requests. Of those that are far from what is measured, only the table in front
 //! remembers anything: so they are replayed on it alone ([`Program::replay`]), the last million or so is executed
-//! without a clock, and the table is the same as if all were. Whoever looks the same keys up in several ways loads the
-//! records and draws the warm-up once ([`Program::looked_up_by`]).
+//! without a clock, and the table is the same as if all were.
 //!
 //! What happens to a table in use is asked for from outside: it is not used for a while ([`Program::use_table`]), an
 //! attacker's keys collide ([`Program::collide`]), records move ([`Program::rewrite`]).
@@ -27,7 +26,6 @@ use workload::DistributionError;
 
 use super::batch::BATCH;
 use super::flood::{Collision, Flood};
-use super::foresight::{Foreseen, Foresight, Trail};
 use super::hash::{execute_hash, hash_of};
 use super::processor::{Nobody, Pen, Processor};
 use super::records::{Form, Records};
@@ -183,26 +181,6 @@ impl Program {
         })
     }
 
-    /// The same records and requests, looked up in another way: as [`Program::new`] would have made it of a shape with
-    /// these three. Of a program that has executed nothing; nothing if there is no such program, or if its own or the
-    /// other's SLB is so small that it would lie among the records.
-    #[must_use]
-    pub fn looked_up_by(&self, variant: Variant, hash: Hash, slb_bytes: u64) -> Option<Program> {
-        let shape = Shape { variant, hash, slb_bytes, ..self.shape };
-        let lies_apart = !variant.is_slb() || SearchLookaside::lies_apart(slb_bytes);
-        if self.lookaside.is_some() || !lies_apart || self.server.is_some() && variant.in_batches() {
-            return None;
-        }
-        let mut other = Program { shape, ..self.clone() };
-        other.lookaside = variant.is_slb().then(|| SearchLookaside::new(other.records.heap(), slb_bytes));
-        Some(other)
-    }
-
-    /// Draws so many of the requests now. Clones, and whoever looks up in another way, share what was drawn.
-    pub fn draw_ahead(&mut self, requests: u64) {
-        self.requests.draw_ahead(requests);
-    }
-
     /// What it is.
     #[must_use]
     pub fn shape(&self) -> &Shape {
@@ -257,13 +235,11 @@ impl Program {
         let mut pen = Pen::new(processor);
         let in_batches = self.shape.variant.in_batches() && self.uses_table;
         let mut gets = Vec::new();
-        let mut foresight = Foresight::of(requests);
-        let mut done = 0;
-        while let Some(Foreseen { request, integer, .. }) = self.next_of(&mut foresight, &pen) {
-            done += 1;
+        for done in 1..=requests {
+            let request = self.requests.next();
             match request {
                 Request::Get(record) if in_batches => gets.push(record),
-                Request::Get(record) => self.look_up(&mut pen, record, integer),
+                Request::Get(record) => self.get(&mut pen, record),
                 Request::Insert => {}
             }
             let is_whole = gets.len() == BATCH || request == Request::Insert || done == requests;
@@ -275,38 +251,6 @@ impl Program {
                 self.insert(&mut pen);
             }
         }
-    }
-
-    /// The next request; what the host needs for it and for those behind it is on its way.
-    #[inline]
-    fn next_of<P: Processor>(&mut self, foresight: &mut Foresight, pen: &Pen<'_, P>) -> Option<Foreseen> {
-        let Program { shape, records, index, lookaside, requests, uses_table, flood, .. } = self;
-        let in_front = *uses_table && !matches!(shape.variant, Variant::Alone | Variant::Known);
-        foresight.next(
-            || requests.next(),
-            |foreseen| {
-                let Request::Get(record) = foreseen.request else { return };
-                if foreseen.trail == Trail::Begins {
-                    records.prefetch(record);
-                }
-                // Nobody searches.
-                if shape.variant == Variant::Known {
-                    return;
-                }
-                if !in_front {
-                    let (key, trail) = (records.key(record), &mut foreseen.trail);
-                    each!(&*index, own => own.follow(key, trail));
-                } else if foreseen.trail == Trail::Begins {
-                    foreseen.trail = Trail::Ends;
-                    let integer = integer_of(shape.hash, *flood, record, records.key(record));
-                    foreseen.integer = Some(integer);
-                    match lookaside {
-                        Some(lookaside) => lookaside.prefetch(integer),
-                        None => pen.foresee(integer),
-                    }
-                }
-            },
-        )
     }
 
     /// Brings the table in front to the state after so many requests, and the requests to the next one, without
@@ -367,13 +311,8 @@ impl Program {
     /// # Panics
     /// Never for a record that is there: the index has it.
     pub fn get<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32) {
-        self.look_up(pen, record, None);
-    }
-
-    /// The same, where its integer may be known.
-    fn look_up<P: Processor>(&mut self, pen: &mut Pen<'_, P>, record: u32, integer: Option<u64>) {
         let query = self.begin(pen, record);
-        let integer = || integer.unwrap_or_else(|| self.integer_of(record, query));
+        let integer = || self.integer_of(record, query);
         let found = match self.shape.variant {
             Variant::Alone => self.find_by_index(pen, query),
             Variant::Known => {
@@ -435,7 +374,8 @@ impl Program {
 
     /// A record's integer for the table in front.
     pub(super) fn integer_of(&self, record: u32, query: Key) -> u64 {
-        integer_of(self.shape.hash, self.flood, record, query)
+        let integer = hash_of(self.shape.hash, &query.bytes());
+        self.flood.map_or(integer, |flood| flood.integer(record, integer))
     }
 
     pub(super) fn find_by_lookaside<P: Processor>(
@@ -519,10 +459,4 @@ impl Program {
             server.after(pen, 0);
         }
     }
-}
-
-/// A record's integer for the table in front.
-fn integer_of(hash: Hash, flood: Option<Flood>, record: u32, query: Key) -> u64 {
-    let integer = hash_of(hash, &query.bytes());
-    flood.map_or(integer, |flood| flood.integer(record, integer))
 }

@@ -10,7 +10,6 @@
 //! A lookup goes down to a leaf whatever it meets, remembering the last node that is not smaller, and compares
 //! once more at the end. With n nodes that is at most 2 log2(n + 1) comparisons and about log2 n.
 
-use super::foresight::Trail;
 use super::heap::Place;
 use super::keys::Key;
 use super::processor::{Pen, Processor};
@@ -188,11 +187,6 @@ impl Lookup for RedBlackTree {
         }
         pen.load(RECORD, RECORD, self.address(last) + RECORD_AT, 8);
         Some(last)
-    }
-
-    /// Its path is longer than requests are known ahead.
-    fn follow(&self, _: Key, trail: &mut Trail) {
-        *trail = Trail::Ends;
     }
 
     fn execute_insert<P: Processor>(&self, pen: &mut Pen<'_, P>, _: &Records, record: u32) {

@@ -87,22 +87,11 @@ fn tag_of(integer: u64) -> u16 {
 }
 
 impl SearchLookaside {
-    /// Lines of both tables of a buffer of so many bytes.
-    fn lines_of(bytes: u64) -> (u64, u64) {
-        let lines = (bytes / LINE / 5).max(1);
-        (lines, (bytes / LINE).saturating_sub(lines).max(1))
-    }
-
-    /// Whether a buffer of so many bytes lies at the same place whether the records are there before it or not.
-    pub(super) fn lies_apart(bytes: u64) -> bool {
-        let (lines, log_lines) = SearchLookaside::lines_of(bytes);
-        Heap::is_large(lines * LINE) && Heap::is_large(log_lines * LINE)
-    }
-
     /// A buffer of so many bytes, of which a fifth holds pointers.
     #[must_use]
     pub fn new(heap: &mut Heap, bytes: u64) -> SearchLookaside {
-        let (lines, log_lines) = SearchLookaside::lines_of(bytes);
+        let lines = (bytes / LINE / 5).max(1);
+        let log_lines = (bytes / LINE).saturating_sub(lines).max(1);
         SearchLookaside {
             cache_address: heap.allocate_table(lines * LINE).next_multiple_of(LINE),
             log_address: heap.allocate_table(log_lines * LINE).next_multiple_of(LINE),

@@ -269,40 +269,6 @@ fn batches_answer_every_request_and_overlap_what_they_wait_for() {
 }
 
 #[test]
-fn counts_repeat_exactly() {
-    let counted = || {
-        let mut program = Program::new(shape(Container::Redis, Variant::Slb)).expect("legal");
-        let mut core = Core::new(&Profile::stlt_paper()).expect("a machine");
-        program.run(&mut core, 2_000);
-        (core.statistics(), core.machine().statistics(), program.fast_path())
-    };
-    assert_eq!(counted(), counted());
-}
-
-#[test]
-fn how_far_requests_are_foreseen_changes_nothing() {
-    for container in Container::ALL {
-        for variant in [Variant::Alone, Variant::Slb, Variant::Stlt] {
-            for distribution in [Distribution::Zipf, Distribution::Latest] {
-                let shape =
-                    Shape { keys: 2_000, slb_bytes: 1 << 14, distribution, ..shape(container, variant) };
-                // All at once, or each by itself: then nothing is known of those behind it.
-                let counted = |each: u64| {
-                    let mut program = Program::new(shape).expect("legal");
-                    let mut core = Core::new(&Profile::stlt_paper()).expect("a machine");
-                    if let Some(variant) = variant.stlt() {
-                        core.machine_mut().stlt_alloc(1 << 10, 4, variant).expect("a table");
-                    }
-                    (0..600 / each).for_each(|_| program.run(&mut core, each));
-                    (core.statistics(), core.machine().statistics(), program.fast_path())
-                };
-                assert_eq!(counted(600), counted(1), "{container:?} {variant:?} {distribution:?}");
-            }
-        }
-    }
-}
-
-#[test]
 fn a_trace_for_another_simulator_holds_what_was_executed() {
     let mut program = Program::new(shape(Container::Map, Variant::Alone)).expect("legal");
     let mut same = program.clone();

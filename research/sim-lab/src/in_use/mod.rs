@@ -2,15 +2,13 @@
 //! pages move.
 //!
 //! A [study](crate::study) is a product of programs and machines, each left alone while it is measured. Here something
-//! is done to it meanwhile, so each question is a kind of experiment of its own, with a module of its own:
+//! is done to it meanwhile:
 //!
 //! | kind | module | question |
 //! |---|---|---|
-//! | `stlt-monitor` | `monitor` | does switching it off save what a useless table costs (section III-F)? |
+//! | `stlt-requests` | `requests` | what do a monitor, an attacker, and records and pages that move do to each request? |
 //! | `stlt-resize` | `resize` | what does STLTresize cost, and how long does the table take to be warm again? |
-//! | `stlt-flood` | `flood` | what do keys that collide do to everybody else (III-H)? |
 //! | `stlt-switches` | `switches` | what do other processes cost, by time slice (III-D1)? |
-//! | `stlt-moves` | `moves` | what is left of the gain when records and pages move (III-F, III-D1)? |
 //!
 //! Each is a `Kind`: parameters, which give cases, and what is measured of a case. All run guests in this process, on
 //! the machine and with the timing of all other experiments; a run takes seconds, so it is not kept ([`crate::store`]),
@@ -26,14 +24,9 @@
 //! settle = 2_000                 # requests with the clock that are not counted
 //! ```
 
-mod flood;
-mod monitor;
-mod moves;
+mod requests;
 mod resize;
 mod switches;
-
-use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use indicatif::ProgressBar;
 use lab::experiment::{Definition, Session};
@@ -46,6 +39,7 @@ use crate::error::{RunError, StudyError};
 use crate::guest::{Container, Distribution, Hash, Program, Variant};
 use crate::run;
 use crate::study::Options;
+use crate::sweep::side_by_side;
 
 /// Rows of a set, everywhere here.
 const WAYS: u32 = 4;
@@ -58,7 +52,7 @@ trait Kind: DeserializeOwned + Sync {
     type Case: Send + Sync;
 
     /// All of them, or what is wrong with the parameters.
-    fn cases(&self) -> Result<Vec<Self::Case>, &'static str>;
+    fn cases(&self) -> Result<Vec<Self::Case>, String>;
 
     /// Measures one, with keys, requests and frames of this seed.
     fn measure(&self, bench: &Bench, case: &Self::Case, seed: u64) -> Result<Vec<Row>, RunError>;
@@ -76,11 +70,9 @@ type Measure = fn(toml::Table, &Definition, &Options, &ProgressBar, &mut Session
 
 fn measure_of(kind: &str) -> Option<Measure> {
     Some(match kind {
-        "stlt-monitor" => measure::<monitor::Parameters>,
+        "stlt-requests" => measure::<requests::Parameters>,
         "stlt-resize" => measure::<resize::Parameters>,
-        "stlt-flood" => measure::<flood::Parameters>,
         "stlt-switches" => measure::<switches::Parameters>,
-        "stlt-moves" => measure::<moves::Parameters>,
         _ => return None,
     })
 }
@@ -216,54 +208,4 @@ fn measure<K: Kind>(
         }
     }
     Ok(())
-}
-
-/// What comes of each, in their order, so many at a time.
-fn side_by_side<T: Sync, R: Send>(all: &[T], at_a_time: usize, act: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..all.len()).collect());
-    let next = || queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop_front();
-    let work = || {
-        let mut done = Vec::new();
-        while let Some(place) = next() {
-            done.push((place, act(&all[place])));
-        }
-        done
-    };
-    let mut done = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..at_a_time.clamp(1, all.len().max(1))).map(|_| scope.spawn(work)).collect();
-        let joined = workers.into_iter().map(|worker| worker.join());
-        joined
-            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
-    done.sort_by_key(|of| of.0);
-    done.into_iter().map(|of| of.1).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_done_side_by_side_comes_back_in_order() {
-        for at_a_time in [0, 1, 3, 100] {
-            assert_eq!(side_by_side(&[3, 1, 2], at_a_time, |number| 10 * number), [30, 10, 20]);
-            assert_eq!(side_by_side(&[], at_a_time, |number: &u64| *number), [0; 0]);
-        }
-    }
-
-    #[test]
-    fn kinds_are_known_and_unknown_fields_refused() {
-        assert!(is("stlt-flood") && !is("simulation") && !is("stlt-storage"));
-        let setting = "[setting]\nmachine = 'gainestown'\nkeys = 10\nvalue_bytes = 8\nwarm_up = 1\nfunctional = 1\nsettle = 1\n";
-        let sound = "containers = ['map']\ntable_bytes = 1024\nto = ['half']\nafter = [10]\nwindow = 5\n";
-        let read = |text: &str| {
-            let table: toml::Table = toml::from_str(text).expect("TOML");
-            super::read::<resize::Parameters>(table).map(|(_, _, cases)| cases.len())
-        };
-        assert_eq!(read(&format!("{sound}{setting}")), Ok(1));
-        for wrong in [format!("widow = 3\n{sound}{setting}"), sound.to_owned(), setting.to_owned()] {
-            assert!(read(&wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -73,7 +73,7 @@ const LONGEST: u32 = 32;
 impl Kind for Parameters {
     type Case = (Container, To);
 
-    fn cases(&self) -> Result<Vec<(Container, To)>, &'static str> {
+    fn cases(&self) -> Result<Vec<(Container, To)>, String> {
         let containers = self.containers.iter();
         Ok(containers.flat_map(|&container| self.to.iter().map(move |&to| (container, to))).collect())
     }

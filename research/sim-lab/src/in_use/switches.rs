@@ -72,7 +72,7 @@ impl Kind for Parameters {
     /// A slice, with all ways in it: each is compared with the first.
     type Case = f64;
 
-    fn cases(&self) -> Result<Vec<f64>, &'static str> {
+    fn cases(&self) -> Result<Vec<f64>, String> {
         Ok(self.slices.clone())
     }
 

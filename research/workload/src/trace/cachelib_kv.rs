@@ -4,17 +4,16 @@
 //! op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase
 //! ```
 //!
-//! The key is a number in hexadecimal that stands for the real one, whose size is a column of its own. A row may
-//! stand for several requests: `op_count`. The published years differ in the order of their columns and leave some
-//! out, so columns are found by their names; `key`, `key_size`, `op` and `size` must be there.
+//! The key is a number in hexadecimal that stands for the real one. A row may stand for several requests: `op_count`.
+//! The published years differ in the order of their columns and leave some out, so columns are found by their names;
+//! `key`, `key_size`, `op` and `size` tell the format.
 
 use std::io::BufRead;
 
-use super::lines::Lines;
-use super::{Record, TraceError, ttl, value_size};
+use super::lines::{Lines, parse};
+use super::{Record, TraceError};
 use crate::key::Key;
 use crate::operation::CacheOperation;
-use crate::row::{RowError, parse};
 
 const WANTED: &str = "key, key_size, op and size among at most 16 columns";
 
@@ -31,12 +30,8 @@ pub(super) fn is_header(line: &[u8]) -> bool {
 struct Columns {
     number: usize,
     key: usize,
-    key_size: usize,
     operation: usize,
-    size: usize,
     count: Option<usize>,
-    ttl: Option<usize>,
-    time: Option<usize>,
 }
 
 impl Columns {
@@ -44,20 +39,11 @@ impl Columns {
         let names = || header.split(|byte| *byte == b',');
         let at = |name: &str| names().position(|column| column == name.as_bytes());
         let number = names().count();
-        (number <= MOST_COLUMNS).then_some(())?;
-        Some(Columns {
-            number,
-            key: at("key")?,
-            key_size: at("key_size")?,
-            operation: at("op")?,
-            size: at("size")?,
-            count: at("op_count"),
-            ttl: at("ttl"),
-            time: at("op_time"),
-        })
+        let is_one = number <= MOST_COLUMNS && at("key_size").is_some() && at("size").is_some();
+        is_one.then_some(Columns { number, key: at("key")?, operation: at("op")?, count: at("op_count") })
     }
 
-    fn record(&self, line: u64, row: &[u8]) -> Result<Record, RowError> {
+    fn record(&self, line: u64, row: &[u8]) -> Result<Record, TraceError> {
         let mut fields: [&[u8]; MOST_COLUMNS] = [&[]; MOST_COLUMNS];
         let mut number = 0;
         for field in row.split(|byte| *byte == b',') {
@@ -67,40 +53,24 @@ impl Columns {
             number += 1;
         }
         if number != self.number {
-            return Err(RowError::new(line, "(all)", row, "as many columns as line 1 has"));
+            return Err(TraceError::column(line, "(all)", row, "as many columns as line 1 has"));
         }
 
         let (key, name) = (fields[self.key], fields[self.operation]);
         if key.is_empty() {
-            return Err(RowError::new(line, "key", key, "a key"));
+            return Err(TraceError::column(line, "key", key, "a key"));
         }
         let operation = CacheOperation::from_name(name).ok_or_else(|| {
-            RowError::new(line, "op", name, "an operation such as GET, SET_LEASE or DELETE")
+            TraceError::column(line, "op", name, "an operation such as GET, SET_LEASE or DELETE")
         })?;
         let count: u32 = match self.count {
             Some(column) => parse(line, "op_count", fields[column], "a number of requests")?,
             None => 1,
         };
         if count == 0 {
-            return Err(RowError::new(line, "op_count", b"0", "at least one request"));
+            return Err(TraceError::column(line, "op_count", b"0", "at least one request"));
         }
-        let seconds = match self.ttl {
-            Some(column) => parse(line, "ttl", fields[column], "seconds")?,
-            None => 0,
-        };
-        let timestamp = match self.time {
-            Some(column) => Some(parse(line, "op_time", fields[column], "seconds")?),
-            None => None,
-        };
-        Ok(Record {
-            key: Key::Text(key.into()),
-            operation,
-            count,
-            key_size: Some(parse(line, "key_size", fields[self.key_size], "bytes")?),
-            value_size: value_size(operation, parse(line, "size", fields[self.size], "bytes")?),
-            ttl: ttl(seconds),
-            timestamp,
-        })
+        Ok(Record { key: Key::Text(key.into()), operation, count })
     }
 }
 
@@ -113,6 +83,6 @@ pub(super) fn reader(content: impl BufRead) -> impl FnMut() -> Result<Option<Rec
             columns = Columns::find(header);
         }
         let columns = columns.ok_or(TraceError::Header { wanted: WANTED })?;
-        Ok(lines.next()?.map(|(number, line)| columns.record(number, line)).transpose()?)
+        lines.next()?.map(|(number, line)| columns.record(number, line)).transpose()
     }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::Format;
 use crate::data::DataError;
-use crate::row::RowError;
 
 /// Why a trace, or one of its rows, cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -69,10 +68,7 @@ pub enum TraceError {
         /// The columns there are.
         known: Vec<String>,
     },
-    /// A row cannot be read. The next row comes after it.
-    #[error(transparent)]
-    Row(#[from] RowError),
-    /// A line holds no key. The next line comes after it.
+    /// A line cannot be read. The next line comes after it.
     #[error("line {line}: {reason}")]
     Line {
         /// The line, counted from 1.
@@ -106,10 +102,19 @@ pub enum TraceError {
     },
 }
 
+/// A longer field is cut when an error shows it, in bytes.
+const SHOWN: usize = 60;
+
 impl TraceError {
+    /// A column of a line holds something else than what is wanted there.
+    pub(super) fn column(line: u64, column: &str, found: &[u8], wanted: &str) -> TraceError {
+        let found = String::from_utf8_lossy(&found[..found.len().min(SHOWN)]);
+        TraceError::Line { line, reason: format!("column {column}: found {found:?}, wanted {wanted}") }
+    }
+
     /// Whether nothing comes after it.
     pub(super) fn is_last(&self) -> bool {
-        !matches!(self, TraceError::Row(_) | TraceError::Line { .. } | TraceError::LineTooLong { .. })
+        !matches!(self, TraceError::Line { .. } | TraceError::LineTooLong { .. })
     }
 }
 

@@ -5,6 +5,7 @@
 //! behind it. And a general reader grows its buffer as long as a line goes on; here a line has a limit.
 
 use std::io::{BufRead, Read};
+use std::str::FromStr;
 
 use super::TraceError;
 
@@ -47,6 +48,17 @@ impl<R: BufRead> Lines<R> {
             }
         }
     }
+}
+
+/// Reads a field as a `T`. Surrounding blanks are not forgiven: no format here has them.
+pub(super) fn parse<T: FromStr>(
+    line: u64,
+    column: &str,
+    field: &[u8],
+    wanted: &str,
+) -> Result<T, TraceError> {
+    let read = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
+    read.ok_or_else(|| TraceError::column(line, column, field, wanted))
 }
 
 /// A row whose second column is its key.

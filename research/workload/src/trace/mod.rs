@@ -7,10 +7,10 @@
 //! |---|---|---|
 //! | one key a line, or a named column | `text` | the key |
 //! | cache2k's, as the Caffeine simulator ships it | `numbers` | the key, a number |
-//! | libCacheSim's `oracleGeneral` | `oracle` | time, key (a number), value size |
-//! | Meta's CDN | `fb_cdn` | time, key (the object's URL), object size, time to live |
-//! | Meta's key-value caches | `cachelib_kv` | time, operation and how often, key's name and size, value size, time to live |
-//! | Twitter's memcached clusters | `twitter` | time, operation, key, value size, time to live |
+//! | libCacheSim's `oracleGeneral` | `oracle` | the key, a number |
+//! | Meta's CDN | `fb_cdn` | the key, the object's URL |
+//! | Meta's key-value caches | `cachelib_kv` | a name for the key, operation and how often |
+//! | Twitter's memcached clusters | `twitter` | key, operation |
 //!
 //! [`Trace`] opens a file of any of them, compressed by gzip, xz or Zstandard or not. It looks at the content and not
 //! at the name, because names are changed and say little: `.trace` is also what instructions are recorded in. Whatever
@@ -46,7 +46,8 @@ pub use error::TraceError;
 /// The records of a trace, or what is wrong with a row.
 type Records<'c> = Box<dyn Iterator<Item = Result<Record, TraceError>> + Send + 'c>;
 
-/// One row of a trace. What the format does not tell is `None`.
+/// One row of a trace. Sizes and times, which some formats tell as well, are not read: what is replayed has its sizes
+/// from a published distribution, so that it is the same whichever trace it follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// What was asked for.
@@ -55,32 +56,13 @@ pub struct Record {
     pub operation: CacheOperation,
     /// How many times in this row, at least once.
     pub count: u32,
-    /// Bytes of the key in the system that was recorded. The key above may be a name for it, of another length.
-    pub key_size: Option<u32>,
-    /// Bytes of the value. `None` also where a read found nothing: the traces then write 0.
-    pub value_size: Option<u64>,
-    /// Time to live in seconds. `None` also where the traces write 0 or less: no limit, or none told.
-    pub ttl: Option<u32>,
-    /// Seconds, since the trace's beginning or since 1970, as the trace counts.
-    pub timestamp: Option<u64>,
 }
 
 impl Record {
-    /// A read of which nothing but the key is told.
-    fn get(key: Key) -> Record {
-        let operation = CacheOperation::Get;
-        Record { key, operation, count: 1, key_size: None, value_size: None, ttl: None, timestamp: None }
+    /// A read.
+    pub(crate) fn get(key: Key) -> Record {
+        Record { key, operation: CacheOperation::Get, count: 1 }
     }
-}
-
-/// What a trace writes as the value's size, as what it means.
-fn value_size(operation: CacheOperation, size: u64) -> Option<u64> {
-    (size > 0 || operation.carries_value()).then_some(size)
-}
-
-/// What a trace writes as the time to live, as what it means. A limit beyond 136 years is none.
-fn ttl(seconds: i64) -> Option<u32> {
-    u32::try_from(seconds).ok().filter(|seconds| *seconds > 0)
 }
 
 /// The format of a trace.
@@ -148,7 +130,7 @@ impl Format {
             Format::FbCdn
         } else if cachelib_kv::is_header(line) {
             Format::CachelibKv
-        } else if twitter::parse(1, line).is_ok() {
+        } else if twitter::record(1, line).is_ok() {
             Format::Twitter
         } else {
             Format::Keys
@@ -366,13 +348,16 @@ mod tests {
         let header = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate";
         let row = "1585119590,cdn:v/t1.0-1/o.png.webp,1,616,1161,542,-1,-1,1209600,0.00100000";
         let cdn = one(Format::FbCdn, &format!("{header}\n{row}\n"));
-        assert_eq!((cdn.key.to_string().as_str(), cdn.value_size), ("cdn:v/t1.0-1/o.png.webp", Some(616)));
+        assert_eq!(cdn.key.to_string(), "cdn:v/t1.0-1/o.png.webp");
         let header = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase";
         let row = "604038471,749ab7237b8d0372,47,GET_LEASE,7,10,7,0,176962275,176962275";
         let kv = one(Format::CachelibKv, &format!("{header}\n{row}\n"));
-        assert_eq!((kv.key_size, kv.value_size, kv.count), (Some(47), Some(10), 7));
+        assert_eq!((kv.operation, kv.count), (CacheOperation::Get, 7));
         let twitter = one(Format::Twitter, "0,q:q:1:8WTPbnu1ne8,17,552,20,add,1209600\n");
-        assert_eq!((twitter.operation, twitter.ttl), (CacheOperation::Add, Some(14 * 24 * 3600)));
+        assert_eq!(
+            (twitter.key.to_string().as_str(), twitter.operation),
+            ("q:q:1:8WTPbnu1ne8", CacheOperation::Set)
+        );
         let keys = Format::Keys.records(&b"user:1\nuser:2\nuser:1\n"[..]);
         let keys: Vec<_> = keys.map(|record| record.unwrap().key.to_string()).collect();
         assert_eq!(keys, ["user:1", "user:2", "user:1"]);

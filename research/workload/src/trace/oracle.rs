@@ -23,7 +23,6 @@ const MOST_REQUESTS: i64 = 1 << 40;
 struct Fields {
     time: u32,
     object: u64,
-    size: u32,
     next: i64,
 }
 
@@ -31,7 +30,7 @@ impl Fields {
     fn of(bytes: &[u8; RECORD]) -> Fields {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        Fields { time: word(0), object: long(4), size: word(12), next: long(16).cast_signed() }
+        Fields { time: word(0), object: long(4), next: long(16).cast_signed() }
     }
 
     /// Whether the next request for the object can come where this, the request number `number`, says.
@@ -70,10 +69,6 @@ pub(super) fn reader(mut content: impl Read) -> impl FnMut() -> Result<Option<Re
             // What is wrong with one is wrong with all: they are of one length.
             return Err(TraceError::Impossible { record: records });
         }
-        Ok(Some(Record {
-            value_size: Some(fields.size.into()),
-            timestamp: Some(fields.time.into()),
-            ..Record::get(Key::Text(fields.object.to_string().into_bytes().into()))
-        }))
+        Ok(Some(Record::get(Key::Text(fields.object.to_string().into_bytes().into()))))
     }
 }

@@ -8,38 +8,37 @@
 
 use std::io::BufRead;
 
-use super::lines::{AroundKey, Lines};
-use super::{Record, TraceError, ttl, value_size};
+use super::lines::{AroundKey, Lines, parse};
+use super::{Record, TraceError};
 use crate::key::Key;
 use crate::operation::CacheOperation;
-use crate::row::{RowError, parse as field};
 
 /// Reads a trace of one of Twitter's clusters.
 pub(super) fn reader(content: impl BufRead) -> impl FnMut() -> Result<Option<Record>, TraceError> {
     let mut lines = Lines::new(content);
-    move || Ok(lines.next()?.map(|(number, line)| parse(number, line)).transpose()?)
+    move || lines.next()?.map(|(number, line)| record(number, line)).transpose()
 }
 
 /// Reads one row.
-pub(super) fn parse(line: u64, row: &[u8]) -> Result<Record, RowError> {
+pub(super) fn record(line: u64, row: &[u8]) -> Result<Record, TraceError> {
     let Some(AroundKey { first: time, key, after }) = AroundKey::split(row) else {
-        return Err(RowError::new(line, "(all)", row, "seven columns"));
+        return Err(TraceError::column(line, "(all)", row, "seven columns"));
     };
     let [key_size, size, client, name, seconds] = after;
     if key.is_empty() {
-        return Err(RowError::new(line, "key", key, "a key"));
+        return Err(TraceError::column(line, "key", key, "a key"));
     }
     let operation = CacheOperation::from_name(name)
-        .ok_or_else(|| RowError::new(line, "operation", name, "one of memcached's operations"))?;
-    // Who asked is not kept; that it is a number tells that the columns stand where they should.
-    field::<u64>(line, "client", client, "a number")?;
-    Ok(Record {
-        key: Key::Text(key.into()),
-        operation,
-        count: 1,
-        key_size: Some(field(line, "key size", key_size, "bytes")?),
-        value_size: value_size(operation, field(line, "value size", size, "bytes")?),
-        ttl: ttl(field(line, "ttl", seconds, "seconds")?),
-        timestamp: Some(field(line, "timestamp", time, "seconds")?),
-    })
+        .ok_or_else(|| TraceError::column(line, "operation", name, "one of memcached's operations"))?;
+    // None of these is kept; that they are numbers tells that the columns stand where they should.
+    for (column, told) in [
+        ("timestamp", time),
+        ("key size", key_size),
+        ("value size", size),
+        ("client", client),
+        ("ttl", seconds),
+    ] {
+        parse::<u64>(line, column, told, "a number")?;
+    }
+    Ok(Record { operation, ..Record::get(Key::Text(key.into())) })
 }

@@ -1,7 +1,7 @@
 //! The tables of `research/workload/tables`, made of the published files: neighbours are put together until some
 //! hundred numbers are left.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -64,18 +64,13 @@ pub(crate) fn cachelib(name: &str, folder: &Path) -> String {
          # Changed: popularity is by classes of keys, each a tenth larger than all before it together; sizes that one value in 500\n\
          # has are as published, neighbours among the others within a tenth are their mean. Shares are parts of a billion.\n\
          #\n\
-         # get, lone_get, set, delete, add_chained: weights     key_sizes: the bounds of ranges, key_shares: their weights\n\
+         # get, lone_get: weights     key_sizes: the bounds of ranges, key_shares: their weights\n\
          # popularity: keys, and their requests' share          value: bytes, and its share\n"
     );
     let weight = |name: &str| config[name].as_f64().unwrap_or(0.0);
-    for (word, name) in [
-        ("get", "getRatio"),
-        ("lone_get", "loneGetRatio"),
-        ("set", "setRatio"),
-        ("delete", "delRatio"),
-        ("add_chained", "addChainedRatio"),
-    ] {
-        writeln!(out, "{word} {}", weight(name)).unwrap();
+    writeln!(out, "get {}\nlone_get {}", weight("getRatio"), weight("loneGetRatio")).unwrap();
+    for other in ["setRatio", "delRatio", "addChainedRatio"] {
+        assert_eq!(weight(other), 0.0, "{name} has gets alone");
     }
     writeln!(out, "set_on_miss {}", u8::from(config["enableLookaside"].as_bool().unwrap_or(false))).unwrap();
     let list = |values: &Value| numbers(values).iter().map(|number| format!(" {number}")).collect::<String>();
@@ -113,59 +108,6 @@ pub(crate) fn cachelib(name: &str, folder: &Path) -> String {
     out
 }
 
-/// Twitter's table of clusters.
-pub(crate) fn twitter(table: &str) -> String {
-    let mut out = String::from(
-        "# Twitter's 54 memcached clusters in March 2020, restated: https://github.com/twitter/cache-trace, stat/2020Mar.md (Yang, Yue\n\
-         # and Rashmi, OSDI 2020), CC BY 4.0. Changed: another form; what a cluster lacks is '-'.\n\
-         #\n\
-         # cluster: number, miss ratio, category, mean bytes of keys and of values, thousands of requests a second, mean requests for\n\
-         #     a key, keys asked for once (%), compulsory misses (%), working set in MB without expiry, and with it, Zipf exponent\n\
-         # operations, times: number of the cluster; name and share, or seconds and share, in turn\n",
-    );
-    for line in table.lines().skip(1) {
-        let (before, quoted) = match line.split_once('"') {
-            Some((before, rest)) => (before, rest.split_once('"').unwrap()),
-            None => (line, ("", "")),
-        };
-        let mut fields: Vec<&str> = before.split(',').collect();
-        if quoted.0.is_empty() {
-            fields.insert(9, fields[9]);
-            fields.remove(10);
-        } else {
-            // Behind the empty field before the quotation mark, the one after it.
-            fields.pop();
-            fields.push(quoted.0);
-            fields.extend(quoted.1[1..].split(','));
-        }
-        assert_eq!(fields.len(), 14, "{line}");
-        let shown = |at: usize| if matches!(fields[at], "N/A" | "NA") { "-" } else { fields[at] };
-        let number = fields[0].strip_prefix("cluster").unwrap();
-        let columns: Vec<_> = [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13].map(shown).into();
-        writeln!(out, "cluster {number} {}", columns.join(" ")).unwrap();
-        let pairs = |list: &str, separator: char, of: fn(&str) -> String| -> String {
-            let parts = list.split(separator).map(str::trim).filter(|part| part.contains(':'));
-            parts
-                .map(|part| part.split_once(':').unwrap())
-                .map(|(what, share)| format!(" {} {share}", of(what)))
-                .collect()
-        };
-        writeln!(out, "operations {number}{}", pairs(fields[12], ' ', str::to_owned)).unwrap();
-        let seconds = |time: &str| {
-            let (number, unit) = time.split_at(time.len() - 1);
-            let unit = match unit {
-                "s" => 1.0,
-                "h" => 3600.0,
-                "d" => 86_400.0,
-                _ => panic!("{time}"),
-            };
-            (number.parse::<f64>().unwrap() * unit).round().to_string()
-        };
-        writeln!(out, "times {number}{}", pairs(fields[9], ',', seconds)).unwrap();
-    }
-    out
-}
-
 /// Quantiles of gaps that a class has.
 const QUANTILES: usize = 16;
 
@@ -199,16 +141,15 @@ pub(crate) fn requests(about: &str, records: &[Record]) -> String {
     out
 }
 
-/// The paths of objects and their sizes, behind what [`requests`] tells.
+/// The paths of objects, behind what [`requests`] tells.
 pub(crate) fn paths(records: &[Record]) -> String {
     let mut out = String::from(
-        "# path: so many keys are of this form. Six digits or more in a row are zeros here. Forms of fewer than four keys are left out.\n\
-         # value: bytes, and its share, as in the tables of CacheLib's workloads\n",
+        "# path: so many keys are of this form. Six digits or more in a row are zeros here. Forms of fewer than four keys are left out.\n",
     );
-    let (mut known, mut forms, mut bytes) = (HashMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut known, mut forms) = (HashSet::new(), BTreeMap::new());
     for record in records {
         let Key::Text(text) = &record.key else { panic!("keys are texts") };
-        if known.insert(text, ()).is_some() {
+        if !known.insert(text) {
             continue;
         }
         let mut form = text.clone();
@@ -218,16 +159,10 @@ pub(crate) fn paths(records: &[Record]) -> String {
             }
         }
         *forms.entry(String::from_utf8(form.into()).unwrap()).or_insert(0) += 1;
-        if let Some(size) = record.value_size {
-            *bytes.entry(size).or_insert(0.0) += 1.0;
-        }
     }
     for (form, keys) in forms.into_iter().filter(|(_, keys)| *keys >= 4) {
         writeln!(out, "path {keys} {form}").unwrap();
     }
-    let (bytes, weights): (Vec<_>, Vec<_>) =
-        bytes.into_iter().map(|(size, weight)| (size as f64, weight)).unzip();
-    sizes(&mut out, &bytes, &weights);
     out
 }
 
