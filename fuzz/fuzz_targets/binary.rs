@@ -59,7 +59,8 @@ fn check_frames(mut rest: &[u8]) {
 /// The frames of the answer, without their numbers, which come from a hash with a random seed, and whether the
 /// connection is open. Statistics tell of memory and traffic: of them, only that they are frames.
 fn converse(data: &[u8], cut: usize) -> (Vec<Vec<u8>>, bool) {
-    let mut server = InProcess::new(Settings::default().with_memory(4 << 20), 1_700_000_000).expect("a cache");
+    let mut server =
+        InProcess::new(Settings::default().with_memory(4 << 20), 1_700_000_000).expect("a cache");
     let mut replies = Vec::new();
     for piece in data.chunks(cut) {
         replies.extend(server.receive(piece));

@@ -37,7 +37,8 @@ fuzz_target!(|data: &[u8]| {
     let block = block.min(100_000);
     let mut data: Vec<u8> = b"quit\r\n".iter().copied().cycle().take(block.saturating_sub(2)).collect();
     data.extend_from_slice(if block > 0 { b"\r\n" } else { b"" });
-    let mut server = InProcess::new(Settings::default().with_memory(4 << 20), 1_700_000_000).expect("a cache");
+    let mut server =
+        InProcess::new(Settings::default().with_memory(4 << 20), 1_700_000_000).expect("a cache");
     server.receive(b"set a 5 100 2\r\n10\r\n");
     let answer = server.receive(&[line.as_slice(), &data].concat());
     assert!(answer.is_empty() || answer.ends_with(b"\r\n"), "{}", answer.escape_ascii());

@@ -32,7 +32,9 @@ fuzz_target!(|list: &str| {
                     let name = given.split('=').next().unwrap_or(given);
                     assert!(words.contains(&given.as_str()) && !extended::names().any(|known| known == name));
                 }
-                ListError::Missing { name, .. } | ListError::Value { name, .. } | ListError::Later { name, .. } => {
+                ListError::Missing { name, .. }
+                | ListError::Value { name, .. }
+                | ListError::Later { name, .. } => {
                     assert!(words.iter().any(|word| word.starts_with(name)));
                 }
                 _ => {}
