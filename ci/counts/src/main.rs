@@ -1,4 +1,4 @@
-//! The programs whose instructions are counted: the library's hit path, the two indexes, and the parser.
+//! The programs whose instructions are counted: the library's hit path, the two indexes, the cache, and the parser.
 //!
 //! `lookaside-counts NAME` prepares the work of that name, and then does it in [`counted_section`], once. Callgrind is
 //! told to count the instructions of that function, and of all that it calls:
@@ -20,6 +20,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use art::{OwnedTree, Tree, encode};
+use cache::engine::{Cache, Config as CacheConfig, Entry, Session, Verb};
 use cuckoo::{Config as CuckooConfig, Hashes, Location, Table};
 use lookaside::{Config, Map, OwnedMap, RwLock};
 use protocol::{Line, Request, parse, reply, split_line};
@@ -49,6 +50,9 @@ const PROGRAMS: &[(&str, Run)] = &[
     ("art-found-batched", art_found_batched),
     ("art-replace", art_replace),
     ("art-owned-found", art_owned_found),
+    ("cache-get", cache_get),
+    ("cache-get-batched", cache_get_batched),
+    ("cache-set", cache_set),
     ("parse-get", || parse_lines(b"get key:0123456789ab\r\n")),
     ("parse-set", || parse_lines(b"set key:0123456789ab 0 0 32\r\n")),
     ("parse-delete", || parse_lines(b"delete key:0123456789ab\r\n")),
@@ -127,6 +131,53 @@ fn map_hit_batched() -> u64 {
         let mut found = [None; BATCH];
         reader.get_many(&keys.each_ref(), &mut found);
         found.iter().map(|value| *value.expect("there")).fold(0, u64::wrapping_add)
+    })
+}
+
+/// A cache with room for all keys, of 16 bytes, with values of 32.
+fn cache() -> (Cache, Vec<[u8; 16]>) {
+    let cache: Cache = Cache::new(CacheConfig::with_limit(4 << 20)).expect("a cache");
+    cache.set_time(1);
+    let keys: Vec<[u8; 16]> = (0..KEYS).map(|key| (u128::from(key) << 64 | 7).to_le_bytes()).collect();
+    let mut session = cache.session();
+    for key in &keys {
+        session.store(Verb::Set, Entry::new(key), &[1; 32]).expect("room");
+    }
+    (cache, keys)
+}
+
+fn cache_get() -> u64 {
+    let (cache, keys) = cache();
+    let mut session: Session = cache.session();
+    let pinned = session.pin();
+    singly(|key| {
+        let hit = pinned.get(&keys[key as usize]).expect("there");
+        u64::from(hit.flags()) + u64::from(hit.contiguous().expect("small")[0])
+    })
+}
+
+fn cache_get_batched() -> u64 {
+    let (cache, keys) = cache();
+    let mut session: Session = cache.session();
+    let pinned = session.pin();
+    batched(|numbers| {
+        let sought = numbers.map(|number| &keys[number as usize][..]);
+        let mut sum = 0;
+        pinned.get_many(&sought, |_, hit| {
+            let hit = hit.expect("there");
+            sum += u64::from(hit.flags()) + u64::from(hit.contiguous().expect("small")[0]);
+            std::ops::ControlFlow::Continue(())
+        });
+        sum
+    })
+}
+
+fn cache_set() -> u64 {
+    let (cache, keys) = cache();
+    let mut session: Session = cache.session();
+    singly(|key| {
+        let stored = session.store(Verb::Set, Entry::new(&keys[key as usize]), &[2; 32]);
+        u64::from(stored.is_ok())
     })
 }
 

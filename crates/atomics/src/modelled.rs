@@ -55,7 +55,7 @@ macro_rules! ordered {
         }
     )* };
 }
-ordered!(AtomicBool: bool, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+ordered!(AtomicBool: bool, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
 macro_rules! counted {
     ($($name:ident: $value:ty),*) => { $(
@@ -73,6 +73,13 @@ macro_rules! counted {
     )* };
 }
 counted!(AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+
+impl AtomicU16 {
+    /// As the standard library's.
+    pub fn fetch_or(&self, value: u16, ordering: Ordering) -> u16 {
+        self.ordered().fetch_or(value, ordering)
+    }
+}
 
 /// Loom's atomic with a companion: see the crate.
 #[derive(Debug)]

@@ -175,7 +175,7 @@ impl<L: Layout> Table<L> {
         let mut work = Work::default();
         for attempt in 0..ATTEMPTS {
             let locked = self.lock_candidates(hash, tag, None);
-            let mut placement = self.place_locked(&locked, hash, tag, location, eq, incumbent);
+            let mut placement = self.place_locked(&locked, hash, tag, location, eq, entries, incumbent);
             let (geometry, candidates) = (locked.geometry, locked.candidates);
             drop(locked);
             if matches!(placement, Placement::NoSlot) {
@@ -186,7 +186,8 @@ impl<L: Layout> Table<L> {
                             // The path starts in a candidate as of its search: one that has split since is not locked.
                             if locked.candidates == candidates && self.displace(last.from, last.to) {
                                 work.displaced += 1;
-                                placement = self.place_locked(&locked, hash, tag, location, eq, incumbent);
+                                placement =
+                                    self.place_locked(&locked, hash, tag, location, eq, entries, incumbent);
                             }
                         }
                     }
@@ -239,6 +240,7 @@ impl<L: Layout> Table<L> {
     }
 
     /// Under the key's locks: the uniqueness check, and the insert if there is a free slot.
+    #[expect(clippy::too_many_arguments, reason = "of one insert, which has them all at hand")]
     fn place_locked(
         &self,
         locked: &LockedKey<'_, L>,
@@ -246,10 +248,12 @@ impl<L: Layout> Table<L> {
         tag: Tag,
         location: Location,
         eq: &mut impl FnMut(Location) -> bool,
+        entries: &impl Entries,
         incumbent: Incumbent,
     ) -> Placement {
         if let Some((cell, word)) = self.find_locked(locked, tag, |word| eq(word.location())) {
             if let Incumbent::Goes = incumbent {
+                entries.enters(location);
                 cell.store(Word::new(tag, word.next(), location));
             }
             return Placement::There(word.location());
@@ -259,6 +263,7 @@ impl<L: Layout> Table<L> {
         match self.free_slot(emptier) {
             Some(slot) => {
                 let next = locked.geometry.next_for(emptier, hash, tag);
+                entries.enters(location);
                 self.buckets[emptier].slots()[slot].store(Word::new(tag, next, location));
                 Placement::Placed
             }

@@ -53,6 +53,7 @@ pub(crate) const COUNTERS: usize = if cfg!(loom) { 1 } else { 16 };
 const MOST_LOCKS: usize = 3;
 
 /// What the table asks of the entries that its locations stand for: their hashes, when it grows. A closure will do.
+/// Whoever has to number entries in the order in which they come is told when that is.
 ///
 /// The table calls this, and the comparisons that it is given (`eq`), with locations that were given to it and not yet
 /// removed, or, in [`Table::find`] and [`Table::find_many`], removed while the call was going on; the owner must keep
@@ -68,6 +69,14 @@ pub trait Entries {
     /// Asks for the cache line that `eq` and [`hash`](Entries::hash) will read. The entry may be gone.
     #[inline]
     fn prefetch(&self, location: Location) {
+        let _ = location;
+    }
+
+    /// The entry at `location` is being inserted and can be found as soon as this has returned: called once, while the
+    /// key's buckets are locked, so that of two entries of one key the later one is told of later. Not called by
+    /// [`Table::replace`], whose caller has a say there. It must not use the table, and here nobody looks whether it does.
+    #[inline]
+    fn enters(&self, location: Location) {
         let _ = location;
     }
 }

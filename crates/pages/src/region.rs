@@ -472,6 +472,16 @@ impl Region {
         smaps::read(self.start.as_ptr() as usize)
     }
 
+    /// Lets the kernel make no more huge pages of what is mapped now; those that are there stay. For a region of which
+    /// much is [released](Region::release): the kernel would make huge pages of what is left, holes and all, and the
+    /// memory would be resident again.
+    pub fn make_no_more_huge_pages(&self) {
+        if self.obtained == PageKind::Transparent && !cfg!(miri) {
+            // A refusal costs memory and harms nobody.
+            let _ = Self::advise(self.as_ptr(), self.len(), PageKind::Base);
+        }
+    }
+
     /// Gives the pages that lie wholly within `range` (bytes from the start) back to the machine, and says whether that
     /// is all of the range and the machine has taken it: it then reads as zero.
     ///

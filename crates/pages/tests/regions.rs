@@ -117,6 +117,10 @@ fn a_transparent_region_is_made_of_huge_pages_where_the_kernel_grants_them() {
         PageKind::Transparent => assert!(census.transparent_huge > 0, "{census:?}"),
         _ => assert_eq!(census.transparent_huge, 0),
     }
+    region.make_no_more_huge_pages();
+    let after = region.census().unwrap();
+    assert_eq!((after.resident, after.transparent_huge), (census.resident, census.transparent_huge));
+    assert!(!after.transparent_eligible);
     let base = Region::map(16 << 20, PageKind::Base).unwrap();
     touch(&base);
     assert_eq!(base.census().unwrap().transparent_huge, 0, "regular pages were asked for");

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -44,7 +45,12 @@ enum Command {
     /// Run programs on simulated processors that have an STLT
     Sim(sim::Arguments),
     /// Serve, as 'lookaside' does: what experiments on servers start
-    Serve(Box<serve::Arguments>),
+    #[command(disable_help_flag = true)]
+    Serve {
+        /// The server's options
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        words: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -62,6 +68,6 @@ fn run() -> output::Outcome {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Sim(arguments) => sim::run(arguments),
-        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Serve { words } => serve::run("lookaside".as_ref(), &words),
     }
 }

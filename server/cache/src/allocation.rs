@@ -143,7 +143,21 @@ impl<P: Policy> Engine<P> {
 
     /// A chunk of this class or, where that has no page, of a larger one.
     fn allocate(&self, id: ClassId, counters: &Counters) -> Result<Location, StoreError> {
-        let class = self.home_of(id);
+        let home = self.home_of(id);
+        let at = self.allocate_from(home, counters)?;
+        if home.id() != id {
+            self.is_guest(at);
+        }
+        Ok(at)
+    }
+
+    /// An item comes to this chunk that is counted in another class.
+    #[cold]
+    fn is_guest(&self, at: Location) {
+        self.page(self.arena.page_of(at).0).takes_guest();
+    }
+
+    fn allocate_from(&self, class: &Class<P>, counters: &Counters) -> Result<Location, StoreError> {
         for _ in 0..ROUNDS {
             let mut state = class.lock();
             if let Some(at) = self.take_chunk(class, &mut state) {
@@ -211,11 +225,13 @@ impl<P: Policy> Engine<P> {
     fn allocate_larger(&self, class: &Class<P>, counters: &Counters) -> Option<Location> {
         self.classes().skip(usize::from(class.id().0)).find_map(|larger| {
             let at = self.take_chunk(larger, &mut larger.lock());
-            at.or_else(|| {
+            let at = at.or_else(|| {
                 let home = self.evict_from(larger, counters)?;
                 self.recycle_fully(home);
                 self.take_chunk(larger, &mut larger.lock())
-            })
+            })?;
+            self.is_guest(at);
+            Some(at)
         })
     }
 

@@ -39,7 +39,8 @@ pub(crate) type PageNumber = u32;
 ///                           +---------------------- given up -------------------------------+
 /// ```
 ///
-/// A chunk leaves `Live` by the hand of the one who took its location out of the index. It leaves `Limbo` when no
+/// A chunk leaves `Live` by the hand of the one who takes its location out of the index, while he has its buckets
+/// locked; then he retires it, under the lock of its class. It leaves `Limbo` when no
 /// reader can hold its location any more ([`crate::epoch`]). Both `Free` ends are under the lock of its class, so who
 /// holds that lock and sees `Live` may read the item: it will not be reused before the lock is given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub(crate) enum State {
     Filling = 1,
     /// Written; in the index, or about to be put there.
     Live = 2,
-    /// Taken out of the index; readers that came before may still be reading.
+    /// Taken out of the index, or just being taken; readers that came before may still be reading.
     Limbo = 3,
 }
 
@@ -108,6 +109,13 @@ impl Mark {
     #[inline]
     pub(crate) fn is_fetched(self) -> bool {
         self.0 & Mark::FETCHED != 0
+    }
+
+    /// Whether it is what it would be after a hit that leaves this recency.
+    #[inline]
+    pub(crate) fn is_after_hit(self, recency: Recency) -> bool {
+        // One comparison of all bits, because every lookup makes it.
+        self.0 == self.with_recency(recency).0 | Mark::FETCHED
     }
 
     #[inline]

@@ -10,9 +10,12 @@ use crate::counters::Counts;
 use crate::front::Front;
 use crate::housekeeping::Housekeeper;
 use crate::policy::Policy;
+use crate::resize::ResizeError;
 use crate::session::Session;
 use crate::shared::Engine;
 use crate::store::Entry;
+use crate::told::Evicted;
+use crate::walk::Walk;
 
 /// A cache of items, by key: see the crate.
 ///
@@ -41,10 +44,14 @@ impl<P: Policy> Clone for Cache<P> {
 
 /// Where the memory of a cache is.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MemoryReport {
     /// Bytes that items and index may take.
     pub limit: usize,
-    /// Bytes that have been taken: pages, and what the index may grow to with them.
+    /// Bytes that the limit can be raised to.
+    pub most: usize,
+    /// Bytes that have been taken: pages, and what the index may grow to with them. They may be more than the limit for
+    /// a while after that was lowered ([`Cache::resize`]).
     pub taken: usize,
     /// Bytes of the index.
     pub index: usize,
@@ -98,6 +105,12 @@ impl<P: Policy> Cache<P> {
         self.engine.now()
     }
 
+    /// A walk over all items, or over those that are counted in the class of this number.
+    #[must_use]
+    pub fn walk(&self, class: Option<u8>) -> Walk<P> {
+        Walk::new(self.engine.clone(), class)
+    }
+
     /// Makes everything stored so far invisible, at once. Its memory is swept by housekeeping.
     ///
     /// The fourth flush that comes before the first one is swept waits for the sweep, and that for all who were pinned:
@@ -110,6 +123,17 @@ impl<P: Policy> Cache<P> {
     /// Lets a flush take place at a time to come, in place of one that was to; `None` calls it off.
     pub fn flush_at(&self, second: Option<u32>) {
         self.engine.flushes.schedule(second);
+    }
+
+    /// Has `tell` called for each item that makes way for others while [`Cache::tell_evictions`] says so: by whoever
+    /// needs its room, who waits for it meanwhile. Only the first who asks is told.
+    pub fn when_evicted(&self, tell: impl Fn(&Evicted<'_>) + Send + Sync + 'static) {
+        self.engine.told.set(Box::new(tell));
+    }
+
+    /// Whether evictions are told.
+    pub fn tell_evictions(&self, on: bool) {
+        self.engine.told.switch(on);
     }
 
     /// Items in the cache; dead ones that nobody has noticed yet among them.
@@ -146,11 +170,22 @@ impl<P: Policy> Cache<P> {
             .collect()
     }
 
+    /// Seconds since that item of a slab class was used, or stored, that was not used for the longest time; 0 if there
+    /// is none.
+    ///
+    /// A few pages are looked at to answer this. Where many items were used in no order since it was asked last, it is
+    /// the oldest of these pages'.
+    #[must_use]
+    pub fn oldest_age(&self, class: usize) -> u32 {
+        self.engine.classes().nth(class).and_then(|class| self.engine.oldest_age(class)).unwrap_or(0)
+    }
+
     /// Where the memory is.
     #[must_use]
     pub fn memory(&self) -> MemoryReport {
         MemoryReport {
-            limit: self.engine.config.limit,
+            limit: self.engine.pool.limit(),
+            most: self.engine.most,
             taken: self.engine.pool.taken(),
             index: self.engine.table.bytes(),
             index_buckets: self.engine.table.buckets(),
@@ -159,6 +194,28 @@ impl<P: Policy> Cache<P> {
             pages_moved: self.engine.pool.returned(),
             lookaside: self.engine.front.as_ref().map_or(0, Front::bytes),
         }
+    }
+
+    /// Gives the cache another limit, while it is in use. More holds at once. Of what is too much housekeeping gives
+    /// memory back to the machine, oldest items first: a gigabyte of small items takes seconds. A cache that does not
+    /// evict gives back what holds nothing alive.
+    ///
+    /// ```
+    /// use lookaside_cache::engine::{Cache, Config, ResizeError};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
+    /// let most = cache.memory().most;
+    /// assert!(most >= 512 << 20);
+    /// cache.resize(256 << 20)?;
+    /// assert_eq!(cache.memory().limit, 256 << 20);
+    /// assert_eq!(cache.resize(most + 1), Err(ResizeError::TooLarge { limit: most + 1, most }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ResizeError`]: the limit is as it was.
+    pub fn resize(&self, limit: usize) -> Result<(), ResizeError> {
+        self.engine.resize(limit)
     }
 
     /// The number of the slab class, as in [`Cache::classes`], that an item with this value is counted in.

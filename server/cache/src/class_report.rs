@@ -7,11 +7,15 @@ pub(crate) struct Tallies {
     pub(crate) evicted_unfetched: u64,
     pub(crate) reclaimed: u64,
     pub(crate) expired_unfetched: u64,
+    pub(crate) swept: u64,
+    pub(crate) evicted_expiring: u64,
+    pub(crate) evicted_age: u32,
     pub(crate) out_of_memory: u64,
 }
 
 /// A class as statistics show it.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct ClassReport {
     /// Bytes of a chunk.
     pub chunk_size: usize,
@@ -33,6 +37,12 @@ pub struct ClassReport {
     pub reclaimed: u64,
     /// Of these, items that had expired and that nobody ever fetched.
     pub expired_unfetched: u64,
+    /// Of the reclaimed, items that housekeeping removed, and nobody who wanted their memory or looked them up.
+    pub swept: u64,
+    /// Of the evicted, items that would have expired at some time.
+    pub evicted_expiring: u64,
+    /// Seconds since the item that was evicted last had been used.
+    pub evicted_age: u32,
     /// Times that no memory was found.
     pub out_of_memory: u64,
 }

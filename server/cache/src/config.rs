@@ -34,6 +34,10 @@ pub struct Config {
     /// every eight or nine bytes of the table, get most of the lookups and the index is larger than the processor's
     /// caches.
     pub lookaside: usize,
+    /// Items that the index has room for from the start, as far as an eighth of the limit goes; 0: it grows from the
+    /// smallest. It grows without stopping anybody, so this saves no pause, but the work of growing. What is not used
+    /// of it goes to items when these need memory.
+    pub index_items: usize,
 }
 
 impl Config {
@@ -49,6 +53,7 @@ impl Config {
             eviction: Eviction::ByPolicy,
             pages,
             lookaside: 0,
+            index_items: 0,
         }
     }
 }

@@ -13,16 +13,18 @@
 use cuckoo::{Location, TooFull, Upsertion};
 use parking_lot::MutexGuard;
 
+use crate::arena::State;
 use crate::counters::Counters;
 use crate::front::Change;
-use crate::index::Indexed;
-use crate::item::Item;
+use crate::item::{Expiry, Item};
+use crate::newcomer::Newcomer;
 use crate::policy::Policy;
 use crate::pool::Need;
 use crate::recency::Recency;
 use crate::shared::Engine;
 use crate::size_classes::ClassId;
 use crate::slab::{Class, ClassState, Returned};
+use crate::told::Evicted;
 
 /// Chunks taken out of limbo at once.
 const RECYCLED_AT_ONCE: usize = 64;
@@ -38,6 +40,8 @@ pub(crate) enum Departure {
     Evicted,
     /// It was dead.
     Reclaimed,
+    /// It was dead, and housekeeping has found it.
+    Swept,
 }
 
 impl<P: Policy> Engine<P> {
@@ -62,7 +66,11 @@ impl<P: Policy> Engine<P> {
             }
             // SAFETY: in the index, which cannot lose it while the buckets are locked: it is not reused before that.
             let item = unsafe { Item::at(&self.arena, at) };
-            self.hash(item.key()) == hash && (why != Departure::Reclaimed || self.judge().is_dead(item))
+            self.hash(item.key()) == hash
+                && match why {
+                    Departure::Reclaimed | Departure::Swept => self.judge().is_dead(item),
+                    Departure::Asked | Departure::Evicted => true,
+                }
         };
         self.remove_where(hash, is_still, why, counters)
     }
@@ -70,12 +78,12 @@ impl<P: Policy> Engine<P> {
     fn remove_where(
         &self,
         hash: u64,
-        is_it: impl FnMut(Location) -> bool,
+        mut is_it: impl FnMut(Location) -> bool,
         why: Departure,
         counters: &Counters,
     ) -> bool {
         let change = self.change(hash);
-        let removed = self.table.remove(hash, is_it);
+        let removed = self.table.remove(hash, |at| is_it(at) && self.leaves(at));
         drop(change);
         if let Some(at) = removed {
             // SAFETY: removed by us, just now.
@@ -84,38 +92,64 @@ impl<P: Policy> Engine<P> {
         removed.is_some()
     }
 
-    /// Puts `new` into the place of `old` in the index; false if `old` is not there, or `still` says no, which is asked
-    /// while its buckets are locked. It is the caller's to retire then.
+    /// What is told of an item that is being evicted.
+    #[cold]
+    fn evicted<'i>(&self, item: Item<'i>) -> Evicted<'i> {
+        let now = self.now();
+        Evicted {
+            key: item.key(),
+            value_len: item.value_len(),
+            ttl: match item.expiry() {
+                Expiry::Never => None,
+                Expiry::At(second) => Some(second.saturating_sub(now)),
+            },
+            idle: now.saturating_sub(item.access().load().second(now)),
+            fetched: item.is_fetched(),
+            class: self.sizes.class_of_item(item.first_chunk()).0,
+        }
+    }
+
+    /// Puts a newcomer into the place of `old` in the index; false if `old` is not there, or `still` says no, which is
+    /// asked while its buckets are locked. It is the caller's to retire then.
     pub(crate) fn replace_if(
         &self,
-        hash: u64,
+        newcomer: &Newcomer<'_>,
         old: Location,
-        new: Location,
         still: impl FnOnce() -> bool,
     ) -> bool {
-        let change = self.change(hash);
-        let replaced = self.table.replace_if(hash, old, new, still);
+        let change = self.change(newcomer.hash());
+        let goes = || {
+            let goes = still() && self.leaves(old);
+            if goes {
+                newcomer.enters();
+            }
+            goes
+        };
+        let replaced = self.table.replace_if(newcomer.hash(), old, newcomer.location(), goes);
         if let Some(change) = change.filter(|_| replaced) {
-            change.put(new);
+            change.put(newcomer.location());
         }
         replaced
     }
 
-    /// Puts the item of `key` at `at` into the index, in the place of the one that is there, if there is one: that is
-    /// the caller's to retire.
-    pub(crate) fn upsert(
-        &self,
-        entries: &Indexed<'_>,
-        key: &[u8],
-        hash: u64,
-        at: Location,
-    ) -> Result<Upsertion, TooFull> {
-        let change = self.change(hash);
-        let upsertion = self.table.insert_or_replace(hash, at, |at| entries.holds(at, key), *entries)?;
+    /// Puts a newcomer into the index, in the place of the item of its key that is there, if there is one: that is the
+    /// caller's to retire.
+    pub(crate) fn upsert(&self, newcomer: &Newcomer<'_>) -> Result<Upsertion, TooFull> {
+        let change = self.change(newcomer.hash());
+        let leaves = |at| newcomer.has_key_of(at) && self.leaves(at);
+        let upsertion =
+            self.table.insert_or_replace(newcomer.hash(), newcomer.location(), leaves, newcomer)?;
         if let Some(change) = change {
-            change.put(at);
+            change.put(newcomer.location());
         }
         Ok(upsertion)
+    }
+
+    /// Marks an item that is about to be taken out of the index, by who has its buckets locked, so that nobody takes
+    /// its number for that of one that comes later ([`crate::stamp`]). True, for it leaves.
+    fn leaves(&self, at: Location) -> bool {
+        self.arena.set_mark(at, self.arena.mark(at).with_state(State::Limbo));
+        true
     }
 
     /// Tells the lookaside buffer, where there is one, that the index is about to lose something of this hash.
@@ -133,7 +167,11 @@ impl<P: Policy> Engine<P> {
         let item = unsafe { Item::at(&self.arena, at) };
         counters.removed(1);
         counters.bytes_removed(item.size() as u64);
-        let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(self.now()));
+        let now = self.now();
+        let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(now));
+        if why == Departure::Evicted && self.told.is_on() {
+            self.told.tell(&self.evicted(item));
+        }
         let chunks = item.chunks_at_home();
         let class = self.class_of(at);
         let stamp = self.epochs.stamp();
@@ -144,13 +182,16 @@ impl<P: Policy> Engine<P> {
             Departure::Evicted => {
                 tallies.evicted += 1;
                 tallies.evicted_unfetched += u64::from(!fetched);
+                tallies.evicted_expiring += u64::from(item.expiry() != Expiry::Never);
+                tallies.evicted_age = now.saturating_sub(item.access().load().second(now));
             }
-            Departure::Reclaimed => {
+            Departure::Reclaimed | Departure::Swept => {
                 tallies.reclaimed += 1;
+                tallies.swept += u64::from(why == Departure::Swept);
                 tallies.expired_unfetched += u64::from(expired && !fetched);
             }
         }
-        class.retire(&mut state, self.memory(), at, stamp, chunks);
+        class.postpone(&mut state, at, stamp, chunks);
         // Where more leaves than comes, nobody else would: and memory in limbo serves no other class.
         let waiting = state.limbo_len();
         if waiting > LIMBO_LEFT_ALONE && waiting.is_multiple_of(RECYCLED_AT_ONCE) {

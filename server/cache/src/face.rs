@@ -18,8 +18,9 @@ use crate::cache::Cache as Engine;
 use crate::config::{Config, CreateError, Eviction};
 use crate::housekeeping::{Housekeeper, Todo};
 use crate::item::{Expiry, MAX_KEY_LEN};
+use crate::publication::{Stored, Verb};
 use crate::session::{Hit, Session};
-use crate::store::{Entry, Stored, Updated, Verb};
+use crate::store::{Entry, Updated};
 
 /// How long housekeeping rests when nothing is to be done: by as much more an item may outlive its time.
 const REST: Duration = Duration::from_millis(100);
@@ -374,7 +375,7 @@ impl Cache {
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(StoreError::BadKey);
         }
-        let entry = Entry { key, flags: 0, expiry: self.shared.clock.after(time) };
+        let entry = Entry::new(key).with_expiry(self.shared.clock.after(time));
         self.with(|session| session.store(verb, entry, value))
     }
 

@@ -4,6 +4,8 @@
 //!   which nothing has expired are not looked at.
 //! - Flushed items are swept out, and flushes that were scheduled take place.
 //! - The reserve of pages is restored.
+//! - Last accesses are kept from wrapping ([`crate::access`]).
+//! - A cache that has got a lower limit is emptied down to it ([`crate::resize`]).
 //!
 //! Nobody who stores depends on any of it: what is dead is reclaimed by who needs its memory ([`crate::reclaim`]). This
 //! is for memory that nobody asks for, and so that those who ask find less to do.
@@ -15,15 +17,22 @@ use std::sync::Arc;
 
 use atomics::Counting;
 
+use crate::access::SWEEP;
 use crate::arena::PageNumber;
 use crate::clock::Clock;
 use crate::counters::Counters;
+use crate::departure::Departure;
 use crate::flush::Sweep;
 use crate::policy::Policy;
 use crate::shared::Engine;
+use crate::size_classes::ClassId;
+use crate::slab::Class;
 
 /// Pages looked at in one step.
 const PAGES_A_STEP: PageNumber = 64;
+/// Steps in which a sweep over last accesses is done at the latest: half an hour of those that a resting housekeeper
+/// makes.
+const STEPS_TO_HOLD: PageNumber = 18_000;
 /// Chunks in the limbo of a class that need no attention: its next allocations take them.
 const LIMBO_LEFT_ALONE: usize = 128;
 
@@ -32,8 +41,19 @@ const LIMBO_LEFT_ALONE: usize = 128;
 pub enum Todo {
     /// Nothing that cannot wait: come back in a tenth of a second or so.
     Rest,
-    /// A sweep or a shortage is being dealt with: come back soon.
+    /// A sweep or a shortage is being dealt with, or memory given back: come back soon.
     More,
+}
+
+/// What came of [`Housekeeper::reassign`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reassigned {
+    /// The page is on its way.
+    Done,
+    /// The class has no page to give.
+    NoSpare,
+    /// Somebody still reads what was on the last page that was given.
+    Busy,
 }
 
 /// The one who does it.
@@ -42,11 +62,22 @@ pub struct Housekeeper<P: Policy = Clock> {
     counters: Counting<Counters>,
     next_page: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
+    /// When the last sweep over last accesses began, and how far it has come.
+    held: u32,
+    to_hold: Option<PageNumber>,
 }
 
 impl<P: Policy> Housekeeper<P> {
     pub(crate) fn new(engine: Arc<Engine<P>>) -> Self {
-        Housekeeper { counters: engine.registry.join(), next_page: 0, sweep: None, engine }
+        let held = engine.now();
+        Housekeeper {
+            counters: engine.registry.join(),
+            next_page: 0,
+            sweep: None,
+            held,
+            to_hold: None,
+            engine,
+        }
     }
 
     /// Does one step.
@@ -58,9 +89,11 @@ impl<P: Policy> Housekeeper<P> {
         if !sweeping {
             self.expire_some();
         }
+        self.hold_some();
         self.recycle();
+        let shrinks = self.engine.give_up_some(&self.counters);
         let short = self.engine.evicts() && self.restore_reserve();
-        if sweeping || short { Todo::More } else { Todo::Rest }
+        if sweeping || shrinks || short { Todo::More } else { Todo::Rest }
     }
 
     /// Flushes now, after the sweep of earlier flushes if too many of them are unswept.
@@ -81,6 +114,22 @@ impl<P: Policy> Housekeeper<P> {
         flushed
     }
 
+    /// Has a class give a page to another one: the items on its oldest page are evicted. `None` stands for a class that
+    /// has pages to give, and for nobody in particular. Nobody needs to ask for it; pages follow the load by themselves.
+    pub fn reassign(&mut self, from: Option<u8>, to: Option<u8>) -> Reassigned {
+        if !self.engine.has_emptied() {
+            return Reassigned::Busy;
+        }
+        let heir = to.map(ClassId);
+        let gives = |class: &&Class<P>| {
+            let asked = from.is_none_or(|from| class.id() == ClassId(from));
+            asked && Some(class.id()) != heir && class.lock().pages() > 1
+        };
+        let Some(class) = self.engine.classes().find(gives) else { return Reassigned::NoSpare };
+        self.engine.drain_page(class, heir, &self.counters);
+        Reassigned::Done
+    }
+
     /// Goes on with, or begins, a sweep of flushed items; false if there is nothing to sweep.
     fn sweep_some(&mut self) -> bool {
         if self.sweep.is_none() {
@@ -94,7 +143,7 @@ impl<P: Policy> Housekeeper<P> {
         let Some((sweep, from)) = self.sweep else { return true };
         let to = (from + PAGES_A_STEP).min(self.engine.pool.touched());
         for page in from..to {
-            self.engine.clear_page(page, &self.counters);
+            self.engine.clear_page(page, Departure::Swept, &self.counters);
         }
         if to < self.engine.pool.touched() {
             self.sweep = Some((sweep, to));
@@ -103,6 +152,21 @@ impl<P: Policy> Housekeeper<P> {
             self.sweep = None;
         }
         true
+    }
+
+    /// Goes on with, or begins when its time has come, a sweep over last accesses.
+    fn hold_some(&mut self) {
+        let now = self.engine.now();
+        // A clock that was put back begins anew.
+        if self.to_hold.is_none() && (now < self.held || now - self.held >= SWEEP) {
+            self.held = now;
+            self.to_hold = Some(0);
+        }
+        let Some(from) = self.to_hold else { return };
+        let touched = self.engine.pool.touched();
+        let to = (from + PAGES_A_STEP.max(touched / STEPS_TO_HOLD)).min(touched);
+        (from..to).for_each(|page| self.engine.hold_accesses(page));
+        self.to_hold = (to < touched).then_some(to);
     }
 
     fn expire_some(&mut self) {
@@ -115,7 +179,7 @@ impl<P: Policy> Housekeeper<P> {
             }
             self.next_page = if self.next_page + 1 < touched { self.next_page + 1 } else { 0 };
             if self.engine.page(self.next_page).earliest_expiry() <= now {
-                self.engine.clear_page(self.next_page, &self.counters);
+                self.engine.clear_page(self.next_page, Departure::Swept, &self.counters);
                 cleared += 1;
             }
         }
@@ -143,7 +207,8 @@ impl<P: Policy> Housekeeper<P> {
 
     /// Empties pages until the reserve is there again; true while it is not.
     fn restore_reserve(&mut self) -> bool {
-        if !self.engine.pool.is_below_reserve() {
+        // What is still to be given up comes first, and then there is a reserve as well.
+        if self.engine.pool.excess() > 0 || !self.engine.pool.is_below_reserve() {
             return false;
         }
         if self.engine.has_emptied() && self.engine.pool.is_below_reserve() {
@@ -157,12 +222,12 @@ impl<P: Policy> Housekeeper<P> {
 mod tests {
     use cuckoo::Location;
 
+    use super::Class;
     use crate::arena::PAGE;
     use crate::departure::Departure;
     use crate::engine::{Cache, Config, Entry, Session, Todo, Verb};
     use crate::pool::Need;
     use crate::size_classes::LARGEST_CHUNK;
-    use crate::slab::Class;
 
     /// Who begins to look for dead items, is held up while a flush comes and goes, and then finds what was stored after
     /// it.
@@ -178,6 +243,39 @@ mod tests {
         let after = pinned.peek(b"after").expect("it is there");
         assert!(!judge.is_dead(after.item));
         assert!(pinned.peek(b"before").is_none());
+    }
+
+    /// Nobody asks for an item for days: it stays old, and whoever does then is told so.
+    #[test]
+    fn last_accesses_do_not_wrap_while_housekeeping_goes_on() {
+        for start in [0, 1000, u32::MAX - 400_000] {
+            let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+            cache.set_time(start);
+            let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
+            for (key, len) in [(b"small", 10), (b"large", 100_000)] {
+                session.store(Verb::Set, Entry::new(key), &vec![1; len]).expect("room");
+                let won = session.pin().peek(key).expect("it is there").win();
+                assert!(won);
+            }
+            let class = usize::from(cache.class_of(&Entry::new(b"small"), 10));
+            for hour in 1..=100 {
+                cache.set_time(start + hour * 3600);
+                for _ in 0..3 {
+                    housekeeper.step();
+                }
+                let least = (hour * 3600).min(9 * 3600);
+                for key in [b"small", b"large"] {
+                    let pinned = session.pin();
+                    let hit = pinned.peek(key).expect("it is there");
+                    let age = cache.time() - hit.last_access();
+                    assert!((least..=hour * 3600 + 3).contains(&age), "{age} after {hour} hours");
+                    assert!(hit.is_won());
+                }
+                assert!(cache.oldest_age(class) >= least);
+            }
+            assert_eq!(session.pin().get(b"small").map(|hit| hit.is_won()), Some(true));
+            assert!(cache.time() - session.pin().peek(b"small").expect("it is there").last_access() < 4);
+        }
     }
 
     /// Deletes what lies at a location and stores under `key` what comes there next.

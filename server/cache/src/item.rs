@@ -1,17 +1,20 @@
 //! How an item lies in its chunk.
 //!
 //! ```text
-//!   0      1          2                    4          8
-//!  +------+----------+--------------------+----------+ - - - - - - - - - - +--------+-------+
-//!  | mark | key      | value length (14)  | stamp    | chain, expiry,      | key    | value |
-//!  |      | length   | generation (2)     |          | flags: if any       |        |       |
-//!  +------+----------+--------------------+----------+ - - - - - - - - - - +--------+-------+
+//!   0      1          2                    4          6          8
+//!  +------+----------+--------------------+----------+----------+ - - - - - - - - +-----+-------+ - - - - - +
+//!  | mark | key      | value length (13)  | stamp    | access   | chain, expiry,  | key | value | own CAS:  |
+//!  |      | length   | has own CAS (1)    |          |          | flags: if any   |     |       | if any    |
+//!  |      |          | generation (2)     |          |          |                 |     |       |           |
+//!  +------+----------+--------------------+----------+----------+ - - - - - - - - +-----+-------+ - - - - - +
 //! ```
 //!
 //! Eight bytes of header: a 16-byte key with a 32-byte value takes 56, and 56 is a chunk size. (memcached: 48 and more,
-//! paper, section 2.2.) Expiry and client flags take four bytes each, and only in items that have them. The *stamp* is
-//! the item's compare-and-swap number ([`crate::stamp`]); the *generation* is the flush it has survived
-//! ([`crate::flush`]).
+//! paper, section 2.2.) Expiry and client flags take four bytes each, a compare-and-swap number of the client's own
+//! eight, and only in items that have them. The *stamp* is the end of the item's own number ([`crate::stamp`]);
+//! *access* is when it was used last, and two flags ([`crate::access`]); the *generation* is the flush it has survived
+//! ([`crate::flush`]). The client's number comes last, at any address, so that nobody who compares keys asks whether
+//! there is one; of a chained item it is the last of the first chunk.
 //!
 //! An item that does not fit the largest chunk is *chained*: its first chunk holds, after the header,
 //!
@@ -35,19 +38,21 @@
 //! the ends of large items of any age.
 //!
 //! Who may read and who may write is said by the chunk's state ([`crate::arena::State`]). Of a live item only the mark,
-//! the expiry (changed by `touch`) and the reference count change, and these are atomics; all else is written once,
-//! before it is published.
+//! the access, the expiry (changed by `touch`) and the reference count change, and these are atomics; so is the stamp,
+//! which is written when the item is live and not yet in the index. All else is written once, before that.
 
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use cuckoo::Location;
 
-use crate::arena::{Arena, Mark};
+use crate::access::Access;
+use crate::arena::{Arena, Mark, State};
 use crate::recency::Recency;
 use crate::size_classes::LARGEST_CHUNK;
+use crate::stamp::Stamp;
 
 /// Bytes of the longest key; no key is empty, for a length of zero marks a further chunk.
 pub const MAX_KEY_LEN: usize = 250;
@@ -55,6 +60,13 @@ pub const MAX_KEY_LEN: usize = 250;
 pub(crate) const HEADER: usize = 8;
 /// Bytes of the fields of a chained item.
 pub(crate) const CHAIN_FIELDS: usize = 16;
+/// Bytes of a compare-and-swap number of the client's.
+pub(crate) const OWN_CAS: usize = 8;
+/// The half at two: a length, and this if the client has given a number. A value in one chunk is shorter.
+const LENGTH: u16 = (1 << 13) - 1;
+pub(crate) const HAS_OWN_CAS: u16 = 1 << 13;
+pub(crate) const GENERATION_SHIFT: u32 = 14;
+const _: () = assert!(LARGEST_CHUNK - HEADER - 1 <= LENGTH as usize);
 /// Bytes before the data of a further chunk.
 pub(crate) const FURTHER_HEADER: usize = 24;
 
@@ -109,6 +121,8 @@ pub(crate) struct Outline<'a> {
     pub(crate) expiry: Expiry,
     /// Whether it has room for another expiry although it has none.
     pub(crate) expiry_to_come: bool,
+    /// A compare-and-swap number of the client's.
+    pub(crate) cas: Option<u64>,
     pub(crate) value_len: usize,
 }
 
@@ -134,7 +148,12 @@ impl Outline<'_> {
     fn unchained_size(&self) -> usize {
         let optional =
             if self.has_flags() { 4 } else { 0 } + if self.has_expiry_if_unchained() { 4 } else { 0 };
-        HEADER + optional + self.key.len() + self.value_len
+        HEADER + optional + self.key.len() + self.value_len + self.own_cas()
+    }
+
+    /// Bytes of the client's number.
+    fn own_cas(&self) -> usize {
+        if self.cas.is_some() { OWN_CAS } else { 0 }
     }
 
     /// Bytes in the first chunk before the value.
@@ -152,7 +171,7 @@ impl Outline<'_> {
 
     /// Bytes of the value in the first chunk.
     pub(crate) fn first_room(&self) -> usize {
-        self.value_len.min(self.first_chunk() - self.value_offset())
+        self.value_len.min(self.first_chunk() - self.value_offset() - self.own_cas())
     }
 }
 
@@ -229,17 +248,63 @@ impl<'a> Item<'a> {
 
     #[inline]
     pub(crate) fn generation(self) -> Generation {
-        Generation((self.half(2) >> 14) as u8)
+        Generation((self.half(2) >> GENERATION_SHIFT) as u8)
+    }
+
+    /// The end of its number.
+    #[inline]
+    pub(crate) fn stamp(self) -> Stamp {
+        // Relaxed: who has found the item sees it through the index.
+        Stamp::from_bits(self.stamp_cell().load(Ordering::Relaxed))
+    }
+
+    /// Gives the item the end of its number: while it is not in the index, and by who is putting it there.
+    pub(crate) fn set_stamp(self, stamp: Stamp) {
+        self.stamp_cell().store(stamp.bits(), Ordering::Relaxed);
+    }
+
+    fn stamp_cell(self) -> &'a AtomicU16 {
+        // SAFETY: within the header, aligned to two bytes, and only accessed as an atomic once the item is written.
+        unsafe { &*self.start.add(4).cast::<AtomicU16>() }
+    }
+
+    /// When it was used last, and who has been told what of it.
+    #[inline]
+    pub(crate) fn access(self) -> &'a Access {
+        // SAFETY: as in `stamp_cell`; the type is an atomic of two bytes.
+        unsafe { &*self.start.add(6).cast::<Access>() }
+    }
+
+    /// Whether nobody had begun to take the item out of the index before now.
+    #[inline]
+    pub(crate) fn is_live(self) -> bool {
+        self.arena.mark(self.at).state() == State::Live
     }
 
     #[inline]
-    pub(crate) fn stamp(self) -> u32 {
-        self.word(4)
+    fn has_own_cas(self) -> bool {
+        self.half(2) & HAS_OWN_CAS != 0
+    }
+
+    /// Bytes of the client's number.
+    #[inline]
+    fn own_cas_len(self) -> usize {
+        if self.has_own_cas() { OWN_CAS } else { 0 }
+    }
+
+    /// The client's number, if it has given one.
+    #[inline]
+    pub(crate) fn own_cas(self) -> Option<u64> {
+        self.has_own_cas().then(|| {
+            let at = self.first_chunk() - OWN_CAS;
+            // SAFETY: the last bytes of the item's first chunk, written with the header; at any address.
+            unsafe { self.start.add(at).cast::<u64>().read_unaligned() }
+        })
     }
 
     #[inline]
     pub(crate) fn value_len(self) -> usize {
-        if self.mark.is_chained() { self.word(8) as usize } else { (self.half(2) & 0x3FFF) as usize }
+        if self.mark.is_chained() { self.word(8) as usize } else { (self.half(2) & LENGTH) as usize }
     }
 
     #[inline]
@@ -287,6 +352,12 @@ impl<'a> Item<'a> {
         self.mark.recency()
     }
 
+    /// Whether a hit that leaves this recency changes nothing.
+    #[inline]
+    pub(crate) fn is_after_hit(self, recency: Recency) -> bool {
+        self.mark.is_after_hit(recency)
+    }
+
     #[inline]
     pub(crate) fn is_fetched(self) -> bool {
         self.mark.is_fetched()
@@ -310,7 +381,7 @@ impl<'a> Item<'a> {
     /// Bytes of the item: header, key and value, chunk rounding apart.
     #[inline]
     pub(crate) fn size(self) -> usize {
-        self.key_offset() + self.byte(1) as usize + self.value_len()
+        self.key_offset() + self.byte(1) as usize + self.value_len() + self.own_cas_len()
     }
 
     /// The value, or the part of it that lies in the first chunk.
@@ -318,14 +389,16 @@ impl<'a> Item<'a> {
     pub(crate) fn first_part(self) -> &'a [u8] {
         let offset = self.key_offset() + self.byte(1) as usize;
         let len = self.value_len();
-        self.bytes(offset, if self.mark.is_chained() { len.min(LARGEST_CHUNK - offset) } else { len })
+        let len =
+            if self.mark.is_chained() { len.min(LARGEST_CHUNK - offset - self.own_cas_len()) } else { len };
+        self.bytes(offset, len)
     }
 
     /// Bytes of the first chunk that the item takes: all of its own, unless it is chained, and then all of the chunk's.
     #[inline]
     pub(crate) fn first_chunk(self) -> usize {
         // For who reads the value, too, there is nothing to work out: where it ends.
-        self.first_part().as_ptr_range().end.addr() - self.start.addr()
+        self.first_part().as_ptr_range().end.addr() - self.start.addr() + self.own_cas_len()
     }
 
     /// The parts of the value, in order: one, unless the item is chained.

@@ -25,8 +25,8 @@
 //!
 //! After Fan, Andersen and Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing",
 //! NSDI 2013, section 4, over the index of [`cuckoo`]. A lookup takes no lock, shares no counter, and writes nothing
-//! but, the first time an item is used after the clock's hand has passed, one bit of it. An item costs eight bytes
-//! besides key and value, and about ten in the index.
+//! but, the first time an item is used after the clock's hand has passed, one bit of it, and once a minute when that
+//! was. An item costs eight bytes besides key and value, and about ten in the index.
 //!
 //! Beyond the paper:
 //!
@@ -34,7 +34,8 @@
 //!   reused while somebody may be reading ([`mod@epoch`]). The paper's `GET` copies first and validates afterwards, and
 //!   its published code does not validate what it sends.
 //! - Writers run side by side. Memory moves between slab classes. Expired items go without being asked for. One limit
-//!   holds for items and index together.
+//!   holds for items and index together, and can be changed while the cache is in use.
+//! - One key can be changed as a whole: look, decide, and do it only if nothing has changed (`Session::change`).
 //! - A lookaside buffer may stand before the index ([`Builder::lookaside`]).
 //!
 //! # The files
@@ -44,8 +45,10 @@
 //! ```text
 //!   callers          face
 //!                    cache
-//!                    housekeeping   reservation
-//!                                   store
+//!                    housekeeping   reservation   walk
+//!                    resize         store
+//!                    ages           change
+//!                    piece          publication
 //!                                   session
 //!   comes and goes   allocation
 //!                    reclaim
@@ -53,7 +56,7 @@
 //!   of all           shared
 //!   who has what     slab           search
 //!                    verdict        clock
-//!                                   policy
+//!                                   policy        newcomer
 //!                                   chunks
 //!                    judge          page          front
 //!                    flush          pool          index
@@ -61,13 +64,16 @@
 //!                    item
 //!                    size_classes
 //!                    arena
-//!   alone            recency  epoch  stamp  pace  config  counters  class_report
+//!   alone            recency  epoch  stamp  access  pace  config  counters  class_report
 //! ```
 //!
 //! | file | idea |
 //! |---|---|
 //! | `face` | the cache as a program uses it |
-//! | `cache`, `session`, `store`, `reservation` | the engine as a server uses it: making one, reading, writing, writing in pieces |
+//! | `cache`, `session`, `store`, `reservation` | the engine as a server uses it: made, read, written, in pieces |
+//! | `change`, `publication`, `newcomer` | one key changed as a whole; how an item comes into the index, numbered |
+//! | `walk`, `ages`, `piece` | all items in bounded steps; the oldest of a class; a piece of a page |
+//! | `resize` | another limit for a cache in use |
 //! | `housekeeping` | what happens without being asked for |
 //! | `allocation`, `departure` | how an item gets memory, how it leaves |
 //! | `reclaim`, `search`, `verdict` | where memory comes from when no page is free: what is dead, which page may go |
@@ -79,20 +85,26 @@
 //! | `item`, `unfinished` | eight bytes of header, and values too large for one chunk; the same while it is written |
 //! | `arena`, `size_classes` | pages, chunks, marks; how large chunks are |
 //! | `epoch` | when memory may be reused: the protocol page |
-//! | `stamp` | compare-and-swap numbers |
+//! | `stamp`, `access` | compare-and-swap numbers; when an item was used last, and who is to fetch it anew |
 //!
 //! # Bounds
 //!
 //! What is resident for items and index stays within the limit, but for two huge pages (4 MiB) that may be touched only
-//! in part; beside it stand 32 bytes a page of 64 KiB and 32 KiB or so for each session and for the classes' lists, and
-//! the lookaside buffer with its stripes, where there is one.
+//! in part; beside it stand 28 bytes a page of 64 KiB, 32 KiB of counters, 32 KiB or so for each session and for the
+//! classes' lists, and the lookaside buffer with its stripes, where there is one. Addresses are claimed for several
+//! times as much ([`Cache::resize`](crate::engine::Cache::resize)).
 
+mod access;
+#[cfg(not(loom))]
+mod ages;
 #[cfg(not(loom))]
 mod allocation;
 #[cfg(not(loom))]
 mod arena;
 #[cfg(not(loom))]
 mod cache;
+#[cfg(not(loom))]
+mod change;
 #[cfg(not(loom))]
 mod chunks;
 #[cfg(not(loom))]
@@ -120,22 +132,32 @@ mod housekeeping;
 mod index;
 #[cfg(not(loom))]
 mod item;
+#[cfg(all(loom, test))]
+mod item_loom_tests;
 #[cfg(not(loom))]
 mod judge;
+#[cfg(not(loom))]
+mod newcomer;
 #[cfg(not(loom))]
 mod pace;
 #[cfg(not(loom))]
 mod page;
 #[cfg(not(loom))]
+mod piece;
+#[cfg(not(loom))]
 mod policy;
 #[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod publication;
 #[cfg(not(loom))]
 mod recency;
 #[cfg(not(loom))]
 mod reclaim;
 #[cfg(not(loom))]
 mod reservation;
+#[cfg(not(loom))]
+mod resize;
 #[cfg(not(loom))]
 mod search;
 #[cfg(not(loom))]
@@ -146,14 +168,17 @@ mod shared;
 mod size_classes;
 #[cfg(not(loom))]
 mod slab;
-#[cfg(not(loom))]
 mod stamp;
 #[cfg(not(loom))]
 mod store;
 #[cfg(not(loom))]
+mod told;
+#[cfg(not(loom))]
 mod unfinished;
 #[cfg(not(loom))]
 mod verdict;
+#[cfg(not(loom))]
+mod walk;
 
 #[cfg(not(loom))]
 pub use crate::{
@@ -171,19 +196,24 @@ pub mod engine {
     pub use crate::allocation::StoreError;
     pub use crate::arena::PAGE;
     pub use crate::cache::{Cache, MemoryReport};
+    pub use crate::change::{Change, Changed, Put, Value};
     pub use crate::chunks::{Chunks, Look, Position};
     pub use crate::class_report::ClassReport;
     pub use crate::clock::{Clock, CountingClock};
     pub use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
     pub use crate::counters::Counts;
-    pub use crate::housekeeping::{Housekeeper, Todo};
+    pub use crate::housekeeping::{Housekeeper, Reassigned, Todo};
     pub use crate::index::GROUP;
     pub use crate::item::{Expiry, MAX_KEY_LEN};
     pub use crate::policy::Policy;
+    pub use crate::publication::{Stored, Verb};
     pub use crate::recency::Recency;
-    pub use crate::reservation::Reservation;
+    pub use crate::reservation::{Commit, Reservation};
+    pub use crate::resize::ResizeError;
     pub use crate::session::{Hit, Kept, Pinned, Session};
-    pub use crate::store::{Entry, Stored, Updated, Verb};
+    pub use crate::store::{Entry, Updated};
+    pub use crate::told::Evicted;
+    pub use crate::walk::Walk;
 }
 
 /// The program of the README, compiled and run.

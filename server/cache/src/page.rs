@@ -1,20 +1,49 @@
 //! What is known of a page beside what lies on it.
+//!
+//! The table of pages has room for as many as the cache may ever grow to, and its memory is touched as pages are: so a
+//! page of which nothing is known is all zero. The unsafe code here says just that.
+
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
+
+use pages::Zeroed;
 
 use crate::arena::{Arena, PageNumber};
 use crate::pool::Pool;
 use crate::size_classes::ClassId;
 
-/// No expiry in a page.
+/// No second is recorded.
 const NONE: u32 = u32::MAX;
-/// The class of a page that belongs to none.
-const NOBODY: u8 = u8::MAX;
 
-/// What is known of one page. All but `class` and `earliest_expiry` belong to the lock of its class; they are atomics
-/// only so that the table of pages is shared without unsafe code, and every access is relaxed.
-#[derive(Debug)]
+/// The earliest second that was recorded: kept the other way round, so that zero is none.
+#[derive(Debug, Default)]
+struct Earliest(AtomicU32);
+
+impl Earliest {
+    fn get(&self) -> u32 {
+        !self.0.load(Ordering::Relaxed)
+    }
+
+    /// Of several who record, the earliest stays.
+    fn record(&self, second: u32) {
+        if second < self.get() {
+            // release pairs with the acquire in `forget`.
+            self.0.fetch_max(!second, Ordering::Release);
+        }
+    }
+
+    fn forget(&self) {
+        // acquire pairs with the release in `record`.
+        self.0.swap(!NONE, Ordering::AcqRel);
+    }
+}
+
+/// What is known of one page. All but `class`, what is earliest, and `guests` belong to the lock of its class; they are
+/// atomics only so that the table of pages is shared without unsafe code, and every access is relaxed.
+#[derive(Debug, Default)]
 pub(crate) struct Page {
+    /// The number of its class, plus one; zero if it belongs to none.
     class: AtomicU8,
     /// The first of the free chunks that were used before.
     free_head: AtomicU16,
@@ -25,8 +54,12 @@ pub(crate) struct Page {
     listed: AtomicBool,
     /// Whether it is being emptied, to be given away.
     draining: AtomicBool,
+    /// Whether items have come to it that are counted in a class of smaller chunks.
+    guests: AtomicBool,
     /// No item in the page expires before this second.
-    earliest_expiry: AtomicU32,
+    earliest_expiry: Earliest,
+    /// No item in the page was used last before this second.
+    earliest_use: AtomicU32,
     /// When it came to its class, by the pool's clock.
     came: AtomicU32,
     /// When it came to its class, or was last passed by the hand, by the same clock.
@@ -34,47 +67,36 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) const fn new() -> Page {
-        Page {
-            class: AtomicU8::new(NOBODY),
-            free_head: AtomicU16::new(0),
-            free: AtomicU16::new(0),
-            fresh: AtomicU16::new(0),
-            listed: AtomicBool::new(false),
-            draining: AtomicBool::new(false),
-            earliest_expiry: AtomicU32::new(NONE),
-            came: AtomicU32::new(0),
-            passed: AtomicU32::new(0),
-        }
-    }
-
-    /// The page comes to a class, whose lock the caller holds, as one of which nothing is in use.
-    pub(crate) fn come(&self, class: ClassId, now: u32) {
-        self.class.store(class.0, Ordering::Relaxed);
+    /// The page comes to a class, whose lock the caller holds, as one of which nothing is in use: by the pool's clock
+    /// and by the cache's.
+    pub(crate) fn come(&self, class: ClassId, now: u32, second: u32) {
+        self.class.store(class.0 + 1, Ordering::Relaxed);
         self.free.store(0, Ordering::Relaxed);
         self.fresh.store(0, Ordering::Relaxed);
         self.listed.store(true, Ordering::Relaxed);
         self.draining.store(false, Ordering::Relaxed);
+        self.guests.store(false, Ordering::Relaxed);
         self.came.store(now, Ordering::Relaxed);
         self.pass(now);
         self.forget_expiries();
+        self.not_used_before(second);
     }
 
     /// The page leaves its class, whose lock the caller holds.
     pub(crate) fn leave(&self) {
-        self.class.store(NOBODY, Ordering::Relaxed);
+        self.class.store(0, Ordering::Relaxed);
     }
 
     /// The class that a page belongs to of which a chunk is in use: that keeps it there.
     #[inline]
     pub(crate) fn class(&self) -> ClassId {
-        ClassId(self.class.load(Ordering::Relaxed))
+        ClassId(self.class.load(Ordering::Relaxed).wrapping_sub(1))
     }
 
     /// The class that the page belongs to at the moment, if to any. It does not leave a class but under that class's
     /// lock, so who holds the lock and sees it there knows that it stays.
     pub(crate) fn owner(&self) -> Option<ClassId> {
-        Some(self.class()).filter(|class| class.0 != NOBODY)
+        self.class.load(Ordering::Relaxed).checked_sub(1).map(ClassId)
     }
 
     /// Chunks that have been used since the page came to its class: those that lie before the rest.
@@ -143,6 +165,16 @@ impl Page {
         self.draining.load(Ordering::Relaxed)
     }
 
+    /// An item comes to it that is counted in another class.
+    pub(crate) fn takes_guest(&self) {
+        self.guests.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether some have since it came to its class.
+    pub(crate) fn has_guests(&self) -> bool {
+        self.guests.load(Ordering::Relaxed)
+    }
+
     /// Whether it has come to its class after that time.
     pub(crate) fn came_after(&self, time: u32) -> bool {
         self.came.load(Ordering::Relaxed).wrapping_sub(time).cast_signed() > 0
@@ -158,26 +190,36 @@ impl Page {
         now.wrapping_sub(self.passed.load(Ordering::Relaxed))
     }
 
+    /// The second before which no item was used last.
+    pub(crate) fn earliest_use(&self) -> u32 {
+        self.earliest_use.load(Ordering::Relaxed)
+    }
+
+    /// Records that no item is there, or comes later, that was used last before that second.
+    pub(crate) fn not_used_before(&self, second: u32) {
+        self.earliest_use.store(second, Ordering::Relaxed);
+    }
+
     pub(crate) fn earliest_expiry(&self) -> u32 {
-        self.earliest_expiry.load(Ordering::Relaxed)
+        self.earliest_expiry.get()
     }
 
     /// Records that an item in the page expires at `second`. Called after the item went live or its expiry was changed.
     pub(crate) fn expires_at(&self, second: u32) {
-        if second < self.earliest_expiry.load(Ordering::Relaxed) {
-            // pairs with the acquire in `forget_expiries`.
-            self.earliest_expiry.fetch_min(second, Ordering::Release);
-        }
+        self.earliest_expiry.record(second);
     }
 
     /// Forgets what was recorded; whoever looks at the items afterwards sees those whose record this has wiped out. (An
     /// item that was only about to be recorded records itself.) Should one slip through on a machine that delays a load
     /// so long, it dies when it is looked up or when the hand comes by.
     pub(crate) fn forget_expiries(&self) {
-        // acquire pairs with the release in `expires_at`.
-        self.earliest_expiry.swap(NONE, Ordering::AcqRel);
+        self.earliest_expiry.forget();
     }
 }
+
+// SAFETY: integers and booleans in atomics: zero is a value of each, nothing is to be dropped, and no alignment is
+// above four.
+unsafe impl Zeroed for Page {}
 
 #[inline]
 fn bump(counter: &AtomicU16, by: i16) -> u16 {

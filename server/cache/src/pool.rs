@@ -8,6 +8,10 @@
 //! Whether a page can be had is asked in one way only ([`Pool::lacks`] and [`Pool::take`] by the same sum): pages that
 //! lie in a class with nothing on them are as good as pages of nobody, for [`crate::reclaim`] collects them.
 //!
+//! The limit may be changed. What a lower one is exceeded by, the *excess*, is what housekeeping takes away: pages of
+//! nobody go back to the machine, and the limit that is in force falls with them ([`crate::resize`]). Until then nobody
+//! gets a page who could evict instead.
+//!
 //! The last few pages are for emergencies: a class that finds no chunk although it has evicted, because readers still
 //! hold what it evicted, takes one of those instead of waiting or refusing.
 
@@ -40,13 +44,19 @@ pub(crate) struct Pool {
     index_base: usize,
     index_bytes_per_entry: f64,
     /// Bytes kept for urgent needs.
-    reserve: usize,
+    reserve: AtomicUsize,
+    /// Bytes that items and index may take, and by how much the budget is still above that: changed under the lock of
+    /// `state`.
+    limit: AtomicUsize,
+    excess: AtomicUsize,
     /// Pages of classes with nothing on them: each class counts its own, under its lock.
     spare: AtomicUsize,
     /// The clock that pages are aged by: see [`Pool::tick`].
     turns: AtomicU32,
     /// How old the large items were that were evicted last, on average, by that clock.
     evicted_age: AtomicU32,
+    /// The second by the cache's clock, for pages that come to a class.
+    second: AtomicU32,
     state: Mutex<PoolState>,
 }
 
@@ -64,6 +74,11 @@ struct PoolState {
     returned: usize,
 }
 
+/// Bytes kept for urgent needs, of so many.
+fn reserve_of(limit: usize) -> usize {
+    (limit / 64).clamp(PAGE, 64 * PAGE)
+}
+
 impl Pool {
     /// Shares `limit` bytes, of which `index_base` are the index's from the start.
     pub(crate) fn new(limit: usize, index_base: usize, index_bytes_per_entry: f64) -> Pool {
@@ -74,9 +89,12 @@ impl Pool {
             budget,
             index_base,
             index_bytes_per_entry,
-            reserve: (limit / 64).clamp(PAGE, 64 * PAGE),
+            reserve: AtomicUsize::new(reserve_of(limit)),
+            limit: AtomicUsize::new(limit),
+            excess: AtomicUsize::new(0),
             spare: AtomicUsize::new(0),
             turns: AtomicU32::new(0),
+            second: AtomicU32::new(0),
             evicted_age: AtomicU32::new(0),
             state: Mutex::new(PoolState {
                 free: Vec::new(),
@@ -86,6 +104,16 @@ impl Pool {
                 returned: 0,
             }),
         }
+    }
+
+    /// Gives the index bytes that its entries will be entitled to; what they are not, it can give up again. False, and
+    /// nothing is given, where there is not so much.
+    pub(crate) fn advance_index(&self, bytes: usize) -> bool {
+        let has = self.budget.try_take(bytes);
+        if has {
+            self.index_budget.raise(bytes);
+        }
+        has
     }
 
     /// What the index takes its memory from.
@@ -98,26 +126,81 @@ impl Pool {
         self.budget.taken()
     }
 
+    /// Bytes that items and index may take.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that are still to be given up after the limit was lowered.
+    pub(crate) fn excess(&self) -> usize {
+        // Relaxed: a hint where the lock is not held.
+        self.excess.load(Ordering::Relaxed)
+    }
+
+    fn reserve(&self) -> usize {
+        self.reserve.load(Ordering::Relaxed)
+    }
+
+    /// Sets another limit: a higher one holds at once, a lower one as far as memory is given up.
+    pub(crate) fn set_limit(&self, limit: usize) {
+        let state = self.state.lock();
+        let in_force = self.budget.limit();
+        if limit > in_force {
+            self.budget.raise(limit - in_force);
+        }
+        self.limit.store(limit, Ordering::Relaxed);
+        self.excess.store(in_force.saturating_sub(limit), Ordering::Relaxed);
+        self.reserve.store(reserve_of(limit), Ordering::Relaxed);
+        drop(state);
+    }
+
+    /// Gives what belongs to nobody back to the machine, up to so many pages, as long as the limit is exceeded; says
+    /// whether it still is.
+    pub(crate) fn give_up_excess(&self, arena: &Arena, most_pages: usize) -> bool {
+        let mut state = self.state.lock();
+        self.trim_index(&state);
+        for _ in 0..=most_pages {
+            let excess = self.excess();
+            let bytes = excess.min(self.budget.left());
+            if bytes > 0 && self.budget.try_lower(bytes) {
+                self.excess.store(excess - bytes, Ordering::Relaxed);
+            }
+            if self.excess() == 0 {
+                return false;
+            }
+            let Some(page) = state.free.pop() else { return true };
+            arena.release(page);
+            state.released.push(page);
+            self.budget.give_back(PAGE);
+        }
+        true
+    }
+
     /// Pages that could be had, the reserve included, those not that still lie in a class.
     pub(crate) fn available(&self) -> usize {
-        self.state.lock().free.len() + self.budget.left() / PAGE
+        self.left(&self.state.lock()) / PAGE
     }
 
     /// Whether fewer pages are left than are kept for urgent needs.
     pub(crate) fn is_below_reserve(&self) -> bool {
-        (self.available() + self.spare()) * PAGE < self.reserve
+        (self.available() + self.spare()) * PAGE < self.reserve()
     }
 
     /// Whether an ordinary need of a page for `chunks` chunks could not be met, not even with the pages that lie spare.
     pub(crate) fn lacks(&self, chunks: usize) -> bool {
         let state = self.state.lock();
         self.trim_index(&state);
-        let spare = self.spare() * PAGE;
-        self.index_wants(&state, chunks) + PAGE + self.reserve > self.left(&state) + spare
+        let spare = (self.spare() * PAGE).saturating_sub(self.excess());
+        self.index_wants(&state, chunks) + PAGE + self.reserve() > self.left(&state) + spare
+    }
+
+    /// Bytes that belong to nobody, and that the limit allows.
+    fn left(&self, state: &PoolState) -> usize {
+        self.unowned(state).saturating_sub(self.excess())
     }
 
     /// Bytes that belong to nobody.
-    fn left(&self, state: &PoolState) -> usize {
+    fn unowned(&self, state: &PoolState) -> usize {
         state.free.len() * PAGE + self.budget.left()
     }
 
@@ -171,6 +254,16 @@ impl Pool {
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The cache's second.
+    pub(crate) fn second(&self) -> u32 {
+        self.second.load(Ordering::Relaxed)
+    }
+
+    /// Tells it.
+    pub(crate) fn set_second(&self, second: u32) {
+        self.second.store(second, Ordering::Relaxed);
+    }
+
     /// How old the large items were that were evicted last, on average, by the clock: about as old as all will be.
     pub(crate) fn evicted_age(&self) -> u32 {
         self.evicted_age.load(Ordering::Relaxed)
@@ -193,8 +286,12 @@ impl Pool {
         let mut state = self.state.lock();
         self.trim_index(&state);
         let more_index = self.index_wants(&state, chunks);
-        let kept = if need == Need::Urgent { 0 } else { self.reserve };
-        if self.left(&state) < PAGE + more_index + kept {
+        let (left, kept) = match need {
+            Need::Ordinary => (self.left(&state), self.reserve()),
+            // Also while the limit is exceeded: what was emptied for this is not to be given up.
+            Need::Urgent => (self.unowned(&state), 0),
+        };
+        if left < PAGE + more_index + kept {
             return None;
         }
         // The index's share comes out of what is left, or out of free pages.

@@ -110,14 +110,14 @@ impl<P: Policy> Engine<P> {
 
     /// Clears pages with dead items until one of them is spare; false if there is no such page, or not within the
     /// extent.
-    fn clear_dead(&self, extent: Extent, counters: &Counters) -> bool {
+    pub(crate) fn clear_dead(&self, extent: Extent, counters: &Counters) -> bool {
         let moment = self.moment();
         if self.search.is_over(moment) {
             return false;
         }
         let mut cleared = 0;
         while let Some(page) = self.search.next(moment, self.memory(), &self.flushes) {
-            self.clear_page(page, counters);
+            self.clear_page(page, Departure::Reclaimed, counters);
             if self.pool.spare() > 0 {
                 return true;
             }
@@ -205,6 +205,16 @@ impl<P: Policy> Engine<P> {
         })
     }
 
+    /// Takes the oldest page of the class with the oldest items and evicts what is on it: one that has been used much
+    /// only if the next few have, too. False if there is none.
+    pub(crate) fn empty_oldest_page(&self, counters: &Counters) -> bool {
+        let Some((class, _)) = self.oldest_first().into_iter().next() else { return false };
+        if !self.empty_page_of(class, MOST_JUDGED, None, counters) {
+            self.drain_page(class, None, counters);
+        }
+        true
+    }
+
     /// Whether those have left who were pinned when a page was emptied last: while one of them has lost its core, no
     /// page comes back, and more of them would be emptied for nothing, in the end all.
     pub(crate) fn has_emptied(&self) -> bool {
@@ -247,7 +257,7 @@ impl<P: Policy> Engine<P> {
     }
 
     /// Removes the dead items of a page, and notes when the next one expires.
-    pub(crate) fn clear_page(&self, number: PageNumber, counters: &Counters) {
+    pub(crate) fn clear_page(&self, number: PageNumber, why: Departure, counters: &Counters) {
         let page = self.page(number);
         let Some(class) = page.owner().map(|id| self.class(id)) else { return };
         let judge = self.judge();
@@ -268,7 +278,7 @@ impl<P: Policy> Engine<P> {
         }
         drop(state);
         if !dead.is_empty() {
-            self.remove_all(class, dead, Departure::Reclaimed, counters);
+            self.remove_all(class, dead, why, counters);
         }
     }
 
@@ -294,7 +304,7 @@ impl<P: Policy> Engine<P> {
     }
 
     /// Has the index give up a page's worth of memory, if it has that much beyond its share; true if it has.
-    fn shrink_index(&self) -> bool {
+    pub(crate) fn shrink_index(&self) -> bool {
         self.pool.index_surplus() >= PAGE && self.table.shrink(HIGHEST_LOAD)
     }
 }

@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 
+use crate::access::Accessed;
 use crate::allocation::StoreError;
+use crate::change::Changed;
 use crate::clock::Clock;
 use crate::item::Item;
 use crate::policy::Policy;
-use crate::session::Session;
+use crate::publication::{Published, Seen, Stored, Verb};
+use crate::session::{Hit, Session};
 use crate::shared::Engine;
-use crate::store::{Entry, Stored, Verb};
+use crate::stamp::Number;
+use crate::store::Entry;
 use crate::unfinished::Unfinished;
 
 impl<P: Policy> Session<P> {
@@ -66,13 +70,77 @@ impl<P: Policy> Session<P> {
         let (verb, key) = (reservation.verb, reservation.key());
         if let Verb::Append | Verb::Prepend = verb {
             assert_eq!(reservation.missing(), 0, "a value that was promised has not been written");
-            let pieces = reservation.item().into_iter().flat_map(Item::parts).collect::<Vec<_>>().concat();
+            let (pieces, cas) = (reservation.to_vec(), reservation.item().and_then(Item::own_cas));
             drop(reservation);
-            return self.extend(verb, &key, &pieces);
+            return self.extend(verb, &key, cas, &pieces);
         }
-        let unfinished = reservation.unfinished.take().expect("a reservation is committed once");
+        let unfinished = reservation.take_unfinished();
         self.commit_unfinished(verb, &key, &unfinished)
     }
+
+    /// Stores a reserved value, all of which has come, if `decide` says so, which is shown the item that is there; as
+    /// [`Session::change`]. Expiry, flags and number are those that it was reserved with; the verb does not matter. (But
+    /// a `Set` for which there is no memory takes the item away: who wants it to stay reserves an `Add`.)
+    ///
+    /// # Errors
+    /// [`StoreError`]: the key is as it was.
+    ///
+    /// # Panics
+    /// If pieces of the value are missing.
+    pub fn commit_if<R>(
+        &mut self,
+        mut reservation: Reservation<P>,
+        mut decide: impl FnMut(Option<&Hit<'_, P>>) -> Commit<R>,
+    ) -> Result<Changed<R>, StoreError> {
+        let key = reservation.key();
+        let unfinished = reservation.take_unfinished();
+        let hash = self.engine.hash(&key);
+        loop {
+            // Anew each time, for the time goes on.
+            let pinned = self.pin();
+            let engine = pinned.engine();
+            let now = pinned.find_alive(&key, hash);
+            if let Some(hit) = &now {
+                pinned.meet(hit);
+            }
+            let (stale, won, result) = match decide(now.as_ref()) {
+                Commit::Leave(result) => {
+                    engine.discard(&unfinished);
+                    return Ok(Changed { result, cas: None });
+                }
+                Commit::Put { stale, won, result } => (stale, won, result),
+            };
+            let accessed = Accessed::new(pinned.moment().now, stale, won);
+            let newcomer = pinned.newcomer(&unfinished, &key, hash, accessed, Number::NONE);
+            match pinned.take_place_of(now.as_ref().map(Seen::of), &newcomer) {
+                Ok(Some(Published::InPlaceOf(old))) => {
+                    pinned.settle_in(&newcomer, old);
+                    return Ok(Changed { result, cas: Some(newcomer.cas()) });
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    engine.discard(&unfinished);
+                    return Err(StoreError::OutOfMemory);
+                }
+            }
+        }
+    }
+}
+
+/// What a reserved value is to do.
+#[derive(Debug, Clone, Copy)]
+pub enum Commit<R> {
+    /// Nothing changes; the value is dropped.
+    Leave(R),
+    /// It comes in the place of the item that is there, if there is one.
+    Put {
+        /// As [`Put::stale`](crate::engine::Put::stale).
+        stale: bool,
+        /// As [`Put::won`](crate::engine::Put::won).
+        won: bool,
+        /// What is handed on.
+        result: R,
+    },
 }
 
 /// Room for a value that is still to come. Dropped, it is given back.
@@ -90,6 +158,21 @@ impl<P: Policy> Reservation<P> {
     #[must_use]
     pub fn missing(&self) -> usize {
         self.unfinished.as_ref().map_or(0, Unfinished::missing)
+    }
+
+    /// The item, which is the caller's from then on.
+    pub(crate) fn take_unfinished(&mut self) -> Unfinished {
+        self.unfinished.take().expect("a reservation is committed once")
+    }
+
+    /// A copy of the value, all of which has come: for what is to be made of it and of the item that is there.
+    ///
+    /// # Panics
+    /// If pieces of it are missing.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        assert_eq!(self.missing(), 0, "a value that was promised has not been written");
+        self.item().into_iter().flat_map(Item::parts).collect::<Vec<_>>().concat()
     }
 
     fn item(&self) -> Option<Item<'_>> {

@@ -10,12 +10,13 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use atomics::Counting;
+use atomics::{CounterSet, Counting};
 use cuckoo::Location;
 use lookaside::Seat;
 
+use crate::access::{Accessed, Tick};
 use crate::clock::Clock;
-use crate::counters::Counters;
+use crate::counters::{Counters, Counts};
 use crate::departure::Departure;
 use crate::epoch::Participant;
 use crate::front::{Front, Lookup};
@@ -23,7 +24,7 @@ use crate::index::GROUP;
 use crate::item::{Expiry, Generation, Item};
 use crate::policy::Policy;
 use crate::shared::Engine;
-use crate::stamp::Stamps;
+use crate::stamp::Number;
 
 /// One thread's way into a cache: see the module. Made by [`crate::engine::Cache::session`].
 pub struct Session<P: Policy = Clock> {
@@ -53,6 +54,14 @@ impl<P: Policy> Session<P> {
         }
     }
 
+    /// What has happened through this session alone.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.counters.add_to(&mut counts);
+        counts
+    }
+
     /// Bytes of the values that were made from other values so far: what updates have cost beyond their number.
     #[must_use]
     pub fn copied(&self) -> u64 {
@@ -72,7 +81,8 @@ impl<P: Policy> Session<P> {
     pub fn pin(&mut self) -> Pinned<'_, P> {
         self.participant.pin();
         let engine = &self.engine;
-        let moment = Moment { now: engine.now(), generation: engine.flushes.generation() };
+        let now = engine.now();
+        let moment = Moment { now, tick: Tick::of(now), generation: engine.flushes.generation() };
         Pinned { session: self, moment }
     }
 }
@@ -81,6 +91,7 @@ impl<P: Policy> Session<P> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) now: u32,
+    pub(crate) tick: Tick,
     pub(crate) generation: Generation,
 }
 
@@ -192,7 +203,13 @@ impl<'s, P: Policy> Pinned<'s, P> {
         let entries = engine.entries(self.moment.generation);
         let at = engine.table.find(hash, |at| entries.holds(at, key))?;
         // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
-        Some(Hit { item: unsafe { Item::at(&engine.arena, at) }, hash, engine: &self.session.engine })
+        let item = unsafe { Item::at(&engine.arena, at) };
+        Some(self.hit(item, hash))
+    }
+
+    /// An item that was found while pinned, as it is now.
+    pub(crate) fn hit<'p>(&'p self, item: Item<'p>, hash: u64) -> Hit<'p, P> {
+        Hit { item, hash, accessed: item.access().load(), engine: &self.session.engine }
     }
 
     /// Remembers whom an operation has met: see [`Session::class_met`].
@@ -234,10 +251,14 @@ impl<'s, P: Policy> Pinned<'s, P> {
         counters.hits(1);
         let recency = item.recency();
         let after = P::hit(recency);
-        if after != recency || !item.is_fetched() {
+        if !item.is_after_hit(after) {
             engine.arena.raise_recency(at, recency, after);
         }
-        Some(Hit { item, hash, engine })
+        let accessed = item.access().load();
+        if accessed.is_behind(self.moment.tick) {
+            item.access().note(self.moment.tick);
+        }
+        Some(Hit { item, hash, accessed, engine })
     }
 
     /// Nothing of this generation was found while flushed items await their sweep: if the key's is one of them, it goes
@@ -268,6 +289,8 @@ impl<'s, P: Policy> Pinned<'s, P> {
 pub struct Hit<'p, P: Policy = Clock> {
     pub(crate) item: Item<'p>,
     pub(crate) hash: u64,
+    /// As it was before this lookup.
+    accessed: Accessed,
     engine: &'p Arc<Engine<P>>,
 }
 
@@ -326,11 +349,69 @@ impl<'p, P: Policy> Hit<'p, P> {
         self.item.expiry()
     }
 
-    /// The number that [`crate::engine::Verb::CompareAndSwap`] goes by: another one each time the key is stored.
+    /// The number that [`crate::engine::Verb::CompareAndSwap`] goes by: the one that the item was stored with, if it
+    /// was ([`Entry::cas`](crate::engine::Entry::cas)); else another one, and a higher one, each time the key is
+    /// stored.
+    ///
+    /// Of an item to which many stores have come since, elsewhere, another one may be told than before: see
+    /// docs/design/item.md.
     #[inline]
     #[must_use]
     pub fn cas(&self) -> u64 {
-        Stamps::number(self.item.stamp(), self.hash)
+        self.item.own_cas().unwrap_or_else(|| self.number().told(self.hash))
+    }
+
+    /// The engine's own number of the item.
+    pub(crate) fn number(&self) -> Number {
+        let number = self.engine.stamps.full(self.item.stamp(), self.hash);
+        // Looked at after the counter: see `stamp`.
+        if self.item.is_live() { number } else { Number::NONE }
+    }
+
+    /// The second, by the cache's clock, of the last lookup before this one that counted, or of the store: up to three
+    /// seconds late, but not later than now, so that who stores and looks is told now; and up to a minute early, for a
+    /// hit is not noted where another one was noted a moment ago.
+    #[must_use]
+    pub fn last_access(&self) -> u32 {
+        let now = self.engine.now();
+        (self.accessed.second(now).saturating_add(3)).min(now)
+    }
+
+    /// Bytes of the item: header, key and value, without what its chunks have left over.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.item.size()
+    }
+
+    /// Whether somebody has looked the item up before this lookup (and not only peeked at it).
+    #[must_use]
+    pub fn was_fetched(&self) -> bool {
+        self.item.is_fetched()
+    }
+
+    /// Whether the item was stored as one that is out of date and should be fetched anew:
+    /// [`Put::stale`](crate::engine::Put::stale).
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.accessed.is_stale()
+    }
+
+    /// Whether somebody had won the right to fetch the item anew before this lookup: see [`Hit::win`].
+    #[must_use]
+    pub fn is_won(&self) -> bool {
+        self.accessed.is_won()
+    }
+
+    /// Whether this lookup is to be noted as the last access.
+    pub(crate) fn is_behind(&self, tick: Tick) -> bool {
+        self.accessed.is_behind(tick)
+    }
+
+    /// Wins the right to fetch the item anew, as others are told from then on: true for exactly one of all who call
+    /// this, unless the item was stored as [won](crate::engine::Put::won).
+    #[must_use]
+    pub fn win(&self) -> bool {
+        self.item.access().win()
     }
 
     /// The number of the slab class that the item is counted in, as in

@@ -19,6 +19,7 @@
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use cuckoo::Location;
 use parking_lot::Mutex;
@@ -132,7 +133,7 @@ impl<P: Policy> Class<P> {
     /// Takes over a page that belongs to nobody.
     pub(crate) fn adopt(&self, state: &mut ClassState<P>, memory: Memory<'_>, number: PageNumber) {
         let now = memory.pool.turns();
-        memory.page(number).come(self.id, now);
+        memory.page(number).come(self.id, now, memory.pool.second());
         if state.ring.is_empty() {
             state.pace.begin(now);
         }
@@ -205,20 +206,6 @@ impl<P: Policy> Class<P> {
         Returned::ToItsPage
     }
 
-    /// Puts a chunk whose item has just been taken out of the index into limbo.
-    /// `chunks` of this class come free with it.
-    pub(crate) fn retire(
-        &self,
-        state: &mut ClassState<P>,
-        memory: Memory<'_>,
-        at: Location,
-        stamp: Epoch,
-        chunks: usize,
-    ) {
-        memory.arena.set_mark(at, memory.arena.mark(at).with_state(State::Limbo));
-        self.postpone(state, at, stamp, chunks);
-    }
-
     /// The oldest chunk in limbo, if its stamp is before `safe`; it is the caller's then, in state `Limbo` still.
     pub(crate) fn pop_limbo(&self, state: &mut ClassState<P>, safe: Epoch) -> Option<(Location, Epoch)> {
         let oldest = if state.limbo.front()?.1 < safe { state.limbo.pop_front() } else { None };
@@ -229,7 +216,8 @@ impl<P: Policy> Class<P> {
         oldest
     }
 
-    /// Puts a chunk that is not safe after all back behind all others.
+    /// Puts a chunk, whose item has just been taken out of the index or is not safe after all, behind all others in
+    /// limbo: `chunks` of this class come free with it.
     pub(crate) fn postpone(&self, state: &mut ClassState<P>, at: Location, stamp: Epoch, chunks: usize) {
         state.limbo.push_back((at, stamp));
         state.limbo_chunks += chunks;
@@ -286,6 +274,22 @@ impl<P: Policy> Class<P> {
             let at = self.chunk(memory, number, chunk);
             // SAFETY: `_locked` is the state of this class: its lock is held, for as long as the item is.
             unsafe { live_item(memory, at) }
+        })
+    }
+
+    /// The items that begin in these chunks of a page.
+    pub(crate) fn items_beginning_in<'a>(
+        &'a self,
+        locked: &'a ClassState<P>,
+        memory: Memory<'a>,
+        number: PageNumber,
+        chunks: Range<usize>,
+    ) -> impl Iterator<Item = Item<'a>> + 'a {
+        let _ = locked;
+        chunks.filter_map(move |chunk| {
+            let at = self.chunk(memory, number, chunk);
+            // SAFETY: `locked` is the state of this class: its lock is held, for as long as the item is.
+            unsafe { live_item(memory, at) }.filter(|item| item.location() == at)
         })
     }
 
@@ -428,6 +432,9 @@ impl<P: Policy> Class<P> {
             evicted_unfetched: state.tallies.evicted_unfetched,
             reclaimed: state.tallies.reclaimed,
             expired_unfetched: state.tallies.expired_unfetched,
+            swept: state.tallies.swept,
+            evicted_expiring: state.tallies.evicted_expiring,
+            evicted_age: state.tallies.evicted_age,
             out_of_memory: state.tallies.out_of_memory,
         }
     }
@@ -450,6 +457,11 @@ impl<P> ClassState<P> {
     /// Pages that are being drained: each leaves the list when its last chunk comes back.
     pub(crate) fn draining(&self) -> impl Iterator<Item = PageNumber> {
         self.draining.iter().map(|&(page, _)| page)
+    }
+
+    /// All pages of the class, those that are being drained among them.
+    pub(crate) fn all_pages(&self) -> Vec<PageNumber> {
+        self.ring.iter().copied().chain(self.draining()).collect()
     }
 
     /// Whether there are such pages.

@@ -4,65 +4,27 @@
 //! store:
 //!   write the item into chunks of its own           not pinned: this may have to wait its turn for memory
 //!   pin
-//!   give it a stamp and the current generation
-//!   put its location into the index                 as the verb says: always, if absent, if present, if unchanged
+//!   give it the current generation
+//!   put its location into the index                 as the verb says: always, if absent, if present, if unchanged;
+//!                                                   there it gets its number
 //!   retire the item that was there, or discard the new one
 //!   unpin
 //! ```
 //!
 //! An item is never changed once it is in the index; a value made from another (append, prepend, increment) is a new
-//! item that replaces the old one if that still has the stamp it had when it was read, and else all over again. Both
-//! the index's replacement and the stamp are needed: the location alone could have been reused for the same key
-//! meanwhile.
+//! item that replaces the old one if that is unchanged, and else all over again: see [`crate::change`]. How an item
+//! gets into the index is in [`crate::publication`].
 
-#![allow(unsafe_code)]
-
-use cuckoo::{Insertion, Location, TooFull, Upsertion};
-
+use crate::access::Accessed;
 use crate::allocation::StoreError;
-use crate::counters::Counters;
+use crate::change::{Change, Put, Value};
 use crate::departure::Departure;
-use crate::item::{Expiry, Item, Outline};
+use crate::item::{Expiry, Outline};
 use crate::policy::Policy;
-use crate::session::{Hit, Pinned, Session};
-use crate::shared::Engine;
-use crate::stamp::Stamps;
+use crate::publication::{Published, Stored, Verb};
+use crate::session::{Hit, Session};
+use crate::stamp::Number;
 use crate::unfinished::Unfinished;
-
-/// Neighbours evicted from the index to make room for one key.
-const MOST_NEIGHBOURS: usize = 64;
-/// A scratch buffer larger than this is given back after use.
-const SCRATCH_KEPT: usize = 64 << 10;
-
-/// Under which condition an item is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// In any case.
-    Set,
-    /// If the key has no item.
-    Add,
-    /// If the key has one.
-    Replace,
-    /// Behind the value of the item that is there, which keeps its flags and expiry.
-    Append,
-    /// Before it.
-    Prepend,
-    /// If the key's item still has this number ([`Hit::cas`]).
-    CompareAndSwap(u64),
-}
-
-/// What became of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
-    /// The item is in the cache, and has this number.
-    Stored(u64),
-    /// The verb's condition did not hold.
-    NotStored,
-    /// A compare-and-swap found another item than expected.
-    Exists,
-    /// A compare-and-swap found nothing.
-    NotFound,
-}
 
 /// What an item is stored with, but for its value.
 #[derive(Debug, Clone, Copy)]
@@ -73,17 +35,38 @@ pub struct Entry<'a> {
     pub flags: u32,
     /// When it dies.
     pub expiry: Expiry,
+    /// The number that compare-and-swap goes by, where the client wants to say it itself: eight bytes of the item.
+    pub cas: Option<u64>,
 }
 
 impl<'a> Entry<'a> {
-    /// An entry with no flags that never dies.
+    /// An entry with no flags that never dies, and whose number the engine gives.
     #[must_use]
     pub fn new(key: &'a [u8]) -> Self {
-        Entry { key, flags: 0, expiry: Expiry::Never }
+        Entry { key, flags: 0, expiry: Expiry::Never, cas: None }
+    }
+
+    /// With these [`flags`](Entry::flags).
+    #[must_use]
+    pub fn with_flags(self, flags: u32) -> Self {
+        Entry { flags, ..self }
+    }
+
+    /// With this [`expiry`](Entry::expiry).
+    #[must_use]
+    pub fn with_expiry(self, expiry: Expiry) -> Self {
+        Entry { expiry, ..self }
+    }
+
+    /// With this [number](Entry::cas), or the engine's.
+    #[must_use]
+    pub fn with_cas(self, cas: Option<u64>) -> Self {
+        Entry { cas, ..self }
     }
 
     pub(crate) fn outline(&self, value_len: usize) -> Outline<'a> {
-        Outline { key: self.key, flags: self.flags, expiry: self.expiry, expiry_to_come: false, value_len }
+        let Entry { key, flags, expiry, cas } = *self;
+        Outline { key, flags, expiry, expiry_to_come: false, cas, value_len }
     }
 }
 
@@ -98,13 +81,6 @@ pub enum Updated<R> {
     Declined(R),
 }
 
-/// Whether an update makes another item of it for compare-and-swap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Identity {
-    New,
-    Kept,
-}
-
 impl<P: Policy> Session<P> {
     /// Stores a value.
     ///
@@ -115,7 +91,7 @@ impl<P: Policy> Session<P> {
     /// If the key is empty or longer than 250 bytes.
     pub fn store(&mut self, verb: Verb, entry: Entry<'_>, value: &[u8]) -> Result<Stored, StoreError> {
         if let Verb::Append | Verb::Prepend = verb {
-            return self.extend(verb, entry.key, value);
+            return self.extend(verb, entry.key, entry.cas, value);
         }
         let mut unfinished = match self.engine.begin(&entry.outline(value.len()), &self.counters) {
             Ok(unfinished) => unfinished,
@@ -153,9 +129,31 @@ impl<P: Policy> Session<P> {
     pub fn update<R>(
         &mut self,
         key: &[u8],
+        make: impl FnMut(&Hit<'_, P>, &mut Vec<u8>) -> Result<(), R>,
+    ) -> Result<Updated<R>, StoreError> {
+        self.remake(key, None, make)
+    }
+
+    fn remake<R>(
+        &mut self,
+        key: &[u8],
+        cas: Option<u64>,
         mut make: impl FnMut(&Hit<'_, P>, &mut Vec<u8>) -> Result<(), R>,
     ) -> Result<Updated<R>, StoreError> {
-        self.remake(key, None, Identity::New, &mut make)
+        let changed = self.change(key, |now, new| {
+            let Some(hit) = now else { return Change::Leave(Updated::NotFound) };
+            match make(hit, new) {
+                Ok(()) => {
+                    let put = Put::new(Value::Scratch).with_flags(hit.flags()).with_expiry(hit.expiry());
+                    Change::Put(Put { cas, ..put }, Updated::Updated(0))
+                }
+                Err(reason) => Change::Leave(Updated::Declined(reason)),
+            }
+        })?;
+        Ok(match (changed.result, changed.cas) {
+            (Updated::Updated(_), Some(number)) => Updated::Updated(number),
+            (other, _) => other,
+        })
     }
 
     /// Deletes the item of `key`, and says whether there was one.
@@ -185,34 +183,11 @@ impl<P: Policy> Session<P> {
     /// # Errors
     /// [`StoreError::OutOfMemory`]: an item without expiry is copied to get one, and there was no memory for it.
     pub fn touch(&mut self, key: &[u8], expiry: Expiry) -> Result<bool, StoreError> {
-        let hash = self.engine.hash(key);
-        let pinned = self.pin();
-        let engine = pinned.engine();
-        let mut touched = false;
-        loop {
-            let Some(hit) = pinned.find_alive(key, hash) else { return Ok(touched) };
-            pinned.meet(&hit);
-            if !hit.item.set_expiry(expiry) {
-                break;
-            }
-            let at = hit.item.location();
-            // An item made from this one at the same time carries over the old expiry or the new one. Putting the
-            // location in its own place takes the lock that the other one's goes through: if it succeeds, the other one
-            // comes later and sees the new expiry; if not, the other one is there, and gets it too.
-            if engine.table.replace(hash, at, at) {
-                // Noted after it was changed: see `Page::expires_at`.
-                engine.note_expiry(at, expiry);
-                return Ok(true);
-            }
-            touched = true;
-        }
-        drop(pinned);
-        let copy = |hit: &Hit<'_, P>, new: &mut Vec<u8>| {
-            hit.pieces().for_each(|piece| new.extend_from_slice(piece));
-            Ok::<(), std::convert::Infallible>(())
-        };
-        let outcome = self.remake(key, Some(expiry), Identity::Kept, &mut { copy })?;
-        Ok(matches!(outcome, Updated::Updated(_)))
+        let changed = self.change(key, |now, _| match now {
+            Some(_) => Change::Touch(expiry, true),
+            None => Change::Leave(false),
+        })?;
+        Ok(changed.result)
     }
 
     /// A store has failed: what it was to replace goes too, if it was a `Set`.
@@ -224,8 +199,14 @@ impl<P: Policy> Session<P> {
         error
     }
 
-    pub(crate) fn extend(&mut self, verb: Verb, key: &[u8], piece: &[u8]) -> Result<Stored, StoreError> {
-        let outcome = self.update(key, |hit, new| {
+    pub(crate) fn extend(
+        &mut self,
+        verb: Verb,
+        key: &[u8],
+        cas: Option<u64>,
+        piece: &[u8],
+    ) -> Result<Stored, StoreError> {
+        let outcome = self.remake(key, cas, |hit, new| {
             if verb == Verb::Prepend {
                 new.extend_from_slice(piece);
             }
@@ -242,94 +223,6 @@ impl<P: Policy> Session<P> {
         })
     }
 
-    fn remake<R>(
-        &mut self,
-        key: &[u8],
-        new_expiry: Option<Expiry>,
-        identity: Identity,
-        make: &mut impl FnMut(&Hit<'_, P>, &mut Vec<u8>) -> Result<(), R>,
-    ) -> Result<Updated<R>, StoreError> {
-        let hash = self.engine.hash(key);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let outcome = loop {
-            scratch.clear();
-            let pinned = self.pin();
-            let Some(hit) = pinned.find_alive(key, hash) else { break Ok(Updated::NotFound) };
-            if let Err(reason) = make(&hit, &mut scratch) {
-                break Ok(Updated::Declined(reason));
-            }
-            let old_stamp = hit.item.stamp();
-            let outline = Outline {
-                key,
-                flags: hit.flags(),
-                expiry: new_expiry.unwrap_or(hit.expiry()),
-                // What can be touched in place can be while its copy is made, which is to have room for it.
-                expiry_to_come: hit.item.has_expiry_field(),
-                value_len: scratch.len(),
-            };
-            let carries = new_expiry.is_none();
-            drop(pinned);
-            self.copied += scratch.len() as u64;
-            match self.replace_if_unchanged(&outline, hash, &scratch, old_stamp, identity, carries) {
-                Ok(Some(number)) => break Ok(Updated::Updated(number)),
-                Ok(None) => {}
-                Err(error) => break Err(error),
-            }
-        };
-        if scratch.capacity() <= SCRATCH_KEPT {
-            self.scratch = scratch;
-        }
-        outcome
-    }
-
-    /// Puts a new item in the place of the one with `old_stamp`; `None` if that is not there any more, or can be
-    /// touched in place and the new one cannot. If it carries over the old one's expiry, that is what a touch has made
-    /// of it meanwhile.
-    fn replace_if_unchanged(
-        &mut self,
-        outline: &Outline<'_>,
-        hash: u64,
-        value: &[u8],
-        old_stamp: u32,
-        identity: Identity,
-        carries_expiry: bool,
-    ) -> Result<Option<u64>, StoreError> {
-        let mut unfinished = self.engine.begin(outline, &self.counters)?;
-        if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
-            self.engine.discard(&unfinished);
-            return Err(error);
-        }
-        let pinned = self.pin();
-        let engine = pinned.engine();
-        let stamp = if identity == Identity::Kept { old_stamp } else { engine.stamps.next(hash) };
-        unfinished.finish(&engine.arena, stamp, pinned.moment().generation);
-        let at = unfinished.first();
-        // SAFETY: ours until it is published, and last looked at just before.
-        let new = unsafe { Item::at(&engine.arena, at) };
-        let old = pinned
-            .find_alive(outline.key, hash)
-            .filter(|hit| hit.item.stamp() == old_stamp)
-            .filter(|hit| new.has_expiry_field() || !hit.item.has_expiry_field())
-            .map(|hit| hit.item);
-        let carry = |old: Item<'_>| {
-            // While the buckets are locked: a touch of the old item is seen, or finds that the new one is there.
-            !carries_expiry || new.set_expiry(old.expiry())
-        };
-        // Pinned since it was found, so its location has not been reused for another item of this key.
-        match old.filter(|&old| engine.replace_if(hash, old.location(), at, || carry(old))) {
-            Some(old) => {
-                engine.published(at, pinned.counters());
-                // SAFETY: replaced by us.
-                unsafe { engine.retire(old.location(), Departure::Asked, pinned.counters()) };
-                Ok(Some(Stamps::number(stamp, hash)))
-            }
-            None => {
-                engine.discard(&unfinished);
-                Ok(None)
-            }
-        }
-    }
-
     pub(crate) fn commit_unfinished(
         &mut self,
         verb: Verb,
@@ -338,117 +231,22 @@ impl<P: Policy> Session<P> {
     ) -> Result<Stored, StoreError> {
         let hash = self.engine.hash(key);
         let pinned = self.pin();
-        let engine = pinned.engine();
-        let stamp = engine.stamps.next(hash);
-        let at = unfinished.first();
-        unfinished.finish(&engine.arena, stamp, pinned.moment().generation);
-        match pinned.publish(verb, key, hash, at) {
+        let accessed = Accessed::new(pinned.moment().now, false, false);
+        let newcomer = pinned.newcomer(unfinished, key, hash, accessed, Number::NONE);
+        match pinned.publish(verb, &newcomer) {
             Ok(Published::InPlaceOf(old)) => {
-                engine.published(at, pinned.counters());
-                if let Some(old) = old {
-                    // SAFETY: replaced by us.
-                    unsafe { engine.retire(old, Departure::Asked, pinned.counters()) };
-                }
-                Ok(Stored::Stored(Stamps::number(stamp, hash)))
+                pinned.settle_in(&newcomer, old);
+                Ok(Stored::Stored(newcomer.cas()))
             }
             Ok(Published::Refused(outcome)) => {
-                engine.discard(unfinished);
+                pinned.engine().discard(unfinished);
                 Ok(outcome)
             }
             Err(_) => {
-                engine.discard(unfinished);
+                pinned.engine().discard(unfinished);
                 drop(pinned);
                 Err(self.fail(verb, key, StoreError::OutOfMemory))
             }
-        }
-    }
-}
-
-/// How an item got into the index, or did not.
-enum Published {
-    /// It is there, and this one is not any more.
-    InPlaceOf(Option<Location>),
-    /// The verb's condition did not hold.
-    Refused(Stored),
-}
-
-impl<P: Policy> Pinned<'_, P> {
-    /// Puts the location of a finished item into the index, if the verb's condition holds.
-    fn publish(&self, verb: Verb, key: &[u8], hash: u64, at: Location) -> Result<Published, TooFull> {
-        let engine = self.engine();
-        let entries = engine.entries(self.moment().generation);
-        loop {
-            if verb == Verb::Set {
-                let upsertion = self.with_room(hash, || engine.upsert(&entries, key, hash, at))?;
-                return Ok(Published::InPlaceOf(match upsertion {
-                    Upsertion::Inserted(_) => None,
-                    Upsertion::Replaced(old) => Some(old),
-                }));
-            }
-            let found = self.find(key, hash);
-            // By its expiry alone: what was flushed since this thread's pin is alive for it, as what it stores is.
-            let has_expired = |hit: &Hit<'_, P>| hit.item.expiry().has_passed(engine.now());
-            let alive = found.filter(|hit| !has_expired(hit));
-            if let (Verb::CompareAndSwap(_), Some(hit)) = (verb, &alive) {
-                self.meet(hit);
-            }
-            let replaces = match (verb, alive) {
-                (Verb::Add, None) => found,
-                (Verb::Replace, Some(hit)) => Some(hit),
-                (Verb::CompareAndSwap(number), Some(hit)) if hit.cas() == number => Some(hit),
-                (Verb::CompareAndSwap(_), Some(_)) => return Ok(Published::Refused(Stored::Exists)),
-                (Verb::CompareAndSwap(_), None) => return Ok(Published::Refused(Stored::NotFound)),
-                _ => return Ok(Published::Refused(Stored::NotStored)),
-            };
-            // A dead item may be touched before it is replaced.
-            let still = |hit: Hit<'_, P>| alive.is_some() || has_expired(&hit);
-            match replaces {
-                // Pinned since it was found: if this location is there, it is this item.
-                Some(hit) if engine.replace_if(hash, hit.item.location(), at, || still(hit)) => {
-                    return Ok(Published::InPlaceOf(Some(hit.item.location())));
-                }
-                Some(_) => {}
-                None => {
-                    let holds = |at| entries.holds(at, key);
-                    match self.with_room(hash, || engine.table.insert_or_get(hash, at, holds, entries))? {
-                        Insertion::Inserted(_) => return Ok(Published::InPlaceOf(None)),
-                        Insertion::Occupied(_) => {}
-                    }
-                }
-            }
-            // Somebody else was faster: look again.
-        }
-    }
-
-    /// Tries an insert again, with ever fewer neighbours, until the index has room. What `insert` locks it must give
-    /// back before it returns: a neighbour may need the same.
-    fn with_room<T>(&self, hash: u64, mut insert: impl FnMut() -> Result<T, TooFull>) -> Result<T, TooFull> {
-        for _ in 0..MOST_NEIGHBOURS {
-            match insert() {
-                Err(_) if self.engine().evicts() => {
-                    self.engine().evict_neighbour(hash, self.counters());
-                }
-                outcome => return outcome,
-            }
-        }
-        Err(TooFull::Table)
-    }
-}
-
-impl<P: Policy> Engine<P> {
-    /// An item has come into the index.
-    fn published(&self, at: Location, counters: &Counters) {
-        // SAFETY: published by the caller, who is still pinned since.
-        let item = unsafe { Item::at(&self.arena, at) };
-        counters.stored(1);
-        counters.bytes_stored(item.size() as u64);
-        self.note_expiry(at, item.expiry());
-    }
-
-    /// Lets housekeeping know when to look at the item's page.
-    fn note_expiry(&self, at: Location, expiry: Expiry) {
-        if let Expiry::At(second) = expiry {
-            self.page(self.arena.page_of(at).0).expires_at(second);
         }
     }
 }
@@ -470,8 +268,9 @@ mod tests {
         let hash = engine.hash(b"key");
         let pinned = session.pin();
         cache.flush();
-        unfinished.finish(&engine.arena, engine.stamps.next(hash), pinned.moment().generation);
-        let published = pinned.publish(Verb::Add, b"key", hash, unfinished.first());
+        let newcomer =
+            pinned.newcomer(&unfinished, b"key", hash, Accessed::new(0, false, false), Number::NONE);
+        let published = pinned.publish(Verb::Add, &newcomer);
         assert!(matches!(published, Ok(Published::Refused(Stored::NotStored))));
         engine.discard(&unfinished);
     }
@@ -493,18 +292,23 @@ mod tests {
         assert_eq!(session.pin().get(b"key").expect("it is there").expiry(), Expiry::Never);
     }
 
-    /// A copy that cannot be touched does not take the place of an item that has become one that can.
+    /// A copy that cannot be touched does not take the place of an item that has become one that can, and been touched.
     #[test]
-    fn a_copy_without_room_for_an_expiry_is_made_again() {
+    fn a_copy_of_what_is_touched_meanwhile_is_made_again() {
         let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
-        let (engine, mut session) = (cache.engine(), cache.session());
+        let (mut session, mut other) = (cache.session(), cache.session());
         session.store(Verb::Set, Entry::new(b"key"), b"1").expect("room");
-        let stamp = session.pin().peek(b"key").expect("it is there").item.stamp();
-        assert_eq!(session.touch(b"key", Expiry::At(9)), Ok(true));
-        let outline = Entry::new(b"key").outline(1);
-        let outcome =
-            session.replace_if_unchanged(&outline, engine.hash(b"key"), b"2", stamp, Identity::New, true);
-        assert!(matches!(outcome, Ok(None)));
+        let mut made = 0;
+        let outcome = session.update(b"key", |_, new| {
+            made += 1;
+            if made == 1 {
+                assert_eq!(other.touch(b"key", Expiry::At(9)), Ok(true));
+            }
+            new.extend_from_slice(b"2");
+            Ok::<(), ()>(())
+        });
+        assert!(matches!(outcome, Ok(Updated::Updated(_))));
+        assert_eq!(made, 2);
         assert_eq!(session.pin().get(b"key").expect("it is there").expiry(), Expiry::At(9));
     }
 }

@@ -4,8 +4,12 @@
 
 use cuckoo::Location;
 
+use crate::access::{Access, Accessed};
 use crate::arena::{Arena, Mark, State};
-use crate::item::{CHAIN_FIELDS, FURTHER_HEADER, Generation, HEADER, Item, MAX_KEY_LEN, Outline};
+use crate::item::{
+    CHAIN_FIELDS, FURTHER_HEADER, GENERATION_SHIFT, Generation, HAS_OWN_CAS, HEADER, Item, MAX_KEY_LEN,
+    OWN_CAS, Outline,
+};
 use crate::recency::Recency;
 
 /// An item being written: its chunks are in state `Filling` and belong to whoever has this.
@@ -40,13 +44,17 @@ impl Unfinished {
         let key_len = outline.key.len() as u8;
         let start = arena.start(at);
         let inline_len = if chained { 0 } else { outline.value_len as u16 };
+        let has_own_cas = if outline.cas.is_some() { HAS_OWN_CAS } else { 0 };
         let mut offset = HEADER;
         // SAFETY: every write is within the chunk, by the caller's promise on its size, and aligned: fields of four and
         // eight bytes lie at multiples of these from a start that is a multiple of eight. The expiry and the references
         // are written as plain words before anybody else can see them.
         unsafe {
             start.add(1).write(key_len);
-            start.add(2).cast::<u16>().write(inline_len);
+            start.add(2).cast::<u16>().write(inline_len | has_own_cas);
+            if let Some(cas) = outline.cas {
+                start.add(outline.first_chunk() - OWN_CAS).cast::<u64>().write_unaligned(cas);
+            }
             if chained {
                 start
                     .add(8)
@@ -130,15 +138,16 @@ impl Unfinished {
         self.end = FURTHER_HEADER + len;
     }
 
-    /// Completes the header: from here on the item may be put into the index. Its chunks are live.
-    pub(crate) fn finish(&self, arena: &Arena, stamp: u32, generation: Generation) {
+    /// Completes the header, but for the stamp: from here on the item may be put into the index. Its chunks are live.
+    pub(crate) fn finish(&self, arena: &Arena, generation: Generation, accessed: Accessed) {
         assert_eq!(self.missing, 0, "a value that was promised has not been written");
         let start = arena.start(self.first);
         // SAFETY: the header of a chunk that is ours; aligned as in `begin`.
         unsafe {
             let len = start.add(2).cast::<u16>().read();
-            start.add(2).cast::<u16>().write(len & 0x3FFF | u16::from(generation.get()) << 14);
-            start.add(4).cast::<u32>().write(stamp);
+            let rest = len & ((1 << GENERATION_SHIFT) - 1);
+            start.add(2).cast::<u16>().write(rest | u16::from(generation.get()) << GENERATION_SHIFT);
+            start.add(6).cast::<Access>().write(Access::new(accessed));
         }
         // SAFETY: ours until it is published, which is after this.
         let item = unsafe { Item::at(arena, self.first) };

@@ -123,7 +123,7 @@ fn expired_items_leave_without_being_asked_for() {
     let mut session = cache.session();
     for key in 0..20_000u64 {
         let expiry = if key % 2 == 0 { Expiry::At(110) } else { Expiry::At(200) };
-        session.store(Verb::Set, Entry { key: &key.to_be_bytes(), flags: 0, expiry }, b"value").unwrap();
+        session.store(Verb::Set, Entry::new(&key.to_be_bytes()).with_expiry(expiry), b"value").unwrap();
     }
     // Some are given longer, in place.
     for key in (0..20_000u64).step_by(8) {

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use lookaside_cache::engine::{
-    Cache, Config, Entry, Expiry, Housekeeper, Session, Stored, Todo, Updated, Verb,
+    Cache, Change, Commit, Config, Entry, Expiry, Hit, Housekeeper, Put, Session, Stored, Todo, Updated,
+    Value, Verb,
 };
 use proptest::prelude::*;
 
@@ -14,12 +15,35 @@ struct ModelItem {
     flags: u32,
     expiry: Expiry,
     cas: u64,
+    stale: bool,
+    won: bool,
+    fetched: bool,
+}
+
+impl ModelItem {
+    /// One that comes, and has not been asked for.
+    fn new(value: Vec<u8>, flags: u32, expiry: Expiry, cas: u64) -> Self {
+        ModelItem { value, flags, expiry, cas, stale: false, won: false, fetched: false }
+    }
+
+    fn of(hit: &Hit<'_>) -> Self {
+        ModelItem {
+            stale: hit.is_stale(),
+            won: hit.is_won(),
+            fetched: hit.was_fetched(),
+            ..ModelItem::new(hit.to_vec(), hit.flags(), hit.expiry(), hit.cas())
+        }
+    }
 }
 
 /// What a cache is, said as simply as possible.
 #[derive(Default)]
 struct Model {
     items: HashMap<Vec<u8>, ModelItem>,
+    /// When each key was stored, touched or found last.
+    used: HashMap<Vec<u8>, u32>,
+    /// The highest number that the engine has given to each key.
+    highest: HashMap<Vec<u8>, u64>,
     now: u32,
     flush_due: Option<u32>,
 }
@@ -27,6 +51,18 @@ struct Model {
 impl Model {
     fn get(&self, key: &[u8]) -> Option<&ModelItem> {
         self.items.get(key).filter(|item| !item.expiry.has_passed(self.now))
+    }
+
+    fn put(&mut self, key: &[u8], item: ModelItem) {
+        self.used.insert(key.to_vec(), self.now);
+        self.items.insert(key.to_vec(), item);
+    }
+
+    /// A number that the engine has given: higher than all before it.
+    fn number(&mut self, key: &[u8], cas: u64) -> Result<(), TestCaseError> {
+        let before = self.highest.insert(key.to_vec(), cas);
+        prop_assert!(before.unwrap_or(0) < cas, "{:?} and then {}", before, cas);
+        Ok(())
     }
 
     fn tick(&mut self, seconds: u32) {
@@ -40,11 +76,34 @@ impl Model {
 
 #[derive(Debug, Clone)]
 enum Operation {
-    Store { verb: Wanted, key: u8, len: usize, flags: u32, expiry: u32, pieces: bool },
+    Store {
+        verb: Wanted,
+        key: u8,
+        len: usize,
+        flags: u32,
+        expiry: u32,
+        cas: Option<u64>,
+        pieces: bool,
+    },
+    Change {
+        what: Wish,
+        key: u8,
+        len: usize,
+        flags: u32,
+        expiry: u32,
+        cas: Option<u64>,
+        stale: bool,
+        won: bool,
+    },
+    Win(u8),
+    Peek(u8),
     Get(u8),
     GetMany(Vec<u8>),
     Delete(u8),
-    Touch { key: u8, expiry: u32 },
+    Touch {
+        key: u8,
+        expiry: u32,
+    },
     Increment(u8),
     Tick(u32),
     Flush,
@@ -61,6 +120,19 @@ enum Wanted {
     Prepend,
     CasRight,
     CasWrong,
+}
+
+/// What is to become of a key.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Leave,
+    Remove,
+    Touch,
+    PutGiven,
+    PutLonger,
+    PutSame,
+    CommitIfThere,
+    CommitIfAbsent,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -83,15 +155,34 @@ fn operation() -> impl Strategy<Value = Operation> {
     ];
     let flags = prop_oneof![Just(0), any::<u32>()];
     let expiry = prop_oneof![3 => Just(0u32), 2 => 1u32..8];
+    let cas = prop_oneof![3 => Just(None), 1 => any::<u64>().prop_map(Some)];
+    let wish = prop_oneof![
+        Just(Wish::Leave),
+        Just(Wish::Remove),
+        Just(Wish::Touch),
+        Just(Wish::PutGiven),
+        Just(Wish::PutLonger),
+        Just(Wish::PutSame),
+        Just(Wish::CommitIfThere),
+        Just(Wish::CommitIfAbsent),
+    ];
+    let item = (key.clone(), len, flags, expiry.clone(), cas);
     prop_oneof![
-        8 => (verb, key.clone(), len, flags, expiry.clone(), any::<bool>())
-            .prop_map(|(verb, key, len, flags, expiry, pieces)| Operation::Store { verb, key, len, flags, expiry, pieces }),
+        8 => (verb, item.clone(), any::<bool>()).prop_map(|(verb, (key, len, flags, expiry, cas), pieces)| {
+            Operation::Store { verb, key, len, flags, expiry, cas, pieces }
+        }),
+        6 => (wish, item, any::<(bool, bool)>()).prop_map(|(what, (key, len, flags, expiry, cas), (stale, won))| {
+            Operation::Change { what, key, len, flags, expiry, cas, stale, won }
+        }),
+        1 => key.clone().prop_map(Operation::Win),
+        1 => key.clone().prop_map(Operation::Peek),
         4 => key.clone().prop_map(Operation::Get),
         2 => prop::collection::vec(0u8..12, 0..80).prop_map(Operation::GetMany),
         2 => key.clone().prop_map(Operation::Delete),
         2 => (key.clone(), expiry).prop_map(|(key, expiry)| Operation::Touch { key, expiry }),
         1 => key.prop_map(Operation::Increment),
         2 => (0u32..4).prop_map(Operation::Tick),
+        1 => (50u32..200).prop_map(Operation::Tick),
         1 => Just(Operation::Flush),
         1 => (0u32..5).prop_map(Operation::FlushIn),
         2 => (1u8..4).prop_map(Operation::Housekeeping),
@@ -134,14 +225,17 @@ impl World {
         let key = key_of(key);
         let pinned = self.session.pin();
         let hit = pinned.get(&key);
-        let seen = hit.map(|hit| ModelItem {
-            value: hit.to_vec(),
-            flags: hit.flags(),
-            expiry: hit.expiry(),
-            cas: hit.cas(),
-        });
+        let seen = hit.as_ref().map(ModelItem::of);
         prop_assert_eq!(seen.as_ref(), self.model.get(&key));
         if let Some(hit) = hit {
+            let used = self.model.used[&key];
+            prop_assert!(
+                (used.saturating_sub(63)..=used).contains(&hit.last_access()),
+                "{}",
+                hit.last_access()
+            );
+            self.model.used.insert(key.clone(), self.model.now);
+            self.model.items.get_mut(&key).expect("seen").fetched = true;
             prop_assert_eq!(hit.key(), &key[..]);
             prop_assert_eq!(hit.value_len(), hit.to_vec().len());
             prop_assert!(hit.contiguous().is_none_or(|value| value == hit.to_vec()));
@@ -173,31 +267,35 @@ impl World {
 
     fn apply(&mut self, operation: &Operation) -> Result<(), TestCaseError> {
         match *operation {
-            Operation::Store { verb, key: number, len, flags, expiry, pieces } => {
+            Operation::Store { verb, key: number, len, flags, expiry, cas, pieces } => {
                 self.stores += 1;
                 let (key, value) = (key_of(number), value_of(self.stores, len));
                 let expiry = self.expiry(expiry);
                 let old = self.model.get(&key).cloned();
-                let outcome = self.store(verb, &key, Entry { key: &key, flags, expiry }, &value, pieces);
-                let new = |cas| ModelItem { value: value.clone(), flags, expiry, cas };
+                let entry = Entry::new(&key).with_flags(flags).with_expiry(expiry).with_cas(cas);
+                let outcome = self.store(verb, &key, entry, &value, pieces);
+                let new = |cas| ModelItem::new(value.clone(), flags, expiry, cas);
                 let expected = match (verb, old) {
                     (Wanted::Set, _)
                     | (Wanted::Add, None)
                     | (Wanted::Replace | Wanted::CasRight, Some(_)) => Ok(new(0)),
                     (Wanted::Append, Some(old)) => {
-                        Ok(ModelItem { value: [old.value.clone(), value.clone()].concat(), ..old })
+                        Ok(ModelItem::new([old.value, value.clone()].concat(), old.flags, old.expiry, 0))
                     }
                     (Wanted::Prepend, Some(old)) => {
-                        Ok(ModelItem { value: [value.clone(), old.value.clone()].concat(), ..old })
+                        Ok(ModelItem::new([value.clone(), old.value].concat(), old.flags, old.expiry, 0))
                     }
                     (Wanted::CasWrong, Some(_)) => Err(Stored::Exists),
                     (Wanted::CasRight | Wanted::CasWrong, None) => Err(Stored::NotFound),
                     _ => Err(Stored::NotStored),
                 };
                 match (expected, outcome) {
-                    (Ok(item), Stored::Stored(cas)) => {
-                        let before = self.model.items.insert(key, ModelItem { cas, ..item });
-                        prop_assert!(before.is_none_or(|before| before.cas != cas), "a number came twice");
+                    (Ok(item), Stored::Stored(number)) => {
+                        match cas {
+                            Some(cas) => prop_assert_eq!(cas, number),
+                            None => self.model.number(&key, number)?,
+                        }
+                        self.model.put(&key, ModelItem { cas: number, ..item });
                     }
                     (Err(refusal), outcome) => prop_assert_eq!(refusal, outcome),
                     (Ok(_), outcome) => prop_assert!(false, "not stored: {:?}", outcome),
@@ -218,7 +316,11 @@ impl World {
                 for (key, hit) in keys.iter().zip(&found) {
                     let seen = hit.as_ref().map(|hit| (hit.to_vec(), hit.cas()));
                     let expected = self.model.get(key).map(|item| (item.value.clone(), item.cas));
-                    prop_assert_eq!(seen, expected);
+                    prop_assert_eq!(&seen, &expected);
+                    if let (Some(_), Some(item)) = (seen, self.model.items.get_mut(key)) {
+                        item.fetched = true;
+                        self.model.used.insert(key.clone(), self.model.now);
+                    }
                 }
             }
             Operation::Delete(number) => {
@@ -233,6 +335,7 @@ impl World {
                 let expected = self.model.get(&key).is_some();
                 if expected {
                     self.model.items.get_mut(&key).unwrap().expiry = expiry;
+                    self.model.used.insert(key.clone(), self.model.now);
                 }
                 prop_assert_eq!(self.session.touch(&key, expiry).unwrap(), expected);
                 self.check(number)?;
@@ -250,13 +353,113 @@ impl World {
                     (Updated::NotFound, None) => {}
                     (Updated::Declined("empty"), Some(item)) => prop_assert!(item.value.is_empty()),
                     (Updated::Updated(cas), Some(mut item)) => {
-                        prop_assert!(cas != item.cas);
+                        self.model.number(&key, cas)?;
                         item.value.push(item.value.last().unwrap().wrapping_add(1));
-                        self.model.items.insert(key, ModelItem { cas, ..item });
+                        self.model.put(&key, ModelItem::new(item.value, item.flags, item.expiry, cas));
                     }
                     (outcome, item) => prop_assert!(false, "{:?} of {:?}", outcome, item),
                 }
                 self.check(number)?;
+            }
+            Operation::Change { what, key: number, len, flags, expiry, cas, stale, won } => {
+                self.stores += 1;
+                let (key, value) = (key_of(number), value_of(self.stores, len));
+                let expiry = self.expiry(expiry);
+                let put = |value| {
+                    Put::new(value)
+                        .with_flags(flags)
+                        .with_expiry(expiry)
+                        .with_cas(cas)
+                        .with_stale(stale)
+                        .with_won(won)
+                };
+                let old = self.model.get(&key).cloned();
+                let mut shown = None;
+                let outcome = match what {
+                    Wish::CommitIfThere | Wish::CommitIfAbsent => {
+                        let entry = Entry::new(&key).with_flags(flags).with_expiry(expiry).with_cas(cas);
+                        let mut reservation = self.session.reserve(Verb::Set, entry, value.len()).unwrap();
+                        for piece in value.chunks(4099) {
+                            self.session.fill(&mut reservation, piece).unwrap();
+                        }
+                        prop_assert_eq!(&reservation.to_vec(), &value);
+                        self.session.commit_if(reservation, |now| {
+                            shown = now.map(ModelItem::of);
+                            match now.is_some() == matches!(what, Wish::CommitIfThere) {
+                                true => Commit::Put { stale, won, result: 7 },
+                                false => Commit::Leave(8),
+                            }
+                        })
+                    }
+                    _ => self.session.change(&key, |now, new| {
+                        shown = now.map(ModelItem::of);
+                        assert!(new.is_empty());
+                        match what {
+                            Wish::Leave => Change::Leave(7),
+                            Wish::Remove => Change::Remove(7),
+                            Wish::Touch => Change::Touch(expiry, 7),
+                            Wish::PutGiven => Change::Put(put(Value::Given(&value)), 7),
+                            Wish::PutSame => Change::Put(put(Value::Same), 7),
+                            _ => {
+                                now.into_iter()
+                                    .flat_map(Hit::pieces)
+                                    .for_each(|old| new.extend_from_slice(old));
+                                new.extend_from_slice(&value);
+                                Change::Put(put(Value::Scratch), 7)
+                            }
+                        }
+                    }),
+                };
+                let outcome = outcome.unwrap();
+                prop_assert_eq!(&shown, &old);
+                let old_value = old.as_ref().map_or_else(Vec::new, |old| old.value.clone());
+                let new = match what {
+                    Wish::Leave => None,
+                    Wish::Remove => {
+                        self.model.items.remove(&key);
+                        None
+                    }
+                    Wish::Touch => {
+                        if old.is_some() {
+                            self.model.items.get_mut(&key).expect("it is there").expiry = expiry;
+                            self.model.used.insert(key.clone(), self.model.now);
+                        }
+                        None
+                    }
+                    Wish::PutGiven => Some(value),
+                    Wish::PutLonger => Some([old_value, value].concat()),
+                    Wish::PutSame => Some(old_value),
+                    Wish::CommitIfThere => old.is_some().then_some(value),
+                    Wish::CommitIfAbsent => old.is_none().then_some(value),
+                };
+                let left = matches!(what, Wish::CommitIfThere | Wish::CommitIfAbsent) && new.is_none();
+                prop_assert_eq!(outcome.result, if left { 8 } else { 7 });
+                prop_assert_eq!(outcome.cas.is_some(), new.is_some());
+                if let (Some(value), Some(number)) = (new, outcome.cas) {
+                    match cas {
+                        Some(cas) => prop_assert_eq!(cas, number),
+                        None => self.model.number(&key, number)?,
+                    }
+                    self.model
+                        .put(&key, ModelItem { stale, won, ..ModelItem::new(value, flags, expiry, number) });
+                }
+                self.check(number)?;
+            }
+            Operation::Win(number) => {
+                let key = key_of(number);
+                let won = self.session.pin().peek(&key).map(|hit| hit.win());
+                prop_assert_eq!(won, self.model.get(&key).map(|item| !item.won));
+                if won.is_some() {
+                    self.model.items.get_mut(&key).expect("it is there").won = true;
+                }
+                self.check(number)?;
+            }
+            Operation::Peek(number) => {
+                let key = key_of(number);
+                let before = self.cache.counts().hits;
+                let seen = self.session.pin().peek(&key).as_ref().map(ModelItem::of);
+                prop_assert_eq!(seen.as_ref(), self.model.get(&key));
+                prop_assert_eq!(self.cache.counts().hits, before);
             }
             Operation::Tick(seconds) => {
                 self.model.tick(seconds);

@@ -11,7 +11,7 @@ fn key(number: u64) -> [u8; 8] {
 }
 
 fn set(session: &mut Session, number: u64, len: usize, expiry: Expiry) -> Result<Stored, StoreError> {
-    session.store(Verb::Set, Entry { key: &key(number), flags: 0, expiry }, &vec![number as u8; len])
+    session.store(Verb::Set, Entry::new(&key(number)).with_expiry(expiry), &vec![number as u8; len])
 }
 
 fn found(session: &mut Session, numbers: std::ops::Range<u64>, len: usize) -> usize {

@@ -32,7 +32,7 @@ fn key(number: usize) -> [u8; 8] {
 
 fn set(session: &mut Session, number: usize, len: usize, expiry: Expiry) -> Result<Stored, StoreError> {
     let value = vec![number as u8; len];
-    session.store(Verb::Set, Entry { key: &key(number), flags: 0, expiry }, &value)
+    session.store(Verb::Set, Entry::new(&key(number)).with_expiry(expiry), &value)
 }
 
 fn has(session: &mut Session, number: usize, len: usize) -> bool {

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lookaside_cache::engine::{
-    Cache, Config, Entry, Expiry, Hit, Session, StoreError, Stored, Updated, Verb,
+    Cache, Change, Commit, Config, Entry, Expiry, Hit, Put, Session, StoreError, Stored, Updated, Value, Verb,
 };
 
 const KEYS: usize = 4096;
@@ -81,6 +81,8 @@ struct Stress<'a> {
     /// By each writer.
     changes: usize,
     lengths: fn(&mut Random) -> usize,
+    /// Limits that the cache goes through meanwhile, if any.
+    limits: &'a [usize],
     hits: [AtomicU64; READERS],
 }
 
@@ -102,7 +104,11 @@ impl Stress<'_> {
             if random.below(8) == 0 {
                 let next = version + 2 - version % 2;
                 history.announced.store(next, Ordering::SeqCst);
-                session.delete(&name);
+                if random.below(2) == 0 {
+                    session.delete(&name);
+                } else {
+                    session.change(&name, |_, _| Change::Remove(())).expect("it takes no memory");
+                }
                 history.made.store(next, Ordering::SeqCst);
                 continue;
             }
@@ -110,7 +116,8 @@ impl Stress<'_> {
             history.announced.store(next, Ordering::SeqCst);
             describe(key, next, (self.lengths)(&mut random), &mut value);
             let expiry = if random.below(4) == 0 { Expiry::At(u32::MAX) } else { Expiry::Never };
-            let entry = Entry { key: &name, flags: (next % 2) as u32 * random.below(3) as u32, expiry };
+            let entry =
+                Entry::new(&name).with_flags((next % 2) as u32 * random.below(3) as u32).with_expiry(expiry);
             match self.put(&mut session, &mut random, entry, &value) {
                 Ok(()) => history.made.store(next, Ordering::SeqCst),
                 // A set that fails leaves nothing: as if deleted.
@@ -128,7 +135,23 @@ impl Stress<'_> {
         entry: Entry<'_>,
         value: &[u8],
     ) -> Result<(), StoreError> {
-        match random.below(4) {
+        match random.below(6) {
+            4 => {
+                let put = Put::new(Value::Given(value)).with_flags(entry.flags).with_expiry(entry.expiry);
+                if session.change(entry.key, |_, _| Change::Put(put, ())).is_err() {
+                    session.store(Verb::Set, entry, value)?;
+                }
+            }
+            5 => {
+                let mut reservation = session.reserve(Verb::Set, entry, value.len())?;
+                for piece in value.chunks(1 + random.below(5000)) {
+                    session.fill(&mut reservation, piece)?;
+                }
+                let put = Commit::Put { stale: false, won: false, result: () };
+                if session.commit_if(reservation, |_| put).is_err() {
+                    session.store(Verb::Set, entry, value)?;
+                }
+            }
             0 => {
                 let mut reservation = session.reserve(Verb::Set, entry, value.len())?;
                 for piece in value.chunks(1 + random.below(5000)) {
@@ -214,7 +237,14 @@ impl Stress<'_> {
                 .collect();
             let keeper = scope.spawn(|| {
                 let mut housekeeper = self.cache.housekeeper();
-                while !done.load(Ordering::Relaxed) {
+                for step in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    if !self.limits.is_empty() && step % 50 == 0 {
+                        let limit = self.limits[step / 50 % self.limits.len()];
+                        self.cache.resize(limit).expect("a limit that it can have");
+                    }
                     housekeeper.step();
                     std::thread::yield_now();
                 }
@@ -240,12 +270,17 @@ impl Stress<'_> {
 }
 
 fn stress(limit: usize, changes: usize, lengths: fn(&mut Random) -> usize) {
+    stress_with(limit, &[], changes, lengths);
+}
+
+fn stress_with(limit: usize, limits: &[usize], changes: usize, lengths: fn(&mut Random) -> usize) {
     for lookaside in LOOKASIDES {
         let config = Config { largest_item: limit / 4, lookaside, ..Config::with_limit(limit) };
         let cache: Cache = Cache::new(config).unwrap();
         cache.set_time(1);
         let histories: Vec<History> = (0..KEYS).map(|_| History::default()).collect();
-        Stress { cache: &cache, histories: &histories, changes, lengths, hits: Default::default() }.run();
+        Stress { cache: &cache, histories: &histories, changes, lengths, limits, hits: Default::default() }
+            .run();
     }
 }
 
@@ -276,6 +311,14 @@ fn values_of_one_size_in_a_cache_that_holds_them_all() {
 fn chained_values_among_small_ones() {
     stress(8 << 20, changes(), |random| {
         if random.below(20) == 0 { 8_000 + random.below(120_000) } else { random.below(300) }
+    });
+}
+
+#[test]
+fn values_of_all_sizes_in_a_cache_that_grows_and_shrinks() {
+    const MIB: usize = 1 << 20;
+    stress_with(4 * MIB, &[4 * MIB, 12 * MIB, 2 * MIB, 3 * MIB, 2 * MIB], changes() / 4, |random| {
+        if random.below(20) == 0 { 8_000 + random.below(60_000) } else { random.below(300) }
     });
 }
 

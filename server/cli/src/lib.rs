@@ -3,8 +3,11 @@
 //!
 //! ```text
 //!   main
-//!   serve              from the command line to a server that runs, and to its end
-//!   serve/options      serve/process      serve/limits
+//!   serve                from the command line to a server that runs, and to its end
+//!   serve/command_line   serve/meaning                        serve/process
+//!   serve/file           serve/listen
+//!   serve/options        serve/extended
+//!   serve/manner         serve/later      serve/values        serve/limits
 //!   output
 //! ```
 

@@ -56,10 +56,12 @@ pub(crate) enum Doing {
     Swallowing,
     /// Its client is to take what was sent.
     Writing,
+    /// It is told lines without asking for each: it watches, or keys are listed for it.
+    Watching,
 }
 
 impl Doing {
-    const ALL: [Doing; 7] = [
+    const ALL: [Doing; 8] = [
         Doing::Listening,
         Doing::Queued,
         Doing::Served,
@@ -67,6 +69,7 @@ impl Doing {
         Doing::ReadingValue,
         Doing::Swallowing,
         Doing::Writing,
+        Doing::Watching,
     ];
 
     fn name(self) -> &'static str {
@@ -78,6 +81,7 @@ impl Doing {
             Doing::ReadingValue => "conn_nread",
             Doing::Swallowing => "conn_swallow",
             Doing::Writing => "conn_mwrite",
+            Doing::Watching => "conn_watch",
         }
     }
 }
@@ -178,6 +182,11 @@ impl Connections {
         self.clients.load(Ordering::Relaxed)
     }
 
+    /// Clients that are connected, and sockets that are listened on.
+    pub(crate) fn listed(&self) -> usize {
+        self.list.lock().len()
+    }
+
     /// What has come and what has not.
     pub(crate) fn arrivals(&self) -> Arrivals {
         Arrivals {
@@ -222,6 +231,21 @@ impl Connections {
 }
 
 impl Presence {
+    /// Whether it is still as it was when it was accepted.
+    pub(crate) fn is_new(&self) -> bool {
+        self.known.doing.load(Ordering::Relaxed) == Doing::Queued as u8
+    }
+
+    /// The number of its socket.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.descriptor
+    }
+
+    /// The client's end.
+    pub(crate) fn peer(&self) -> &Place {
+        &self.known.address
+    }
+
     /// Notes what the connection is doing from now on.
     pub(crate) fn is(&self, doing: Doing) {
         self.known.doing.store(doing as u8, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use cache::engine::ClassReport;
 
 use crate::connections::Arrivals;
 use crate::metrics::{ClassSums, Sums, SumsByClass};
+use crate::watch::Logged;
 
 /// What has been counted since the start, or since a reset.
 #[derive(Clone, Default)]
@@ -18,6 +19,10 @@ pub(crate) struct Counted {
     pub(crate) cache: cache::engine::Counts,
     pub(crate) arrivals: Arrivals,
     pub(crate) pages_moved: u64,
+    /// Of `watch`.
+    pub(crate) logged: Logged,
+    /// Listings of keys that were begun.
+    pub(crate) dumps: u64,
     /// By slab class; empty before the first reset.
     pub(crate) departures: Vec<Departures>,
 }
@@ -29,14 +34,32 @@ pub(crate) struct Departures {
     pub(crate) evicted_unfetched: u64,
     pub(crate) reclaimed: u64,
     pub(crate) expired_unfetched: u64,
+    pub(crate) swept: u64,
+    pub(crate) evicted_expiring: u64,
     pub(crate) out_of_memory: u64,
 }
 
 impl Departures {
     pub(crate) fn of(report: &ClassReport) -> Self {
-        let ClassReport { evicted, evicted_unfetched, reclaimed, expired_unfetched, out_of_memory, .. } =
-            *report;
-        Departures { evicted, evicted_unfetched, reclaimed, expired_unfetched, out_of_memory }
+        let ClassReport {
+            evicted,
+            evicted_unfetched,
+            reclaimed,
+            expired_unfetched,
+            swept,
+            evicted_expiring,
+            out_of_memory,
+            ..
+        } = *report;
+        Departures {
+            evicted,
+            evicted_unfetched,
+            reclaimed,
+            expired_unfetched,
+            swept,
+            evicted_expiring,
+            out_of_memory,
+        }
     }
 
     fn since(self, earlier: Self) -> Self {
@@ -45,6 +68,8 @@ impl Departures {
             evicted_unfetched: self.evicted_unfetched - earlier.evicted_unfetched,
             reclaimed: self.reclaimed - earlier.reclaimed,
             expired_unfetched: self.expired_unfetched - earlier.expired_unfetched,
+            swept: self.swept - earlier.swept,
+            evicted_expiring: self.evicted_expiring - earlier.evicted_expiring,
             out_of_memory: self.out_of_memory - earlier.out_of_memory,
         }
     }
@@ -68,6 +93,13 @@ impl Counted {
             },
             pages_moved: self.pages_moved - earlier.pages_moved,
             departures: self.departures,
+            logged: Logged {
+                dropped: self.logged.dropped - earlier.logged.dropped,
+                written: self.logged.written - earlier.logged.written,
+                skipped: self.logged.skipped - earlier.logged.skipped,
+                sent: self.logged.sent - earlier.logged.sent,
+            },
+            dumps: self.dumps - earlier.dumps,
         }
     }
 

@@ -1,63 +1,62 @@
 //! Gets on their way: keys are gathered, looked up together, and answered in order.
 //!
-//! All gets go this way, whether their keys come in one line or in many, and whether a line is all here or not. A group
-//! is what the cache looks up at once, so that the cache misses of its keys overlap.
+//! All gets go this way, whatever the protocol, whether their keys come in one line or in many, and whether a line is
+//! all here or not. A group is what the cache looks up at once, so that the cache misses of its keys overlap.
 
-use cache::engine::GROUP;
-use protocol::{Key, reply};
+use cache::engine::{GROUP, Hit};
 
-use crate::executor::Executor;
+use crate::executor::{Context, Executor};
 use crate::output::Output;
 
-/// A set of the keys of a group: of each a bit.
-type Bits = u32;
-const _: () = assert!(GROUP <= Bits::BITS as usize);
+/// Who asks for a key: how it is answered.
+pub(crate) trait Asker: Copy + Default {
+    /// Writes the answer.
+    fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output);
+}
 
 /// Keys that wait to be looked up together.
-pub(crate) struct Group<'d> {
+pub(crate) struct Group<'d, A> {
     keys: [&'d [u8]; GROUP],
+    askers: [A; GROUP],
     len: usize,
-    /// Those whose number is wanted beside their value.
-    with_cas: Bits,
-    /// Those that are the last of their line.
-    last: Bits,
 }
 
-/// A key that has no answer yet, because the output is full.
-pub(crate) struct Unanswered<'d> {
+/// A key that has no answer yet, because the output is full, and who asked for it.
+pub(crate) struct Unanswered<'d, A> {
     pub(crate) key: &'d [u8],
-    pub(crate) with_cas: bool,
+    pub(crate) asker: A,
 }
 
-impl<'d> Group<'d> {
+impl<'d, A: Asker> Group<'d, A> {
     pub(crate) fn new() -> Self {
-        Group { keys: [&[]; GROUP], len: 0, with_cas: 0, last: 0 }
+        Group { keys: [&[]; GROUP], askers: [A::default(); GROUP], len: 0 }
     }
 
-    /// Adds a list of keys, and answers whenever there is a whole group.
+    /// Adds a key, and answers those before it if there is a whole group.
+    ///
+    /// # Errors
+    /// As [`Group::answer`].
     #[inline]
     pub(crate) fn add(
         &mut self,
-        keys: impl Iterator<Item = Key<'d>>,
-        with_cas: bool,
+        key: &'d [u8],
+        asker: A,
         executor: &mut Executor,
         output: &mut Output,
-    ) -> Result<(), Unanswered<'d>> {
-        for key in keys {
-            if self.len == GROUP {
-                self.answer(executor, output)?;
-            }
-            self.keys[self.len] = key.as_bytes();
-            self.with_cas |= Bits::from(with_cas) << self.len;
-            self.len += 1;
+    ) -> Result<(), Unanswered<'d, A>> {
+        if self.len == GROUP {
+            self.answer(executor, output)?;
         }
+        self.keys[self.len] = key;
+        self.askers[self.len] = asker;
+        self.len += 1;
         Ok(())
     }
 
-    /// The key that was added last is the last of its line: `END` is to follow it.
+    /// Who asked for the key that was added last.
     #[inline]
-    pub(crate) fn end_line(&mut self) {
-        self.last |= 1 << (self.len - 1);
+    pub(crate) fn last(&mut self) -> Option<&mut A> {
+        self.askers[..self.len].last_mut()
     }
 
     /// Looks up what was gathered and answers it; there is nothing gathered afterwards.
@@ -68,26 +67,30 @@ impl<'d> Group<'d> {
         &mut self,
         executor: &mut Executor,
         output: &mut Output,
-    ) -> Result<(), Unanswered<'d>> {
-        let Group { len, with_cas, last, .. } = *self;
+    ) -> Result<(), Unanswered<'d, A>> {
+        let len = std::mem::take(&mut self.len);
         let answered = if output.is_full() {
             0
         } else {
+            let askers = &self.askers;
             executor.get(
                 &self.keys[..len],
-                |number| with_cas >> number & 1 != 0,
-                |number, bytes| {
-                    if last >> number & 1 != 0 {
-                        bytes.extend_from_slice(reply::END);
-                    }
-                },
+                |number, hit, context, output| askers[number].answer(hit, context, output),
                 output,
             )
         };
-        (self.len, self.with_cas, self.last) = (0, 0, 0);
         match self.keys[..len].get(answered) {
             None => Ok(()),
-            Some(key) => Err(Unanswered { key, with_cas: with_cas >> answered & 1 != 0 }),
+            Some(key) => Err(Unanswered { key, asker: self.askers[answered] }),
         }
+    }
+}
+
+/// Writes the value of an item: a copy of a small one, a large one as it lies.
+#[inline]
+pub(crate) fn write_data(hit: &Hit<'_>, output: &mut Output) {
+    match hit.contiguous() {
+        Some(value) => output.bytes().extend_from_slice(value),
+        None => output.value(hit.keep().expect("a value in several pieces can be kept")),
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use cache::engine::Housekeeper;
 
+use crate::aside::Errand;
 use crate::conversation::{Conversation, Needs};
 use crate::error::StartError;
 use crate::executor::Executor;
@@ -37,6 +38,8 @@ pub struct InProcess {
     left: Vec<u8>,
     output: Output,
     open: bool,
+    /// Whether the client watches: it is told nothing here, and nothing that it says is listened to.
+    watching: Option<Errand>,
 }
 
 impl InProcess {
@@ -47,16 +50,18 @@ impl InProcess {
     /// [`StartError::Cache`]: the cache could not be made.
     pub fn new(settings: Settings, second: u64) -> Result<Self, StartError> {
         let cache = settings.cache()?;
+        let protocol = settings.protocol;
         let housekeeper = cache.housekeeper();
         let shared = Arc::new(Shared::new(settings, cache, second));
         Ok(InProcess {
             executor: Executor::new(shared.clone()),
             shared,
             housekeeper,
-            conversation: Conversation::default(),
+            conversation: Conversation::new(protocol),
             left: Vec::new(),
             output: Output::default(),
             open: true,
+            watching: None,
         })
     }
 
@@ -64,7 +69,7 @@ impl InProcess {
     /// connection that is closed takes nothing more.
     pub fn receive(&mut self, mut bytes: &[u8]) -> Vec<u8> {
         let mut replies = Vec::new();
-        while self.open && !bytes.is_empty() {
+        while self.open && self.watching.is_none() && !bytes.is_empty() {
             let (piece, rest) = bytes.split_at(bytes.len().min(RECEIVE - self.left.len()));
             bytes = rest;
             self.executor.metrics().bytes_read(piece.len() as u64);
@@ -77,6 +82,7 @@ impl InProcess {
     /// Serves what has been received, until more is needed.
     fn serve(&mut self, replies: &mut Vec<u8>) {
         loop {
+            self.executor.begin_turn(0);
             let served = self.conversation.serve(&self.left, &mut self.executor, &mut self.output);
             self.left.drain(..served.consumed);
             let (bytes, sent) = self.output.send(replies);
@@ -85,6 +91,13 @@ impl InProcess {
             self.executor.metrics().bytes_written(bytes as u64);
             match served.needs {
                 Needs::Room | Needs::Turn => {}
+                Needs::Aside => match self.executor.take_errand() {
+                    Some(Errand::Dump(mut dump)) => while self.executor.step_dump(&mut dump, replies) {},
+                    watching => {
+                        self.watching = watching;
+                        return;
+                    }
+                },
                 Needs::Input => return,
                 Needs::Close | Needs::Abort => {
                     self.open = false;
@@ -102,7 +115,8 @@ impl InProcess {
 
     /// Connects again: the cache stays, the conversation begins anew.
     pub fn reconnect(&mut self) {
-        self.conversation = Conversation::default();
+        self.watching = None;
+        self.conversation = Conversation::new(self.shared.settings.protocol);
         self.left.clear();
         self.open = true;
     }

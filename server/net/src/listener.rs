@@ -2,7 +2,8 @@
 //! then a thread accepts connections and deals them out to the workers in turn.
 //!
 //! Where file descriptors or memory run out, connections wait in the kernel until some have come back. The operator is
-//! told, for clients only see a server that does not answer: when it begins, and while it lasts once a minute.
+//! told, for clients only see a server that does not answer: when it begins, and while it lasts once a minute. Where
+//! connections beyond the most are to wait, too ([`Settings::maxconns_fast`]), that is as it was asked for.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,24 +19,25 @@ use crossbeam_channel::Sender;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use protocol::ErrorReply;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 use tracing::{debug, info, warn};
 
 use crate::connections::Place;
 use crate::error::StartError;
-use crate::settings::{Settings, UnixSocket};
+use crate::settings::{Protocol, Settings, TcpSocket, UnixSocket};
 use crate::shared::Shared;
-use crate::worker::{Client, Stream, WAKER};
+use crate::worker::{Client, Guest, Stream, WAKER};
 
 /// How long accepting rests when file descriptors have run out.
 const OUT_OF_MEANS: Duration = Duration::from_millis(10);
 /// How often it is said that they are still lacking.
 const REMINDER: Duration = Duration::from_secs(60);
 
-/// A bound socket, and what it is called.
+/// A bound socket, what it is called, and what its clients speak.
 struct Listening {
     socket: Bound,
     place: Place,
+    protocol: Protocol,
 }
 
 enum Bound {
@@ -54,21 +56,29 @@ pub(crate) struct Sockets {
 impl Sockets {
     pub(crate) fn bind(settings: &Settings) -> Result<Self, StartError> {
         let mut sockets = Sockets { listening: Vec::new(), addresses: Vec::new(), path: None };
-        for &address in &settings.tcp {
-            let listener = bind_tcp(address, settings.backlog)
+        for &TcpSocket { address, protocol } in &settings.tcp {
+            let listener = bind_tcp(address, settings)
                 .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
             let bound = listener
                 .local_addr()
                 .map_err(|source| StartError::Bind { what: address.to_string(), source })?;
             sockets.addresses.push(bound);
-            sockets.listening.push(Listening { socket: Bound::Tcp(listener), place: Place::Tcp(bound) });
+            sockets.listening.push(Listening {
+                socket: Bound::Tcp(listener),
+                place: Place::Tcp(bound),
+                protocol: protocol.unwrap_or(settings.protocol),
+            });
         }
         if let Some(unix) = &settings.unix {
             let listener = bind_unix(unix, settings.backlog)
                 .map_err(|source| StartError::Bind { what: unix.path.display().to_string(), source })?;
             sockets.path = inode(&unix.path).map(|inode| (unix.path.clone(), inode));
             let place = Place::Unix(unix.path.clone());
-            sockets.listening.push(Listening { socket: Bound::Unix(listener), place });
+            sockets.listening.push(Listening {
+                socket: Bound::Unix(listener),
+                place,
+                protocol: settings.protocol,
+            });
         }
         if sockets.listening.is_empty() {
             return Err(StartError::NowhereToListen);
@@ -103,8 +113,8 @@ fn inode(path: &Path) -> Option<Inode> {
     fs::symlink_metadata(path).ok().map(|found| Inode(found.dev(), found.ino()))
 }
 
-fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+fn bind_tcp(address: SocketAddr, settings: &Settings) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(socket2::Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -112,8 +122,13 @@ fn bind_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     // Connections inherit it: whose client has vanished without a word ends some day.
     socket.set_keepalive(true)?;
     socket.set_nonblocking(true)?;
+    if settings.socket_mark != 0
+        && let Err(error) = socket.set_mark(settings.socket_mark)
+    {
+        warn!(%error, mark = settings.socket_mark, "a socket could not be marked (-o sock_cookie_id)");
+    }
     socket.bind(&address.into())?;
-    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    socket.listen(i32::try_from(settings.backlog).unwrap_or(i32::MAX))?;
     Ok(TcpListener::from_std(socket.into()))
 }
 
@@ -152,9 +167,22 @@ fn write_ports(file: &Path, addresses: &[SocketAddr]) -> io::Result<()> {
 }
 
 /// Where a worker's connections are sent to.
+#[derive(Clone)]
 pub(crate) struct Inbox {
-    pub(crate) connections: Sender<Client>,
+    pub(crate) connections: Sender<Guest>,
     pub(crate) waker: Arc<Waker>,
+}
+
+impl Inbox {
+    /// Sends the worker a connection.
+    pub(crate) fn send(&self, guest: Guest) {
+        // If the worker has ended, the server does: see `server::Duty`.
+        if self.connections.send(guest).is_ok()
+            && let Err(error) = self.waker.wake()
+        {
+            warn!(%error, "a worker could not be woken");
+        }
+    }
 }
 
 /// That connections cannot be accepted, because file descriptors or memory have run out.
@@ -172,10 +200,7 @@ impl Shortage {
     /// A connection could not be accepted.
     fn goes_on(&mut self, error: &io::Error, shared: &Shared) {
         self.failed += 1;
-        if self.began.is_none() {
-            self.began = Some(Instant::now());
-            shared.connections.pause();
-        }
+        self.lasts(shared);
         if self.said.is_some_and(|said| said.elapsed() < REMINDER) {
             return;
         }
@@ -186,6 +211,14 @@ impl Shortage {
             attempts = std::mem::take(&mut self.failed),
             "connections wait, for none can be accepted: {error}. Raise the limit of open files, or lower -c"
         );
+    }
+
+    /// There are as many connections as there may be, and the next is to wait.
+    fn lasts(&mut self, shared: &Shared) {
+        if self.began.is_none() {
+            self.began = Some(Instant::now());
+            shared.connections.pause();
+        }
     }
 
     /// One could: nothing is lacking, or no longer.
@@ -223,6 +256,7 @@ pub(crate) fn accept(
     }
     let mut events = Events::with_capacity(64);
     let mut next = 0;
+    let settings = &shared.settings;
     let mut shortage = Shortage::default();
     // Sockets on which connections may wait. An event is told once, so one that could not be served then is remembered.
     let mut waiting = vec![false; sockets.listening.len()];
@@ -237,6 +271,10 @@ pub(crate) fn accept(
         }
         for (listening, waiting) in sockets.listening.iter().zip(&mut waiting) {
             while *waiting && !shared.is_stopping() {
+                if !settings.maxconns_fast && shared.connections.clients() >= settings.connections {
+                    shortage.lasts(shared);
+                    break;
+                }
                 match accept_one(listening) {
                     Ok(accepted) => {
                         shortage.ends(shared);
@@ -272,10 +310,11 @@ struct Accepted {
     stream: Stream,
     client: Place,
     listener: Place,
+    protocol: Protocol,
 }
 
 fn accept_one(listening: &Listening) -> io::Result<Accepted> {
-    let mut place = listening.place.clone();
+    let (mut place, protocol) = (listening.place.clone(), listening.protocol);
     match &listening.socket {
         Bound::Tcp(listener) => {
             let (stream, peer) = listener.accept()?;
@@ -290,17 +329,17 @@ fn accept_one(listening: &Listening) -> io::Result<Accepted> {
             {
                 *address = stream.local_addr().unwrap_or(*address);
             }
-            Ok(Accepted { stream: Stream::Tcp(stream), client: Place::Tcp(peer), listener: place })
+            Ok(Accepted { stream: Stream::Tcp(stream), client: Place::Tcp(peer), listener: place, protocol })
         }
         Bound::Unix(listener) => {
             let (stream, _) = listener.accept()?;
-            Ok(Accepted { stream: Stream::Unix(stream), client: Place::Nameless, listener: place })
+            Ok(Accepted { stream: Stream::Unix(stream), client: Place::Nameless, listener: place, protocol })
         }
     }
 }
 
 fn deal(shared: &Shared, accepted: Accepted, inboxes: &[Inbox], next: &mut usize) {
-    let Accepted { mut stream, client, listener } = accepted;
+    let Accepted { mut stream, client, listener, protocol } = accepted;
     let (descriptor, now) = (stream.as_raw_fd(), shared.cache.time());
     let most = shared.settings.connections;
     let Some(presence) = shared.connections.admit(descriptor, client, listener, now, most) else {
@@ -308,12 +347,7 @@ fn deal(shared: &Shared, accepted: Accepted, inboxes: &[Inbox], next: &mut usize
         let _ = stream.write(ErrorReply::TooManyConnections.bytes());
         return;
     };
-    let inbox = &inboxes[*next % inboxes.len()];
+    let home = *next % inboxes.len();
     *next += 1;
-    // If the worker has ended, the server does: see `server::Duty`.
-    if inbox.connections.send(Client { presence, stream }).is_ok()
-        && let Err(error) = inbox.waker.wake()
-    {
-        warn!(%error, "a worker could not be woken");
-    }
+    inboxes[home].send(Guest::new(Client { presence, stream, protocol }, home, shared.buffers.clone()));
 }

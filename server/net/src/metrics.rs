@@ -29,12 +29,16 @@ atomics::counters! {
     too_large,
     /// Stores refused because there was no memory.
     no_memory,
+    /// Items shown by `me`, and keys that it did not find.
+    inspections,
     /// Bytes received.
     bytes_read,
     /// Bytes sent.
     bytes_written,
     /// Times that a connection had sent more requests than one turn is for, and others had theirs first.
     yields,
+    /// Connections that were closed because they were silent for too long.
+    idle_kicks,
 }
 
 atomics::counters! {

@@ -60,6 +60,11 @@ impl Output {
         self.bytes.len() - self.sent >= FULL || self.value_bytes >= FULL_OF_VALUES
     }
 
+    /// Bytes of memory that it takes; the large values in it are the cache's.
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.sent == self.bytes.len() && self.values.is_empty()

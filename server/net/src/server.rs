@@ -11,6 +11,7 @@ use cache::engine::{Cache, Todo};
 use mio::{Poll, Waker};
 use tracing::{error, info};
 
+use crate::aside::{Aside, Reception};
 use crate::error::StartError;
 use crate::listener::{self, Inbox, Sockets};
 use crate::settings::Settings;
@@ -83,7 +84,6 @@ impl Prepared {
         let mut server = Server {
             addresses: sockets.addresses().to_vec(),
             shared: Arc::new(Shared::new(settings, cache, started)),
-            wakers: Vec::new(),
             threads: Vec::new(),
             housekeeper: None,
         };
@@ -97,7 +97,6 @@ impl Prepared {
 pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
-    wakers: Vec<Arc<Waker>>,
     threads: Vec<JoinHandle<io::Result<()>>>,
     housekeeper: Option<JoinHandle<()>>,
 }
@@ -113,13 +112,19 @@ impl Server {
 
     fn start_threads(&mut self, sockets: Sockets) -> Result<(), StartError> {
         let mut inboxes = Vec::new();
+        let (guests, to_receive) = crossbeam_channel::unbounded();
+        let (aside, waker) = self.waker()?;
+        let reception = Reception { guests, waker };
         for number in 0..self.shared.settings.threads {
             let (connections, newcomers) = crossbeam_channel::unbounded();
             let (poll, waker) = self.waker()?;
             inboxes.push(Inbox { connections, waker });
-            let shared = self.shared.clone();
-            self.spawn(format!("worker-{number}"), move || Worker::new(shared, poll, newcomers).run())?;
+            let (shared, reception) = (self.shared.clone(), reception.clone());
+            let run = move || Worker::new(shared, poll, newcomers, reception).run();
+            self.spawn(format!("worker-{number}"), run)?;
         }
+        let (shared, homes) = (self.shared.clone(), inboxes.clone());
+        self.spawn("aside".into(), move || Aside::new(shared, aside, to_receive, homes).run())?;
         let (poll, _) = self.waker()?;
         let shared = self.shared.clone();
         self.spawn("listener".into(), move || listener::accept(&shared, sockets, poll, &inboxes))?;
@@ -136,7 +141,7 @@ impl Server {
     fn waker(&mut self) -> io::Result<(Poll, Arc<Waker>)> {
         let poll = Poll::new()?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        self.wakers.push(waker.clone());
+        self.shared.wakers.lock().push(waker.clone());
         Ok((poll, waker))
     }
 
@@ -154,8 +159,8 @@ impl Server {
         Ok(())
     }
 
-    /// Has `tell` called if a thread of the server ends before it was told to: then the server is to be stopped, which
-    /// says why. Its threads end with the next event that they have. Only the first who asks is told, perhaps more than
+    /// Has `tell` called if a thread of the server ends before it was told to, or if a client stops the server by
+    /// `shutdown`: then the server is to be stopped, which says why. Its threads end with the next event that they have. Only the first who asks is told, perhaps more than
     /// once.
     pub fn when_broken(&self, tell: impl Fn() + Send + Sync + 'static) {
         // It may be set already: see above.
@@ -185,7 +190,7 @@ impl Server {
 
     fn end(&mut self) -> io::Result<()> {
         self.shared.stop.store(true, Ordering::Relaxed);
-        for waker in &self.wakers {
+        for waker in self.shared.wakers.lock().iter() {
             waker.wake()?;
         }
         if let Some(housekeeper) = self.housekeeper.take() {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use cache::engine::{Cache, CreateError, Eviction};
+use pages::PageKind;
 
 /// memcached's fixed costs of an item: its header, the number that compare-and-swap goes by, the zero behind the key
 /// and the line ending behind the value. An item is too large here exactly when it would be there (MEMCACHED 1.6, item
@@ -24,8 +25,8 @@ const MEMCACHED_ITEM: usize = 48 + 8 + 1 + 2;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Addresses to listen on over TCP; port 0 means one that is free. None: no TCP.
-    pub tcp: Vec<SocketAddr>,
+    /// Sockets to listen on over TCP. None: no TCP.
+    pub tcp: Vec<TcpSocket>,
     /// A Unix socket to listen on, and its permissions.
     pub unix: Option<UnixSocket>,
     /// Threads that serve connections.
@@ -47,6 +48,116 @@ pub struct Settings {
     pub backlog: u32,
     /// A file that the ports that were chosen are written to, one line `TCP INET: <port>` each.
     pub port_file: Option<PathBuf>,
+    /// The protocol that clients are taken to speak, where their socket does not say it.
+    pub protocol: Protocol,
+    /// Whether `flush_all` does something.
+    pub flush_allowed: bool,
+    /// Whether clients may list keys: `stats cachedump`, `lru_crawler metadump` and `mgdump`.
+    pub dumps_allowed: bool,
+    /// Whether clients may `watch`.
+    pub watch_allowed: bool,
+    /// Whether clients may stop the server by `shutdown`.
+    pub shutdown_allowed: bool,
+    /// Whether clients are told 0 for each compare-and-swap number, and none is compared.
+    pub cas_disabled: bool,
+    /// What `stats detail` counts.
+    pub detail: Detail,
+    /// Seconds that a connection may be silent before it is closed; 0: for ever.
+    pub idle_timeout: u32,
+    /// Whether a connection beyond the most is told so and closed; otherwise it waits until another one has gone.
+    pub maxconns_fast: bool,
+    /// Whether `stats sizes` counts.
+    pub track_sizes: bool,
+    /// How much is logged, from 0 to 3, as `stats settings` shows it.
+    pub verbosity: u32,
+    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
+    pub read_buffers: usize,
+    /// Whether keys may be listed from the start (`lru_crawler disable` and `enable` change it).
+    pub lru_crawler: bool,
+    /// Microseconds that a list of keys rests, now and then, from the start (`lru_crawler sleep` changes it).
+    pub lru_crawler_sleep: u32,
+    /// Whether `slabs reassign` does something.
+    pub slab_reassign: bool,
+    /// The power of two of items that the index has room for from the start, as far as an eighth of the memory goes; 0:
+    /// it grows from the smallest.
+    pub hash_power: u32,
+    /// Whether the kernel is asked for large pages however small the memory is.
+    pub large_pages: bool,
+    /// The mark of the sockets that are listened on, and of their connections (`SO_MARK`), for firewalls; 0: none.
+    pub socket_mark: u32,
+}
+
+/// The protocol that a client is taken to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// What its first byte says.
+    #[default]
+    Auto,
+    /// The text protocol, meta commands included.
+    Ascii,
+    /// The binary protocol.
+    Binary,
+}
+
+impl Protocol {
+    /// As `-B` and `stats settings` name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Auto => "auto-negotiate",
+            Protocol::Ascii => "ascii",
+            Protocol::Binary => "binary",
+        }
+    }
+}
+
+/// What `stats detail` counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Detail {
+    /// What ends the prefix of a key.
+    pub delimiter: u8,
+    /// Whether it counts from the start, and not only from `stats detail on`.
+    pub enabled: bool,
+}
+
+impl Default for Detail {
+    /// A colon, not counting.
+    fn default() -> Self {
+        Detail { delimiter: b':', enabled: false }
+    }
+}
+
+/// A TCP socket to listen on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TcpSocket {
+    /// Where; port 0 means one that is free.
+    pub address: SocketAddr,
+    /// The protocol of its clients, if not that of all.
+    pub protocol: Option<Protocol>,
+}
+
+impl TcpSocket {
+    /// A socket at this address, whose clients speak what all speak.
+    #[must_use]
+    pub fn new(address: SocketAddr) -> Self {
+        TcpSocket { address, protocol: None }
+    }
+
+    /// One whose clients speak this.
+    #[must_use]
+    pub fn with_protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = Some(protocol);
+        self
+    }
+}
+
+impl From<SocketAddr> for TcpSocket {
+    fn from(address: SocketAddr) -> Self {
+        TcpSocket::new(address)
+    }
 }
 
 /// A Unix socket to listen on.
@@ -71,7 +182,7 @@ impl Default for Settings {
     /// memcached's: 127.0.0.1:11211, 64 MB, 1024 connections, 4 threads, items up to 1 MiB.
     fn default() -> Self {
         Settings {
-            tcp: vec![([127, 0, 0, 1], 11211).into()],
+            tcp: vec![TcpSocket::new(([127, 0, 0, 1], 11211).into())],
             unix: None,
             threads: 4,
             connections: 1024,
@@ -82,6 +193,24 @@ impl Default for Settings {
             requests_per_turn: 1000,
             backlog: 1024,
             port_file: None,
+            protocol: Protocol::Auto,
+            flush_allowed: true,
+            dumps_allowed: true,
+            watch_allowed: true,
+            shutdown_allowed: false,
+            cas_disabled: false,
+            detail: Detail::default(),
+            idle_timeout: 0,
+            maxconns_fast: true,
+            track_sizes: false,
+            verbosity: 0,
+            read_buffers: 0,
+            lru_crawler: true,
+            lru_crawler_sleep: 100,
+            slab_reassign: true,
+            hash_power: 0,
+            large_pages: false,
+            socket_mark: 0,
         }
     }
 }
@@ -96,7 +225,14 @@ impl Settings {
     /// Addresses to listen on over TCP, in place of those that were set; none: no TCP.
     #[must_use]
     pub fn with_tcp(mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
-        self.tcp = addresses.into_iter().collect();
+        self.tcp = addresses.into_iter().map(TcpSocket::new).collect();
+        self
+    }
+
+    /// Sockets to listen on over TCP, in place of those that were set; none: no TCP.
+    #[must_use]
+    pub fn with_tcp_sockets(mut self, sockets: impl IntoIterator<Item = TcpSocket>) -> Self {
+        self.tcp = sockets.into_iter().collect();
         self
     }
 
@@ -170,16 +306,145 @@ impl Settings {
         self
     }
 
+    /// The protocol that clients are taken to speak, where their socket does not say it.
+    #[must_use]
+    pub fn with_protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
+        self
+    }
+
+    /// Whether `flush_all` does something.
+    #[must_use]
+    pub fn with_flush_allowed(mut self, allowed: bool) -> Self {
+        self.flush_allowed = allowed;
+        self
+    }
+
+    /// Whether clients may list keys.
+    #[must_use]
+    pub fn with_dumps_allowed(mut self, allowed: bool) -> Self {
+        self.dumps_allowed = allowed;
+        self
+    }
+
+    /// Whether clients may `watch`.
+    #[must_use]
+    pub fn with_watch_allowed(mut self, allowed: bool) -> Self {
+        self.watch_allowed = allowed;
+        self
+    }
+
+    /// Whether clients may stop the server by `shutdown`.
+    #[must_use]
+    pub fn with_shutdown_allowed(mut self, allowed: bool) -> Self {
+        self.shutdown_allowed = allowed;
+        self
+    }
+
+    /// Whether clients are told 0 for each compare-and-swap number, and none is compared.
+    #[must_use]
+    pub fn with_cas_disabled(mut self, disabled: bool) -> Self {
+        self.cas_disabled = disabled;
+        self
+    }
+
+    /// Counts for `stats detail` from the start, by what stands in a key before this byte.
+    #[must_use]
+    pub fn with_detail_by(mut self, delimiter: u8) -> Self {
+        self.detail = Detail { delimiter, enabled: true };
+        self
+    }
+
+    /// Seconds that a connection may be silent before it is closed; 0: for ever.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, seconds: u32) -> Self {
+        self.idle_timeout = seconds;
+        self
+    }
+
+    /// Whether a connection beyond the most is told so and closed, and does not wait.
+    #[must_use]
+    pub fn with_maxconns_fast(mut self, fast: bool) -> Self {
+        self.maxconns_fast = fast;
+        self
+    }
+
+    /// Whether `stats sizes` counts.
+    #[must_use]
+    pub fn with_track_sizes(mut self, track: bool) -> Self {
+        self.track_sizes = track;
+        self
+    }
+
+    /// How much is logged, from 0 to 3, as `stats settings` shows it. What logs is not the server's to choose.
+    #[must_use]
+    pub fn with_verbosity(mut self, level: u32) -> Self {
+        self.verbosity = level;
+        self
+    }
+
+    /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
+    /// Who needs more than that leaves is closed.
+    #[must_use]
+    pub fn with_read_buffers(mut self, bytes: usize) -> Self {
+        self.read_buffers = bytes;
+        self
+    }
+
+    /// Whether keys may be listed from the start.
+    #[must_use]
+    pub fn with_lru_crawler(mut self, enabled: bool) -> Self {
+        self.lru_crawler = enabled;
+        self
+    }
+
+    /// Microseconds that a list of keys rests, now and then, from the start.
+    #[must_use]
+    pub fn with_lru_crawler_sleep(mut self, microseconds: u32) -> Self {
+        self.lru_crawler_sleep = microseconds;
+        self
+    }
+
+    /// Whether `slabs reassign` does something.
+    #[must_use]
+    pub fn with_slab_reassign(mut self, enabled: bool) -> Self {
+        self.slab_reassign = enabled;
+        self
+    }
+
+    /// The power of two of items that the index has room for from the start; 0: it grows from the smallest.
+    #[must_use]
+    pub fn with_hash_power(mut self, power: u32) -> Self {
+        self.hash_power = power;
+        self
+    }
+
+    /// Whether the kernel is asked for large pages however small the memory is.
+    #[must_use]
+    pub fn with_large_pages(mut self, large: bool) -> Self {
+        self.large_pages = large;
+        self
+    }
+
+    /// The mark of the sockets that are listened on (`SO_MARK`); 0: none.
+    #[must_use]
+    pub fn with_socket_mark(mut self, mark: u32) -> Self {
+        self.socket_mark = mark;
+        self
+    }
+
     /// The cache that is asked for, empty.
     pub(crate) fn cache(&self) -> Result<Cache, CreateError> {
         let eviction = if self.evict { Eviction::ByPolicy } else { Eviction::Never };
         let Settings { largest_item, lookaside, memory, .. } = *self;
-        Cache::new(cache::engine::Config {
-            largest_item,
-            eviction,
-            lookaside,
-            ..cache::engine::Config::with_limit(memory)
-        })
+        let default = cache::engine::Config::with_limit(memory);
+        let pages = if self.large_pages { PageKind::Transparent } else { default.pages };
+        // No machine has memory for an index of more items than fit a word.
+        let index_items = match self.hash_power {
+            0 => 0,
+            power => 1_usize.checked_shl(power).unwrap_or(usize::MAX),
+        };
+        Cache::new(cache::engine::Config { largest_item, eviction, lookaside, pages, index_items, ..default })
     }
 
     /// Whether memcached with these settings would find an item too large.

@@ -1,17 +1,24 @@
 //! What all threads of a server share: the cache, the settings, the clock, and the counts that few writes go to.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use atomics::Registry;
 use cache::engine::Cache;
+use mio::Waker;
 use parking_lot::Mutex;
+use tracing::warn;
 
+use crate::buffers::Buffers;
 use crate::connections::Connections;
 use crate::counted::Counted;
+use crate::detail::AllPrefixes;
+use crate::dump::Crawling;
 use crate::metrics::{ByClass, Metrics};
 use crate::settings::Settings;
+use crate::tuning::Tuning;
+use crate::watch::Watch;
 
 /// What the cache's clock shows as the server starts. It has 32 bits, so it counts from there, as memcached's does:
 /// Unix time does not fit from 2106 on. Second 1, and not 0, so that there is one that has passed by then.
@@ -31,7 +38,13 @@ pub(crate) struct Shared {
     /// Who is to hear of it if a thread ends before its time.
     pub(crate) when_broken: OnceLock<Box<dyn Fn() + Send + Sync>>,
     pub(crate) connections: Arc<Connections>,
-    verbosity: AtomicU32,
+    pub(crate) tuning: Tuning,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) prefixes: AllPrefixes,
+    pub(crate) crawling: Arc<Crawling>,
+    pub(crate) buffers: Arc<Buffers>,
+    /// By which threads are woken to see that they are to stop.
+    pub(crate) wakers: Mutex<Vec<Arc<Waker>>>,
     /// What had been counted at the last `stats reset`.
     pub(crate) baseline: Mutex<Counted>,
 }
@@ -40,17 +53,25 @@ impl Shared {
     /// `started` is the Unix time, in seconds, that is shown by the clock from here on until [`Shared::set_time`].
     pub(crate) fn new(settings: Settings, cache: Cache, started: u64) -> Self {
         cache.set_time(FIRST_SECOND);
+        let watch = Arc::<Watch>::default();
+        watch.hear_of_evictions(&cache);
+        watch.switch_detail(settings.detail.enabled);
         Shared {
             started,
-            settings,
             cache,
             metrics: Arc::default(),
             by_class: Arc::default(),
             stop: AtomicBool::new(false),
             when_broken: OnceLock::new(),
             connections: Arc::default(),
-            verbosity: AtomicU32::new(0),
+            tuning: Tuning::new(settings.verbosity, settings.lru_crawler, settings.lru_crawler_sleep),
+            watch,
+            prefixes: AllPrefixes::new(settings.detail.delimiter),
+            crawling: Arc::default(),
+            buffers: Arc::new(Buffers::new(settings.read_buffers)),
+            wakers: Mutex::default(),
             baseline: Mutex::default(),
+            settings,
         }
     }
 
@@ -75,14 +96,24 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// How much clients have asked to be logged. It is shown in `stats settings` and changes nothing: what is logged is
-    /// the operator's to say.
-    pub(crate) fn set_verbosity(&self, level: u32) {
-        self.verbosity.store(level.min(2), Ordering::Relaxed);
+    /// The Unix time of a second of the cache's clock.
+    pub(crate) fn unix_time_of(&self, second: u32) -> u64 {
+        (self.started + u64::from(second)).saturating_sub(u64::from(FIRST_SECOND))
     }
 
-    pub(crate) fn verbosity(&self) -> u32 {
-        self.verbosity.load(Ordering::Relaxed)
+    /// Has all threads end, as a client has asked for, and tells whoever waits for the server to end.
+    pub(crate) fn shut_down(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for waker in self.wakers.lock().iter() {
+            if let Err(error) = waker.wake() {
+                warn!(%error, "a thread could not be woken to stop");
+            }
+        }
+        // Pairs with the fence of `when_broken`.
+        fence(Ordering::SeqCst);
+        if let Some(tell) = self.when_broken.get() {
+            tell();
+        }
     }
 }
 

@@ -1,9 +1,8 @@
 //! Which server this is.
 
-/// What `version` answers: the release of memcached whose protocol this is, which is what clients look at, and ours.
+/// What `version` answers: the release of memcached whose protocol this is, and nothing else.
 ///
-/// Clients take the first word for the version, or what begins with a digit, or the *last* three numbers with dots
-/// between them (npm's memcached), and some do without what follows a space. So memcached's stands first, and ours in
-/// two numbers.
-pub const VERSION: &str =
-    concat!("1.6.45 (lookaside ", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), ")");
+/// Clients decide by it what they may ask for. Some read all of the line as three numbers with dots between them
+/// (async-memcached), some the *last* three (npm's memcached). Our own version stands in `stats`, as
+/// `lookaside_version`.
+pub const VERSION: &str = "1.6.45";

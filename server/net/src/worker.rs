@@ -30,20 +30,27 @@ use crossbeam_channel::Receiver;
 use mio::event::Event;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
+use protocol::ErrorReply;
 use slab::Slab;
 use tracing::warn;
 
+use crate::aside::{Errand, Reception};
+use crate::buffers::{Buffers, Held};
 use crate::connections::{Doing, Presence};
 use crate::conversation::{Awaits, Conversation, MOST_LEFT, Needs};
 use crate::executor::Executor;
 use crate::output::{Output, Sent};
+use crate::settings::Protocol;
 use crate::shared::Shared;
+use crate::watch::Ending;
 
 /// Bytes received at once. More than a conversation leaves, so that there is always room for more.
 pub(crate) const RECEIVE: usize = 64 << 10;
 const _: () = assert!(RECEIVE >= 2 * MOST_LEFT);
 /// Events handled between two waits.
 const EVENTS: usize = 1024;
+/// How often the silent ones are looked for, where they are closed.
+const LOOK_FOR_SILENT: Duration = Duration::from_millis(500);
 /// Outputs kept for the next connection whose client is slow.
 const SPARE_OUTPUTS: usize = 16;
 /// The token of the waker; connections have the numbers below.
@@ -94,7 +101,7 @@ impl AsRawFd for Stream {
 }
 
 impl Stream {
-    fn source(&mut self) -> &mut dyn mio::event::Source {
+    pub(crate) fn source(&mut self) -> &mut dyn mio::event::Source {
         match self {
             Stream::Tcp(stream) => stream,
             Stream::Unix(stream) => stream,
@@ -107,14 +114,43 @@ pub(crate) struct Client {
     /// Goes first: see [`Presence`].
     pub(crate) presence: Presence,
     pub(crate) stream: Stream,
+    /// What it is taken to speak.
+    #[allow(dead_code, reason = "the conversation will choose by it")]
+    pub(crate) protocol: Protocol,
+}
+
+/// A client on its way from one thread to another, with what belongs to it.
+pub(crate) struct Guest {
+    pub(crate) client: Client,
+    conversation: Conversation,
+    /// Received and not yet served.
+    left: Vec<u8>,
+    /// What it holds of what all may hold.
+    held: Held,
+    /// The number of the worker that serves it.
+    pub(crate) home: usize,
+}
+
+impl Guest {
+    /// One who has just come, for this worker.
+    pub(crate) fn new(client: Client, home: usize, buffers: Arc<Buffers>) -> Self {
+        Guest {
+            conversation: Conversation::new(client.protocol),
+            client,
+            left: Vec::new(),
+            held: Held::nothing(buffers),
+            home,
+        }
+    }
 }
 
 /// A client's connection.
 struct Connection {
-    client: Client,
-    conversation: Conversation,
-    /// Received and not yet served.
-    left: Vec<u8>,
+    guest: Guest,
+    /// When it last sent or took something, by the cache's clock.
+    active: u32,
+    /// What it is to be handed over for, when its replies are sent.
+    errand: Option<Errand>,
     /// Replies that the socket did not take; no room is needed while there are none.
     output: Option<Output>,
     /// Whether the socket may have something to read.
@@ -135,15 +171,20 @@ enum Turn {
     Waits(Doing),
     /// It could go on, but others are first.
     Again,
-    Ended,
+    /// It is handed over to the thread beside the workers.
+    Leaves(Errand),
+    Ended(Ending),
 }
 
 /// One thread's event loop.
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     poll: Poll,
-    newcomers: Receiver<Client>,
+    newcomers: Receiver<Guest>,
+    reception: Reception,
     connections: Slab<Connection>,
+    /// When the silent ones were looked for last, by the cache's clock.
+    looked: u32,
     /// Connections that are owed a turn.
     queue: VecDeque<usize>,
     executor: Executor,
@@ -154,13 +195,20 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, poll: Poll, newcomers: Receiver<Client>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        poll: Poll,
+        newcomers: Receiver<Guest>,
+        reception: Reception,
+    ) -> Self {
         Worker {
             executor: Executor::new(shared.clone()),
             shared,
             poll,
             newcomers,
+            reception,
             connections: Slab::new(),
+            looked: 0,
             queue: VecDeque::new(),
             received: vec![0; RECEIVE].into_boxed_slice(),
             output: Output::default(),
@@ -171,8 +219,9 @@ impl Worker {
     /// Serves until the server stops.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS);
+        let at_rest = (self.shared.settings.idle_timeout > 0).then_some(LOOK_FOR_SILENT);
         while !self.shared.is_stopping() {
-            let timeout = if self.queue.is_empty() { None } else { Some(Duration::ZERO) };
+            let timeout = if self.queue.is_empty() { at_rest } else { Some(Duration::ZERO) };
             match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
@@ -186,8 +235,33 @@ impl Worker {
                     self.take_turn(number);
                 }
             }
+            if at_rest.is_some() {
+                self.part_with_the_silent();
+            }
         }
         Ok(())
+    }
+
+    /// Closes the connections whose clients have neither sent nor taken anything for too long. Looked for once a second.
+    fn part_with_the_silent(&mut self) {
+        let now = self.shared.cache.time();
+        if now == self.looked {
+            return;
+        }
+        self.looked = now;
+        let most = self.shared.settings.idle_timeout;
+        let is_silent =
+            |connection: &Connection| !connection.queued && now.saturating_sub(connection.active) > most;
+        let silent: Vec<usize> = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| is_silent(connection))
+            .map(|(number, _)| number)
+            .collect();
+        for number in silent {
+            self.executor.metrics().idle_kicks(1);
+            self.part(number, Ending::IdleTimeout);
+        }
     }
 
     fn note(&mut self, event: &Event) {
@@ -208,75 +282,106 @@ impl Worker {
         }
     }
 
-    fn welcome(&mut self, mut client: Client) {
+    fn welcome(&mut self, mut guest: Guest) {
         let entry = self.connections.vacant_entry();
+        let number = entry.key();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        match self.poll.registry().register(client.stream.source(), Token(entry.key()), interest) {
+        match self.poll.registry().register(guest.client.stream.source(), Token(number), interest) {
             Ok(()) => {
-                client.presence.is(Doing::Reading);
+                let presence = &guest.client.presence;
+                if presence.is_new() {
+                    self.executor.observe_arrival(presence.peer(), presence.descriptor());
+                }
+                presence.is(Doing::Reading);
+                let servable = !guest.left.is_empty();
                 entry.insert(Connection {
-                    client,
-                    conversation: Conversation::default(),
-                    left: Vec::new(),
+                    guest,
+                    active: self.shared.cache.time(),
+                    errand: None,
                     output: None,
                     readable: false,
                     ended: false,
-                    servable: false,
+                    servable,
                     closing: false,
                     queued: false,
                 });
+                if servable {
+                    self.enqueue(number);
+                }
             }
             Err(error) => warn!(%error, "a connection could not be registered, and is closed"),
         }
     }
 
     fn take_turn(&mut self, number: usize) {
-        self.connections[number].queued = false;
+        // It may have gone since it was queued.
+        let Some(connection) = self.connections.get_mut(number) else { return };
+        connection.queued = false;
         match self.serve(number) {
-            Turn::Waits(doing) => self.connections[number].client.presence.is(doing),
+            Turn::Waits(doing) => self.connections[number].guest.client.presence.is(doing),
             Turn::Again => {
-                self.connections[number].client.presence.is(Doing::Queued);
+                self.connections[number].guest.client.presence.is(Doing::Queued);
                 self.enqueue(number);
             }
-            Turn::Ended => self.part(number),
+            Turn::Leaves(errand) => {
+                let mut guest = self.connections.remove(number).guest;
+                match self.poll.registry().deregister(guest.client.stream.source()) {
+                    Ok(()) => self.reception.receive(guest, errand),
+                    Err(error) => warn!(%error, "a connection could not be handed over, and is closed"),
+                }
+            }
+            Turn::Ended(ending) => self.part(number, ending),
         }
     }
 
-    fn part(&mut self, number: usize) {
-        let mut connection = self.connections.remove(number);
+    fn part(&mut self, number: usize, ending: Ending) {
+        let mut guest = self.connections.remove(number).guest;
+        let presence = &guest.client.presence;
+        self.executor.observe_parting(presence.peer(), ending, presence.descriptor());
         // Closing the socket deregisters it too; this only keeps mio's own books straight.
-        let _ = self.poll.registry().deregister(connection.client.stream.source());
+        let _ = self.poll.registry().deregister(guest.client.stream.source());
     }
 
     /// Sends, serves and receives for one connection, as far as its turn goes.
     fn serve(&mut self, number: usize) -> Turn {
         let connection = &mut self.connections[number];
-        let Client { presence, stream } = &mut connection.client;
+        let Guest { client, conversation, left, held, .. } = &mut connection.guest;
+        let Client { presence, stream, .. } = client;
         if let Some(mut output) = connection.output.take() {
-            match send(stream, &mut output, &self.executor) {
-                Ok(Sent::All) if self.spare.len() < SPARE_OUTPUTS => {
-                    output.reset();
-                    self.spare.push(output);
+            let (bytes, outcome) = send(stream, &mut output, &self.executor);
+            if bytes > 0 {
+                connection.active = self.shared.cache.time();
+            }
+            match outcome {
+                Ok(Sent::All) => {
+                    // Less is always allowed.
+                    let _ = held.reply(0);
+                    if self.spare.len() < SPARE_OUTPUTS {
+                        output.reset();
+                        self.spare.push(output);
+                    }
                 }
-                Ok(Sent::All) => {}
                 Ok(Sent::Blocked) => {
                     connection.output = Some(output);
                     return Turn::Waits(Doing::Writing);
                 }
-                Err(_) => return Turn::Ended,
+                Err(_) => return Turn::Ended(Ending::Error),
             }
         }
         if connection.closing {
-            return Turn::Ended;
+            return Turn::Ended(Ending::Normal);
         }
-        let mut filled = connection.left.len();
-        self.received[..filled].copy_from_slice(&connection.left);
+        if let Some(errand) = connection.errand.take() {
+            return Turn::Leaves(errand);
+        }
+        let mut filled = left.len();
+        self.received[..filled].copy_from_slice(left);
         if !connection.servable {
             if !connection.readable {
-                return Turn::Waits(awaited(&connection.conversation));
+                return Turn::Waits(awaited(conversation));
             }
             match stream.read(&mut self.received[filled..]) {
-                Ok(0) => return Turn::Ended,
+                Ok(0) => return Turn::Ended(Ending::Normal),
                 Ok(count) => {
                     self.executor.metrics().bytes_read(count as u64);
                     filled += count;
@@ -284,48 +389,64 @@ impl Worker {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     connection.readable = false;
-                    return Turn::Waits(awaited(&connection.conversation));
+                    return Turn::Waits(awaited(conversation));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => return Turn::Again,
-                Err(_) => return Turn::Ended,
+                Err(_) => return Turn::Ended(Ending::Error),
             }
         }
+        connection.active = self.shared.cache.time();
         presence.is(Doing::Served);
+        self.executor.begin_turn(presence.descriptor());
         let data = &self.received[..filled];
-        let served = connection.conversation.serve(data, &mut self.executor, &mut self.output);
-        keep(&mut connection.left, &data[served.consumed..]);
+        let served = conversation.serve(data, &mut self.executor, &mut self.output);
+        keep(left, &data[served.consumed..]);
         connection.servable = matches!(served.needs, Needs::Room | Needs::Turn);
         connection.closing = served.needs == Needs::Close;
         if served.requests > 0 {
-            presence.has_asked(self.shared.cache.time());
+            presence.has_asked(connection.active);
         }
-        let sent = if served.needs == Needs::Abort {
-            // memcached may drop what waits, too; it is sent as far as the socket takes it at once.
-            let _ = send(stream, &mut self.output, &self.executor);
-            self.output = Output::default();
-            return Turn::Ended;
-        } else {
-            send(stream, &mut self.output, &self.executor)
-        };
-        match sent {
+        if !held.request(left.capacity()) {
+            self.output.bytes().extend_from_slice(ErrorReply::OutOfMemoryReading.bytes());
+            return abort(stream, &mut self.output, &self.executor);
+        }
+        if served.needs == Needs::Abort {
+            return abort(stream, &mut self.output, &self.executor);
+        }
+        let (_, outcome) = send(stream, &mut self.output, &self.executor);
+        let errand = self.executor.take_errand();
+        match outcome {
             Ok(Sent::All) => self.output.reset(),
             Ok(Sent::Blocked) => {
+                if !held.reply(self.output.held()) {
+                    self.output = Output::default();
+                    return Turn::Ended(Ending::Error);
+                }
                 let fresh = self.spare.pop().unwrap_or_default();
                 connection.output = Some(std::mem::replace(&mut self.output, fresh));
+                connection.errand = errand;
                 return Turn::Waits(Doing::Writing);
             }
             Err(_) => {
                 self.output = Output::default();
-                return Turn::Ended;
+                return Turn::Ended(Ending::Error);
             }
         }
-        match served.needs {
-            Needs::Close | Needs::Abort => Turn::Ended,
-            Needs::Room | Needs::Turn => Turn::Again,
-            Needs::Input if connection.readable => Turn::Again,
-            Needs::Input => Turn::Waits(awaited(&connection.conversation)),
+        match (served.needs, errand) {
+            (Needs::Aside, Some(errand)) => Turn::Leaves(errand),
+            (Needs::Close | Needs::Abort | Needs::Aside, _) => Turn::Ended(Ending::Normal),
+            (Needs::Room | Needs::Turn, _) => Turn::Again,
+            (Needs::Input, _) if connection.readable => Turn::Again,
+            (Needs::Input, _) => Turn::Waits(awaited(conversation)),
         }
     }
+}
+
+/// Ends a connection: what waits, which memcached may drop, is sent as far as the socket takes it at once.
+fn abort(stream: &mut Stream, output: &mut Output, executor: &Executor) -> Turn {
+    let _ = send(stream, output, executor);
+    *output = Output::default();
+    Turn::Ended(Ending::Error)
 }
 
 /// What a connection is doing that waits for its client to send more.
@@ -337,10 +458,10 @@ fn awaited(conversation: &Conversation) -> Doing {
     }
 }
 
-fn send(stream: &mut Stream, output: &mut Output, executor: &Executor) -> io::Result<Sent> {
+fn send(stream: &mut Stream, output: &mut Output, executor: &Executor) -> (usize, io::Result<Sent>) {
     let (bytes, outcome) = output.send(stream);
     executor.metrics().bytes_written(bytes as u64);
-    outcome
+    (bytes, outcome)
 }
 
 /// Keeps what is left of the received bytes, in no more memory than it needs.

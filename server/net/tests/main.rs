@@ -4,12 +4,17 @@
 extern crate protocol as lookaside_protocol;
 
 mod against_memcached;
+mod attacks;
+mod binary;
 mod clients;
 mod concurrency;
 mod model;
+mod operators;
 mod regressions;
 mod requests;
 mod slow_clients;
+mod three_protocols;
+mod watching;
 
 // What they share.
 mod client;

@@ -340,7 +340,8 @@ impl World {
             Operation::Rubbish(line) => {
                 self.sent.extend_from_slice(line.as_bytes());
                 match *line {
-                    "foo\r\n" | "mn\r\n" => self.hear("ERROR", false),
+                    "foo\r\n" => self.hear("ERROR", false),
+                    "mn\r\n" => self.hear("MN", false),
                     "foo noreply\r\n" => {}
                     "verbosity 1\r\n" => self.hear("OK", false),
                     "touch a x\r\n" => self.hear("CLIENT_ERROR invalid exptime argument", false),

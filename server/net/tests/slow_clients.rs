@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::client::{Address, Client, LOCALHOST, settings, shorten, wait_until};
 use crate::process::{self, ServerProcess, Wanted};
 use lookaside_server::{Server, Settings, UnixSocket};
+use protocol::binary::{Header, opcode};
 use protocol::response::{self, Parsed, Response};
 
 #[test]
@@ -17,7 +18,10 @@ fn a_server_process() {
 }
 
 fn server_process(connections: usize, descriptors: Option<usize>) -> ServerProcess {
-    ServerProcess::start("slow_clients::a_server_process", &Wanted { connections, descriptors })
+    ServerProcess::start(
+        "slow_clients::a_server_process",
+        &Wanted { connections, descriptors, ..Wanted::default() },
+    )
 }
 
 /// What a connection may cost at the most: half a request, replies, and the room that buffers have grown by.
@@ -31,6 +35,14 @@ fn value(size: usize, mark: u8) -> Vec<u8> {
 
 fn set(key: &str, value: &[u8]) -> Vec<u8> {
     [format!("set {key} 0 0 {}\r\n", value.len()).as_bytes(), value, b"\r\n"].concat()
+}
+
+/// A get of the binary protocol.
+fn binary_get(key: &str) -> Vec<u8> {
+    let mut frame = Vec::new();
+    Header::write_request(&mut frame, opcode::GET_KQ, [0, key.len(), 0], 0, 0);
+    frame.extend_from_slice(key.as_bytes());
+    frame
 }
 
 /// Sends until the server takes no more; how much that was.
@@ -68,14 +80,19 @@ fn clients_that_never_read() {
             format!("get {key}\r\n").repeat(200_000),
             format!("gets {}\r\n", format!("{key} ").repeat(300_000)),
             format!("get {key} {key}\r\nset other 0 0 3\r\nabc\r\n").repeat(50_000),
+            format!("mg {key} v k\r\nmg {key} v T0\r\n").repeat(100_000),
         ]
+        .map(String::into_bytes)
+        .into_iter()
+        .chain([binary_get(key).repeat(200_000)])
+        .collect::<Vec<_>>()
     });
     let read_before = other.stat("bytes_read");
     let mut stuffed = Vec::new();
     for number in 0..100 {
-        let kind = (number % 4, number / 4 % 3);
+        let kind = (number % 4, number / 4 % 5);
         let mut client = Client::with_buffers(&server.address, SMALL).expect("there is room");
-        let sent = stuff(&mut client, requests[kind.0][kind.1].as_bytes());
+        let sent = stuff(&mut client, &requests[kind.0][kind.1]);
         stuffed.push((client, kind, sent));
     }
     // The kernel holds more than the server has taken.
@@ -105,11 +122,11 @@ fn clients_that_never_read() {
         assert!(longest < Duration::from_secs(2), "a request has taken {longest:?}");
     }
 
-    // When one of each kind reads at last, all is there. The others go without.
+    // When one of each classic kind reads at last, all is there. The others go without.
     for (client, kind, sent) in stuffed.drain(..12) {
         // Many more than were under way.
         let replies = (40 << 20) / (sizes[kind.0].1 + 2000);
-        read_replies(client, requests[kind.0][kind.1].as_bytes(), sent, replies, &values);
+        read_replies(client, &requests[kind.0][kind.1], sent, replies, &values);
     }
     drop(stuffed);
     wait_until("they are gone", || other.stat("curr_connections") == 1);

@@ -11,7 +11,6 @@
 //! request, so this crate always does the first.)
 
 use crate::number::c_u64;
-use crate::request::Operation;
 use std::error::Error;
 use std::fmt;
 
@@ -33,6 +32,15 @@ impl fmt::Display for NotNumeric {
 }
 
 impl Error for NotNumeric {}
+
+/// The two directions of arithmetic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// `incr`: wraps at 64 bits.
+    Increment,
+    /// `decr`: stops at 0.
+    Decrement,
+}
 
 /// The outcome of an `incr` or `decr`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -43,6 +43,23 @@ pub fn expiry(exptime: i32, now: u64, started: u64) -> Expiry {
     }
 }
 
+/// The same of a time in a frame of the binary protocol, which has no sign: what would be negative is a Unix time from
+/// 2038 on.
+///
+/// ```
+/// # use lookaside_protocol::{Expiry, binary_expiry};
+/// let (now, started) = (1_700_000_000, 1_699_000_000);
+/// assert_eq!(binary_expiry(60, now, started), Expiry::At(1_700_000_060));
+/// assert_eq!(binary_expiry(u32::MAX, now, started), Expiry::At(4_294_967_295));
+/// ```
+pub fn binary_expiry(exptime: u32, now: u64, started: u64) -> Expiry {
+    match i32::try_from(exptime) {
+        Ok(exptime) => expiry(exptime, now, started),
+        Err(_) if u64::from(exptime) <= started => Expiry::Already,
+        Err(_) => Expiry::At(exptime.into()),
+    }
+}
+
 /// What a `flush_all` does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {

@@ -1,4 +1,5 @@
-//! memcached's classic text protocol: requests are parsed and replies are formatted here, and nothing is read or sent.
+//! memcached's protocols, classic text, meta and binary: requests are parsed and replies are formatted here, and nothing
+//! is read or sent.
 //!
 //! The server keeps a buffer of received bytes and works on it in two steps: [`split_line`] finds the next request
 //! line, [`parse`] turns it into a [`Request`] that borrows from the buffer, or into a [`Refusal`] that says what to
@@ -22,6 +23,9 @@
 //! assert_eq!(answer, b"VALUE sun 0 4\r\nstar\r\nEND\r\n");
 //! ```
 //!
+//! [`parse`] knows the commands of [`meta`], too, which stand in lines among the classic ones. Frames of the binary
+//! protocol, which a connection speaks from its first byte on or not at all, are taken apart by [`binary::parse`].
+//!
 //! # Whose answers
 //! Those of memcached 1.6.45, started with `-W -X -o no_slab_reassign,no_lru_crawler,no_lru_maintainer`, without
 //! external storage and without TLS, because the machinery that those commands steer does not exist here. What that
@@ -44,43 +48,38 @@
 //! Each stands on some of those below it, and on none above.
 //!
 //! ```text
-//!   lines into requests     parse      key_stream
-//!   requests into lines     format
+//!   frames                  binary: a command is a file
+//!   lines                   text: a command is a file      meta: a command is a file
 //!   what is said            refusal    arithmetic
-//!                           reply      request
+//!                           error
 //!   of which it consists    key
-//!   alone                   token  number  line  expiry  response
+//!   alone                   token  number  line  expiry
 //! ```
-//!
-//! # To come
-//! The meta commands (`mg`, `ms`, ...) have their place beside the classic ones in `parse`; until they are served they
-//! are unknown commands, but that the data of `ms` is thrown away. The binary protocol is another parser altogether,
-//! picked by a connection's first byte.
 #![forbid(unsafe_code)]
 
 mod arithmetic;
+pub mod binary;
+mod error;
 mod expiry;
-mod format;
 mod key;
-mod key_stream;
 mod line;
+pub mod meta;
 mod number;
-mod parse;
 mod refusal;
-pub mod reply;
-mod request;
-pub mod response;
+mod text;
 mod token;
 
-pub use arithmetic::{ArithmeticResult, LONGEST_NUMBER, NotNumeric, apply};
-pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, expiry, flush};
+pub use arithmetic::{ArithmeticResult, LONGEST_NUMBER, NotNumeric, Operation, apply};
+pub use error::ErrorReply;
+pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, binary_expiry, expiry, flush};
 pub use key::{Key, Keys, MAX_KEY_LENGTH};
-pub use key_stream::{KeyStream, StreamState, Streamed};
 pub use line::{LINE_LIMIT, Line, split_line};
-pub use parse::{MAX_VALUE_LENGTH, parse};
 pub use refusal::{Connection, Refusal};
-pub use reply::ErrorReply;
-pub use request::{GetRequest, Operation, Request, StatsTopic, StoreRequest, Verb};
+pub use text::{
+    Cachedump, DetailRequest, Factor, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, Streams,
+};
+pub use text::{GetRequest, KeyStream, Request, StatsTopic, StoreRequest, StreamState, Streamed, Verb};
+pub use text::{MAX_VALUE_LENGTH, parse, reply, response};
 
 /// The program of the README, compiled and run.
 #[cfg(doctest)]

@@ -6,7 +6,7 @@
 //! was bad, nobody knows how long the data is, and its lines will be taken for requests. And the *connection*: it stays
 //! open except for something that looks like HTTP, and for a meta command's data of a length that nobody knows.
 
-use crate::reply::ErrorReply;
+use crate::error::ErrorReply;
 use std::error::Error;
 use std::fmt;
 
@@ -15,7 +15,7 @@ use std::fmt;
 pub enum Connection {
     /// Go on with the next line.
     Keep,
-    /// Close without an answer. (memcached drops replies that still wait to be sent to this connection.)
+    /// Close, after the answer if there is one. (memcached drops replies that still wait to be sent to this connection.)
     Close,
 }
 
@@ -43,6 +43,11 @@ impl Refusal {
         Refusal { reply: if noreply { None } else { Some(reply) }, swallow: 0, connection: Connection::Keep }
     }
 
+    /// The connection is closed after the answer.
+    pub(crate) const fn closing(self) -> Refusal {
+        Refusal { connection: Connection::Close, ..self }
+    }
+
     pub(crate) const fn swallowing(self, swallow: usize) -> Refusal {
         Refusal { swallow, ..self }
     }
@@ -51,7 +56,10 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.connection, self.reply) {
-            (Connection::Close, _) => f.write_str("the connection is to be closed without an answer"),
+            (Connection::Close, None) => f.write_str("the connection is to be closed without an answer"),
+            (Connection::Close, Some(reply)) => {
+                write!(f, "the request is to be answered {}, and the connection closed", reply.text())
+            }
             (Connection::Keep, None) => f.write_str("the request is to be ignored"),
             (Connection::Keep, Some(reply)) => write!(f, "the request is to be answered {}", reply.text()),
         }

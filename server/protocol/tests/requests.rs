@@ -30,6 +30,10 @@ fn the_table() {
                     "{shown}"
                 );
             }
+            (Err(refusal), Expect::Ended(reply)) => {
+                let expected = Refusal { reply: Some(reply), swallow: 0, connection: Connection::Close };
+                assert_eq!(refusal, expected, "{shown}");
+            }
             (Err(refusal), Expect::Closed) => {
                 assert_eq!(
                     refusal,
@@ -50,6 +54,7 @@ fn the_naive_parser_agrees_with_the_table() {
             Expect::Means(plain) => Outcome::Request([write_out(plain), b"\r\n".to_vec()].concat()),
             Expect::Refused(reply, swallow) => Outcome::Refused(Some(reply), swallow),
             Expect::Silent(swallow) => Outcome::Refused(None, swallow),
+            Expect::Ended(reply) => Outcome::Ended(reply),
             Expect::Closed => Outcome::Closed,
         };
         assert_eq!(naive::parse(&line), expected, "{}", line.escape_ascii());

@@ -89,7 +89,7 @@ impl Subject {
         if let Some(first) = value.first_mut() {
             *first = number as u8;
         }
-        self.session.store(Verb::Set, Entry { key: &key, flags: 0, expiry }, value).map(drop)
+        self.session.store(Verb::Set, Entry::new(&key).with_expiry(expiry), value).map(drop)
     }
 
     fn has(&mut self, number: usize, len: usize) -> bool {

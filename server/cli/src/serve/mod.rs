@@ -5,10 +5,19 @@
 //! open files, memory, sockets (the ports may need root), the file for the process id, becoming another user. Then the
 //! process goes into the background, and only then are threads started.
 
+mod command_line;
+pub mod extended;
+mod file;
+mod later;
 mod limits;
+mod listen;
+mod manner;
+mod meaning;
 mod options;
 mod process;
+mod values;
 
+use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,36 +26,106 @@ use server::{Furnished, Prepared, Settings};
 use tracing::level_filters::LevelFilter;
 use tracing::warn;
 
-pub use options::Arguments;
-use process::{Ending, PidFile};
+pub use later::Later;
 
-use crate::output::Outcome;
+use crate::output::{Outcome, OutputError, tell};
+use command_line::Instead;
+use extended::ListError;
+use manner::Manner;
+use meaning::{Meaning, OptionError};
+use options::Options;
+use process::{Ending, PidFile, ProcessError};
 
-/// Serves until a signal comes.
+/// The licence that the binary may be used under, of the two that there are.
+const LICENCE: &str = include_str!("../../LICENSE-MIT");
+
+/// What a program that was started as `program` calls itself when it speaks.
+#[must_use]
+pub fn name_of(program: &OsStr) -> &'static str {
+    Manner::of(program).program()
+}
+
+/// Serves as `words` say, which stand behind the program's name, until a signal comes. Started as `memcached`, it has
+/// that one's manners.
 ///
 /// # Errors
-/// Whatever keeps it from serving: options that make no sense, ports and files that cannot be had.
-pub fn run(arguments: &Arguments) -> Outcome {
-    log(arguments.verbose);
+/// Whatever keeps it from serving: options that make no sense together, ports and files that cannot be had. What is
+/// wrong with the command line itself is said here, and the exit status tells it.
+pub fn run(program: &OsStr, words: &[OsString]) -> Outcome {
+    let manner = command_line::manner(program, words);
+    let options = match command_line::read(manner, words) {
+        Ok(options) => options,
+        Err(Instead::Answer(answer)) => {
+            answer.print().map_err(OutputError::from)?;
+            return Ok(if answer.use_stderr() { ExitCode::from(manner.misuse()) } else { ExitCode::SUCCESS });
+        }
+        Err(refusal) => return Err(refusal.into()),
+    };
+    if options.license {
+        crate::output::print(format_args!("{} {}\n\n{LICENCE}", manner.program(), manner.version()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let manner = if options.compat { Manner::Memcached } else { manner };
+    match meaning::of(&options, manner) {
+        // In memcached's words, and nothing else: scripts look for them.
+        Err(OptionError::List(error @ ListError::Unknown(_))) => {
+            tell(format_args!("{error}"));
+            Ok(ExitCode::FAILURE)
+        }
+        Err(error) => Err(error.into()),
+        Ok(meaning) => serve(&options, manner, meaning),
+    }
+}
+
+fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
+    log(options.verbose, manner);
     let mut ending = Ending::register()?;
-    let settings = arguments.settings()?;
+    let Meaning { settings, moot, is_local_by_default } = meaning;
+    if !moot.is_empty() {
+        warn!("accepted, and without a meaning here: {}", moot.join(", "));
+    }
     if let Some(warning) = limits::memory(Path::new("/")).and_then(|limit| too_much(&settings, &limit)) {
         warn!("{warning}");
     }
+    if options.enable_coredumps {
+        process::allow_core_files()?;
+    }
+    if options.lock_memory {
+        process::allow_locked_memory();
+    }
     process::allow_connections(settings.connections, settings.threads)?;
-    let user = arguments.user.as_deref().map(process::find_user).transpose()?.flatten();
+    let mut account = options.user.as_deref().map(process::find_user).transpose()?.flatten();
+    // What only the user may make that it becomes, it makes afterwards, as memcached makes all of it.
+    let is_for_later = |path: &Path| account.is_some() && !process::may_create(path);
+    let is_socket_later = settings.unix.as_ref().is_some_and(|socket| is_for_later(&socket.path));
+    let is_pidfile_later = options.pidfile.as_deref().is_some_and(is_for_later);
     let furnished = Furnished::new(settings)?;
     ending.in_order();
+    if is_socket_later && let Some(account) = account.take() {
+        process::become_user(&account, &[])?;
+    }
     let prepared = furnished.listen()?;
-    let mut pidfile = arguments.pidfile.as_deref().map(PidFile::create).transpose()?;
-    if let Some(user) = &user {
+    let mut pidfile =
+        if is_pidfile_later && account.is_some() { None } else { create_pidfile(options, manner)? };
+    if let Some(account) = account {
         let socket = prepared.settings().unix.iter().map(|socket| socket.path.as_path());
         let files: Vec<_> = socket.chain(pidfile.as_ref().map(PidFile::path)).collect();
-        process::become_user(user, &files)?;
+        process::become_user(&account, &files)?;
+        if is_pidfile_later {
+            pidfile = create_pidfile(options, manner)?;
+        }
     }
-    announce(&prepared, arguments.daemon);
-    if arguments.daemon {
-        process::go_into_background(arguments.verbose > 0)?;
+    if options.enable_coredumps {
+        process::stay_dumpable();
+    }
+    if manner == Manner::Lookaside {
+        announce(&prepared, options.daemon, is_local_by_default);
+    }
+    if options.daemon {
+        process::go_into_background(options.verbose > 0)?;
+    }
+    if options.lock_memory {
+        process::lock_memory();
     }
     if let Some(pidfile) = &mut pidfile {
         pidfile.write()?;
@@ -59,11 +138,23 @@ pub fn run(arguments: &Arguments) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn log(verbosity: u8) {
-    let level = match verbosity {
-        0 => LevelFilter::WARN,
-        1 => LevelFilter::INFO,
-        2 => LevelFilter::DEBUG,
+/// The file for the process id, if one is wanted. Where it cannot be had, memcached says so, and serves.
+fn create_pidfile(options: &Options, manner: Manner) -> Result<Option<PidFile>, ProcessError> {
+    match options.pidfile.as_deref().map(PidFile::create).transpose() {
+        Err(error) if manner == Manner::Memcached => {
+            tell(format_args!("{}: {error}", manner.program()));
+            Ok(None)
+        }
+        outcome => outcome,
+    }
+}
+
+fn log(verbosity: u8, manner: Manner) {
+    let level = match (verbosity, manner) {
+        (0, Manner::Memcached) => LevelFilter::ERROR,
+        (0, Manner::Lookaside) => LevelFilter::WARN,
+        (1, _) => LevelFilter::INFO,
+        (2, _) => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -90,8 +181,9 @@ fn too_much(settings: &Settings, limit: &limits::Limit) -> Option<String> {
     })
 }
 
-/// Says on one line where it listens and how to stop it.
-fn announce(prepared: &Prepared, daemon: bool) {
+/// Says on one line where it listens and how to stop it, and on another one that it listens to this machine alone, if
+/// nobody has asked for that.
+fn announce(prepared: &Prepared, daemon: bool, is_local_by_default: bool) {
     let settings = prepared.settings();
     let stop = if daemon { "SIGTERM stops it" } else { "Ctrl-C or SIGTERM stops it" };
     // Whoever started it need not be listening.
@@ -103,6 +195,12 @@ fn announce(prepared: &Prepared, daemon: bool) {
         settings.memory >> 20,
         settings.threads,
     );
+    if is_local_by_default {
+        let _ = writeln!(
+            std::io::stdout(),
+            "only this machine can connect, unlike memcached's default: -l names other addresses, -l '*' all"
+        );
+    }
 }
 
 fn places(prepared: &Prepared, settings: &Settings) -> String {

@@ -1,5 +1,5 @@
-//! What the process asks of the kernel before and while it serves: file descriptors, another user, the background, a
-//! file with its number, and signals.
+//! What the process asks of the kernel before and while it serves: file descriptors, core files, memory that stays in
+//! RAM, another user, the background, a file with its number, and signals.
 
 use std::error::Error;
 use std::ffi::CString;
@@ -11,8 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{Gid, Uid, User, chdir, chown, daemon, initgroups, setgid, setgroups, setuid};
+use nix::sys::prctl;
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
+use nix::unistd::{
+    AccessFlags, Gid, Uid, User, access, chdir, chown, daemon, initgroups, setgid, setgroups, setuid,
+};
+use rustix::mm::{MlockAllFlags, mlockall};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};
@@ -27,6 +31,7 @@ const DESCRIPTORS_PER_THREAD: u64 = 3;
 #[derive(Debug)]
 pub(super) enum ProcessError {
     OpenFiles { connections: usize, wanted: u64, error: io::Error },
+    CoreFiles(io::Error),
     NoSuchUser(String),
     User { user: String, error: io::Error },
     Daemon(io::Error),
@@ -42,6 +47,7 @@ impl fmt::Display for ProcessError {
                 "{connections} connections (-c) need {wanted} open files, which the system refuses ({error}): ask for \
                  fewer, or start as root"
             ),
+            ProcessError::CoreFiles(error) => write!(f, "core files are not allowed (-r): {error}"),
             ProcessError::NoSuchUser(user) => write!(f, "there is no user '{user}' (-u)"),
             ProcessError::User { user, error } => write!(f, "cannot become the user '{user}' (-u): {error}"),
             ProcessError::Daemon(error) => write!(f, "cannot go into the background (-d): {error}"),
@@ -64,6 +70,40 @@ pub(super) fn allow_connections(connections: usize, threads: usize) -> Result<()
         if soft < wanted { setrlimit(Resource::RLIMIT_NOFILE, wanted, hard.max(wanted)) } else { Ok(()) }
     };
     raise().map_err(|error: nix::Error| ProcessError::OpenFiles { connections, wanted, error: error.into() })
+}
+
+/// Lets a crash leave as large a core file as it needs, or as large as may be.
+pub(super) fn allow_core_files() -> Result<(), ProcessError> {
+    let raise = || {
+        if setrlimit(Resource::RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY).is_ok() {
+            return Ok(());
+        }
+        let (_, hard) = getrlimit(Resource::RLIMIT_CORE)?;
+        setrlimit(Resource::RLIMIT_CORE, hard, hard)
+    };
+    raise().map_err(|error: nix::Error| ProcessError::CoreFiles(error.into()))
+}
+
+/// Takes back that who has become another user leaves no core file.
+pub(super) fn stay_dumpable() {
+    if let Err(error) = prctl::set_dumpable(true) {
+        warn!(%error, "a crash will leave no core file (-r)");
+    }
+}
+
+/// Asks for as much locked memory as is wanted, while there is still a right to.
+pub(super) fn allow_locked_memory() {
+    // Where that is refused, and too little allowed, locking is, and says so.
+    let _ = setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY);
+}
+
+/// Keeps in RAM what is there and what will be, each page from when it is first touched: most of what is mapped is only
+/// claimed, and is touched when items come. Must come after the process has gone into the background, which locks do
+/// not survive. Where that is refused the server serves all the same, as memcached does.
+pub(super) fn lock_memory() {
+    if let Err(error) = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT) {
+        warn!(%error, "memory could not be locked (-k): raise the limit of locked memory (ulimit -l)");
+    }
 }
 
 /// Whom to become.
@@ -100,12 +140,25 @@ pub(super) fn find_user(given: &str) -> Result<Option<Account>, ProcessError> {
     }
 }
 
+/// Whether this process may make a file at this path. Root need not: systemd's units take its right to write in the
+/// folders of others.
+pub(super) fn may_create(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    access(folder, AccessFlags::W_OK | AccessFlags::X_OK).is_ok()
+}
+
 /// Becomes this user, who gets `files`: he is to be able to use them, and to remove them at the end.
 pub(super) fn become_user(account: &Account, files: &[&Path]) -> Result<(), ProcessError> {
     let Account { given, name, user, group } = account;
     let refused = |error: nix::Error| ProcessError::User { user: given.clone(), error: error.into() };
     for &file in files {
-        chown(file, Some(*user), Some(*group)).map_err(refused)?;
+        match chown(file, Some(*user), Some(*group)) {
+            // Nor need root be allowed to give a file away.
+            Err(error @ Errno::EPERM) => {
+                warn!(%error, user = given, "{} stays another user's (-u)", file.display());
+            }
+            outcome => outcome.map_err(refused)?,
+        }
     }
     // The groups go first: afterwards there is no right to.
     let groups = match name {

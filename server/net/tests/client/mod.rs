@@ -25,6 +25,15 @@ pub(crate) fn settings() -> Settings {
     Settings::new().with_tcp([LOCALHOST]).with_threads(2)
 }
 
+/// With all switched off that can be, as the memcached is that servers are compared with.
+pub(crate) fn switched_off(settings: Settings) -> Settings {
+    settings
+        .with_watch_allowed(false)
+        .with_dumps_allowed(false)
+        .with_lru_crawler(false)
+        .with_slab_reassign(false)
+}
+
 /// Where a server listens.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Address {

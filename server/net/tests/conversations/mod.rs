@@ -3,6 +3,8 @@
 //! Each begins with an empty cache. `$1` stands for a number that the server chooses: where it is first expected it may
 //! be any number but zero that has not been seen before, and from then on it is that one.
 
+mod meta;
+
 use lookaside_server::VERSION;
 
 use crate::lines::{Expect, table};
@@ -18,6 +20,14 @@ pub(crate) enum End {
 pub(crate) struct Conversation {
     pub(crate) exchanges: Vec<(Vec<u8>, Vec<u8>)>,
     pub(crate) end: End,
+}
+
+impl Conversation {
+    /// Whether the replies go by the clock: they tell a time to live.
+    pub(crate) fn is_timed(&self) -> bool {
+        let tells = |reply: &[u8]| reply.windows(3).any(|at| at.starts_with(b" t") && at[2].is_ascii_digit());
+        self.exchanges.iter().any(|(_, reply)| reply.len() < 1000 && tells(reply))
+    }
 }
 
 use End::{Closed, Open};
@@ -118,10 +128,10 @@ const EXCHANGES: &[(&str, &str)] = &[
          VALUE a 0 1\r\nx\r\nEND\r\nEND\r\n",
     ),
     ("set a 0 -1 1\r\nx\r\ndelete a\r\n", "STORED\r\nNOT_FOUND\r\n"),
-    // ms, which is not served: its data is not taken for a command
+    // The data of ms is not taken for a command.
     (
         "set a 0 0 1\r\nx\r\nms k 11\r\nflush_all\r\n\r\nget a\r\n",
-        "STORED\r\nERROR\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
+        "STORED\r\nHD\r\nVALUE a 0 1\r\nx\r\nEND\r\n",
     ),
     ("delete\r\n", "CLIENT_ERROR bad command line format\r\n"),
     // incr, decr
@@ -187,7 +197,6 @@ const EXCHANGES: &[(&str, &str)] = &[
     ("foo\r\nGET a\r\n get a\r\n", "ERROR\r\nERROR\r\nERROR\r\n"),
     ("\r\n\n", BAD_FORMAT_2),
     ("foo noreply\r\nget a\r\n", "END\r\n"),
-    ("mn\r\nmg a v\r\n", "ERROR\r\nERROR\r\n"),
     ("shutdown\r\n", "SERVER_ERROR: shutdown not enabled\r\n"),
     ("cache_memlimit 7\r\n", "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n"),
     ("watch\r\n", "CLIENT_ERROR watch commands not allowed\r\n"),
@@ -279,9 +288,12 @@ pub(crate) fn all() -> Vec<Conversation> {
         end,
     };
     let mut all: Vec<Conversation> = Vec::new();
-    all.extend(EXCHANGES.iter().map(|exchange| written(&[*exchange], Open)));
-    all.extend(CLOSING.iter().map(|exchange| written(&[*exchange], Closed)));
-    all.extend(EXCHANGES_WITH_CAS.iter().map(|exchanges| written(exchanges, Open)));
+    let single = EXCHANGES.iter().chain(meta::EXCHANGES);
+    all.extend(single.map(|exchange| written(&[*exchange], Open)));
+    let closing = CLOSING.iter().chain(meta::CLOSING);
+    all.extend(closing.map(|exchange| written(&[*exchange], Closed)));
+    let several = EXCHANGES_WITH_CAS.iter().chain(meta::EXCHANGES_WITH_CAS);
+    all.extend(several.map(|exchanges| written(exchanges, Open)));
     all.extend(refused());
     let computed = computed().into_iter();
     all.extend(computed.map(|(sent, reply, end)| Conversation { exchanges: vec![(sent, reply)], end }));
@@ -295,6 +307,7 @@ fn refused() -> impl Iterator<Item = Conversation> {
             Expect::Means(_) => return None,
             Expect::Refused(error, swallowed) => (error.bytes(), swallowed, Open),
             Expect::Silent(swallowed) => (b"".as_slice(), swallowed, Open),
+            Expect::Ended(error) => (error.bytes(), 0, Closed),
             Expect::Closed => (b"".as_slice(), 0, Closed),
         };
         // Were the data taken for a request, the connection would be closed.

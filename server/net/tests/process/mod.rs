@@ -19,6 +19,9 @@ use crate::client::{Address, PATIENCE, settings, wait_until};
 const PORT_FILE: &str = "LOOKASIDE_TEST_PORT_FILE";
 const CONNECTIONS: &str = "LOOKASIDE_TEST_CONNECTIONS";
 const DESCRIPTORS: &str = "LOOKASIDE_TEST_DESCRIPTORS";
+const MEMORY: &str = "LOOKASIDE_TEST_MEMORY";
+const BUFFERS: &str = "LOOKASIDE_TEST_BUFFERS";
+const IDLE: &str = "LOOKASIDE_TEST_IDLE";
 
 /// A running server process. Dropped, it is ended and must have ended well.
 pub(crate) struct ServerProcess {
@@ -29,10 +32,16 @@ pub(crate) struct ServerProcess {
 }
 
 /// What is asked of a server process.
+#[derive(Default)]
 pub(crate) struct Wanted {
     pub(crate) connections: usize,
     /// File descriptors that it may open beyond those that it needs when it starts.
     pub(crate) descriptors: Option<usize>,
+    /// Bytes for items and index, and for what all connections hold; seconds that one may be silent. What is not said
+    /// is as in all tests.
+    pub(crate) memory: Option<usize>,
+    pub(crate) buffers: Option<usize>,
+    pub(crate) idle_timeout: Option<usize>,
 }
 
 impl ServerProcess {
@@ -47,8 +56,15 @@ impl ServerProcess {
             .env(CONNECTIONS, wanted.connections.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
-        if let Some(descriptors) = wanted.descriptors {
-            command.env(DESCRIPTORS, descriptors.to_string());
+        for (name, number) in [
+            (DESCRIPTORS, wanted.descriptors),
+            (MEMORY, wanted.memory),
+            (BUFFERS, wanted.buffers),
+            (IDLE, wanted.idle_timeout),
+        ] {
+            if let Some(number) = number {
+                command.env(name, number.to_string());
+            }
         }
         let mut child = command.spawn().expect("this program starts again");
         let input = child.stdin.take();
@@ -122,7 +138,17 @@ pub(crate) fn serve() {
     let Some(port_file) = env::var_os(PORT_FILE) else { return };
     let number = |name: &str| env::var(name).ok().map(|number| number.parse::<usize>().expect("a number"));
     let connections = number(CONNECTIONS).expect("given with the port file");
-    let server = Server::start(settings().with_connections(connections)).expect("it starts");
+    let mut wanted = settings().with_connections(connections);
+    if let Some(bytes) = number(MEMORY) {
+        wanted = wanted.with_memory(bytes);
+    }
+    if let Some(bytes) = number(BUFFERS) {
+        wanted = wanted.with_read_buffers(bytes);
+    }
+    if let Some(seconds) = number(IDLE) {
+        wanted = wanted.with_idle_timeout(u32::try_from(seconds).expect("a few"));
+    }
+    let server = Server::start(wanted).expect("it starts");
     if let Some(more) = number(DESCRIPTORS) {
         let mut open: Vec<u64> = fs::read_dir("/proc/self/fd")
             .expect("Linux")

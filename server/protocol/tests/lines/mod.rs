@@ -1,6 +1,8 @@
 //! Request lines to try: nearly right ones, odd ones, and rubbish.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+use lookaside_protocol::meta::MetaRequest;
+use lookaside_protocol::{Request, parse};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -36,6 +38,9 @@ const OTHERS: &[&str] = &[
     "watch",
     "mg",
     "ms",
+    "md",
+    "ma",
+    "me",
     "mn",
     "GET",
     "sets",
@@ -104,8 +109,60 @@ const TOKENS: &[&str] = &[
     "5\r",
 ];
 
+/// Flags of meta commands, right ones and wrong ones.
+const FLAGS: &[&str] = &[
+    "b",
+    "c",
+    "f",
+    "h",
+    "k",
+    "l",
+    "q",
+    "s",
+    "t",
+    "u",
+    "v",
+    "x",
+    "I",
+    "P",
+    "L",
+    "Oabc",
+    "O",
+    "T0",
+    "T100",
+    "T-1",
+    "Tx",
+    "T",
+    "N0",
+    "N100",
+    "Nx",
+    "R30",
+    "R",
+    "C1",
+    "Cx",
+    "E7",
+    "E",
+    "F5",
+    "Fx",
+    "J1",
+    "Jx",
+    "D2",
+    "D",
+    "MS",
+    "MA",
+    "ME",
+    "MI",
+    "M-",
+    "M",
+    "Mx",
+    "z",
+    "5",
+    "noreply",
+    "Oooooooooooooooooooooooooooooooooo",
+];
+
 fn command() -> impl Strategy<Value = Vec<u8>> {
-    prop_oneof![6 => select(COMMON), 1 => select(OTHERS)].prop_map(Vec::from)
+    prop_oneof![6 => select(COMMON), 2 => select(OTHERS)].prop_map(Vec::from)
 }
 
 fn token() -> impl Strategy<Value = Vec<u8>> {
@@ -114,6 +171,21 @@ fn token() -> impl Strategy<Value = Vec<u8>> {
         1 => select(vec![249usize, 250, 251, 252]).prop_map(|length| vec![b'k'; length]),
         1 => vec(any::<u8>().prop_filter("ends a token", |byte| !b" \n".contains(byte)), 1..6),
     ]
+}
+
+/// Bytes of data that a line announces, their end included.
+pub(crate) fn data_of(line: &[u8]) -> usize {
+    match parse(line) {
+        Ok(Request::Store(store)) => store.length + 2,
+        Ok(Request::Meta(MetaRequest::Set(set))) => set.length + 2,
+        Ok(_) => 0,
+        Err(refusal) => refusal.swallow,
+    }
+}
+
+fn flags() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    prop_oneof![4 => vec(select(FLAGS), 0..5), 1 => vec(select(FLAGS), 15..20)]
+        .prop_map(|flags| flags.into_iter().map(Vec::from).collect())
 }
 
 /// The arguments that the command wants, of the right kind.
@@ -136,6 +208,13 @@ fn right_arguments(command: &[u8]) -> BoxedStrategy<Vec<Vec<u8>>> {
             .boxed(),
         b"incr" | b"decr" => (key(), small()).prop_map(|(key, delta)| vec![key, delta]).boxed(),
         b"touch" => (key(), time()).prop_map(|(key, time)| vec![key, time]).boxed(),
+        b"mg" | b"md" | b"ma" | b"me" => {
+            let key = select(vec!["a", "b", "c", "YQ==", "Yg=="]).prop_map(Vec::from);
+            (key, flags()).prop_map(|(key, flags)| [vec![key], flags].concat()).boxed()
+        }
+        b"ms" => (key(), data(), flags())
+            .prop_map(|(key, length, flags)| [vec![key, length], flags].concat())
+            .boxed(),
         b"delete" => key().prop_map(|key| vec![key]).boxed(),
         b"flush_all" => vec(select(vec!["0", "-1"]).prop_map(Vec::from), 0..2).boxed(),
         _ => vec(token(), 0..3).boxed(),

@@ -1,9 +1,12 @@
 //! memcached as a map: what the answer to a request has to be, byte for byte, except for CAS ids (always 0 here), the
 //! version (1.6.45) and the statistics (left out).
+//!
+//! It is one with all switched off that can be: `-W -X -o no_slab_reassign,no_lru_crawler`, and without `-A`.
 
+use lookaside_protocol::meta::{Flags, MetaRequest};
 use lookaside_protocol::{
-    ErrorReply, Expiry, Flush, GetRequest, Key, Keys, Request, StatsTopic, StoreRequest, Verb, apply, expiry,
-    flush, reply,
+    ErrorReply, Expiry, Flush, GetRequest, Key, Keys, LruCrawlerRequest, Request, SlabsRequest, StatsTopic,
+    StoreRequest, Verb, apply, expiry, flush, reply,
 };
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,6 +29,18 @@ pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock that is set").as_secs()
 }
 
+/// The times in a meta command.
+fn meta_times<'a>(request: &MetaRequest<'a>) -> impl Iterator<Item = i32> + use<'a> {
+    let flags = match request {
+        MetaRequest::Get(request) => request.flags,
+        MetaRequest::Set(request) => request.flags,
+        MetaRequest::Delete(request) => request.flags,
+        MetaRequest::Arithmetic(request) => request.flags,
+        MetaRequest::Debug(_) | MetaRequest::Noop => Flags::default(),
+    };
+    flags.iter().filter(|flag| matches!(flag.letter, b'N' | b'R' | b'T')).map(|flag| flag.time())
+}
+
 impl Model {
     pub(crate) fn new(started: u64) -> Model {
         Model { items: HashMap::new(), started }
@@ -43,6 +58,8 @@ impl Model {
             Request::FlushAll { delay, .. } => {
                 matches!(flush(*delay, now(), self.started), Flush::At(time) if near(time))
             }
+            Request::Meta(request) => meta_times(request)
+                .any(|time| matches!(expiry(time, now(), self.started), Expiry::At(time) if near(time))),
             _ => false,
         }
     }
@@ -102,7 +119,12 @@ impl Model {
                 *noreply
             }
             Request::Stats(topic) => {
-                out.extend_from_slice(if *topic == StatsTopic::Reset { reply::RESET } else { reply::END });
+                out.extend_from_slice(match topic {
+                    StatsTopic::Reset => reply::RESET,
+                    StatsTopic::Detail(_) => ErrorReply::StatsDetailNotAllowed.bytes(),
+                    StatsTopic::Cachedump(_) => ErrorReply::StatsCachedumpNotAllowed.bytes(),
+                    _ => reply::END,
+                });
                 false
             }
             Request::Version => {
@@ -113,6 +135,35 @@ impl Model {
                 out.extend_from_slice(reply::OK);
                 *noreply
             }
+            Request::Lru { noreply, .. } => {
+                out.extend_from_slice(reply::OK);
+                *noreply
+            }
+            Request::LruCrawler { request, noreply } => {
+                out.extend_from_slice(match request {
+                    LruCrawlerRequest::Crawl(_)
+                    | LruCrawlerRequest::Metadump(_)
+                    | LruCrawlerRequest::Mgdump(_) => ErrorReply::LruCrawlerDisabled.bytes(),
+                    _ => reply::OK,
+                });
+                *noreply
+            }
+            Request::Slabs { request, noreply } => {
+                out.extend_from_slice(match request {
+                    SlabsRequest::Reassign(_) => ErrorReply::SlabReassignDisabled.bytes(),
+                    _ => reply::OK,
+                });
+                *noreply
+            }
+            Request::Shutdown { noreply, .. } => {
+                out.extend_from_slice(ErrorReply::ShutdownNotEnabled.bytes());
+                *noreply
+            }
+            Request::Watch(_) => {
+                out.extend_from_slice(ErrorReply::WatchNotAllowed.bytes());
+                false
+            }
+            Request::Meta(_) => panic!("a map knows nothing of meta commands"),
             Request::Quit => false,
         };
         if noreply {

@@ -2,6 +2,8 @@
 //! memcached 1.6.45 one after the other. The outcome is the plainest line that means the same request, or a refusal.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+mod meta;
+
 use lookaside_protocol::ErrorReply;
 
 /// What has become of a line.
@@ -11,6 +13,8 @@ pub(crate) enum Outcome {
     Request(Vec<u8>),
     /// An answer or none, and so many bytes to swallow.
     Refused(Option<ErrorReply>, usize),
+    /// An answer, after which the connection is closed.
+    Ended(ErrorReply),
     /// The connection is closed.
     Closed,
 }
@@ -105,6 +109,88 @@ pub(crate) fn c_signed(text: &[u8]) -> Option<i64> {
     i64::try_from(c_number(text)?).ok()
 }
 
+/// A number with a fraction, to three digits behind the point.
+fn factor(token: &[u8]) -> Option<f64> {
+    let number: f64 = String::from_utf8(token.to_vec()).ok()?.parse().ok()?;
+    (0.0..4e6).contains(&number).then(|| (number * 1000.0).round() / 1000.0)
+}
+
+/// `slabs`, `lru` and `lru_crawler`: the plainest line, `noreply` included.
+fn steering(words: &[&[u8]], noreply: bool) -> Result<String, ErrorReply> {
+    let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
+    let is = |name: &str| words.get(1).is_some_and(|word| name.as_bytes().starts_with(word));
+    let silently = |line: String| if noreply { line + " noreply" } else { line };
+    match words[0] {
+        b"slabs" if is("reassign") && words.len() == 4 => {
+            Ok(match (strict_i32(words[2]), strict_i32(words[3])) {
+                (Some(from), Some(to)) => silently(format!("slabs reassign {from} {to}")),
+                _ if noreply => "slabs reassign x noreply".into(),
+                _ => "slabs reassign x x".into(),
+            })
+        }
+        b"slabs" if is("automove") && words.len() == 3 + usize::from(noreply && words.len() == 4) => {
+            match strict_u32(words[2]) {
+                Some(level @ 0..=2) => Ok(silently(format!("slabs automove {level}"))),
+                Some(_) => Err(ErrorReply::Error),
+                None => Err(ErrorReply::BadFormat),
+            }
+        }
+        b"slabs" if is("automove") && words.len() == 4 => match (words[2], factor(words[3])) {
+            (b"ratio" | b"freeratio", Some(ratio)) => {
+                Ok(format!("slabs automove {} {ratio}", text(words[2])))
+            }
+            (b"window", _) => match strict_u32(words[3]) {
+                Some(seconds @ 1..=86_400) => Ok(format!("slabs automove window {seconds}")),
+                Some(_) => Err(ErrorReply::AutomoveWindow),
+                None => Err(ErrorReply::BadFormat),
+            },
+            _ => Err(ErrorReply::Error),
+        },
+        b"lru" => {
+            let known = &words[1..words.len() - usize::from(noreply)];
+            match *known {
+                [b"mode", mode @ (b"flat" | b"segmented")] => {
+                    Ok(silently(format!("lru mode {}", text(mode))))
+                }
+                [b"temp_ttl", seconds] => {
+                    let seconds = strict_i32(seconds).ok_or(ErrorReply::Error)?;
+                    Ok(silently(format!("lru temp_ttl {}", seconds.max(-1))))
+                }
+                [b"tune", hot, warm, one, other] => {
+                    let numbers = strict_u32(hot).zip(strict_u32(warm)).zip(factor(one).zip(factor(other)));
+                    match numbers {
+                        None => Err(ErrorReply::Error),
+                        Some(((hot, warm), _)) if hot + warm > 80 => Err(ErrorReply::LruPercents),
+                        Some((_, (one, other))) if one == 0.0 || other == 0.0 => Err(ErrorReply::LruFactors),
+                        Some(((hot, warm), (one, other))) => {
+                            Ok(silently(format!("lru tune {hot} {warm} {one} {other}")))
+                        }
+                    }
+                }
+                _ => Err(ErrorReply::Error),
+            }
+        }
+        b"lru_crawler" if words.len() == 2 && (is("enable") || is("disable")) => {
+            Ok(format!("lru_crawler {}", if is("enable") { "enable" } else { "disable" }))
+        }
+        b"lru_crawler" if words.len() == 3 => {
+            let walks = ["crawl", "metadump", "mgdump"].into_iter().find(|name| is(name));
+            if let Some(name) = walks {
+                return Ok(format!("lru_crawler {name} ") + &text(words[2]));
+            }
+            let number = strict_u32(words[2]).ok_or(ErrorReply::BadFormat);
+            match number {
+                Ok(number) if is("tocrawl") => Ok(format!("lru_crawler tocrawl {number}")),
+                Ok(1_000_001..) if is("sleep") => Err(ErrorReply::CrawlerSleepTooLong),
+                Ok(number) if is("sleep") => Ok(format!("lru_crawler sleep {number}")),
+                Err(error) if is("tocrawl") || is("sleep") => Err(error),
+                _ => Err(ErrorReply::Error),
+            }
+        }
+        _ => Err(ErrorReply::Error),
+    }
+}
+
 /// Parses a line the slow way.
 pub(crate) fn parse(line: &[u8]) -> Outcome {
     let bad = |noreply: bool, swallow| Refused((!noreply).then_some(ErrorReply::BadFormat), swallow);
@@ -193,18 +279,30 @@ pub(crate) fn parse(line: &[u8]) -> Outcome {
             }
             None => refuse(ErrorReply::InvalidExptime),
         },
-        b"ms" => match strict_i32(token(2)).filter(|length| (0..=2_147_483_645).contains(length)) {
-            Some(length) => Refused(Some(ErrorReply::Error), length as usize + 2),
-            None => Closed,
-        },
+        b"mg" | b"ms" | b"md" | b"ma" | b"me" | b"mn" => {
+            let words: Vec<&[u8]> = every.iter().map(|(_, word)| *word).collect();
+            meta::parse(&words).expect("these are the meta commands")
+        }
         b"stats" if count == 1 => canonical(vec![b"stats".to_vec()], false),
         b"stats" => {
             let shortens = |name: &str| name.as_bytes().starts_with(token(1));
             let topic = match token(1) {
                 _ if shortens("reset") => "reset",
-                _ if shortens("detail") => return Refused(Some(ErrorReply::StatsDetailNotAllowed), 0),
+                _ if shortens("detail") => match token(2) {
+                    b"on" => "detail on",
+                    b"off" => "detail off",
+                    b"dump" => "detail dump",
+                    _ => "detail",
+                },
                 _ if shortens("settings") => "settings",
-                _ if shortens("cachedump") => return Refused(Some(ErrorReply::StatsCachedumpNotAllowed), 0),
+                _ if shortens("cachedump") && count < 4 => "cachedump",
+                _ if shortens("cachedump") => match (strict_u32(token(2)), strict_u32(token(3))) {
+                    (Some(class), Some(most)) => {
+                        let words = format!("stats cachedump {class} {most}");
+                        return canonical(vec![words.into_bytes()], false);
+                    }
+                    _ => "cachedump x x",
+                },
                 _ if shortens("conns") => "conns",
                 b"items" => "items",
                 b"slabs" => "slabs",
@@ -214,7 +312,22 @@ pub(crate) fn parse(line: &[u8]) -> Outcome {
             canonical(vec![b"stats".to_vec(), topic.into()], false)
         }
         b"version" | b"quit" => canonical(vec![name.to_vec()], false),
-        b"watch" => Refused(Some(ErrorReply::WatchNotAllowed), 0),
+        b"watch" => {
+            const NAMES: [&str; 7] =
+                ["fetchers", "mutations", "evictions", "connevents", "deletions", "sysevents", "rawcmds"];
+            let asked: Vec<&[u8]> = tokens.iter().skip(1).map(|(_, name)| *name).collect();
+            let known = |name: &&&[u8]| NAMES.iter().any(|known| known.as_bytes() == **name);
+            let mut pieces = vec![b"watch".to_vec()];
+            if asked.is_empty() {
+                pieces.push(b"fetchers".to_vec());
+            } else if asked.iter().filter(known).count() < asked.len() {
+                pieces.push(b"unknown".to_vec());
+            } else {
+                let wanted = NAMES.iter().filter(|name| asked.contains(&name.as_bytes()));
+                pieces.extend(wanted.map(|name| name.as_bytes().to_vec()));
+            }
+            canonical(pieces, false)
+        }
         _ => match token(0) {
             b"flush_all" => {
                 let delay =
@@ -234,19 +347,21 @@ pub(crate) fn parse(line: &[u8]) -> Outcome {
                 Some(limit) => canonical(vec![b"cache_memlimit".to_vec(), number(limit)], ends_in_noreply),
                 None => refuse(ErrorReply::Error),
             },
-            b"shutdown" => refuse(ErrorReply::ShutdownNotEnabled),
-            b"slabs" if count == 4 && b"reassign".starts_with(token(1)) => {
-                refuse(ErrorReply::SlabReassignDisabled)
+            b"shutdown" => {
+                let how = match count - usize::from(ends_in_noreply) {
+                    1 => "shutdown",
+                    2 if token(1) == b"graceful" => "shutdown graceful",
+                    _ => "shutdown unknown",
+                };
+                canonical(vec![how.into()], ends_in_noreply)
             }
-            b"lru_crawler"
-                if count == 3
-                    && ["crawl", "metadump", "mgdump"]
-                        .iter()
-                        .any(|sub| sub.as_bytes().starts_with(token(1))) =>
-            {
-                refuse(ErrorReply::LruCrawlerDisabled)
+            b"slabs" | b"lru" | b"lru_crawler" => {
+                let words: Vec<&[u8]> = tokens.iter().map(|(_, word)| *word).collect();
+                match steering(&words, ends_in_noreply) {
+                    Ok(line) => canonical(vec![line.into_bytes()], false),
+                    Err(reply) => refuse(reply),
+                }
             }
-            b"slabs" | b"lru" | b"lru_crawler" => refuse(ErrorReply::Error),
             _ if count > 1 && token(count - 1).starts_with(b"HTTP/") => Closed,
             _ => refuse(ErrorReply::Error),
         },

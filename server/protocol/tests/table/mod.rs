@@ -2,6 +2,8 @@
 //! what follows the key of a delete that of 1.6.18.
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+mod meta;
+
 use lookaside_protocol::ErrorReply;
 
 /// What becomes of a line.
@@ -13,18 +15,20 @@ pub(crate) enum Expect {
     Refused(ErrorReply, usize),
     /// No answer, and so many bytes swallowed.
     Silent(usize),
+    /// An error, and the connection is closed.
+    Ended(ErrorReply),
     /// The connection is closed.
     Closed,
 }
 
 use ErrorReply::{
-    BadFormat, DeleteUsage, Error, InvalidDelta, InvalidExptime, LruCrawlerDisabled, MemlimitNotMegabytes,
-    MemlimitTooSmall, ShutdownNotEnabled, SlabReassignDisabled, StatsCachedumpNotAllowed,
-    StatsDetailNotAllowed, WatchNotAllowed,
+    BadFormat, CrawlerSleepTooLong, DeleteUsage, Error, InvalidDelta, InvalidExptime, LruPercents,
+    MemlimitNotMegabytes, MemlimitTooSmall,
 };
 use Expect::{Closed, Means, Refused, Silent};
 
-/// The table. `K249` and so on stand for keys of that many bytes, `X18` and so on for that many tokens `x`.
+/// The table. `K249` and so on stand for keys of that many bytes, `X18` and so on for that many tokens `x`,
+/// `O31` and so on for opaque tokens of that many bytes.
 const TABLE: &[(&str, Expect)] = &[
     // Endings, empty lines, spaces.
     ("\r\n", Refused(BadFormat, 0)),
@@ -269,15 +273,21 @@ const TABLE: &[(&str, Expect)] = &[
     ("stats sizes\r\n", Means("stats sizes")),
     ("stats conns\r\n", Means("stats conns")),
     ("stats co\r\n", Means("stats conns")),
-    ("stats c\r\n", Refused(StatsCachedumpNotAllowed, 0)),
-    ("stats cachedump x y\r\n", Refused(StatsCachedumpNotAllowed, 0)),
-    ("stats detail on\r\n", Refused(StatsDetailNotAllowed, 0)),
+    ("stats c\r\n", Means("stats cachedump")),
+    ("stats cachedump x y\r\n", Means("stats cachedump x x")),
+    ("stats cachedump 1 noreply\r\n", Means("stats cachedump x x")),
+    ("stats cachedump 1 0 5\r\n", Means("stats cachedump 1 0")),
+    ("stats detail on\r\n", Means("stats detail on")),
+    ("stats de off x\r\n", Means("stats detail off")),
+    ("stats detail dump\r\n", Means("stats detail dump")),
+    ("stats detail x\r\n", Means("stats detail")),
     ("stats noreply\r\n", Refused(Error, 0)),
     ("stats x\r\n", Refused(Error, 0)),
     // The commands of administrators.
-    ("shutdown\r\n", Refused(ShutdownNotEnabled, 0)),
-    ("shutdown graceful\r\n", Refused(ShutdownNotEnabled, 0)),
-    ("shutdown noreply\r\n", Silent(0)),
+    ("shutdown\r\n", Means("shutdown")),
+    ("shutdown graceful\r\n", Means("shutdown graceful")),
+    ("shutdown slowly\r\n", Means("shutdown unknown")),
+    ("shutdown noreply\r\n", Means("shutdown noreply")),
     ("cache_memlimit\r\n", Refused(Error, 0)),
     ("cache_memlimit x\r\n", Refused(Error, 0)),
     ("cache_memlimit 7\r\n", Refused(MemlimitTooSmall, 0)),
@@ -288,22 +298,43 @@ const TABLE: &[(&str, Expect)] = &[
     ("cache_memlimit 1000000001\r\n", Refused(MemlimitNotMegabytes, 0)),
     ("slabs\r\n", Refused(Error, 0)),
     ("slabs x\r\n", Refused(Error, 0)),
-    ("slabs reassign 1 2\r\n", Refused(SlabReassignDisabled, 0)),
-    ("slabs reassign x 2\r\n", Refused(SlabReassignDisabled, 0)),
-    ("slabs reassign 1 noreply\r\n", Silent(0)),
+    ("slabs reassign 1 2\r\n", Means("slabs reassign 1 2")),
+    ("slabs r -1 2\r\n", Means("slabs reassign -1 2")),
+    ("slabs reassign x 2\r\n", Means("slabs reassign x x")),
+    ("slabs reassign 1 noreply\r\n", Means("slabs reassign x noreply")),
     ("slabs reassign 1 2 3\r\n", Refused(Error, 0)),
-    ("slabs automove 0\r\n", Refused(Error, 0)),
+    ("slabs automove 0\r\n", Means("slabs automove 0")),
+    ("slabs automove 3\r\n", Refused(Error, 0)),
+    ("slabs automove x\r\n", Refused(BadFormat, 0)),
+    ("slabs automove ratio 0.8\r\n", Means("slabs automove ratio 0.8")),
     ("lru\r\n", Refused(Error, 0)),
-    ("lru mode flat\r\n", Refused(Error, 0)),
-    ("lru tune 10 20 1 2\r\n", Refused(Error, 0)),
+    ("lru mode flat\r\n", Means("lru mode flat")),
+    ("lru mode round\r\n", Refused(Error, 0)),
+    ("lru tune 10 20 1 2\r\n", Means("lru tune 10 20 1 2")),
+    ("lru tune 10 25 0.1 2.0\r\n", Means("lru tune 10 25 0.1 2")),
+    ("lru tune 50 40 1 2\r\n", Refused(LruPercents, 0)),
+    ("lru tune 10 20 1\r\n", Refused(Error, 0)),
+    ("lru temp_ttl 50\r\n", Means("lru temp_ttl 50")),
+    ("lru temp_ttl -7\r\n", Means("lru temp_ttl -1")),
+    ("lru temp_ttl x\r\n", Refused(Error, 0)),
+    ("lru mode flat noreply\r\n", Means("lru mode flat noreply")),
     ("lru_crawler\r\n", Refused(Error, 0)),
-    ("lru_crawler crawl 1\r\n", Refused(LruCrawlerDisabled, 0)),
-    ("lru_crawler metadump all\r\n", Refused(LruCrawlerDisabled, 0)),
-    ("lru_crawler mgdump all\r\n", Refused(LruCrawlerDisabled, 0)),
+    ("lru_crawler crawl 1\r\n", Means("lru_crawler crawl 1")),
+    ("lru_crawler c 1\r\n", Means("lru_crawler crawl 1")),
+    ("lru_crawler metadump all\r\n", Means("lru_crawler metadump all")),
+    ("lru_crawler m all\r\n", Means("lru_crawler metadump all")),
+    ("lru_crawler mgdump all\r\n", Means("lru_crawler mgdump all")),
     ("lru_crawler metadump\r\n", Refused(Error, 0)),
-    ("lru_crawler disable\r\n", Refused(Error, 0)),
-    ("watch\r\n", Refused(WatchNotAllowed, 0)),
-    ("watch fetchers noreply\r\n", Refused(WatchNotAllowed, 0)),
+    ("lru_crawler crawl noreply\r\n", Means("lru_crawler crawl noreply")),
+    ("lru_crawler sleep 100\r\n", Means("lru_crawler sleep 100")),
+    ("lru_crawler sleep 1000001\r\n", Refused(CrawlerSleepTooLong, 0)),
+    ("lru_crawler sleep x\r\n", Refused(BadFormat, 0)),
+    ("lru_crawler tocrawl 5\r\n", Means("lru_crawler tocrawl 5")),
+    ("lru_crawler tocrawl x\r\n", Refused(BadFormat, 0)),
+    ("lru_crawler disable\r\n", Means("lru_crawler disable")),
+    ("watch\r\n", Means("watch fetchers")),
+    ("watch deletions fetchers\r\n", Means("watch fetchers deletions")),
+    ("watch fetchers noreply\r\n", Means("watch unknown")),
     ("extstore item_size 5\r\n", Refused(Error, 0)),
     ("stats extstore\r\n", Refused(Error, 0)),
     ("refresh_certs\r\n", Refused(Error, 0)),
@@ -317,21 +348,11 @@ const TABLE: &[(&str, Expect)] = &[
     ("foo HTTP\r\n", Refused(Error, 0)),
     ("foo xHTTP/1\r\n", Refused(Error, 0)),
     ("foo HTTP/1 x\r\n", Refused(Error, 0)),
-    // The meta commands are not served; the data block of one that has some is not taken for commands.
-    ("ms a 5\r\n", Refused(Error, 7)),
-    ("ms a 0 T0 q\r\n", Refused(Error, 2)),
-    ("ms a 2147483646\r\n", Closed),
-    ("ms a -1\r\n", Closed),
-    ("ms a S5\r\n", Closed),
-    ("ms a\r\n", Closed),
-    ("ms\r\n", Closed),
-    ("mn\r\n", Refused(Error, 0)),
-    ("mg a v\r\n", Refused(Error, 0)),
 ];
 
 /// The table, written out.
 pub(crate) fn table() -> Vec<(Vec<u8>, Expect)> {
-    TABLE.iter().map(|(line, expect)| (write_out(line), *expect)).collect()
+    TABLE.iter().chain(meta::META).map(|(line, expect)| (write_out(line), *expect)).collect()
 }
 
 /// A line or a plain line with its long keys and many tokens written out.
@@ -340,9 +361,10 @@ pub(crate) fn write_out(line: &str) -> Vec<u8> {
         let number =
             |letter| piece.strip_prefix(letter).and_then(|number| number.trim_end().parse::<usize>().ok());
         let ending = &piece[piece.trim_end().len()..];
-        match (number('K'), number('X')) {
-            (Some(length), _) => "k".repeat(length) + ending,
-            (_, Some(count)) => vec!["x"; count].join(" ") + ending,
+        match (number('K'), number('X'), number('O')) {
+            (Some(length), ..) => "k".repeat(length) + ending,
+            (_, Some(count), _) => vec!["x"; count].join(" ") + ending,
+            (.., Some(length @ 30..40)) => format!("O{}", "o".repeat(length - 1)) + ending,
             _ => piece.to_owned(),
         }
     };

@@ -1,0 +1,192 @@
+//! `mg`.
+
+use cache::engine::{Expiry, Hit};
+use protocol::meta::{MetaGet, MetaRequest, reply};
+use protocol::reply::CRLF;
+use protocol::{Line, Request, parse, split_line};
+
+use crate::executor::{Context, Executor};
+use crate::gets::{self, Asker, Group, Unanswered};
+use crate::output::Output;
+
+/// Who asks for a key by `mg`.
+#[derive(Clone, Copy, Default)]
+struct MetaGetter<'d> {
+    request: Option<MetaGet<'d>>,
+    /// Where its line begins.
+    at: usize,
+}
+
+impl Asker for MetaGetter<'_> {
+    #[inline]
+    fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
+        match (&self.request, hit) {
+            (Some(request), Some(hit)) => {
+                // An expiry is no matter of those that are gathered.
+                let _ = write_hit(request, hit, context, output);
+            }
+            (Some(request), None) => request.write_miss(output.bytes()),
+            (None, _) => {}
+        }
+    }
+}
+
+/// Serves an `mg` that is a lookup, whose line has `line` bytes at the start of `rest`, and those that follow it at once.
+/// Says where the next line begins.
+///
+/// # Errors
+/// Where the first line begins that is not answered, for the output is full.
+pub(super) fn gather<'d>(
+    mut request: MetaGet<'d>,
+    line: usize,
+    rest: &'d [u8],
+    turn: &mut usize,
+    executor: &mut Executor,
+    output: &mut Output,
+) -> Result<usize, usize> {
+    let mut group = Group::new();
+    let unanswered = |unanswered: Unanswered<'_, MetaGetter<'_>>| unanswered.asker.at;
+    let (mut at, mut end) = (0, line);
+    loop {
+        let key = request.key.plain().unwrap_or_default();
+        let getter = MetaGetter { request: Some(request), at };
+        group.add(key, getter, executor, output).map_err(unanswered)?;
+        if *turn > 0
+            && let Line::Complete(line) = split_line(&rest[end..])
+            && let Ok(Request::Meta(MetaRequest::Get(next))) = parse(line)
+            && next.is_lookup()
+        {
+            *turn -= 1;
+            (at, end) = (end, end + line.len());
+            request = next;
+        } else {
+            group.answer(executor, output).map_err(unanswered)?;
+            return Ok(end);
+        }
+    }
+}
+
+/// Serves an `mg` of any kind.
+pub(super) fn get(request: &MetaGet<'_>, key: &[u8], executor: &mut Executor, output: &mut Output) {
+    let flags = &request.flags;
+    let unseen = flags.has(b'u');
+    loop {
+        let found = executor.look(key, unseen, |hit, context| write_hit(request, hit, context, output));
+        if found {
+            return;
+        }
+        let created = flags.has(b'N').then(|| {
+            let expiry = created_expiry(request, executor.context());
+            executor.vivify(key, expiry, flags.number(b'E'))
+        });
+        match created {
+            Some(Ok(Some(cas))) => {
+                write_created(request, cas, executor.context(), output.bytes());
+                executor.count_vivified(key, unseen, flags.has(b'T'));
+                return;
+            }
+            // Somebody else was faster.
+            Some(Ok(None)) => {}
+            Some(Err(_)) | None => {
+                executor.metrics().gets(1);
+                request.write_miss(output.bytes());
+                return;
+            }
+        }
+    }
+}
+
+/// Writes what there is to say of an item, and says which expiry it gets, if it gets one.
+#[inline]
+fn write_hit(
+    request: &MetaGet<'_>,
+    hit: &Hit<'_>,
+    context: Context<'_>,
+    output: &mut Output,
+) -> Option<Expiry> {
+    let flags = &request.flags;
+    let is_known = |cas| context.cas(hit) == cas;
+    let with_value = request.wants_value() && !flags.number(b'C').is_some_and(is_known);
+    let is_stale = hit.is_stale();
+    let mut is_taken = hit.is_won();
+    let mut is_wanted = is_stale;
+    let mut touched = None;
+    let out = output.bytes();
+    if with_value {
+        reply::value(out, hit.value_len());
+    } else {
+        out.extend_from_slice(reply::DONE);
+    }
+    for flag in flags.iter() {
+        match flag.letter {
+            b's' => reply::number(out, b's', hit.value_len() as u64),
+            b'f' => reply::number(out, b'f', hit.flags().into()),
+            b'c' => reply::number(out, b'c', context.cas(hit)),
+            b't' => reply::ttl(out, context.ttl(touched.unwrap_or_else(|| hit.expiry()))),
+            b'l' => reply::number(out, b'l', context.idle(hit)),
+            b'h' => reply::number(out, b'h', hit.was_fetched().into()),
+            b'T' => touched = Some(context.expiry(flag.time())),
+            b'R' => {
+                let expiry = touched.unwrap_or_else(|| hit.expiry());
+                is_wanted |= is_before(expiry, context.expiry(flag.time()));
+            }
+            _ => {
+                reply::echo(out, flag, &request.key);
+            }
+        }
+    }
+    let has_won = is_wanted && !is_taken && hit.win();
+    is_taken |= is_wanted && !has_won;
+    if is_taken {
+        out.extend_from_slice(reply::TAKEN);
+    }
+    if is_stale {
+        out.extend_from_slice(reply::STALE);
+    }
+    if has_won {
+        out.extend_from_slice(reply::WON);
+    }
+    out.extend_from_slice(CRLF);
+    if with_value {
+        gets::write_data(hit, output);
+        output.bytes().extend_from_slice(CRLF);
+    }
+    touched
+}
+
+/// Whether something expires before then.
+fn is_before(expiry: Expiry, then: Expiry) -> bool {
+    matches!((expiry, then), (Expiry::At(expiry), Expiry::At(then)) if expiry < then)
+}
+
+/// The expiry of an item that is made for who asks: the last that the flags say.
+fn created_expiry(request: &MetaGet<'_>, context: Context<'_>) -> Expiry {
+    let times = request.flags.iter().filter(|flag| matches!(flag.letter, b'N' | b'T'));
+    times.last().map_or(Expiry::Never, |flag| context.expiry(flag.time()))
+}
+
+/// Writes what there is to say of an item that was made for who asks.
+fn write_created(request: &MetaGet<'_>, cas: u64, context: Context<'_>, out: &mut Vec<u8>) {
+    let mut expiry = Expiry::Never;
+    if request.wants_value() {
+        reply::value(out, 0);
+    } else {
+        out.extend_from_slice(reply::DONE);
+    }
+    for flag in request.flags.iter() {
+        match flag.letter {
+            b's' | b'f' | b'l' | b'h' => reply::number(out, flag.letter, 0),
+            b'c' => reply::number(out, b'c', context.told(cas)),
+            b't' => reply::ttl(out, context.ttl(expiry)),
+            b'N' | b'T' => expiry = context.expiry(flag.time()),
+            _ => {
+                reply::echo(out, flag, &request.key);
+            }
+        }
+    }
+    out.extend_from_slice(reply::WON);
+    out.extend_from_slice(CRLF);
+    if request.wants_value() {
+        out.extend_from_slice(CRLF);
+    }
+}

@@ -1,0 +1,51 @@
+//! Serving the meta commands: a command is a file, which says what its flags do and writes its reply.
+
+mod arithmetic;
+mod debug;
+mod delete;
+mod get;
+mod set;
+
+use protocol::meta::{MAX_DECODED_LENGTH, MetaRequest, reply};
+
+pub(super) use set::answer as answer_set;
+
+use super::{Conversation, Needs, Step};
+use crate::executor::Executor;
+use crate::output::Output;
+
+impl Conversation {
+    /// Serves a meta command, whose line has `line` bytes at the start of `rest`.
+    pub(super) fn meta<'d>(
+        &mut self,
+        request: &MetaRequest<'d>,
+        line: usize,
+        rest: &'d [u8],
+        turn: &mut usize,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        let place = &mut [0; MAX_DECODED_LENGTH];
+        match request {
+            MetaRequest::Get(request) if request.is_lookup() => {
+                return get::gather(*request, line, rest, turn, executor, output)
+                    .map_err(|unanswered| (unanswered, Needs::Room));
+            }
+            MetaRequest::Get(request) => {
+                get::get(request, request.key.decode(place), executor, output);
+            }
+            MetaRequest::Set(request) => return self.meta_set(request, line, rest, executor, output),
+            MetaRequest::Delete(request) => {
+                delete::delete(request, request.key.decode(place), executor, output);
+            }
+            MetaRequest::Arithmetic(request) => {
+                arithmetic::count(request, request.key.decode(place), executor, output);
+            }
+            MetaRequest::Debug(request) => {
+                debug::inspect(request, request.key.decode(place), executor, output);
+            }
+            MetaRequest::Noop => output.bytes().extend_from_slice(reply::NOOP),
+        }
+        Ok(line)
+    }
+}

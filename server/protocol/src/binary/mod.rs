@@ -1,0 +1,229 @@
+//! The binary protocol: frames of a header of 24 bytes, extras, a key and a value, in this order.
+//!
+//! A connection speaks it from its first byte on ([`REQUEST_MAGIC`]) or not at all. [`parse`] takes the first frame of
+//! what has been received; of a frame that stores, all but its value. Each command is a file here, which says what its
+//! frame consists of; replies are written by [`reply`].
+//!
+//! What a frame may be is checked as memcached checks it: a key that is too long, extras or a value where there are none,
+//! and lengths that do not fit each other are answered and end the connection, for what follows may be anything. One
+//! thing is done better: the body of a command that does not exist is skipped, where memcached 1.6.18 takes what follows
+//! it for the body.
+
+mod arithmetic;
+mod delete;
+mod flush;
+mod get;
+mod header;
+mod plain;
+pub mod reply;
+mod stats;
+mod store;
+mod touch;
+
+pub use arithmetic::{BinaryArithmetic, NO_INITIAL};
+pub use get::BinaryGet;
+pub use header::{HEADER_LENGTH, Header, REQUEST_MAGIC, RESPONSE_MAGIC};
+pub use reply::Status;
+pub use store::{BinaryMode, BinaryStore};
+
+use crate::key::MAX_KEY_LENGTH;
+
+/// The longest body in bytes; a frame that announces more is refused.
+pub const MAX_BODY_LENGTH: usize = 1 << 30;
+
+/// The commands' numbers.
+pub mod opcode {
+    #![allow(missing_docs, reason = "their names say it")]
+    pub const GET: u8 = 0x00;
+    pub const SET: u8 = 0x01;
+    pub const ADD: u8 = 0x02;
+    pub const REPLACE: u8 = 0x03;
+    pub const DELETE: u8 = 0x04;
+    pub const INCREMENT: u8 = 0x05;
+    pub const DECREMENT: u8 = 0x06;
+    pub const QUIT: u8 = 0x07;
+    pub const FLUSH: u8 = 0x08;
+    pub const GET_Q: u8 = 0x09;
+    pub const NOOP: u8 = 0x0a;
+    pub const VERSION: u8 = 0x0b;
+    pub const GET_K: u8 = 0x0c;
+    pub const GET_KQ: u8 = 0x0d;
+    pub const APPEND: u8 = 0x0e;
+    pub const PREPEND: u8 = 0x0f;
+    pub const STAT: u8 = 0x10;
+    pub const SET_Q: u8 = 0x11;
+    pub const ADD_Q: u8 = 0x12;
+    pub const REPLACE_Q: u8 = 0x13;
+    pub const DELETE_Q: u8 = 0x14;
+    pub const INCREMENT_Q: u8 = 0x15;
+    pub const DECREMENT_Q: u8 = 0x16;
+    pub const QUIT_Q: u8 = 0x17;
+    pub const FLUSH_Q: u8 = 0x18;
+    pub const APPEND_Q: u8 = 0x19;
+    pub const PREPEND_Q: u8 = 0x1a;
+    pub const TOUCH: u8 = 0x1c;
+    pub const GAT: u8 = 0x1d;
+    pub const GAT_Q: u8 = 0x1e;
+    pub const GAT_K: u8 = 0x23;
+    pub const GAT_KQ: u8 = 0x24;
+}
+
+/// A well-formed request. It borrows from the received bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BinaryRequest<'a> {
+    /// Get, and with its key, and quietly.
+    Get(BinaryGet<'a>),
+    /// Touch, and get and touch.
+    Touch {
+        /// The key, and how it is answered.
+        get: BinaryGet<'a>,
+        /// The new time to live, for [`binary_expiry`](crate::binary_expiry).
+        exptime: u32,
+        /// Whether the value is wanted.
+        with_value: bool,
+    },
+    /// Set, add, replace, append, prepend: the value follows.
+    Store(BinaryStore<'a>),
+    /// Delete, if the header's CAS id is 0 or the item's.
+    Delete {
+        /// The key to delete.
+        key: &'a [u8],
+        /// Success is not answered.
+        quiet: bool,
+    },
+    /// Increment, decrement.
+    Arithmetic(BinaryArithmetic<'a>),
+    /// Flush, now or later.
+    Flush {
+        /// The delay, for [`flush`](crate::flush): what does not fit is as late as it may be.
+        delay: i32,
+        /// Success is not answered.
+        quiet: bool,
+    },
+    /// Statistics.
+    Stat {
+        /// What of; empty for all that is counted.
+        topic: &'a [u8],
+    },
+    /// Nothing; its reply says that all before it have been answered.
+    Noop,
+    /// The server's version.
+    Version,
+    /// Send what waits to be sent, then close.
+    Quit {
+        /// It is not answered.
+        quiet: bool,
+    },
+}
+
+/// What [`parse`] found at the start of the received bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frame<'a> {
+    /// Read more: at least so many bytes are needed in all.
+    Incomplete(usize),
+    /// A request, and the bytes that it takes, without the value of a [`BinaryRequest::Store`].
+    Request {
+        /// Its header, which the reply refers to.
+        header: Header,
+        /// What is asked for.
+        request: BinaryRequest<'a>,
+        /// Bytes before the value.
+        length: usize,
+    },
+    /// No request: it is to be answered with this status.
+    Refused {
+        /// Its header.
+        header: Header,
+        /// The status to answer with.
+        status: Status,
+        /// Bytes to throw away, the header among them; `None`: the connection is to be closed after the answer.
+        swallow: Option<usize>,
+    },
+    /// Not this protocol: the connection is to be closed, without an answer.
+    Foreign,
+}
+
+/// The parts of a frame.
+struct Parts<'a> {
+    header: Header,
+    extras: &'a [u8],
+    key: &'a [u8],
+    value_length: usize,
+}
+
+/// Finds the first frame of `received`.
+///
+/// ```
+/// # use lookaside_protocol::binary::{BinaryRequest, Frame, parse};
+/// let mut received = [0; 24];
+/// received[..2].copy_from_slice(&[0x80, 0x0a]);
+/// let Frame::Request { request: BinaryRequest::Noop, length: 24, .. } = parse(&received) else { panic!() };
+/// assert_eq!(parse(&received[..3]), Frame::Incomplete(24));
+/// ```
+#[inline]
+pub fn parse(received: &[u8]) -> Frame<'_> {
+    if received.first().is_some_and(|&magic| magic != REQUEST_MAGIC) {
+        return Frame::Foreign;
+    }
+    let Some((header, body)) = received.split_first_chunk() else { return Frame::Incomplete(HEADER_LENGTH) };
+    let header = Header::read(header);
+    let refuse = |status| Frame::Refused { header, status, swallow: None };
+    let (key, extras, total) = (header.key_length(), header.extras_length(), header.body_length());
+    if key > MAX_KEY_LENGTH || total > MAX_BODY_LENGTH {
+        return refuse(Status::InvalidArguments);
+    }
+    let Some(value_length) = total.checked_sub(key + extras) else { return refuse(Status::UnknownCommand) };
+    let Some(read) = command(header.opcode()) else {
+        let swallow = Some(HEADER_LENGTH + total);
+        return Frame::Refused { header, status: Status::UnknownCommand, swallow };
+    };
+    let Some(before_value) = body.get(..key + extras) else {
+        // What it consists of is known before it has come, and what is wrong needs not be waited for.
+        let absent = Parts { header, extras: &[0; 255][..extras], key: &[0; 255][..key], value_length };
+        return match read(&absent) {
+            Some(_) => Frame::Incomplete(HEADER_LENGTH + key + extras),
+            None => refuse(Status::InvalidArguments),
+        };
+    };
+    let (extras, key) = before_value.split_at(extras);
+    match read(&Parts { header, extras, key, value_length }) {
+        Some(request) => Frame::Request { header, request, length: HEADER_LENGTH + before_value.len() },
+        None => refuse(Status::InvalidArguments),
+    }
+}
+
+type Read = for<'a> fn(&Parts<'a>) -> Option<BinaryRequest<'a>>;
+
+/// How the frame of a command is read, if there is such a command.
+#[inline]
+fn command(number: u8) -> Option<Read> {
+    use opcode::*;
+    Some(match number {
+        GET | GET_Q | GET_K | GET_KQ => get::read,
+        SET | SET_Q | ADD | ADD_Q | REPLACE | REPLACE_Q => store::read,
+        APPEND | APPEND_Q | PREPEND | PREPEND_Q => store::read_extension,
+        DELETE | DELETE_Q => delete::read,
+        INCREMENT | INCREMENT_Q | DECREMENT | DECREMENT_Q => arithmetic::read,
+        TOUCH | GAT | GAT_Q | GAT_K | GAT_KQ => touch::read,
+        FLUSH | FLUSH_Q => flush::read,
+        STAT => stats::read,
+        NOOP | VERSION | QUIT | QUIT_Q => plain::read,
+        _ => return None,
+    })
+}
+
+impl<'a> Parts<'a> {
+    fn opcode(&self) -> u8 {
+        self.header.opcode()
+    }
+
+    /// The key, of a frame that has one and no value.
+    fn only_key(&self) -> Option<&'a [u8]> {
+        (!self.key.is_empty() && self.value_length == 0).then_some(self.key)
+    }
+
+    /// The extras as one number.
+    fn time(&self) -> Option<u32> {
+        self.extras.try_into().ok().map(u32::from_be_bytes)
+    }
+}

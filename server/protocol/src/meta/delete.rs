@@ -1,0 +1,26 @@
+//! `md <key> <flag>*`.
+
+use super::{Flags, MetaKey, MetaRequest, key_and_flags, write_key_and_flags};
+use crate::refusal::Refusal;
+use crate::text::Request;
+
+/// `md`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MetaDelete<'a> {
+    /// The key.
+    pub key: MetaKey<'a>,
+    /// The flags.
+    pub flags: Flags<'a>,
+}
+
+pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+    let (key, flags) = key_and_flags(rest).map_err(Refusal::answer)?;
+    flags.check_opaque().map_err(Refusal::answer)?;
+    Ok(Request::Meta(MetaRequest::Delete(MetaDelete { key, flags })))
+}
+
+impl MetaDelete<'_> {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        write_key_and_flags(out, "md", &self.key, &self.flags);
+    }
+}

@@ -1,0 +1,91 @@
+//! Replies of meta commands: a code of two letters, and the flags that were asked for, in the order of the request.
+
+use super::{Flag, Flags, MetaKey, encode_base64};
+use crate::reply::CRLF;
+
+pub use super::debug::Facts;
+
+/// Done, or there.
+pub const DONE: &[u8] = b"HD";
+/// `mg`, `me`: not there.
+pub const MISS: &[u8] = b"EN";
+/// The key was not there to be changed.
+pub const NOT_FOUND: &[u8] = b"NF";
+/// The condition of the mode was not met.
+pub const NOT_STORED: &[u8] = b"NS";
+/// The item has another CAS id.
+pub const EXISTS: &[u8] = b"EX";
+/// `mn`: all before it has been answered.
+pub const NOOP: &[u8] = b"MN\r\n";
+/// This asker is to make the value anew.
+pub const WON: &[u8] = b" W";
+/// The item is stale.
+pub const STALE: &[u8] = b" X";
+/// Somebody else is making the value anew.
+pub const TAKEN: &[u8] = b" Z";
+
+/// The start of a reply with a value: the code and the length.
+#[inline]
+pub fn value(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(b"VA ");
+    append_number(out, length as u64);
+}
+
+/// A number, behind the letter of the flag that asked for it.
+#[inline]
+pub fn number(out: &mut Vec<u8>, letter: u8, number: u64) {
+    out.extend_from_slice(&[b' ', letter]);
+    append_number(out, number);
+}
+
+/// The time to live, behind the letter of the flag that asked for it: `-1` for one that does not end.
+#[inline]
+pub fn ttl(out: &mut Vec<u8>, seconds: Option<u64>) {
+    match seconds {
+        Some(seconds) => number(out, b't', seconds),
+        None => out.extend_from_slice(b" t-1"),
+    }
+}
+
+/// What every command echoes, if this flag asks for it: the key, the opaque token. Says whether it did.
+#[inline]
+pub fn echo(out: &mut Vec<u8>, flag: Flag<'_>, key: &MetaKey<'_>) -> bool {
+    match flag.letter {
+        b'k' => {
+            out.extend_from_slice(b" k");
+            match key.plain() {
+                Some(key) => out.extend_from_slice(key),
+                None => {
+                    // What was understood, and not what was sent, of which parts may have been skipped.
+                    encode_base64(out, key.decode(&mut [0; super::MAX_DECODED_LENGTH]));
+                    out.extend_from_slice(b" b");
+                }
+            }
+            true
+        }
+        b'O' => {
+            out.extend_from_slice(b" O");
+            out.extend_from_slice(flag.argument);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A whole line of a code and what every command echoes.
+pub fn line(out: &mut Vec<u8>, code: &[u8], key: &MetaKey<'_>, flags: &Flags<'_>) {
+    out.extend_from_slice(code);
+    for flag in flags.iter() {
+        echo(out, flag, key);
+    }
+    out.extend_from_slice(CRLF);
+}
+
+#[inline]
+fn append_number(out: &mut Vec<u8>, number: u64) {
+    if number < 10 {
+        out.push(b'0' + number as u8);
+    } else {
+        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    }
+}

@@ -1,0 +1,33 @@
+//! `delete`.
+
+use super::format::RequestLine;
+use super::request::Request;
+use super::{BAD_FORMAT, ErrorReply, Refusal};
+use crate::key::Key;
+use crate::token::Tokens;
+
+/// `<key> [0] [noreply]`, the `0` being a time that some old clients send.
+///
+/// Anything else behind the key is an error, as in memcached up to 1.6.18: what a client means by it is not known, and
+/// libmemcached's test of servers asks for the error. 1.6.45 ignores it and deletes, and so does this where nobody
+/// would read the error: a client that waits for none would go on with a stale item.
+pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+    let mut tokens = Tokens::after_name(rest);
+    let noreply = tokens.clone().end_in_noreply();
+    let key = tokens.next().ok_or(BAD_FORMAT)?;
+    let is_time = tokens.clone().next() == Some(b"0");
+    if !noreply && tokens.count() > usize::from(is_time) {
+        return Err(Refusal::answer(ErrorReply::DeleteUsage));
+    }
+    let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
+    Ok(Request::Delete { key, noreply })
+}
+
+pub(super) fn write(line: &mut RequestLine<'_>, key: &Key<'_>, noreply: bool) {
+    line.name("delete").bytes(key);
+    if !noreply && **key == *b"noreply" {
+        // As the last token it would be more than the key. What follows a key is ignored.
+        line.bytes(b"0");
+    }
+    line.noreply(noreply);
+}

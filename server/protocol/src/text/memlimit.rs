@@ -1,0 +1,22 @@
+//! `cache_memlimit`.
+
+use super::administration::Arguments;
+use super::format::RequestLine;
+use super::{ErrorReply, Refusal, Request};
+use crate::number::strict_u32;
+
+/// `<megabytes> [noreply]`.
+pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
+    match arguments.first().and_then(strict_u32) {
+        Some(0..8) => arguments.refuse(ErrorReply::MemlimitTooSmall),
+        Some(megabytes @ 8..=1_000_000_000) => {
+            Ok(Request::CacheMemlimit { megabytes, noreply: arguments.noreply })
+        }
+        Some(_) => arguments.refuse(ErrorReply::MemlimitNotMegabytes),
+        None => arguments.refuse(ErrorReply::Error),
+    }
+}
+
+pub(super) fn write(line: &mut RequestLine<'_>, megabytes: u32, noreply: bool) {
+    line.name("cache_memlimit").number(megabytes).noreply(noreply);
+}

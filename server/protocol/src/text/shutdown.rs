@@ -1,0 +1,38 @@
+//! `shutdown`: stop the server.
+
+use super::administration::Arguments;
+use super::format::RequestLine;
+use super::{Refusal, Request};
+
+/// How a server is to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shutdown {
+    /// At once, as an interrupt stops it.
+    Now,
+    /// `graceful`: as SIGUSR1 stops it.
+    Graceful,
+    /// In a way that there is not: [`ErrorReply::InvalidShutdownMode`](crate::ErrorReply::InvalidShutdownMode), where
+    /// it is allowed at all.
+    Unknown,
+}
+
+/// `[graceful] [noreply]`.
+pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
+    let noreply = arguments.noreply;
+    let how = match (arguments.count() - usize::from(noreply), arguments.first()) {
+        (0, _) => Shutdown::Now,
+        (1, Some(b"graceful")) => Shutdown::Graceful,
+        _ => Shutdown::Unknown,
+    };
+    Ok(Request::Shutdown { how, noreply })
+}
+
+pub(super) fn write(line: &mut RequestLine<'_>, how: Shutdown, noreply: bool) {
+    line.name("shutdown");
+    match how {
+        Shutdown::Now => {}
+        Shutdown::Graceful => line.bytes(b"graceful"),
+        Shutdown::Unknown => line.bytes(b"unknown"),
+    }
+    line.noreply(noreply);
+}

@@ -1,0 +1,105 @@
+//! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line, and a data block behind it.
+
+use super::format::RequestLine;
+use super::request::Request;
+use super::{BAD_FORMAT, ErrorReply, Refusal};
+use crate::key::Key;
+use crate::number::{c_i64, c_u64, strict_i32, strict_u64};
+use crate::token::Tokens;
+
+/// The longest data block that can be announced: with its CRLF it has to fit a signed 32-bit number.
+pub const MAX_VALUE_LENGTH: usize = i32::MAX as usize - 2;
+
+/// A storage command. `length` bytes of data and a CRLF follow the line.
+///
+/// If the data is not followed by a CRLF, `length + 2` bytes are consumed all the same, nothing is stored, and the
+/// answer is [`ErrorReply::BadDataChunk`](crate::ErrorReply::BadDataChunk).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoreRequest<'a> {
+    /// Which of the storage commands.
+    pub verb: Verb,
+    /// The key to store under.
+    pub key: Key<'a>,
+    /// The client's own 32 bits; ignored by append and prepend.
+    pub flags: u32,
+    /// The time to live, for [`expiry`](crate::expiry); ignored by append and prepend.
+    pub exptime: i32,
+    /// The length of the data in bytes, at most [`MAX_VALUE_LENGTH`], without its CRLF.
+    pub length: usize,
+    /// No reply wanted.
+    pub noreply: bool,
+}
+
+/// The storage commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verb {
+    /// Store whatever was there before.
+    Set,
+    /// Store if nothing is there.
+    Add,
+    /// Store if something is there.
+    Replace,
+    /// Put the data behind what is there.
+    Append,
+    /// Put the data before what is there.
+    Prepend,
+    /// Store if what is there has this CAS id. 0 is an id that no item has.
+    Cas(u64),
+}
+
+impl Verb {
+    /// The command's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Set => "set",
+            Verb::Add => "add",
+            Verb::Replace => "replace",
+            Verb::Append => "append",
+            Verb::Prepend => "prepend",
+            Verb::Cas(_) => "cas",
+        }
+    }
+}
+
+/// `<key> <flags> <exptime> <bytes> [noreply]`, and for `cas` its id before `noreply`.
+#[inline]
+pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
+    let mut tokens = Tokens::after_name(rest);
+    let key = tokens.next();
+    let flags = tokens.rest();
+    tokens.next();
+    let exptime = tokens.rest();
+    tokens.next();
+    let length = tokens.next().and_then(value_length);
+    let (Some(key), Some(length)) = (key, length) else {
+        return Err(BAD_FORMAT);
+    };
+    let noreply = tokens.clone().end_in_noreply();
+
+    let bad = Refusal::answer_unless(noreply, ErrorReply::BadFormat).swallowing(length + 2);
+    let key = Key::from_token(key).ok_or(bad)?;
+    // C's `*out = l`: what does not fit 32 bits loses its upper half.
+    let flags = c_u64(flags).ok_or(bad)? as u32;
+    let exptime = c_i64(exptime).ok_or(bad)? as i32;
+    let verb = match verb {
+        Verb::Cas(_) => Verb::Cas(tokens.next().and_then(strict_u64).ok_or(bad)?),
+        other => other,
+    };
+    Ok(Request::Store(StoreRequest { verb, key, flags, exptime, length, noreply }))
+}
+
+/// The length of a data block, if there can be one so long.
+pub(crate) fn value_length(token: &[u8]) -> Option<usize> {
+    let length = usize::try_from(strict_i32(token)?).ok()?;
+    (length <= MAX_VALUE_LENGTH).then_some(length)
+}
+
+pub(super) fn write(line: &mut RequestLine<'_>, request: &StoreRequest<'_>) {
+    let StoreRequest { verb, key, flags, exptime, length, noreply } = request;
+    line.name(verb.name()).bytes(key);
+    line.number(flags).number(exptime).number(length);
+    if let Verb::Cas(id) = verb {
+        line.number(id);
+    }
+    line.noreply(*noreply);
+}
