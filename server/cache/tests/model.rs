@@ -230,7 +230,7 @@ impl World {
         if let Some(hit) = hit {
             let used = self.model.used[&key];
             prop_assert!(
-                (used.saturating_sub(63)..=used).contains(&hit.last_access()),
+                (used.saturating_sub(60)..=used + 3).contains(&hit.last_access()),
                 "{}",
                 hit.last_access()
             );

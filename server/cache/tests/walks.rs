@@ -156,7 +156,9 @@ fn a_class_tells_the_age_of_its_oldest_item() {
         let of = |number: u32| session.pin().peek(&name(number)).map(|hit| now - hit.last_access());
         (from..10_000).filter_map(of).max().expect("some are there")
     };
-    assert_eq!(cache.oldest_age(class), ages(&mut session, 0));
+    // An age is told from the first of the four seconds in which the item may have been used, an access as the last.
+    let is_told = |age: u32, expected: u32| (expected..=expected + 3).contains(&age);
+    assert!(is_told(cache.oldest_age(class), ages(&mut session, 0)));
     // The oldest are used, or go: pages know of it when they are asked, a few each time.
     for number in 0..5_000 {
         match number % 2 {
@@ -166,5 +168,5 @@ fn a_class_tells_the_age_of_its_oldest_item() {
     }
     let expected = ages(&mut session, 0);
     let told: Vec<u32> = (0..5).map(|_| cache.oldest_age(class)).collect();
-    assert_eq!(told.last(), Some(&expected), "{told:?}");
+    assert!(told.last().is_some_and(|&age| is_told(age, expected)), "{told:?} and not {expected}");
 }
