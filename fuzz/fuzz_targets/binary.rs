@@ -21,6 +21,10 @@ fuzz_target!(|data: &[u8]| {
 
 fn mend(data: &[u8]) -> Vec<u8> {
     let mut data = data.to_vec();
+    // The first byte says which protocol is spoken, however little follows it.
+    if let Some(first) = data.first_mut() {
+        *first = REQUEST_MAGIC;
+    }
     let mut at = 0;
     while let Some(header) = data.get_mut(at..at + HEADER_LENGTH) {
         header[0] = REQUEST_MAGIC;
