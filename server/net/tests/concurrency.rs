@@ -165,8 +165,7 @@ impl Busy<'_> {
             };
             let filled = self.received.len();
             self.received.resize(needed.max(filled + (16 << 10)), 0);
-            let count =
-                self.client.socket.read(&mut self.received[filled..]).expect("the connection is open");
+            let count = self.client.read(&mut self.received[filled..]).expect("the connection is open");
             assert!(count > 0, "the end after {}", shorten(&self.received[..filled]));
             self.received.truncate(filled + count);
         }
@@ -418,8 +417,8 @@ fn stopping_in_the_middle_of_it() {
                         };
                         // The last kind reads nothing, but what the socket holds.
                         let received = match sent {
-                            Ok(()) if number % 4 == 3 => client.socket.read(&mut buffer[..1]),
-                            Ok(()) => client.socket.read(&mut buffer),
+                            Ok(()) if number % 4 == 3 => client.read(&mut buffer[..1]),
+                            Ok(()) => client.read(&mut buffer),
                             Err(error) => Err(error),
                         };
                         match received {

@@ -185,7 +185,7 @@ impl<'c> Replies<'c> {
             self.done = 0;
             let filled = self.received.len();
             self.received.resize(needed.max(filled + (64 << 10)), 0);
-            let count = self.client.socket.read(&mut self.received[filled..]).expect("it goes on");
+            let count = self.client.read(&mut self.received[filled..]).expect("it goes on");
             assert!(count > 0, "the end after {}", shorten(&self.received[..filled]));
             self.received.truncate(filled + count);
         }

@@ -108,12 +108,22 @@ impl Client {
         sent
     }
 
+    /// Receives what there is; goes on if the process was stopped meanwhile, which ends a wait with a time limit.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.socket.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// Receives exactly so many bytes; fewer if the connection ends before.
     pub(crate) fn receive(&mut self, count: usize) -> Vec<u8> {
         let mut received = vec![0; count];
         let mut filled = 0;
         while filled < count {
-            match self.socket.read(&mut received[filled..]) {
+            match self.read(&mut received[filled..]) {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
@@ -129,7 +139,7 @@ impl Client {
         let mut received = Vec::new();
         let mut piece = vec![0; 64 << 10];
         while !received.ends_with(end) {
-            let count = self.socket.read(&mut piece).expect("the connection is open");
+            let count = self.read(&mut piece).expect("the connection is open");
             assert!(count > 0, "the end after {}", shorten(&received));
             received.extend_from_slice(&piece[..count]);
         }
