@@ -1,7 +1,7 @@
 //! Many clients at once: every value that comes back is one that could be current, what must be atomic is, and a server
 //! can stop in the middle of it.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
