@@ -5,11 +5,11 @@ prepare() {
 
 check() {
     serve -p 11211 && until_answered 11211
-    memccapable -h 127.0.0.1 -p 11211 | tee /tmp/said
-    [ "$(grep -c '\[pass\]' /tmp/said)" = 54 ]
+    memccapable -h 127.0.0.1 -p 11211 | tee said
+    [ "$(grep -c '\[pass\]' said)" = 54 ]
     memcflush --servers=127.0.0.1:11211
-    printf 'hello' >/tmp/greeting
-    memccp --servers=127.0.0.1:11211 /tmp/greeting
+    printf 'hello' >greeting
+    memccp --servers=127.0.0.1:11211 greeting
     [ "$(memccat --servers=127.0.0.1:11211 greeting)" = hello ]
     [ "$(memccat --binary --servers=127.0.0.1:11211 greeting)" = hello ]
     memcexist --servers=127.0.0.1:11211 greeting
@@ -23,8 +23,8 @@ check() {
     memcslap --servers=127.0.0.1:11211 --concurrency=4 --execute-number=2000 --test=set
     memcslap --servers=127.0.0.1:11211 --concurrency=4 --execute-number=2000 --test=get --binary
     for what in display stats settings sizes dump; do
-        /usr/share/memcached/scripts/memcached-tool 127.0.0.1:11211 "$what" >/tmp/said
-        [ -s /tmp/said ] || [ "$what" = dump ]
+        /usr/share/memcached/scripts/memcached-tool 127.0.0.1:11211 "$what" >said
+        [ -s said ] || [ "$what" = dump ]
     done
     memcflush --servers=127.0.0.1:11211
     echo "libmemcached: memccapable 54 of 54, and its tools"
