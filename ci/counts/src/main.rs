@@ -112,7 +112,7 @@ type Index<K, V> = BTreeSet<lookaside::Handle<K, V>>;
 
 /// A map whose table has room for all keys. Its monitor is off: it goes by the clock.
 fn map() -> Map<u64, u64, RwLock<Index<u64, u64>>> {
-    let map = Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(64 << 10)).expect("a table");
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &Config::with_size(64 << 10)).expect("a table");
     map.buffer().monitor(false);
     (0..KEYS).for_each(|key| drop(map.insert(key, key)));
     map
@@ -182,7 +182,7 @@ fn cache_set() -> u64 {
 }
 
 fn owned_map() -> OwnedMap<u64, u64, Index<u64, u64>> {
-    let mut map = OwnedMap::new(BTreeSet::new(), &Config::with_size(64 << 10)).expect("a table");
+    let mut map = OwnedMap::with_index(BTreeSet::new(), &Config::with_size(64 << 10)).expect("a table");
     map.monitor(false);
     (0..KEYS).for_each(|key| drop(map.insert(key, key)));
     map

@@ -16,7 +16,7 @@
 //! use lookaside::{Config, Map};
 //! use lookaside_art::Tree;
 //!
-//! let map = Map::new(Tree::<[u8], _>::new()?, &Config::with_size(1 << 20))?;
+//! let map = Map::with_index(Tree::<[u8], _>::new()?, &Config::with_size(1 << 20))?;
 //! map.insert("rome".to_string(), 753);
 //! map.insert("romulus".to_string(), 771);
 //! map.insert("remus".to_string(), 771);
@@ -40,7 +40,7 @@
 //! use lookaside::{Config, OwnedMap};
 //! use lookaside_art::OwnedTree;
 //!
-//! let mut map = OwnedMap::new(OwnedTree::<[u8; 8], _>::new()?, &Config::with_size(1 << 20))?;
+//! let mut map = OwnedMap::with_index(OwnedTree::<[u8; 8], _>::new()?, &Config::with_size(1 << 20))?;
 //! map.insert(-753i64, "rome");
 //! assert_eq!(map.get(&-753), Some(&"rome"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -229,7 +229,7 @@ where
     T: lookaside_art::Key + ?Sized,
     K: Encode<T> + Ord + std::hash::Hash + Clone + std::fmt::Debug + Send + Sync + 'static,
 {
-    let map = Map::new(Shared::<T, K>::with_config(&small()).unwrap(), &table()).unwrap();
+    let map = Map::with_index(Shared::<T, K>::with_config(&small()).unwrap(), &table()).unwrap();
     map.buffer().monitor(false);
     map.view().access_log().sample_every(1);
     let reorganize = |map: &Map<K, u64, Shared<T, K>>| {
@@ -243,7 +243,7 @@ where
     T: lookaside_art::Key + ?Sized,
     K: Encode<T> + Ord + std::hash::Hash + Clone + std::fmt::Debug + Send + Sync + 'static,
 {
-    let mut map = OwnedMap::new(Owned::<T, K>::with_config(&small()).unwrap(), &table()).unwrap();
+    let mut map = OwnedMap::with_index(Owned::<T, K>::with_config(&small()).unwrap(), &table()).unwrap();
     map.monitor(false);
     compare(&mut map, operations);
 }
@@ -278,7 +278,7 @@ proptest! {
 /// Every kind of node, and batches that are longer than a group.
 #[test]
 fn large_maps_answer_batches_of_any_length() {
-    let map = Map::new(Shared::<[u8], String>::with_config(&small()).unwrap(), &table()).unwrap();
+    let map = Map::with_index(Shared::<[u8], String>::with_config(&small()).unwrap(), &table()).unwrap();
     map.buffer().monitor(false);
     let name = |number: u64| format!("{}/{number}", number % 7);
     (0..20_000).for_each(|number| assert!(map.insert(name(number), number).is_none()));
@@ -297,7 +297,7 @@ fn large_maps_answer_batches_of_any_length() {
 /// What the tree shows of itself is what the map has, in both directions, before and after everything has moved.
 #[test]
 fn a_view_shows_the_maps_entries() {
-    let map = Map::new(Shared::<[u8], String>::with_config(&small()).unwrap(), &table()).unwrap();
+    let map = Map::with_index(Shared::<[u8], String>::with_config(&small()).unwrap(), &table()).unwrap();
     for (number, name) in ["rome", "romulus", "remus"].into_iter().enumerate() {
         map.insert(name.to_string(), number as u64);
     }
@@ -327,7 +327,7 @@ fn a_view_shows_the_maps_entries() {
 #[test]
 fn the_log_knows_what_the_table_misses() {
     let config = TableConfig::with_size(1 << 16).pages(PageKind::Base);
-    let map = Map::new(Shared::<[u8; 8], u64>::with_config(&small()).unwrap(), &config).unwrap();
+    let map = Map::with_index(Shared::<[u8; 8], u64>::with_config(&small()).unwrap(), &config).unwrap();
     map.buffer().monitor(false);
     (0..100u64).for_each(|number| drop(map.insert(number, number)));
     let log = map.view().access_log();
@@ -354,7 +354,7 @@ fn the_log_knows_what_the_table_misses() {
 #[test]
 fn a_full_tree_panics_and_the_map_stays_as_it_was() {
     let config = Config::new().with_node_bytes(1 << 26).with_leaf_bytes(1 << 22);
-    let map = Map::new(Shared::<[u8; 8], u64>::with_config(&config).unwrap(), &table()).unwrap();
+    let map = Map::with_index(Shared::<[u8; 8], u64>::with_config(&config).unwrap(), &table()).unwrap();
     let mut filled = 0;
     let refused = loop {
         let insert = || drop(map.insert(filled, filled));

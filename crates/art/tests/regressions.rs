@@ -119,7 +119,7 @@ fn a_tree_that_is_dropped_leaves_nothing_behind() {
 fn a_map_over_a_tree_leaves_nothing_behind() {
     let there = Arc::default();
     let table = lookaside::Config::with_size(1 << 12);
-    let map = lookaside::Map::new(Tree::<[u8; 8], _>::new().unwrap(), &table).unwrap();
+    let map = lookaside::Map::with_index(Tree::<[u8; 8], _>::new().unwrap(), &table).unwrap();
     (0..1000u64).for_each(|n| drop(map.insert(n, Counted::new(&there))));
     thread::scope(|scope| {
         for part in 0..4u64 {

@@ -6,7 +6,7 @@
 //!
 //! | face | for |
 //! |---|---|
-//! | the atomics, [`Mutex`], [`Arc`], [`fence`] and the hints | whatever is to be explored |
+//! | the atomics, [`Mutex`], [`Condvar`], [`Arc`], [`fence`] and the hints | whatever is to be explored |
 //! | [`reclaim`] | memory that readers may still look at |
 //! | [`counters!`] | counters that threads do not share, added up when they are read |
 //! | [`Within`] | which locks a thread holds while it runs its caller's code |

@@ -151,3 +151,25 @@ impl<T> Mutex<T> {
         self.0.get_mut().expect("a model does not go on after a panic")
     }
 }
+
+/// Loom's condition variable with the interface of the standard one here.
+#[derive(Debug)]
+pub struct Condvar(loom::sync::Condvar);
+
+impl Condvar {
+    /// As the standard one's.
+    #[allow(clippy::new_without_default, reason = "loom's has none")]
+    pub fn new() -> Condvar {
+        Condvar(loom::sync::Condvar::new())
+    }
+
+    /// As the standard one's.
+    pub fn wait<'m, T>(&self, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
+        self.0.wait(guard).expect("a model does not go on after a panic")
+    }
+
+    /// As the standard one's.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}

@@ -62,7 +62,8 @@ fn main() {
     let map =
         Map::sharing(RwLock::new(BTreeSet::new()), &buffer, Hashing::avalanching(HASHER)).expect("the first");
     let mut owned_map =
-        OwnedMap::with_hasher(BTreeSet::new(), &config, Hashing::avalanching(HASHER)).expect("memory");
+        OwnedMap::with_index_and_hasher(BTreeSet::new(), &config, Hashing::avalanching(HASHER))
+            .expect("memory");
     let entries: Vec<Box<Record>> =
         (0..records).map(|number| Box::new(Record { key: key(number), value: [7; 64] })).collect();
     (0..records).for_each(|number| drop(map.insert(key(number), [7u8; 64])));

@@ -32,8 +32,8 @@ fn lookups(criterion: &mut Criterion) {
     let number = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let alone: BTreeMap<u64, u64> = (0..RECORDS).map(|n| (number(n), n)).collect();
     let config = Config::with_size(4 << 20);
-    let map = Map::new(RwLock::new(BTreeSet::new()), &config).expect("a table");
-    let mut owned = OwnedMap::new(BTreeSet::new(), &config).expect("a table");
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &config).expect("a table");
+    let mut owned = OwnedMap::with_index(BTreeSet::new(), &config).expect("a table");
     for n in 0..RECORDS {
         map.insert(number(n), n);
         owned.insert(number(n), n);

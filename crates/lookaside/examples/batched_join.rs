@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let customer = |number| Customer { region: (number % REGIONS as u64) as usize };
     let alone: BTreeMap<u64, Customer> =
         (0..customers).map(|number| (number_of(number), customer(number))).collect();
-    let map = Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(16 << 20))?;
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &Config::with_size(16 << 20))?;
     for number in 0..customers {
         map.insert(number_of(number), customer(number));
     }

@@ -39,7 +39,7 @@ struct Site {
 impl Site {
     fn new() -> Result<Site, lookaside::CreateError> {
         let index = RwLock::new(HashSet::default());
-        Ok(Site { pages: Map::new(index, &Config::with_size(1 << 20))?, order: Mutex::default() })
+        Ok(Site { pages: Map::with_index(index, &Config::with_size(1 << 20))?, order: Mutex::default() })
     }
 
     /// Takes long, as a query of a database does.

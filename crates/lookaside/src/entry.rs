@@ -329,6 +329,14 @@ impl<K: 'static, V: 'static> Draft<K, V> {
         Found::<K, V> { entry: self.0, life: PhantomData }.pointer()
     }
 
+    /// The entry, as one that will be found.
+    ///
+    /// # Safety
+    /// It is not dropped as a draft, and its first handle goes to nobody but those who free nothing for `'p`.
+    pub(crate) unsafe fn found<'p>(&self) -> Found<'p, K, V> {
+        Found { entry: self.0, life: PhantomData }
+    }
+
     /// Its first handle.
     pub(crate) fn at(self, home: Home) -> Handle<K, V> {
         let draft = ManuallyDrop::new(self);
@@ -557,6 +565,27 @@ impl<'p, K: 'static, V: 'static> Found<'p, K, V> {
     #[must_use]
     pub fn value(self) -> &'p V {
         &self.entry().value
+    }
+
+    /// The same, for longer.
+    ///
+    /// # Safety
+    /// The entry is not freed for `'q`.
+    pub(crate) unsafe fn outlive<'q>(self) -> Found<'q, K, V> {
+        Found { entry: self.entry, life: PhantomData }
+    }
+
+    /// The entry's value, to be changed; `None` if there is more than the index's handle.
+    ///
+    /// # Safety
+    /// For `'p` nobody else looks at the entry, nor makes or uses another handle of it.
+    pub(crate) unsafe fn value_mut(self) -> Option<&'p mut V> {
+        // Acquire pairs with the release in `Handle::drop`: what was seen through other handles is over.
+        if self.entry().handles.load(Ordering::Acquire) != 1 {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        Some(unsafe { &mut (*self.entry.as_ptr()).value })
     }
 
     /// The hash that it was made with.

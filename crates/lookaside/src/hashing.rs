@@ -45,12 +45,12 @@ use crate::folding::FoldingState;
 ///
 /// // Mixed: equal for no two keys, but not even.
 /// let hasher = BuildHasherDefault::<Itself>::default();
-/// let mut map = OwnedMap::with_hasher(BTreeSet::new(), &Config::with_size(1 << 20), hasher)?;
+/// let mut map = OwnedMap::with_index_and_hasher(BTreeSet::new(), &Config::with_size(1 << 20), hasher)?;
 /// map.insert(7u64, "seven");
 /// assert_eq!(map.get(&7), Some(&"seven"));
 /// // Used as it is.
 /// let hasher = Hashing::avalanching(std::hash::RandomState::new());
-/// let mut map = OwnedMap::with_hasher(BTreeSet::new(), &Config::with_size(1 << 20), hasher)?;
+/// let mut map = OwnedMap::with_index_and_hasher(BTreeSet::new(), &Config::with_size(1 << 20), hasher)?;
 /// map.insert("seven", 7);
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```

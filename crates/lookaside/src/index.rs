@@ -9,6 +9,8 @@
 //! | [`Store`], [`Discard`] | change, with `&mut self` | [`crate::OwnedMap`] |
 //! | [`SharedStore`], [`SharedDiscard`] | change, with `&self` | [`crate::Map`] |
 //! | [`Scan`] | in order | where the index has an order |
+//! | [`Walk`] | over all, in any order | `iter`, `retain`, `Debug` and others |
+//! | [`Exclusive`] | keeps its handles to itself | [`crate::OwnedMap::get_mut`] |
 //! | [`View`] | be looked at, and do what only this index can | where there is such a thing |
 //!
 //! The standard library's `BTreeSet` and `HashSet` of handles are indexes for one owner; under a [`crate::RwLock`] they
@@ -26,6 +28,9 @@ use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow};
 
 use crate::entry::{Found, Handle, Pin, Sought};
+
+/// The index of a map that was given none: in the order of the keys.
+pub type Ordered<K, V> = BTreeSet<Handle<K, V>>;
 
 /// Looking keys up.
 pub trait Find<Q: ?Sized, K: 'static, V: 'static> {
@@ -63,6 +68,17 @@ pub trait Store<K: 'static, V: 'static> {
     /// Puts a handle in, and gives back the one of an equal key, if there was one.
     fn replace(&mut self, handle: Handle<K, V>) -> Option<Handle<K, V>>;
 
+    /// Brings entries into the order in which they are best loaded, if there is one: they will lie in memory, and come
+    /// to [`Store::load`], in this order. Of equal keys, the one that came later must do so still.
+    fn arrange(entries: &mut Vec<(K, V)>) {
+        let _ = entries;
+    }
+
+    /// Puts many handles in, each as by [`Store::replace`]. What they replace is dropped.
+    fn load(&mut self, handles: Vec<Handle<K, V>>) {
+        handles.into_iter().for_each(|handle| drop(self.replace(handle)));
+    }
+
     /// Handles in the index.
     fn len(&self) -> usize;
 
@@ -85,6 +101,16 @@ pub trait SharedStore<K: 'static, V: 'static> {
 
     /// Puts a handle in, and gives back the one of an equal key, if there was one.
     fn replace(&self, handle: Handle<K, V>) -> Option<Handle<K, V>>;
+
+    /// As [`Store::arrange`].
+    fn arrange(entries: &mut Vec<(K, V)>) {
+        let _ = entries;
+    }
+
+    /// As [`Store::load`].
+    fn load(&self, handles: Vec<Handle<K, V>>) {
+        handles.into_iter().for_each(|handle| drop(self.replace(handle)));
+    }
 
     /// Handles in the index, as far as it knows.
     fn len(&self) -> usize;
@@ -113,6 +139,40 @@ pub trait Scan<Q: ?Sized, K: 'static, V: 'static> {
     );
 }
 
+/// Walking over all entries, in any order.
+pub trait Walk<K: 'static, V: 'static> {
+    /// Shows each entry once.
+    fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>));
+}
+
+/// An index that keeps its handles to itself: by whoever has it mutably, an entry may be changed in place
+/// ([`crate::OwnedMap::get_mut`]).
+///
+/// # Safety
+/// A handle that was put in is given back by a write, or dropped, and not cloned or shown to anybody otherwise.
+#[allow(unsafe_code)]
+pub unsafe trait Exclusive<K: 'static, V: 'static>: Store<K, V> {}
+
+// SAFETY: the standard library's sets show their elements to whoever has the set, and a map shows its index to nobody;
+// the comparison of handles is that of keys, which is shown keys.
+#[allow(unsafe_code)]
+unsafe impl<K: Ord, V> Exclusive<K, V> for BTreeSet<Handle<K, V>> {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl<K: Hash + Eq, V, S: BuildHasher> Exclusive<K, V> for HashSet<Handle<K, V>, S> {}
+
+impl<K, V> Walk<K, V> for BTreeSet<Handle<K, V>> {
+    fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>)) {
+        self.iter().filter_map(|handle| handle.found(pin)).for_each(visit);
+    }
+}
+
+impl<K, V, S> Walk<K, V> for HashSet<Handle<K, V>, S> {
+    fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>)) {
+        self.iter().filter_map(|handle| handle.found(pin)).for_each(visit);
+    }
+}
+
 /// What an index shows of itself while it stands behind a map: see [`crate::Map::view`].
 ///
 /// Nothing that it shows puts an entry in, takes one out or replaces one: the table in front would not hear of it. An
@@ -139,6 +199,19 @@ impl<K: Ord, V> Store<K, V> for BTreeSet<Handle<K, V>> {
 
     fn replace(&mut self, handle: Handle<K, V>) -> Option<Handle<K, V>> {
         BTreeSet::replace(self, handle)
+    }
+
+    fn arrange(entries: &mut Vec<(K, V)>) {
+        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    }
+
+    fn load(&mut self, handles: Vec<Handle<K, V>>) {
+        // Built from the bottom, leaf by full leaf, where there is nothing yet. Of equal keys the last stays.
+        if self.is_empty() {
+            *self = handles.into_iter().collect();
+        } else {
+            handles.into_iter().for_each(|handle| drop(BTreeSet::replace(self, handle)));
+        }
     }
 
     fn len(&self) -> usize {

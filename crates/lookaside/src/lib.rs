@@ -12,7 +12,7 @@
 //! use std::collections::BTreeSet;
 //!
 //! // Any index of handles: a tree of the standard library here.
-//! let map = Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
+//! let map = Map::with_index(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
 //! for number in 0..1000u64 {
 //!     map.insert(number, number * number);
 //! }
@@ -117,12 +117,15 @@ mod owned;
 mod seat;
 #[cfg(not(loom))]
 mod shared;
+mod single_flight;
 #[cfg(not(loom))]
 mod stats;
 #[cfg(not(loom))]
 mod visit;
 #[cfg(not(loom))]
 mod watch;
+#[cfg(not(loom))]
+mod words;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -143,13 +146,14 @@ pub use {
     folding::{FoldingHasher, FoldingState, RandomState},
     hashing::{Hashing, IntoHashing, mix},
     lock::RwLock,
-    map::{Map, Reader},
+    map::{Computed, Map, Mismatch, OccupiedError, Operation, Reader},
     monitor::Verdict,
     owned::OwnedMap,
     seat::Seat,
     shared::SharedBuffer,
     stats::Counts,
     visit::Visit,
+    words::Iter,
 };
 
 /// The program of the README, compiled and run.

@@ -10,7 +10,7 @@ use atomics::{Hold, Within, held};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 
 use crate::entry::{Found, Handle, Pin};
-use crate::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
+use crate::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store, Walk};
 
 /// An index that one thread at a time may change, for a map that threads share: see [`crate::index`].
 ///
@@ -18,7 +18,7 @@ use crate::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 /// use lookaside::{Config, Map, RwLock};
 /// use std::collections::BTreeSet;
 ///
-/// let map = Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
+/// let map = Map::with_index(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
 /// map.insert(1, 2);
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```
@@ -122,6 +122,14 @@ impl<K: 'static, V: 'static, I: Store<K, V>> SharedStore<K, V> for RwLock<I> {
         exclusive(self).0.replace(handle)
     }
 
+    fn arrange(entries: &mut Vec<(K, V)>) {
+        I::arrange(entries);
+    }
+
+    fn load(&self, handles: Vec<Handle<K, V>>) {
+        exclusive(self).0.load(handles);
+    }
+
     fn len(&self) -> usize {
         shared(self).0.len()
     }
@@ -142,5 +150,11 @@ impl<Q: ?Sized, K: 'static, V: 'static, I: Scan<Q, K, V>> Scan<Q, K, V> for RwLo
         visit: &mut dyn FnMut(Found<'p, K, V>) -> ControlFlow<()>,
     ) {
         shared(self).0.scan(from, to, pin, visit);
+    }
+}
+
+impl<K: 'static, V: 'static, I: Walk<K, V>> Walk<K, V> for RwLock<I> {
+    fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>)) {
+        shared(self).0.walk(pin, visit);
     }
 }

@@ -26,9 +26,11 @@
 
 #![allow(unsafe_code)]
 
+mod compound;
+mod words;
+
 use std::borrow::Borrow;
 use std::cell::Cell;
-use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -42,12 +44,15 @@ use crate::entry::{
 };
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
-use crate::index::{Find, Scan, SharedDiscard, SharedStore, View};
+use crate::index::{Find, Ordered, Scan, SharedDiscard, SharedStore, View};
+use crate::lock::RwLock;
 use crate::mark::{Mark, NoMarkLeft};
 use crate::seat::GROUP;
 use crate::shared::SharedBuffer;
 use crate::stripes::Ticket;
 use crate::visit::Visit;
+
+pub use compound::{Computed, Mismatch, OccupiedError, Operation};
 
 impl Reclaim for Buffer {
     fn retire(self: Arc<Self>, dead: Dead) {
@@ -92,20 +97,17 @@ impl Drop for Present {
     }
 }
 
-/// A map over an index of type `I`, with a table in front; for any number of threads.
+/// A map over an index of type `I`, with a table in front; for any number of threads. Where no index is named, it is in
+/// the order of its keys.
 ///
 /// ```
-/// use lookaside::{Config, Map};
-/// use std::collections::BTreeSet;
-///
-/// let map = Map::new(lookaside::RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
+/// let map = lookaside::Map::<String, u64>::new();
 /// map.insert("rome".to_string(), 753);
 /// let reader = map.pin();
 /// assert_eq!(reader.get("rome"), Some(&753));
 /// assert_eq!(reader.get("remus"), None);
-/// # Ok::<(), lookaside::CreateError>(())
 /// ```
-pub struct Map<K: 'static, V: 'static, I, S = RandomState> {
+pub struct Map<K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
     index: I,
     hashing: Hashing<S>,
     mark: Mark,
@@ -116,21 +118,32 @@ pub struct Map<K: 'static, V: 'static, I, S = RandomState> {
     _present: Present,
 }
 
-impl<K, V, I> Map<K, V, I, RandomState> {
+impl<K, V, I> Map<K, V, I> {
     /// A map over this index, with a table of its own.
     ///
     /// What the index has already is found, too, if it belongs to this map: nothing does yet.
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory.
-    pub fn new(index: I, config: &Config) -> Result<Self, CreateError> {
-        let buffer = SharedBuffer::for_indexes(config, 1)?;
-        Ok(Map::sharing(index, &buffer, RandomState::default())
-            .expect("a buffer for one index, which has none"))
+    pub fn with_index(index: I, config: &Config) -> Result<Self, CreateError> {
+        Map::with_index_and_hasher(index, config, RandomState::default())
     }
 }
 
 impl<K, V, I, S> Map<K, V, I, S> {
+    /// A map over this index, with a table of its own, whose keys are hashed so. See [`Map::sharing`].
+    ///
+    /// # Errors
+    /// As [`Map::with_index`].
+    pub fn with_index_and_hasher(
+        index: I,
+        config: &Config,
+        hasher: impl IntoHashing<Hasher = S>,
+    ) -> Result<Self, CreateError> {
+        let buffer = SharedBuffer::for_indexes(config, 1)?;
+        Ok(Map::sharing(index, &buffer, hasher).expect("a buffer for one index, which has none"))
+    }
+
     /// A map over this index, behind a table that others may share.
     ///
     /// Any hasher will do that gives different keys different hashes: those of hashers that are not known to be even in
@@ -201,6 +214,15 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().remove(key)
     }
 
+    /// A new entry of this map, that nobody knows of.
+    fn handle(&self, key: K, value: V) -> Handle<K, V>
+    where
+        K: Hash,
+    {
+        let hash = self.mark.on(hash_of(&self.hashing, &key));
+        Draft::new(key, value, hash).at(Home::of(Arc::clone(&self.reclaimer)))
+    }
+
     /// Entries in the index, as far as it knows.
     pub fn len(&self) -> usize
     where
@@ -218,24 +240,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
     }
 }
 
-impl<K, V, I, S> fmt::Debug for Map<K, V, I, S> {
-    /// Sizes and counts. No entries: of those there are many, and only the index could show them, under its lock; and
-    /// no seeds.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Map").field("buffer", &self.buffer).finish_non_exhaustive()
-    }
-}
-
-impl<K, V, I, S> fmt::Debug for Reader<'_, K, V, I, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").field("map", self.map).finish_non_exhaustive()
-    }
-}
-
 /// A thread at a map, whose buffer it has pinned: what it has found stays until it is dropped or refreshed.
 ///
 /// Long-lived ones hold back the memory of what others remove: refresh them now and then.
-pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState> {
+pub struct Reader<'m, K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
     map: &'m Map<K, V, I, S>,
     visit: Visit<'m>,
 }
@@ -440,6 +448,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         K: Hash + Eq,
         I: SharedStore<K, V>,
     {
+        self.may_write();
         let hash = self.hash(&key);
         // Its line comes while the entry is made.
         self.visit.prefetch(hash);
@@ -458,6 +467,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         K: Hash + Eq,
         I: SharedStore<K, V> + Find<K, K, V>,
     {
+        self.may_write();
         let hash = self.hash(&key);
         let (write, known) = self.write_over(hash, &key);
         if known.is_none() && self.map.index.find(&key, &self.token()).is_none() {
@@ -569,6 +579,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         Q: Hash + ?Sized,
         I: SharedDiscard<Q, K, V>,
     {
+        self.may_write();
         let hash = self.hash(key);
         let write = self.visit.write(hash);
         let old = self.map.index.remove(key);
@@ -580,6 +591,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, as one does
     /// that lets entries go when it is full.
     pub fn forget<Q: Hash + ?Sized>(&self, key: &Q) {
+        self.may_write();
         drop(self.visit.write(self.hash(key)));
     }
 

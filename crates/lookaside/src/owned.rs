@@ -10,6 +10,8 @@
 
 #![allow(unsafe_code)]
 
+mod words;
+
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hash};
@@ -26,7 +28,7 @@ use crate::entry::{
 };
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
-use crate::index::{Discard, Find, Scan, Store};
+use crate::index::{Discard, Find, Ordered, Scan, Store};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::seat::{GROUP, Seat};
@@ -71,13 +73,13 @@ impl Reclaim for Graveyard {
 /// use lookaside::{Config, OwnedMap};
 /// use std::collections::BTreeSet;
 ///
-/// let mut map = OwnedMap::new(BTreeSet::new(), &Config::with_size(1 << 20))?;
+/// let mut map = OwnedMap::with_index(BTreeSet::new(), &Config::with_size(1 << 20))?;
 /// map.insert(7u64, "seven");
 /// assert_eq!(map.get(&7), Some(&"seven"));
 /// assert_eq!(map.remove(&7).as_deref(), Some(&"seven"));
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```
-pub struct OwnedMap<K: 'static, V: 'static, I, S = RandomState> {
+pub struct OwnedMap<K: 'static, V: 'static, I = Ordered<K, V>, S = RandomState> {
     /// `None` only while the map is dropped.
     index: Option<I>,
     hashing: Hashing<S>,
@@ -93,8 +95,8 @@ impl<K, V, I> OwnedMap<K, V, I, RandomState> {
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory.
-    pub fn new(index: I, config: &Config) -> Result<Self, CreateError> {
-        OwnedMap::with_hasher(index, config, RandomState::default())
+    pub fn with_index(index: I, config: &Config) -> Result<Self, CreateError> {
+        OwnedMap::with_index_and_hasher(index, config, RandomState::default())
     }
 }
 
@@ -103,8 +105,8 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// (see [`Hashing`]).
     ///
     /// # Errors
-    /// As [`OwnedMap::new`].
-    pub fn with_hasher(
+    /// As [`OwnedMap::with_index`].
+    pub fn with_index_and_hasher(
         index: I,
         config: &Config,
         hasher: impl IntoHashing<Hasher = S>,
@@ -145,7 +147,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
 
     /// Clears the table for a write; how many slots.
     #[inline]
-    fn clear(&self, hash: u64) -> usize {
+    fn clear_slots(&self, hash: u64) -> usize {
         // SAFETY: as in `table`.
         unsafe { self.seat.clear_held(self.buffer(), hash) }
     }
@@ -177,7 +179,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Replaces the table by an empty one of another size in bytes.
     ///
     /// # Errors
-    /// As [`OwnedMap::new`]. Then the old one stays.
+    /// As [`OwnedMap::with_index`]. Then the old one stays.
     pub fn resize(&mut self, size: usize) -> Result<(), CreateError> {
         self.buffer().resize(size)
     }
@@ -433,9 +435,25 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         K: Eq,
         I: Store<K, V>,
     {
+        let old = self.put_over(hash, draft, show);
+        self.bury();
+        old
+    }
+
+    /// As [`OwnedMap::store`], but frees nothing.
+    fn put_over(
+        &mut self,
+        hash: u64,
+        draft: Draft<K, V>,
+        show: impl FnOnce(&Handle<K, V>),
+    ) -> Option<Handle<K, V>>
+    where
+        K: Eq,
+        I: Store<K, V>,
+    {
         let pointer = draft.pointer();
         let known = self.known(hash, draft.key());
-        let cleared = self.clear(hash);
+        let cleared = self.clear_slots(hash);
         let old = match self.succeed(known, draft) {
             Ok(old) => Some(old),
             Err(draft) => {
@@ -451,7 +469,6 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         {
             self.seat.put_held(self.table(), hash, pointer);
         }
-        self.bury();
         old
     }
 
@@ -490,7 +507,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         I: Discard<Q, K, V>,
     {
         let hash = hash_of(&self.hashing, key);
-        self.clear(hash);
+        self.clear_slots(hash);
         let old = self.index.as_mut().expect("there while the map is").remove(key);
         let old = self.newest(old, hash);
         self.bury();
@@ -501,7 +518,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     /// old one's handle. What it has let go of altogether, as one does that is full, is forgotten by itself: in the
     /// call that does it if that is a write, or in the next.
     pub fn forget<Q: Hash + ?Sized>(&mut self, key: &Q) {
-        self.clear(hash_of(&self.hashing, key));
+        self.clear_slots(hash_of(&self.hashing, key));
     }
 
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
@@ -532,17 +549,6 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         I: Store<K, V>,
     {
         self.index().is_empty()
-    }
-}
-
-impl<K, V, I, S> std::fmt::Debug for OwnedMap<K, V, I, S> {
-    /// Sizes and counts, as of a [`crate::Map`].
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OwnedMap")
-            .field("capacity", &self.table().capacity())
-            .field("counts", &self.counts())
-            .field("verdict", &self.verdict())
-            .finish_non_exhaustive()
     }
 }
 

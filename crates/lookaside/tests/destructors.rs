@@ -16,8 +16,8 @@ use lookaside::{Handle, Map, OwnedMap, Removed, RwLock};
 fn values_that_panic_when_dropped_harm_nobody() {
     quiet();
     let ledger = Arc::new(Ledger::default());
-    let map = Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
-    let mut owned = OwnedMap::new(BTreeSet::new(), &one_line()).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
+    let mut owned = OwnedMap::with_index(BTreeSet::new(), &one_line()).unwrap();
     for number in 0..3000u64 {
         let record = || {
             let mut record = ledger.record(number);
@@ -58,7 +58,7 @@ impl Drop for Fragile {
 #[test]
 fn a_key_and_a_value_that_both_panic_when_dropped_harm_nobody() {
     quiet();
-    let map = Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
     for number in 0..100 {
         assert!(map.insert(Fragile(number), Fragile(number)).is_none());
         assert_eq!(map.pin().get(&number).map(|value| value.0), Some(number));
@@ -97,7 +97,7 @@ impl Drop for Again {
 #[test]
 fn destructors_may_use_the_map() {
     let ledger = Arc::new(Ledger::default());
-    let map: Arc<Ring> = Arc::new(Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap());
+    let map: Arc<Ring> = Arc::new(Map::with_index(RwLock::new(BTreeSet::new()), &one_line()).unwrap());
     for number in 0..400u64 {
         let again = Again { map: Arc::downgrade(&map), depth: 3, _record: ledger.record(number) };
         map.insert(number % 50 + 10, again);
@@ -119,8 +119,8 @@ struct Chain {
 #[test]
 fn values_may_hold_what_was_removed() {
     let ledger = Arc::new(Ledger::default());
-    let mut owned = OwnedMap::new(BTreeSet::new(), &one_line()).unwrap();
-    let map = Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
+    let mut owned = OwnedMap::with_index(BTreeSet::new(), &one_line()).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
     for number in 0..200 {
         let before = owned.remove(&1);
         assert!(owned.insert(1, Chain { _before: before, _record: ledger.record(number) }).is_none());
@@ -141,7 +141,7 @@ fn values_may_hold_what_was_removed() {
 #[test]
 fn an_owned_map_can_be_sent() {
     let ledger = Arc::new(Ledger::default());
-    let mut map = OwnedMap::new(HashSet::new(), &one_line()).unwrap();
+    let mut map = OwnedMap::with_index(HashSet::new(), &one_line()).unwrap();
     for round in 0..20 {
         map = std::thread::spawn({
             let ledger = ledger.clone();

@@ -27,7 +27,7 @@ fn when_a_thread_ends(last: impl FnOnce() + Send + 'static) {
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let ending = small.spawn(|| {
         LAST.with(|at_last| at_last.0.set(Some(Box::new(last))));
-        drop(Map::<u64, u64, _>::new(Nothing, &one_line()).unwrap().pin());
+        drop(Map::<u64, u64, _>::with_index(Nothing, &one_line()).unwrap().pin());
     });
     ending.unwrap().join().unwrap();
 }
@@ -79,7 +79,8 @@ impl Drop for Again {
 /// stack would end.
 #[test]
 fn a_thread_that_ends_forgets_what_waits_however_much_that_is() {
-    let (ledger, map) = (Arc::new(Ledger::default()), Arc::new(Map::new(Nothing, &one_line()).unwrap()));
+    let (ledger, map) =
+        (Arc::new(Ledger::default()), Arc::new(Map::with_index(Nothing, &one_line()).unwrap()));
     let (records, others) = (Arc::clone(&ledger), Arc::clone(&map));
     when_a_thread_ends(move || {
         let reader = others.pin();
@@ -96,7 +97,7 @@ fn a_thread_that_ends_forgets_what_waits_however_much_that_is() {
 fn so_it_does_what_an_index_lets_go_of() {
     let ledger = Arc::new(Ledger::default());
     let tree = art::Tree::<[u8; 8], Handle<u64, Record>>::new().unwrap();
-    let map = Arc::new(Map::new(tree, &one_line()).unwrap());
+    let map = Arc::new(Map::with_index(tree, &one_line()).unwrap());
     let (records, others) = (Arc::clone(&ledger), Arc::clone(&map));
     when_a_thread_ends(move || {
         for number in 0..WAITING {
@@ -123,8 +124,8 @@ fn so_it_does_what_was_removed_and_is_let_go_of_later() {
     let ledger = Arc::new(Ledger::default());
     let records = Arc::clone(&ledger);
     when_a_thread_ends(move || {
-        let map = Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap();
-        let mut owned = OwnedMap::new(HashSet::new(), &one_line()).unwrap();
+        let map = Map::with_index(RwLock::new(HashSet::new()), &one_line()).unwrap();
+        let mut owned = OwnedMap::with_index(HashSet::new(), &one_line()).unwrap();
         let (mut last, mut last_owned) = (None, None);
         for number in 0..WAITING {
             let chain = Chain { _before: last, _record: records.record(number) };
@@ -155,8 +156,8 @@ fn and_so_where_destructors_use_the_map() {
     let ledger = Arc::new(Ledger::default());
     let records = Arc::clone(&ledger);
     when_a_thread_ends(move || {
-        let set = Arc::new(Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap());
-        let nothing = Arc::new(Map::new(Nothing, &one_line()).unwrap());
+        let set = Arc::new(Map::with_index(RwLock::new(HashSet::new()), &one_line()).unwrap());
+        let nothing = Arc::new(Map::with_index(Nothing, &one_line()).unwrap());
         let readers = (set.pin(), nothing.pin());
         for number in 0..WAITING {
             set.insert(number, again(&set, &records, number));
@@ -192,8 +193,8 @@ fn so_it_does_what_an_owned_map_has_left_behind() {
     let records = Arc::clone(&ledger);
     when_a_thread_ends(move || {
         let handles = Arc::default();
-        let mut map = OwnedMap::new(Elsewhere(Arc::clone(&handles)), &one_line()).unwrap();
-        let other = Arc::new(Map::<u64, Again, _>::new(Nothing, &one_line()).unwrap());
+        let mut map = OwnedMap::with_index(Elsewhere(Arc::clone(&handles)), &one_line()).unwrap();
+        let other = Arc::new(Map::<u64, Again, _>::with_index(Nothing, &one_line()).unwrap());
         for number in 0..WAITING {
             let (map_of_it, _record): (Weak<Map<u64, Again, Nothing>>, _) =
                 (Arc::downgrade(&other), records.record(number));

@@ -41,7 +41,7 @@ fn one_with_a_log_is_too() {
 fn is_as_small_as_what_is_asked_for_wants_it(config: &Config) {
     let logged = matches!(config.admission, Admission::Logged { .. });
     let bytes = |size: usize| if logged { size * (1 + config.log_ratio) } else { size };
-    let map = Map::new(RwLock::new(BTreeSet::new()), config).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), config).unwrap();
     map.buffer().monitor(false);
     (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
     let mut reader = map.pin();
@@ -72,7 +72,7 @@ fn is_as_small_as_what_is_asked_for_wants_it(config: &Config) {
 
 #[test]
 fn an_owners_table_stays_as_it_was_made() {
-    let mut map = OwnedMap::new(BTreeSet::new(), &config()).unwrap();
+    let mut map = OwnedMap::with_index(BTreeSet::new(), &config()).unwrap();
     map.monitor(false);
     (0..HOT).for_each(|key| assert!(map.insert(key, key).is_none()));
     let whole = map.capacity();
@@ -85,7 +85,7 @@ fn an_owners_table_stays_as_it_was_made() {
 
 #[test]
 fn a_table_of_one_size_stays_as_it_was_made() {
-    let map = Map::new(RwLock::new(BTreeSet::new()), &config().fits(false)).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &config().fits(false)).unwrap();
     map.insert(1u64, 1u64);
     let reader = map.pin();
     for _ in 0..1 << 20 {
@@ -144,7 +144,7 @@ impl Ord for Curious {
 
 #[test]
 fn an_owners_lookup_may_look_up_again() {
-    let mut map = OwnedMap::new(BTreeSet::new(), &config()).unwrap();
+    let mut map = OwnedMap::with_index(BTreeSet::new(), &config()).unwrap();
     map.monitor(false);
     (0..100).for_each(|key| assert!(map.insert(Curious(key), key).is_none()));
     MAP.set(Some(map));

@@ -275,7 +275,7 @@ fn fold<E: Kind>() {
     const WHOLE: usize = 32 << 10;
     let config = Config::with_size(WHOLE).pages(PageKind::Base);
     let (ledger, liar) = (Arc::new(Ledger::default()), Liar::<E>::seeded(78));
-    let map = Map::new(liar.clone(), &config).unwrap();
+    let map = Map::with_index(liar.clone(), &config).unwrap();
     map.buffer().monitor(false);
     let done = std::sync::atomic::AtomicBool::new(false);
     let late = std::time::Instant::now() + std::time::Duration::from_secs(120);
@@ -323,8 +323,8 @@ fn lie<E: Kind>(config: &Config) {
     let (ledger, liar) = (Arc::new(Ledger::default()), Liar::<E>::seeded(77));
     let buffer = SharedBuffer::for_indexes(config, 2).unwrap();
     let shared = || Map::sharing(liar.clone(), &buffer, RandomState::default()).unwrap();
-    let maps = [shared(), shared(), Map::new(liar.clone(), config).unwrap()];
-    let mut owned = OwnedMap::new(liar.clone(), config).unwrap();
+    let maps = [shared(), shared(), Map::with_index(liar.clone(), config).unwrap()];
+    let mut owned = OwnedMap::with_index(liar.clone(), config).unwrap();
     // It would leave out tables that hit so seldom, as it may do to the third.
     buffer.monitor(false);
     owned.monitor(false);
@@ -409,8 +409,8 @@ impl Store<u64, Record> for Fleeting {
 #[test]
 fn what_dies_while_it_is_found_is_forgotten_before_it_is_freed() {
     let ledger = Arc::new(Ledger::default());
-    let map = Map::new(Fleeting::default(), &one_line()).unwrap();
-    let mut owned = OwnedMap::new(Fleeting::default(), &one_line()).unwrap();
+    let map = Map::with_index(Fleeting::default(), &one_line()).unwrap();
+    let mut owned = OwnedMap::with_index(Fleeting::default(), &one_line()).unwrap();
     let mut late = 0;
     for number in 0..200 {
         assert!(map.insert(1, ledger.record(number)).is_none());
@@ -483,7 +483,7 @@ impl SharedStore<u64, u64> for OnePlace {
 
 #[test]
 fn what_an_index_has_let_go_of_on_its_own_can_be_forgotten() {
-    let map = Map::new(OnePlace::default(), &one_line()).unwrap();
+    let map = Map::with_index(OnePlace::default(), &one_line()).unwrap();
     map.buffer().monitor(false);
     map.insert(1, 10);
     assert_eq!(map.pin().get(&1), Some(&10));
@@ -517,13 +517,13 @@ fn a_handle_is_not_found_in_another_map() {
     }
 
     let handle = Arc::new(OnceLock::new());
-    let map = |size| Map::new(Foreign(handle.clone()), &Config::with_size(size).pages(PageKind::Base));
+    let map = |size| Map::with_index(Foreign(handle.clone()), &Config::with_size(size).pages(PageKind::Base));
     let (own, other) = (map(64).unwrap(), map(64).unwrap());
     own.insert(1, 10);
     for _ in 0..3 {
         assert_eq!((own.pin().get(&1), other.pin().get(&1)), (Some(&10), None));
     }
-    let owned = OwnedMap::new(Foreign(handle.clone()), &one_line()).unwrap();
+    let owned = OwnedMap::with_index(Foreign(handle.clone()), &one_line()).unwrap();
     assert_eq!(owned.get(&1), None);
     // The map that it belonged to is gone: its table's place may be another's.
     drop(own);
@@ -557,7 +557,7 @@ impl Store<u64, u64> for Narrow {
 
 #[test]
 fn what_an_owners_index_lets_go_of_on_its_own_is_no_answer_any_more() {
-    let mut map = OwnedMap::new(Narrow::default(), &Config::with_size(1 << 12)).unwrap();
+    let mut map = OwnedMap::with_index(Narrow::default(), &Config::with_size(1 << 12)).unwrap();
     for key in 0..100 {
         assert!(map.insert(key, key).is_none());
         // From the index, and then from the table.

@@ -1,6 +1,7 @@
 //! The tests of this crate, but for what needs a program of its own: one program is linked once.
 
 mod bounds;
+mod compounds;
 mod destructors;
 mod ending_threads;
 mod examples;

@@ -432,7 +432,7 @@ fn check_all(
         // Again, behind the same table, as another index: none of the first one's entries may show.
         let other = Map::sharing(RwLock::new(I::default()), &buffer, hasher.clone()).unwrap();
         check(&mut Shared { map: &other, reader: other.pin() }, smallest, operations)?;
-        let mut owned = OwnedMap::with_hasher(I::default(), config, hasher.clone()).unwrap();
+        let mut owned = OwnedMap::with_index_and_hasher(I::default(), config, hasher.clone()).unwrap();
         check(&mut owned, smallest, operations)
     }
     forms::<BTreeSet<Handle<Key, Value>>>(config, smallest, hasher, operations)?;
@@ -485,7 +485,7 @@ fn cases() -> u32 {
 /// The paper's counters are those of their own slots, and of every hit.
 #[test]
 fn by_the_papers_policy_each_hit_counts_at_once() {
-    let mut owned = OwnedMap::new(BTreeSet::new(), &Config::paper(64 * 64)).unwrap();
+    let mut owned = OwnedMap::with_index(BTreeSet::new(), &Config::paper(64 * 64)).unwrap();
     owned.insert(7u16, Value::from(7));
     owned.monitor(false);
     assert!(owned.get(&7).is_some(), "from the index");
@@ -500,10 +500,10 @@ fn by_the_papers_policy_each_hit_counts_at_once() {
 #[test]
 fn the_hottest_are_those_that_are_asked_for_most() {
     let config = standard(1 << 16).counters(CounterPolicy::EveryHit);
-    let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &config).unwrap();
     map.buffer().monitor(false);
     let reader = map.pin();
-    let mut owned = OwnedMap::new(BTreeSet::new(), &config).unwrap();
+    let mut owned = OwnedMap::with_index(BTreeSet::new(), &config).unwrap();
     owned.monitor(false);
     for key in 0..100_u16 {
         reader.insert(key, Box::new(u64::from(key)));

@@ -105,7 +105,7 @@ fn lookups_in_batches_are_judged_by_themselves() {
 
 #[test]
 fn so_does_an_owned_map() {
-    let mut map = OwnedMap::with_hasher(BTreeSet::new(), &config(), Dear::default()).unwrap();
+    let mut map = OwnedMap::with_index_and_hasher(BTreeSet::new(), &config(), Dear::default()).unwrap();
     (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
     until_off(|| (0..KEYS).for_each(|key| assert_eq!(map.get(&key), Some(&key))), || map.verdict());
     (0..KEYS).for_each(|key| assert!(map.insert(key, key + 1000).is_some()));

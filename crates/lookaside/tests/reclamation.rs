@@ -35,7 +35,7 @@ impl Drop for Counted {
 type Counting = Map<u64, Counted, RwLock<BTreeSet<Handle<u64, Counted>>>>;
 
 fn counting() -> (Counting, Arc<AtomicUsize>) {
-    (Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap(), Arc::default())
+    (Map::with_index(RwLock::new(BTreeSet::new()), &one_line()).unwrap(), Arc::default())
 }
 
 /// How many values may wait: far fewer than are replaced below.
@@ -105,7 +105,7 @@ fn a_panic_that_panics_ends_where_the_entry_is_freed() {
         }
     }));
     let alive: Arc<AtomicUsize> = Arc::default();
-    let mut owned = OwnedMap::new(BTreeSet::new(), &one_line()).unwrap();
+    let mut owned = OwnedMap::with_index(BTreeSet::new(), &one_line()).unwrap();
     let panics = (0..100u64)
         .filter(|number| {
             let value = Bombing { _counted: Counted::new(&alive), armed: *number < 10 };
@@ -125,7 +125,7 @@ fn every_count_that_a_newcomer_may_begin_with_can_be_hit() {
     let _alone = ALONE.lock();
     for newcomer in [0, 15, 66, 67, 255] {
         let config = one_line().newcomer(newcomer);
-        let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
+        let map = Map::with_index(RwLock::new(BTreeSet::new()), &config).unwrap();
         map.buffer().monitor(false);
         map.insert(1u64, 2u64);
         let reader = map.pin();

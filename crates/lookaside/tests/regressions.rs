@@ -33,7 +33,7 @@ impl Drop for Counted {
 type Counting = Map<u64, Counted, RwLock<BTreeSet<Handle<u64, Counted>>>>;
 
 fn counting() -> (Counting, Arc<AtomicUsize>) {
-    (Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap(), Arc::default())
+    (Map::with_index(RwLock::new(BTreeSet::new()), &one_line()).unwrap(), Arc::default())
 }
 
 fn alive(counter: &AtomicUsize) -> usize {
@@ -156,7 +156,7 @@ fn nine_maps_in_turn_cost_no_more_a_lookup_than_eight() {
     const LOOKUPS: usize = 64 * 9 * 8;
     let maps: Vec<_> = (0..64)
         .map(|_| {
-            let map = Map::new(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
+            let map = Map::with_index(RwLock::new(BTreeSet::new()), &one_line()).unwrap();
             map.buffer().monitor(false);
             map.insert(7u64, 7u64);
             map

@@ -25,7 +25,7 @@ fn config() -> Config {
 }
 
 fn map() -> Map<u64, u64, Index> {
-    let map = Map::new(RwLock::new(BTreeSet::new()), &config()).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &config()).unwrap();
     map.buffer().monitor(false);
     (0..KEYS).for_each(|key| assert!(map.insert(key, key).is_none()));
     map
@@ -130,7 +130,7 @@ fn resized_by_who_never_looks_up() {
 
 fn resized_by_its_owner() {
     let mut map: OwnedMap<u64, u64, BTreeSet<Handle<u64, u64>>> =
-        OwnedMap::new(BTreeSet::new(), &config()).unwrap();
+        OwnedMap::with_index(BTreeSet::new(), &config()).unwrap();
     map.insert(1, 1);
     let whole = mapped();
     map.resize(1 << 20).unwrap();

@@ -7,7 +7,7 @@ use lookaside::{Buffer, Config, Map, PageKind, Pointer, RwLock};
 #[test]
 fn readers_that_live_for_a_few_lookups_are_watched_too() {
     let config = Config::with_size(64 << 10).pages(PageKind::Base);
-    let map = Map::new(RwLock::new(BTreeSet::new()), &config).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &config).unwrap();
     (0..100u64).for_each(|key| assert!(map.insert(key, key).is_none()));
     // A trial is due after some twenty thousand lookups.
     for _ in 0..5_000 {

@@ -109,7 +109,7 @@ fn a_write_that_the_table_knows_does_without_the_index() {
     let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
     let (writes, searches) = (Arc::clone(&index.writes), Arc::clone(&index.searches));
     let asked = || writes.load(Ordering::Relaxed);
-    let map = Map::new(index, &one_line()).unwrap();
+    let map = Map::with_index(index, &one_line()).unwrap();
     let mut reader = map.pin();
     assert!(reader.insert(ledger.name(7), 70).is_none());
     assert_eq!(asked(), 1);
@@ -157,7 +157,7 @@ fn a_write_that_the_table_knows_does_without_the_index() {
 fn the_owner_does_without_the_index_too() {
     let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
     let (writes, searches) = (Arc::clone(&index.writes), Arc::clone(&index.searches));
-    let mut map = OwnedMap::new(index, &one_line()).unwrap();
+    let mut map = OwnedMap::with_index(index, &one_line()).unwrap();
     assert!(map.insert(ledger.name(7), 70).is_none());
     assert_eq!(map.get(&7), Some(&70));
     for value in 71..80 {
@@ -195,7 +195,7 @@ fn there_are_as_many_successions_as_slots() {
     let ledger = Arc::new(Ledger::default());
     let index = Asked::default();
     let set = Arc::clone(&index.set);
-    let map = Map::new(index, &one_line()).unwrap();
+    let map = Map::with_index(index, &one_line()).unwrap();
     map.buffer().monitor(false);
     let slots = map.buffer().capacity() as u64;
     let mut reader = map.pin();
@@ -293,7 +293,7 @@ fn who_is_late_finds_the_newest_that_was_there() {
     for (write, seen, after) in [(removes, 71, None), (inserts, 71, Some(&72)), (succeeds, 72, Some(&72))] {
         let (ledger, index) = (Arc::new(Ledger::default()), Late::default());
         let meanwhile = Arc::clone(&index.meanwhile);
-        let map = Arc::new(Map::new(index, &one_line()).unwrap());
+        let map = Arc::new(Map::with_index(index, &one_line()).unwrap());
         map.insert(ledger.name(7), 70);
         assert_eq!(map.pin().get(&7), Some(&70));
         assert_eq!(map.insert(ledger.name(7), 71).as_deref(), Some(&70));
@@ -319,7 +319,7 @@ fn what_the_index_has_let_go_of_has_no_successor() {
     for was_succeeded in [false, true] {
         let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
         let (set, writes) = (Arc::clone(&index.set), Arc::clone(&index.writes));
-        let map = Map::new(index, &one_line()).unwrap();
+        let map = Map::with_index(index, &one_line()).unwrap();
         let reader = map.pin();
         reader.insert(ledger.name(7), 70);
         assert_eq!(map.pin().get(&7), Some(&70));
@@ -342,7 +342,7 @@ fn what_the_index_has_let_go_of_has_no_successor() {
 
         let index = Asked::default();
         let (set, writes) = (Arc::clone(&index.set), Arc::clone(&index.writes));
-        let mut map = OwnedMap::new(index, &one_line()).unwrap();
+        let mut map = OwnedMap::with_index(index, &one_line()).unwrap();
         map.insert(ledger.name(7), 70);
         assert_eq!(map.get(&7), Some(&70));
         if was_succeeded {
@@ -366,7 +366,7 @@ fn what_the_index_has_let_go_of_has_no_successor() {
 fn a_successor_is_forgotten_before_its_first_is_freed() {
     let (ledger, index) = (Arc::new(Ledger::default()), Asked::default());
     let set = Arc::clone(&index.set);
-    let map = Map::new(index, &one_line()).unwrap();
+    let map = Map::with_index(index, &one_line()).unwrap();
     map.insert(ledger.name(7), 70);
     assert_eq!(map.pin().get(&7), Some(&70));
     map.insert(ledger.name(7), 71).unwrap();
@@ -421,7 +421,7 @@ fn an_entry_of_another_hash_has_no_successor() {
 
     let (hasher, index) = (Turning::default(), Asked::default());
     let writes = Arc::clone(&index.writes);
-    let mut owned = OwnedMap::with_hasher(index, &one_line(), hasher.clone()).unwrap();
+    let mut owned = OwnedMap::with_index_and_hasher(index, &one_line(), hasher.clone()).unwrap();
     owned.insert(ledger.name(7), 70);
     assert_eq!(owned.get(&7), Some(&70));
     assert_eq!(owned.insert(ledger.name(7), 71).as_deref(), Some(&70));
@@ -436,8 +436,8 @@ fn an_entry_of_another_hash_has_no_successor() {
 /// An index that does not say that it takes part is told of each write.
 #[test]
 fn an_index_has_to_take_part() {
-    let map = Map::new(RwLock::new(HashSet::new()), &one_line()).unwrap();
-    let mut owned = OwnedMap::new(HashSet::new(), &one_line()).unwrap();
+    let map = Map::with_index(RwLock::new(HashSet::new()), &one_line()).unwrap();
+    let mut owned = OwnedMap::with_index(HashSet::new(), &one_line()).unwrap();
     for value in 0..20u64 {
         assert_eq!(map.insert(7u64, value).as_deref().copied(), value.checked_sub(1));
         assert_eq!(map.pin().get(&7), Some(&value));
@@ -453,7 +453,7 @@ fn an_index_has_to_take_part() {
 fn values_with_a_destructor_are_not_kept() {
     let ledger = Arc::new(Ledger::default());
     let names = Arc::new(Ledger::default());
-    let map = Map::new(Asked::default(), &one_line()).unwrap();
+    let map = Map::with_index(Asked::default(), &one_line()).unwrap();
     let mut reader = map.pin();
     reader.insert(names.name(7), ledger.record(0));
     for number in 1..20 {
@@ -474,7 +474,7 @@ fn values_with_a_destructor_are_not_kept() {
 #[test]
 fn what_was_found_outlives_its_succession() {
     let ledger = Arc::new(Ledger::default());
-    let map = Map::new(Asked::default(), &one_line()).unwrap();
+    let map = Map::with_index(Asked::default(), &one_line()).unwrap();
     let onlooker = map.pin();
     map.insert(ledger.name(7), 0);
     assert_eq!(map.pin().get(&7), Some(&0));
@@ -516,7 +516,7 @@ fn many_threads_see_each_key_grow() {
     const KEYS: u64 = 24;
     fn grow(config: &Config) {
         let ledger = Arc::new(Ledger::default());
-        let map = Map::new(Asked::default(), config).unwrap();
+        let map = Map::with_index(Asked::default(), config).unwrap();
         map.buffer().monitor(false);
         (0..KEYS).for_each(|key| assert!(map.insert(ledger.name(key), 0).is_none()));
         let clock = AtomicU64::new(1);

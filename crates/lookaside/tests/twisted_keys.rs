@@ -91,8 +91,8 @@ fn twisted(ledger: &Arc<Ledger>, key: u64, lies: bool) -> Twisted {
 
 fn with_lying_keys<I: TwistedIndex>(config: &Config) {
     let ledger = Arc::new(Ledger::default());
-    let map = Map::new(RwLock::new(I::default()), config).unwrap();
-    let mut owned = OwnedMap::new(I::default(), config).unwrap();
+    let map = Map::with_index(RwLock::new(I::default()), config).unwrap();
+    let mut owned = OwnedMap::with_index(I::default(), config).unwrap();
     let (mut random, mut reader) = (Random(5), map.pin());
     for step in 0..steps() {
         let key = random.below(40) as u64;
@@ -137,8 +137,8 @@ fn keys_whose_hash_order_equality_and_borrowing_lie() {
 /// Every call, with a panic in every call of user code that it makes; and after each, the map as it should be.
 fn with_panicking_keys<I: TwistedIndex>(config: &Config) {
     let ledger = Arc::new(Ledger::default());
-    let map = Map::new(RwLock::new(I::default()), config).unwrap();
-    let mut owned = OwnedMap::new(I::default(), config).unwrap();
+    let map = Map::with_index(RwLock::new(I::default()), config).unwrap();
+    let mut owned = OwnedMap::with_index(I::default(), config).unwrap();
     let key = |key| twisted(&ledger, key, false);
     let sought = |key| Twisted::sought(key, false);
     for number in 0..10 {
@@ -196,8 +196,8 @@ fn panics_in_hash_order_equality_and_borrowing_leave_everything_usable() {
 fn panics_in_the_equality_of_what_a_write_finds_in_the_table_leave_everything_usable() {
     let ledger = Arc::new(Ledger::default());
     let index = BTreeSet::<Handle<Twisted, u64>>::new;
-    let map = Map::new(RwLock::new(index()), &one_line()).unwrap();
-    let mut owned = OwnedMap::new(index(), &one_line()).unwrap();
+    let map = Map::with_index(RwLock::new(index()), &one_line()).unwrap();
+    let mut owned = OwnedMap::with_index(index(), &one_line()).unwrap();
     let (key, sought) = (|key| twisted(&ledger, key, false), |key| Twisted::sought(key, false));
     for number in 0..3 {
         map.insert(key(number), 0);

@@ -34,7 +34,7 @@ fn a_program_that_makes_a_map_runs_under_valgrind() {
 }
 
 fn use_a_map() {
-    let map = Map::new(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20)).unwrap();
+    let map = Map::with_index(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20)).unwrap();
     for number in 0..1000u64 {
         map.insert(number, vec![number; 4]);
     }

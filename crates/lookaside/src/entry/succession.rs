@@ -204,7 +204,7 @@ impl<K: 'static, V: 'static> Handle<K, V> {
 
 impl<K: 'static, V: 'static> Found<'_, K, V> {
     /// A handle of this entry, if it has one still.
-    fn share(self) -> Option<Handle<K, V>> {
+    pub(crate) fn share(self) -> Option<Handle<K, V>> {
         // Not a forgotten one's, whose only handle a map counts on; nor one more than `clone` allows.
         let more = |handles| (1..isize::MAX as usize).contains(&handles).then(|| handles + 1);
         // Relaxed, as in `clone`: nothing is read through the number.

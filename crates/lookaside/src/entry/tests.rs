@@ -77,7 +77,7 @@ impl SharedStore<u64, u64> for Full {
 /// The table has it.
 #[test]
 fn nor_is_the_very_one_that_was_put_in() {
-    let map = Map::new(Full::default(), &Config::with_size(64)).unwrap();
+    let map = Map::with_index(Full::default(), &Config::with_size(64)).unwrap();
     map.insert(1, 10);
     assert_eq!(map.pin().get(&1), Some(&10));
     let back = map.insert(1, 11).unwrap();
@@ -90,7 +90,7 @@ fn nor_is_the_very_one_that_was_put_in() {
 
 /// With a key that has been succeeded.
 fn succeeded(index: Odd) -> Map<u64, u64, Odd> {
-    let map = Map::new(index, &Config::with_size(64)).unwrap();
+    let map = Map::with_index(index, &Config::with_size(64)).unwrap();
     map.insert(1, 10);
     assert_eq!(map.pin().get(&1), Some(&10));
     assert!(!is_forgotten(&map.insert(1, 11).unwrap()), "the index has it still");
@@ -99,7 +99,7 @@ fn succeeded(index: Odd) -> Map<u64, u64, Odd> {
 
 #[test]
 fn the_last_handle_that_an_index_gives_back_is_known_to_be_forgotten() {
-    let map = Map::new(Odd::default(), &Config::with_size(64)).unwrap();
+    let map = Map::with_index(Odd::default(), &Config::with_size(64)).unwrap();
     assert!(map.insert(1, 10).is_none());
     assert!(is_forgotten(&map.insert(1, 11).unwrap()));
     assert!(is_forgotten(&map.remove(&1).unwrap()));
@@ -132,13 +132,13 @@ fn nor_is_a_successor_of_which_somebody_has_a_share() {
 
 #[test]
 fn what_others_may_find_is_not() {
-    let map = Map::new(Odd { keeps: true, ..Odd::default() }, &Config::with_size(64)).unwrap();
+    let map = Map::with_index(Odd { keeps: true, ..Odd::default() }, &Config::with_size(64)).unwrap();
     map.insert(1, 10);
     assert!(!is_forgotten(&map.insert(1, 11).unwrap()), "the index has another handle");
     let map = succeeded(Odd { keeps: true, ..Odd::default() });
     assert!(!is_forgotten(&map.remove(&1).unwrap()), "and that has the same successor");
 
-    let map = Map::new(Odd::default(), &Config::with_size(64)).unwrap();
+    let map = Map::with_index(Odd::default(), &Config::with_size(64)).unwrap();
     map.insert(1, 10);
     assert!(!is_forgotten(&map.remove(&101).unwrap()), "the table was cleared of another hash");
 

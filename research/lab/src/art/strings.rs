@@ -214,7 +214,7 @@ pub(super) fn fill(keys: &[Text], bytes: usize) -> Result<Vec<Box<dyn Texts>>, E
     let config = TableConfig::with_size(bytes);
     let set = RwLock::new(BTreeSet::<Handle<Text, u64>>::new());
     let tree = Tree::<[u8], Handle<Text, u64>>::new()?;
-    let (set, tree) = (Map::new(set, &config)?, Map::new(tree, &config)?);
+    let (set, tree) = (Map::with_index(set, &config)?, Map::with_index(tree, &config)?);
     for (key, record) in entries()? {
         set.insert(key.clone(), record);
         tree.insert(key.clone(), record);

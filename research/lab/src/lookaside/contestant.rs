@@ -360,7 +360,7 @@ impl<const N: usize> Entrant<N> {
     #[must_use]
     pub fn with_sole<I: OwnedIndex<N>>(self) -> Self {
         let sole: MakeFronted<N> = |records, config, monitor| {
-            let mut map = OwnedMap::<Key<N>, Value, I>::new(I::make(records)?, config).map_err(in_words)?;
+            let mut map = OwnedMap::<Key<N>, Value, I>::with_index(I::make(records)?, config).map_err(in_words)?;
             map.monitor(monitor);
             Ok(Box::new(Mutex::new(map)))
         };
@@ -392,7 +392,7 @@ fn map_over<const N: usize, I: SharedIndex<N>>(
     config: &Config,
     monitor: bool,
 ) -> Result<Map<Key<N>, Value, I>, String> {
-    let map = Map::new(I::make(records)?, config).map_err(in_words)?;
+    let map = Map::with_index(I::make(records)?, config).map_err(in_words)?;
     map.buffer().monitor(monitor);
     Ok(map)
 }

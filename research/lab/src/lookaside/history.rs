@@ -35,7 +35,7 @@ fn changes() -> u32 {
 pub fn check<I: SharedIndex<24>>() {
     let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
     let world = World {
-        map: Map::new(index, &Config::with_size(128)).expect("two lines are a table"),
+        map: Map::with_index(index, &Config::with_size(128)).expect("two lines are a table"),
         histories: (0..KEYS).map(|_| History::default()).collect(),
         start: Barrier::new((WRITERS + READERS) as usize),
         reading: AtomicBool::new(true),

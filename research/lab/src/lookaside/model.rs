@@ -31,7 +31,7 @@ pub fn check_owned<I: OwnedIndex<24>>() {
 /// Behind a table made so, which must have evicted so often.
 fn check_owned_behind<I: OwnedIndex<24>>(config: &Config, evictions: u64) {
     let index = I::make(KEYS as usize).unwrap_or_else(|reason| panic!("{reason}"));
-    let mut map = OwnedMap::new(index, config).expect("two lines are a table");
+    let mut map = OwnedMap::with_index(index, config).expect("two lines are a table");
     map.monitor(false);
     let (mut model, random) = (BTreeMap::new(), Random::new(3));
     let key = || Key::of(u64::from(random.below(KEYS)));

@@ -71,7 +71,7 @@ impl<const N: usize, I: OwnedIndex<N>> BehindStlt<N, I> {
         /// A line.
         const SMALLEST: usize = 64;
         let mut map =
-            OwnedMap::new(index, &Config::with_size(SMALLEST)).map_err(|error| error.to_string())?;
+            OwnedMap::with_index(index, &Config::with_size(SMALLEST)).map_err(|error| error.to_string())?;
         map.monitor(false);
         Ok(BehindStlt {
             rows: Table::with_bytes(bytes, ways).map_err(|refused| refused.to_string())?,
