@@ -59,7 +59,7 @@ use std::array::from_fn;
 use std::borrow::Borrow;
 use std::ops::{Bound, ControlFlow};
 
-use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store, View};
+use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store, View, Walk};
 use lookaside::{Found, Handle, Pin};
 
 use crate::core::Entries;
@@ -301,6 +301,20 @@ where
     }
 }
 
+impl<T, K, V> Walk<K, V> for Tree<T, Handle<K, V>>
+where
+    T: Key + ?Sized,
+    K: Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>)) {
+        let session = self.pin();
+        show(session.range_of_bytes(Bound::Unbounded, Bound::Unbounded), pin, &mut |found| {
+            ControlFlow::Continue(visit(found))
+        });
+    }
+}
+
 impl<T, K, V> View for Tree<T, Handle<K, V>>
 where
     T: Key + ?Sized,
@@ -390,5 +404,17 @@ where
     ) {
         let (from, to) = (from.map(Q::encode), to.map(Q::encode));
         show(self.range_of_bytes(bytes(&from), bytes(&to)), pin, visit);
+    }
+}
+
+impl<T, K, V> Walk<K, V> for OwnedTree<T, Handle<K, V>>
+where
+    T: Key + ?Sized,
+    K: 'static,
+    V: 'static,
+{
+    fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>)) {
+        let all = self.range_of_bytes(Bound::Unbounded, Bound::Unbounded);
+        show(all, pin, &mut |found| ControlFlow::Continue(visit(found)));
     }
 }

@@ -11,13 +11,13 @@
 
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lookaside::{Config, Map, RwLock};
+use lookaside::Map;
 
 /// Pages that are kept.
 const KEPT: usize = 10_000;
@@ -27,19 +27,16 @@ const LONGEST_LINE: usize = 1024;
 /// A client that says nothing for so long is left.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-type Pages = Map<u64, String, RwLock<HashSet<lookaside::Handle<u64, String>>>>;
-
 /// What all workers share.
 struct Site {
-    pages: Pages,
+    pages: Map<u64, String>,
     /// The pages in the order in which they were made.
     order: Mutex<VecDeque<u64>>,
 }
 
 impl Site {
-    fn new() -> Result<Site, lookaside::CreateError> {
-        let index = RwLock::new(HashSet::default());
-        Ok(Site { pages: Map::with_index(index, &Config::with_size(1 << 20))?, order: Mutex::default() })
+    fn new() -> Site {
+        Site { pages: Map::with_capacity(KEPT), order: Mutex::default() }
     }
 
     /// Takes long, as a query of a database does.
@@ -132,7 +129,7 @@ fn answer(mut client: &TcpStream, status: &str, page: &str) -> io::Result<()> {
 /// Starts workers, each of which accepts clients and answers them one after the other.
 fn start(listener: TcpListener) -> Result<(SocketAddr, Arc<Site>), Box<dyn std::error::Error>> {
     let address = listener.local_addr()?;
-    let (site, listener) = (Arc::new(Site::new()?), Arc::new(listener));
+    let (site, listener) = (Arc::new(Site::new()), Arc::new(listener));
     for _ in 0..WORKERS {
         let (site, listener) = (Arc::clone(&site), Arc::clone(&listener));
         std::thread::spawn(move || {

@@ -1,7 +1,10 @@
 //! Entries, and who may hold them.
 //!
-//! An entry is a key, its value and the hash it was made with, alone on the heap. Indexes store [`Handle`]s, which
-//! count; readers hold [`Found`]s, which do not: a [`Pin`] keeps what they see.
+//! An entry is a key, its value and the hash it was made with, in a slab of its map's ([`slab`]). Indexes store
+//! [`Handle`]s, which count; readers hold [`Found`]s, which do not: a [`Pin`] keeps what they see.
+//!
+//! The number of handles lies in sixteen bits of the hash that no table asks for ([`Word`]): with a word of their own,
+//! entries of two numbers would take a quarter more.
 //!
 //! # When an entry is freed
 //!
@@ -24,8 +27,13 @@
 //! the last, the collector or who has the [`crate::Removed`], frees the entry, and need not wait for anybody.
 //!
 //! What waits belongs to the buffer's collector ([`atomics::reclaim`]). An entry that waits holds a share in its map's
-//! reclaimer, and so in the buffer: so that this ends, who drops a map collects, and so does whoever drops a handle
-//! behind that.
+//! reclaimer, by its slab, and so in the buffer: so that this ends, who drops a map collects, and so does whoever drops
+//! a handle behind that.
+//!
+//! When its map goes, nobody is left who looks at an entry, or ever will: those who did had borrowed the map, and no
+//! other map behind the same table asks for pointers with this one's mark, which is never given again. So from then on
+//! whoever drops the last handle frees the entry, and neither waits nor looks into the table, which of a million entries
+//! would be a million cold lines.
 //!
 //! Where the index is not asked for a write, the entry that it has owns another ([`succession`]).
 //!
@@ -41,6 +49,7 @@
 
 #![allow(unsafe_code)]
 
+mod slab;
 mod succession;
 
 use std::borrow::Borrow;
@@ -48,15 +57,15 @@ use std::cmp::Ordering as Order;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, needs_drop};
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 use atomics::reclaim::{Guard, free_in_turn, quietly};
 
-pub(crate) use self::succession::Home;
+use self::slab::{Cut, Slabs, give_back, home};
 use self::succession::Place;
 
 use crate::word::Pointer;
@@ -107,8 +116,63 @@ impl Dead {
     }
 }
 
-/// Among the number of handles: no table has the entry, and nobody can emit it any more.
-const FORGOTTEN: usize = 1 << (usize::BITS - 1);
+/// An entry's hash, but for the bits that no table asks for: in these is the number of its handles, and what else is to
+/// be known of it.
+///
+/// ```text
+///   63 ... 48   47          46          45 ... 32   31 ... 0
+///   hash        forgotten   succeeded   handles     hash
+/// ```
+///
+/// Of an entry that has had [`Word::MANY`] handles at once no more are counted, and it is never freed: nobody knows any
+/// more when the last goes.
+struct Word(AtomicU64);
+
+impl Word {
+    const ONE: u64 = 1 << 32;
+    const MANY: u64 = (1 << 14) - 1;
+    /// The entry has a successor.
+    const SUCCEEDED: u64 = 1 << 46;
+    /// No table has the entry, and nobody can emit it any more.
+    const FORGOTTEN: u64 = 1 << 47;
+    const HASH: u64 = !(0xffff << 32);
+
+    /// With one handle.
+    fn new(hash: u64) -> Word {
+        Word(AtomicU64::new(hash & Word::HASH | Word::ONE))
+    }
+
+    const fn handles(word: u64) -> u64 {
+        word >> 32 & Word::MANY
+    }
+
+    const fn is_forgotten(word: u64) -> bool {
+        word & Word::FORGOTTEN != 0
+    }
+
+    fn load(&self, ordering: Ordering) -> u64 {
+        self.0.load(ordering)
+    }
+
+    /// One handle more, if `may` says so of the word.
+    fn share(&self, may: impl Fn(u64) -> bool) -> bool {
+        let more = |word| match Word::handles(word) {
+            Word::MANY => Some(word),
+            _ => Some(word + Word::ONE),
+        };
+        let more = |word| if may(word) { more(word) } else { None };
+        // Relaxed, as `Arc`: nothing is read through the number.
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// One handle less; what the word was, unless nobody knows how many there are.
+    fn let_go(&self) -> Option<u64> {
+        let less = |word| (Word::handles(word) != Word::MANY).then(|| word - Word::ONE);
+        // Release pairs with the fence in `Handle::drop` and with the acquires of the number: what other handles did to
+        // the entry is done before it dies.
+        self.0.fetch_update(Ordering::Release, Ordering::Relaxed, less).ok()
+    }
+}
 
 /// Where entries go when their last handle has gone.
 pub(crate) trait Reclaim: Send + Sync {
@@ -122,17 +186,43 @@ pub(crate) trait Reclaim: Send + Sync {
     unsafe fn forget(&self, dead: Dead);
 }
 
-/// Where the entries of one map go. An entry names it in eight bytes, half of what `Arc<dyn Reclaim>` takes: each
-/// answer of an index looks there, and sixteen bytes behind a value are another line more often than eight.
+/// Where the entries of one map lie, and where they go. Their slabs name it.
 pub(crate) struct Reclaimer {
     reclaim: Arc<dyn Reclaim>,
     /// Entries of the map that have a successor, but for what is on its way out.
     successions: AtomicUsize,
+    /// The map is gone.
+    ended: AtomicBool,
+    slabs: Slabs,
 }
 
 impl Reclaimer {
-    pub(crate) fn of(reclaim: Arc<dyn Reclaim>) -> Arc<Reclaimer> {
-        Arc::new(Reclaimer { reclaim, successions: AtomicUsize::new(0) })
+    /// Of a map that threads share, or of an owner's.
+    pub(crate) fn of(reclaim: Arc<dyn Reclaim>, shared: bool) -> Arc<Reclaimer> {
+        let (successions, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Arc::new(Reclaimer { reclaim, successions, ended, slabs: Slabs::new(shared) })
+    }
+
+    fn has_ended(&self) -> bool {
+        // Acquire pairs with the release in `Ending::drop`: all who looked at entries of the map have left.
+        self.ended.load(Ordering::Acquire)
+    }
+}
+
+/// A map's word that it is gone: to be dropped before its index, by which nobody looks any more.
+pub(crate) struct Ending<K: 'static, V: 'static>(Arc<Reclaimer>, PhantomData<fn() -> Handle<K, V>>);
+
+impl<K, V> Ending<K, V> {
+    pub(crate) fn of(reclaimer: &Arc<Reclaimer>) -> Ending<K, V> {
+        Ending(Arc::clone(reclaimer), PhantomData)
+    }
+}
+
+impl<K, V> Drop for Ending<K, V> {
+    fn drop(&mut self) {
+        // Release pairs with the acquire in `has_ended`.
+        self.0.ended.store(true, Ordering::Release);
+        self.0.release(Cut::of::<Entry<K, V>>());
     }
 }
 
@@ -143,16 +233,12 @@ impl fmt::Debug for Reclaimer {
 }
 
 /// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small.
-/// Behind them comes what each answer of an index is compared with, and what an emission is; last, what only handles
-/// change.
 #[repr(C)]
 struct Entry<K, V> {
     key: K,
     value: V,
-    home: Home,
-    hash: u64,
+    word: Word,
     place: Place,
-    handles: AtomicUsize,
 }
 
 /// An index's share in an entry: what it stores. It compares, orders and hashes as its key does.
@@ -194,6 +280,20 @@ impl<'p> Pin<'p> {
     }
 }
 
+impl<K, V> Entry<K, V> {
+    #[inline(always)]
+    fn is_succeeded(&self) -> bool {
+        // Acquire pairs with the release in `set_succeeded`: the place was set before, the table cleared before that.
+        self.word.load(Ordering::Acquire) & Word::SUCCEEDED != 0
+    }
+
+    /// The entry has a successor from now on. Under the stripe of its hash.
+    fn set_succeeded(&self) {
+        // Release pairs with the acquire in `is_succeeded`.
+        self.word.0.fetch_or(Word::SUCCEEDED, Ordering::Release);
+    }
+}
+
 impl<K: 'static, V: 'static> Handle<K, V> {
     fn entry(&self) -> &Entry<K, V> {
         // SAFETY: counted: it lives at least as long as this handle.
@@ -217,13 +317,26 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// The entry as an answer to a search under this pin; `None` if it is another map's.
     #[must_use]
     pub fn found<'p>(&self, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
+        if !self.is_of(pin.reclaimer) {
+            return None;
+        }
         // It is alive now, and if it dies, then to a reclaimer that frees nothing for 'p. The same goes for its
         // successor.
-        let entry = match self.entry().home.is_succeeded(pin.reclaimer)? {
-            false => self.0,
-            true => self.newest(),
-        };
+        let entry = if self.entry().is_succeeded() { self.newest() } else { self.0 };
         Some(Found { entry, life: PhantomData })
+    }
+
+    /// Whether the entry is of the map of this reclaimer.
+    #[inline(always)]
+    fn is_of(&self, reclaimer: *const Reclaimer) -> bool {
+        std::ptr::eq(self.home(), reclaimer)
+    }
+
+    /// Of the map that the entry is of.
+    #[inline(always)]
+    fn home(&self) -> *const Reclaimer {
+        // SAFETY: counted, and made by `Draft::new`.
+        unsafe { home(self.0.as_ptr().expose_provenance(), Cut::of::<Entry<K, V>>()) }
     }
 
     /// Gives the handle up for the address of its entry, for an index that stores words. It still counts: the entry
@@ -258,25 +371,50 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     /// has not ended; all who may have found the entry have pinned `guard`'s collector; and nobody makes another handle
     /// of this one.
     pub(crate) unsafe fn forgotten<L>(&self, hash: u64, reclaimer: &Arc<Reclaimer>, guard: &Guard<'_, L>) {
-        let entry = self.entry();
-        // Another map's or another hash's: that table may still have it. acquire pairs with the release in `drop`: what
-        // was done through other handles, to a value with a lock in it, say, is done before it dies. The store below
-        // would otherwise come between that release and the last drop. If there is no handle but this, nobody else
-        // changes the number.
-        if entry.hash == hash
-            && entry.home.is_succeeded(Arc::as_ptr(reclaimer)).is_some()
-            && entry.handles.load(Ordering::Acquire) == 1
-        {
+        // SAFETY: the caller's promise.
+        if unsafe { self.is_last(hash, reclaimer) } {
             // SAFETY: the caller's promise; it is the only one.
             unsafe { self.share_with(guard) };
-            // Found by this entry only, whoever else has a handle of it, and freed behind it.
-            if let Some(successor) = entry.place.successor() {
-                // SAFETY: alive while this entry is, whose place has a handle of it.
-                let successor = unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(successor) };
-                successor.handles.fetch_or(FORGOTTEN, Ordering::Relaxed);
-                reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
-            }
         }
+    }
+
+    /// As [`Handle::forgotten`], by an owner: there is nobody to wait for.
+    ///
+    /// # Safety
+    /// The index gave this handle back to a change of the map of `reclaimer`, which has cleared the table of `hash`,
+    /// and puts nothing in again of this entry.
+    pub(crate) unsafe fn forgotten_alone(&self, hash: u64, reclaimer: &Arc<Reclaimer>) {
+        // SAFETY: the caller's promise.
+        if unsafe { self.is_last(hash, reclaimer) } {
+            let word = &self.entry().word.0;
+            word.store(word.load(Ordering::Relaxed) | Word::FORGOTTEN, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether this is the last handle of an entry of this map and hash, whose successor, if it has one, is marked as
+    /// forgotten then.
+    ///
+    /// # Safety
+    /// As [`Handle::forgotten`], or [`Handle::forgotten_alone`].
+    unsafe fn is_last(&self, hash: u64, reclaimer: &Arc<Reclaimer>) -> bool {
+        let entry = self.entry();
+        // Acquire pairs with the release in `Word::let_go`: what was done through other handles, to a value with a lock
+        // in it, say, is done before it dies. The store that marks it would otherwise come between that release and the
+        // last drop. If there is no handle but this, nobody else changes the number.
+        let word = entry.word.load(Ordering::Acquire);
+        // Another map's or another hash's: that table may still have it.
+        let last = (word ^ hash) & Word::HASH == 0
+            && self.is_of(Arc::as_ptr(reclaimer))
+            && Word::handles(word) == 1
+            && !Word::is_forgotten(word);
+        // Found by this entry only, whoever else has a handle of it, and freed behind it.
+        if last && let Some(successor) = entry.place.successor() {
+            // SAFETY: alive while this entry is, whose place has a handle of it.
+            let successor = unsafe { &*std::ptr::with_exposed_provenance::<Entry<K, V>>(successor) };
+            successor.word.0.fetch_or(Word::FORGOTTEN, Ordering::Relaxed);
+            reclaimer.successions.fetch_sub(1, Ordering::Relaxed);
+        }
+        last
     }
 
     /// Gives the collector a handle, which it drops when all have left who are pinned now, and marks the entry as
@@ -289,7 +427,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
             // SAFETY: the handle that was counted below. Once.
             drop(unsafe { Handle::<K, V>::from_raw(entry.expose_provenance()) });
         }
-        self.entry().handles.store(FORGOTTEN | 2, Ordering::Relaxed);
+        let word = &self.entry().word.0;
+        word.store((word.load(Ordering::Relaxed) + Word::ONE) | Word::FORGOTTEN, Ordering::Relaxed);
         // SAFETY: by the caller's promise nobody who pins from now on can find it. Entries are `Send`, and `'static`.
         unsafe { guard.retire(self.0.as_ptr().cast(), std::ptr::null(), let_go::<K, V>) };
     }
@@ -300,19 +439,21 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     }
 }
 
-/// A new entry that nobody knows of, and that has no home yet: it may be given that of the entry which it replaces,
-/// which saves two atomic read-modify-writes of a word that all threads share.
+/// A new entry that nobody knows of.
 pub(crate) struct Draft<K: 'static, V: 'static>(NonNull<Entry<K, V>>);
 
 impl<K: 'static, V: 'static> Draft<K, V> {
-    pub(crate) fn new(key: K, value: V, hash: u64) -> Draft<K, V>
+    pub(crate) fn new(key: K, value: V, hash: u64, home: &Arc<Reclaimer>) -> Draft<K, V>
     where
         K: Send + Sync,
         V: Send + Sync,
     {
-        let (home, place, handles) = (Home::none(), Place::default(), AtomicUsize::new(1));
-        let entry = Box::new(Entry { key, value, home, hash, place, handles });
-        Draft(NonNull::from(Box::leak(entry)))
+        let entry = home.place(Cut::of::<Entry<K, V>>()).cast::<Entry<K, V>>();
+        // SAFETY: a place for such an entry, of this one's own, and not null.
+        unsafe {
+            entry.write(Entry { key, value, word: Word::new(hash), place: Place::default() });
+            Draft(NonNull::new_unchecked(entry))
+        }
     }
 
     fn entry(&self) -> &Entry<K, V> {
@@ -338,10 +479,8 @@ impl<K: 'static, V: 'static> Draft<K, V> {
     }
 
     /// Its first handle.
-    pub(crate) fn at(self, home: Home) -> Handle<K, V> {
-        let draft = ManuallyDrop::new(self);
-        draft.entry().home.settle(home);
-        Handle(draft.0)
+    pub(crate) fn handle(self) -> Handle<K, V> {
+        Handle(ManuallyDrop::new(self).0)
     }
 }
 
@@ -353,10 +492,9 @@ impl<K: 'static, V: 'static> Drop for Draft<K, V> {
 }
 
 impl<K: 'static, V: 'static> Clone for Handle<K, V> {
+    /// Another handle. An entry that has more than some sixteen thousand at once is never freed.
     fn clone(&self) -> Self {
-        let before = self.entry().handles.fetch_add(1, Ordering::Relaxed);
-        // As `Arc`: so many handles do not fit memory unless they are forgotten, over and over.
-        assert!(before < isize::MAX as usize, "more handles than memory can hold");
+        self.entry().word.share(|_| true);
         Handle(self.0)
     }
 }
@@ -364,30 +502,37 @@ impl<K: 'static, V: 'static> Clone for Handle<K, V> {
 impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
         let entry = self.entry();
-        // Of what is forgotten nobody makes another handle, so that the only one is the last, behind step 3 if it is
-        // the collector's, and else, too: then the collector's is gone. Acquire pairs with the release below.
-        let mut before = entry.handles.load(Ordering::Acquire);
-        if before != FORGOTTEN | 1 {
-            // release pairs with the fence below and with the acquires of the number: what other handles did to the
-            // entry is done before it dies.
-            before = entry.handles.fetch_sub(1, Ordering::Release);
-            if before & !FORGOTTEN > 1 {
-                return;
-            }
+        // Of what is forgotten, and of a map that is gone, nobody makes another handle of the only one. If that is the
+        // collector's, it is behind step 3, and if it is another, too: then the collector's is gone. Acquire pairs with
+        // the release in `let_go`.
+        let mut word = entry.word.load(Ordering::Acquire);
+        // SAFETY: this handle keeps the entry, so its slab, and so its home.
+        let ended = Word::handles(word) == 1 && unsafe { &*self.home() }.has_ended();
+        if !(Word::handles(word) == 1 && (ended || Word::is_forgotten(word))) {
+            word = match entry.word.let_go() {
+                Some(before) if Word::handles(before) == 1 => before,
+                _ => return,
+            };
             fence(Ordering::Acquire);
         }
-        let address = self.0.as_ptr().expose_provenance();
         let object = self.0.as_ptr().cast();
-        if before & FORGOTTEN == 0 {
-            let (successor, forget, free) =
-                (successor_of::<K, V>, forget::<K, V> as Free, free::<K, V> as Free);
-            let dead = Dead { hash: entry.hash, address, successor, forget, free };
-            Arc::clone(&entry.home.reclaimer().reclaim).retire(dead);
-        } else {
-            // Its value may have the last handle of another.
-            // SAFETY: see above.
-            unsafe { free_in_turn(object, std::ptr::null(), free::<K, V>) };
+        if ended || Word::is_forgotten(word) {
+            let (owes, successor) = (needs_drop::<K>() || needs_drop::<V>(), Word::SUCCEEDED);
+            // SAFETY: see above. In turn where user code runs: its value may have the last handle of another.
+            unsafe {
+                match owes || word & successor != 0 {
+                    true => free_in_turn(object, std::ptr::null(), free::<K, V>),
+                    false => give_back(object.cast(), Cut::of::<Entry<K, V>>()),
+                }
+            }
+            return;
         }
+        let address = self.0.as_ptr().expose_provenance();
+        let (successor, forget, free) = (successor_of::<K, V>, forget::<K, V> as Free, free::<K, V> as Free);
+        let dead = Dead { hash: word & Word::HASH, address, successor, forget, free };
+        // SAFETY: as above: nobody gives the place back before it is retired.
+        let reclaim = Arc::clone(unsafe { &(*self.home()).reclaim });
+        reclaim.retire(dead);
     }
 }
 
@@ -398,11 +543,14 @@ impl<K: 'static, V: 'static> Drop for Handle<K, V> {
 unsafe fn forget<K: 'static, V: 'static>(entry: *mut (), _: *const ()) {
     let address = entry.expose_provenance();
     // SAFETY: freed by its home behind this at the earliest.
-    let Entry { home, hash, .. } = unsafe { &*entry.cast::<Entry<K, V>>() };
+    let (word, home) = unsafe {
+        let word = (*entry.cast::<Entry<K, V>>()).word.load(Ordering::Relaxed);
+        (word, &*home(address, Cut::of::<Entry<K, V>>()))
+    };
     let (successor, forget, free) = (successor_of::<K, V>, forget::<K, V> as Free, free::<K, V> as Free);
-    let dead = Dead { hash: *hash, address, successor, forget, free };
+    let dead = Dead { hash: word & Word::HASH, address, successor, forget, free };
     // SAFETY: the caller's promise. The home is that of the entry, which stays.
-    unsafe { home.reclaimer().reclaim.forget(dead) };
+    unsafe { home.reclaim.forget(dead) };
 }
 
 /// The address of the successor of the entry at this one.
@@ -422,25 +570,34 @@ unsafe fn free<K: 'static, V: 'static>(entry: *mut (), _: *const ()) {
     let address = entry.expose_provenance();
     let entry = entry.cast::<Entry<K, V>>();
     // SAFETY: the caller's promise.
+    unsafe { leave::<K, V>(address) };
+    // Each part by itself: were the destructors of a key and of its value to panic at once, the process would end.
+    // SAFETY: the caller promises that he is the last to know of it.
+    unsafe {
+        quietly(|| (&raw mut (*entry).key).drop_in_place());
+        quietly(|| (&raw mut (*entry).value).drop_in_place());
+        // Its parts, of which no other has a destructor, are dropped.
+        give_back(entry.cast(), Cut::of::<Entry<K, V>>());
+    }
+}
+
+/// Lets go of an entry's successor, if it has one.
+///
+/// # Safety
+/// As [`free`].
+unsafe fn leave<K: 'static, V: 'static>(address: usize) {
+    // SAFETY: the caller's promise; the place owns a handle.
     unsafe {
         if let Some(successor) = successor_of::<K, V>(address) {
-            // Already counted off by `forgotten`, else.
-            let Entry { home, handles, .. } = &*entry;
-            if handles.load(Ordering::Relaxed) == 0 {
-                home.reclaimer().successions.fetch_sub(1, Ordering::Relaxed);
+            let word =
+                (*std::ptr::with_exposed_provenance::<Entry<K, V>>(address)).word.load(Ordering::Relaxed);
+            // Already counted off by `is_last`, else.
+            if !Word::is_forgotten(word) {
+                (*home(address, Cut::of::<Entry<K, V>>())).successions.fetch_sub(1, Ordering::Relaxed);
             }
             drop(Handle::<K, V>::from_raw(successor));
         }
     }
-    // Each part by itself: were the destructors of a key and of its value to panic at once, the process would end.
-    // SAFETY: made from a box of this type; the caller promises that he is the last to know of it.
-    unsafe {
-        quietly(|| (&raw mut (*entry).key).drop_in_place());
-        quietly(|| (&raw mut (*entry).value).drop_in_place());
-        quietly(|| (&raw mut (*entry).home).drop_in_place());
-    }
-    // SAFETY: that box; its parts, of which no other has a destructor, are dropped.
-    drop(unsafe { Box::from_raw(entry.cast::<ManuallyDrop<Entry<K, V>>>()) });
 }
 
 impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Handle<K, V> {
@@ -487,6 +644,49 @@ impl<K, V> Removed<K, V> {
     }
 }
 
+impl<K, V> Removed<K, V> {
+    /// The key and the value themselves, if nobody else can see them any more. Behind a map that threads share that is
+    /// when all have left who were pinned when the entry was taken out, and memory was collected since; of an
+    /// [`OwnedMap`](crate::OwnedMap) it is always, unless the index has one of its handles still.
+    ///
+    /// ```
+    /// let mut map = lookaside::OwnedMap::<String, String>::new();
+    /// map.insert("rome".to_string(), "eternal".to_string());
+    /// let removed = map.remove("rome").unwrap();
+    /// assert_eq!(removed.try_unwrap().unwrap(), ("rome".to_string(), "eternal".to_string()));
+    /// ```
+    ///
+    /// # Errors
+    /// This, if somebody may see it.
+    pub fn try_unwrap(self) -> Result<(K, V), Self> {
+        let entry = self.0.entry();
+        // Acquire as in `Handle::drop`.
+        let word = entry.word.load(Ordering::Acquire);
+        if Word::handles(word) != 1 || !Word::is_forgotten(word) {
+            return Err(self);
+        }
+        let entry = ManuallyDrop::new(self).0.0;
+        // SAFETY: the only handle, of an entry that is in no table and that nobody can see: the key and the value are
+        // read once, and the place given back without them.
+        unsafe {
+            leave::<K, V>(entry.as_ptr().expose_provenance());
+            let (key, value) =
+                ((&raw const (*entry.as_ptr()).key).read(), (&raw const (*entry.as_ptr()).value).read());
+            give_back(entry.as_ptr().cast(), Cut::of::<Entry<K, V>>());
+            Ok((key, value))
+        }
+    }
+
+    /// The value: itself if nobody else can see it any more ([`Removed::try_unwrap`]), else a clone.
+    #[must_use]
+    pub fn into_value(self) -> V
+    where
+        V: Clone,
+    {
+        self.try_unwrap().map_or_else(|shared| V::clone(&shared), |(_, value)| value)
+    }
+}
+
 impl<K, V> Deref for Removed<K, V> {
     type Target = V;
 
@@ -497,7 +697,7 @@ impl<K, V> Deref for Removed<K, V> {
 
 /// Whether values of this type may stay behind when they have been replaced: see [`succession`].
 pub(crate) const fn may_stay<V>() -> bool {
-    !std::mem::needs_drop::<V>()
+    !needs_drop::<V>()
 }
 
 /// What a handle is looked up by: a `Q` that its key can be borrowed as. (`Borrow<Q>` itself cannot be written for
@@ -580,8 +780,8 @@ impl<'p, K: 'static, V: 'static> Found<'p, K, V> {
     /// # Safety
     /// For `'p` nobody else looks at the entry, nor makes or uses another handle of it.
     pub(crate) unsafe fn value_mut(self) -> Option<&'p mut V> {
-        // Acquire pairs with the release in `Handle::drop`: what was seen through other handles is over.
-        if self.entry().handles.load(Ordering::Acquire) != 1 {
+        // Acquire pairs with the release in `Word::let_go`: what was seen through other handles is over.
+        if Word::handles(self.entry().word.load(Ordering::Acquire)) != 1 {
             return None;
         }
         // SAFETY: the caller's promise.
@@ -591,7 +791,13 @@ impl<'p, K: 'static, V: 'static> Found<'p, K, V> {
     /// The hash that it was made with.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
-        self.entry().hash
+        self.entry().word.load(Ordering::Relaxed) & Word::HASH
+    }
+
+    /// Whether it was made with this hash, as far as tables tell hashes apart.
+    #[inline]
+    pub(crate) fn is_of(self, hash: u64) -> bool {
+        (self.hash() ^ hash) & Word::HASH == 0
     }
 
     /// What the table is to remember: nothing, if the address has more than 48 bits.

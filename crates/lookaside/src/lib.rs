@@ -8,15 +8,14 @@
 //! does the rest.
 //!
 //! ```
-//! use lookaside::{Config, Map, RwLock};
-//! use std::collections::BTreeSet;
+//! use lookaside::Map;
 //!
-//! // Any index of handles: a tree of the standard library here.
-//! let map = Map::with_index(RwLock::new(BTreeSet::new()), &Config::with_size(1 << 20))?;
-//! for number in 0..1000u64 {
+//! // In the order of its keys, where no index is named.
+//! let map = Map::<u64, u64>::new();
+//! for number in 0..1000 {
 //!     map.insert(number, number * number);
 //! }
-//! assert_eq!(map.pin().get(&31), Some(&961)); // From the tree, and emitted...
+//! assert_eq!(map.pin().get(&31), Some(&961)); // From the index, and emitted...
 //! let reader = map.pin();
 //! assert_eq!(reader.get(&31), Some(&961)); // ... so now from the table.
 //! let mut squares = [None; 3];
@@ -24,7 +23,8 @@
 //! assert_eq!(squares, [Some(&1), Some(&4), None]);
 //! drop(reader);
 //! assert_eq!(map.buffer().counts().hits, 1);
-//! # Ok::<(), lookaside::CreateError>(())
+//! map.update(31, |square| square + 1); // A look and a change in one step.
+//! assert_eq!(map.get_with(&31, |square| *square), Some(962));
 //! ```
 //!
 //! # Which face
@@ -42,14 +42,14 @@
 //!
 //! ```text
 //!   9                 map        owned                                  the safe faces
-//!   8           shared          visit          by_hand                  who is at the buffer
+//!   8    words  shared          visit          by_hand                  who is at the buffer
 //!   7      +-------------- buffer ---------------+
 //!   6      |                                   seat                     what a thread keeps
 //!   5      current    fitting    stats
 //!   4      slb                                                 lock
 //!   3      bucket                                              index
 //!   2      tags       log_table  stripes       watch           entry    hashing
-//!   1      word       lines                    countdown                folding
+//!   1      word       lines      single_flight countdown                folding
 //!          config     mark       random        monitor, cadence
 //!
 //!          the table             beside it     a thread        entries  keys
@@ -72,8 +72,9 @@
 //! | `visit`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
 //! | `folding`, `hashing` | the default hash; what a hash must be |
-//! | `entry`, `index`, `lock` | entries and who frees them; what an index must do; an owner's, shared by a lock |
-//! | `map`, `owned` | the safe faces |
+//! | `entry`, `index`, `lock` | entries, their slabs and who frees them; what an index must do; an owner's, shared by a lock |
+//! | `single_flight`, `words` | one thread makes what several ask for; what both maps have of the standard library's words |
+//! | `map`, `owned` | the safe faces, their compounds and their words |
 
 mod bucket;
 mod config;
@@ -115,8 +116,11 @@ mod monitor;
 mod owned;
 #[cfg(not(loom))]
 mod seat;
+#[cfg(all(feature = "serde", not(loom)))]
+mod serde_impls;
 #[cfg(not(loom))]
 mod shared;
+#[cfg(any(not(loom), test))]
 mod single_flight;
 #[cfg(not(loom))]
 mod stats;
@@ -127,6 +131,8 @@ mod watch;
 #[cfg(not(loom))]
 mod words;
 
+#[cfg(all(test, loom))]
+mod loom_compounds;
 #[cfg(all(test, loom))]
 mod loom_tests;
 

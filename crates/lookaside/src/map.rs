@@ -39,7 +39,7 @@ use std::sync::atomic::{Ordering, fence};
 use crate::buffer::{Buffer, Write};
 use crate::config::{Config, CreateError};
 use crate::entry::{
-    Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
+    Dead, Draft, Ending, Entries, Found, Handle, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
     prefetch_to_succeed,
 };
 use crate::folding::RandomState;
@@ -108,6 +108,8 @@ impl Drop for Present {
 /// assert_eq!(reader.get("remus"), None);
 /// ```
 pub struct Map<K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
+    /// Dropped first.
+    _ending: Ending<K, V>,
     index: I,
     hashing: Hashing<S>,
     mark: Mark,
@@ -157,9 +159,10 @@ impl<K, V, I, S> Map<K, V, I, S> {
         hasher: impl IntoHashing<Hasher = S>,
     ) -> Result<Self, NoMarkLeft> {
         let (mark, buffer) = (buffer.0.mark()?, buffer.clone());
-        let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>);
+        let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>, true);
         let present = Present::at(&buffer.0);
         Ok(Map {
+            _ending: Ending::of(&reclaimer),
             index,
             hashing: hasher.into_hashing(),
             mark,
@@ -220,7 +223,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         K: Hash,
     {
         let hash = self.mark.on(hash_of(&self.hashing, &key));
-        Draft::new(key, value, hash).at(Home::of(Arc::clone(&self.reclaimer)))
+        Draft::new(key, value, hash, &self.reclaimer).handle()
     }
 
     /// Entries in the index, as far as it knows.
@@ -350,7 +353,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     #[inline]
     fn emit(&self, ticket: &Ticket, hash: u64, found: Found<'_, K, V>) {
         // An index that lies may find an entry of another hash. It would be forgotten where it is not.
-        if found.hash() == hash
+        if found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
             self.visit.emit_soon(ticket, hash, pointer);
@@ -452,7 +455,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         let hash = self.hash(&key);
         // Its line comes while the entry is made.
         self.visit.prefetch(hash);
-        let draft = Draft::new(key, value, hash);
+        let draft = Draft::new(key, value, hash, &self.map.reclaimer);
         let (write, known) = self.write_over(hash, draft.key());
         self.store(hash, draft, write, known, |_| {}).map(Removed)
     }
@@ -475,7 +478,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         }
         // An index that found the key and then has none to give back lies; the new one is as good as an answer.
         let mut share = None;
-        let draft = Draft::new(key, value, hash);
+        let draft = Draft::new(key, value, hash, &self.map.reclaimer);
         let old = self.store(hash, draft, write, known, |new| share = Some(new.clone()));
         Ok(Removed(old.or(share).expect("one of the two")))
     }
@@ -495,7 +498,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     {
         let handle = match self.succeed(known, draft, &write) {
             Ok(old) => return Some(old),
-            Err(draft) => draft.at(Home::of(Arc::clone(&self.map.reclaimer))),
+            Err(draft) => draft.handle(),
         };
         show(&handle);
         let pointer = handle.pointer();
@@ -529,7 +532,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         let write = self.visit.write_over(hash, |pointer| {
             // SAFETY: as in `look`.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            let same = found.key() == key && found.hash() == hash;
+            let same = found.key() == key && found.is_of(hash);
             if same {
                 found.prefetch_first();
                 known = Some(found);

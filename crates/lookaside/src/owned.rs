@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use crate::buffer::Buffer;
 use crate::config::{Config, CreateError};
 use crate::entry::{
-    Dead, Draft, Entries, Found, Handle, Home, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
+    Dead, Draft, Ending, Entries, Found, Handle, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
 };
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
@@ -80,7 +80,8 @@ impl Reclaim for Graveyard {
 /// # Ok::<(), lookaside::CreateError>(())
 /// ```
 pub struct OwnedMap<K: 'static, V: 'static, I = Ordered<K, V>, S = RandomState> {
-    /// `None` only while the map is dropped.
+    /// Both are `None` only while the map is dropped.
+    ending: Option<Ending<K, V>>,
     index: Option<I>,
     hashing: Hashing<S>,
     graveyard: Arc<Graveyard>,
@@ -114,8 +115,9 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
         let graveyard =
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
         let seat = graveyard.buffer.seat();
-        let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>);
+        let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>, false);
         Ok(OwnedMap {
+            ending: Some(Ending::of(&reclaimer)),
             index: Some(index),
             hashing: hasher.into_hashing(),
             graveyard,
@@ -303,7 +305,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
 
     fn emit(&self, hash: u64, found: Found<'_, K, V>) {
         // As in `Reader::emit`.
-        if found.hash() == hash
+        if found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
             self.seat.emit_held(self.table(), hash, pointer);
@@ -395,7 +397,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         I: Store<K, V>,
     {
         let hash = hash_of(&self.hashing, &key);
-        self.store(hash, Draft::new(key, value, hash), |_| {}).map(Removed)
+        let draft = Draft::new(key, value, hash, &self.reclaimer);
+        self.store(hash, draft, |_| {}).map(Removed)
     }
 
     /// The entry that the table has of this key, if it may be succeeded.
@@ -410,7 +413,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         let same = |pointer| {
             // SAFETY: as in `look`.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            found.key() == key && found.hash() == hash
+            found.key() == key && found.is_of(hash)
         };
         Some(self.table().find(hash, same)?.1)
     }
@@ -457,10 +460,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         let old = match self.succeed(known, draft) {
             Ok(old) => Some(old),
             Err(draft) => {
-                let handle = draft.at(Home::of(Arc::clone(&self.reclaimer)));
+                let handle = draft.handle();
                 show(&handle);
                 let old = self.index.as_mut().expect("there while the map is").replace(handle);
-                self.newest(old, hash)
+                // An index that lies may give back the very one, which the table is about to have.
+                let others = old.as_ref().is_some_and(|old| old.pointer() != pointer);
+                self.newest(old, hash, others)
             }
         };
         // Should the index have dropped it, it waits in the graveyard, and is forgotten before it is freed.
@@ -473,10 +478,16 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     }
 
     /// What was replaced, where the index gave this back to a write of this hash.
-    fn newest(&self, old: Option<Handle<K, V>>, hash: u64) -> Option<Handle<K, V>> {
+    fn newest(&self, old: Option<Handle<K, V>>, hash: u64, is_out: bool) -> Option<Handle<K, V>> {
         let old = old?;
-        // SAFETY: by the owner, who is alone.
-        let newest = unsafe { old.successor(hash, &self.reclaimer) };
+        // SAFETY: by the owner, who is alone, and has cleared the table; what goes into it again is another.
+        let newest = unsafe {
+            let newest = old.successor(hash, &self.reclaimer);
+            if is_out {
+                old.forgotten_alone(hash, &self.reclaimer);
+            }
+            newest
+        };
         Some(newest.unwrap_or(old))
     }
 
@@ -496,7 +507,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         }
         // An index that found the key and then has none to give back lies; the new one is as good as an answer.
         let mut share = None;
-        let old = self.store(hash, Draft::new(key, value, hash), |new| share = Some(new.clone()));
+        let draft = Draft::new(key, value, hash, &self.reclaimer);
+        let old = self.store(hash, draft, |new| share = Some(new.clone()));
         Ok(Removed(old.or(share).expect("one of the two")))
     }
 
@@ -509,7 +521,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         let hash = hash_of(&self.hashing, key);
         self.clear_slots(hash);
         let old = self.index.as_mut().expect("there while the map is").remove(key);
-        let old = self.newest(old, hash);
+        let old = self.newest(old, hash, true);
         self.bury();
         old.map(Removed)
     }
@@ -554,7 +566,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
 
 impl<K: 'static, V: 'static, I, S> Drop for OwnedMap<K, V, I, S> {
     fn drop(&mut self) {
-        // Handles first: they go to the graveyard. What the user still has of them is freed as it is dropped.
+        // From then on entries are freed as their last handles are dropped, those that the user still has, too.
+        self.ending = None;
         self.index = None;
         let dead = self.graveyard.dead.lock().take();
         for dead in dead.into_iter().flatten() {

@@ -3,7 +3,7 @@
 //! ```text
 //!   board:  nobody makes it        -> this thread does: a Flight, which lands when it is dropped
 //!           another thread does    -> wait until that flight has landed: look again
-//!           waiting would not end  -> panic
+//!           waiting would not end  -> a Ring, and the caller panics
 //! ```
 //!
 //! What is made is named by a place, the map's address, and a hash. A flight that lands says only that it is over: the
@@ -14,7 +14,7 @@
 //!
 //! A thread that makes a value may ask for another, and be told to wait for the thread that makes that. Each thread
 //! waits for one flight at most, and each flight has one thread, so whoever is about to wait follows this chain, and
-//! panics if it ends at himself. So that chains through several maps are seen, all maps have the same list, which is as
+//! does not wait if it ends at himself. So that chains through several maps are seen, all maps have the same list, which is as
 //! long as there are values being made. The source is Go's `singleflight`, which has no such check.
 //!
 //! Rejected: *making it under the stripe of the key*: a value that takes a millisecond would stop all writes of a
@@ -88,6 +88,8 @@ pub(crate) enum Boarding<'f> {
     Make(Flight<'f>),
     /// Look again: another thread has made it, or has failed to.
     LookAgain,
+    /// This thread is making it already, or would wait for itself through what others wait for.
+    Ring,
 }
 
 impl SingleFlight {
@@ -103,10 +105,7 @@ impl SingleFlight {
         SingleFlight { flights: Mutex::new(flights), landed: Condvar::new() }
     }
 
-    /// Asks to make a value.
-    ///
-    /// # Panics
-    /// If this thread is making it already, or would wait for itself through what others wait for.
+    /// Asks to make a value, or waits until another thread has done so.
     pub(crate) fn board(&self, subject: Subject) -> Boarding<'_> {
         let this = this_thread();
         let mut flights = self.flights.lock();
@@ -115,11 +114,7 @@ impl SingleFlight {
             return Boarding::Make(Flight { list: self, subject });
         };
         if flights.would_wait_for(this, maker) {
-            drop(flights);
-            panic!(
-                "the value of a key was asked for while it was being made, by what makes it: get_or_insert_with \
-                 must not ask for its own key, nor for one that waits for it"
-            );
+            return Boarding::Ring;
         }
         flights.waiting.push((this, subject));
         while flights.maker(subject).is_some() {

@@ -45,3 +45,12 @@ fn pages_are_made_once() {
         assert!(!said.contains("answered 0 lookups"), "{said}");
     }
 }
+
+#[test]
+fn tasks_load_each_page_once() {
+    if let Some(said) = said("async_handler", &[]) {
+        for loaded in ["none kept: 100 loaded", "all kept: 0 loaded", "one forgotten: 1 loaded"] {
+            assert!(said.contains(loaded), "{said}");
+        }
+    }
+}

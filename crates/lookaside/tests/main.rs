@@ -12,6 +12,7 @@ mod monitor;
 mod reclamation;
 mod regressions;
 mod regressions_use;
+mod serialized;
 mod short_visits;
 mod succession;
 mod twisted_keys;

@@ -27,7 +27,7 @@
 //! # Who is freed when
 //!
 //! * A successor that is replaced was forgotten when the write began, and nothing names it any more: whoever can still
-//!   reach it is pinned. It needs no home then, and the next one has that.
+//!   reach it is pinned.
 //! * A first keeps its successor to its end. Who has found the first in the index may look at the place only after the
 //!   index has given the first back, and must not find the old value there. So what was replaced is a share of the
 //!   successor.
@@ -56,89 +56,13 @@
 use std::mem::{ManuallyDrop, offset_of};
 use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use atomics::reclaim::Guard;
 
-use super::{Draft, Entry, Found, Handle, Reclaimer};
+use super::slab::{Cut, home};
+use super::{Draft, Entry, Found, Handle, Reclaimer, Word};
 use crate::word::Pointer;
-
-/// Where an entry goes when it dies, and in the lowest bit, whether it has a successor; null of one that goes nowhere.
-/// Each answer of an index looks here, to see whether the entry is of the map that asks; it looks at the place only if
-/// there is something there, for that is in another line often enough.
-#[derive(Debug)]
-pub(crate) struct Home(AtomicPtr<Reclaimer>);
-
-/// The lowest bit of the home of a first that has a successor: reclaimers lie at multiples of eight.
-const SUCCEEDED: usize = 1;
-
-impl Home {
-    pub(crate) fn of(reclaimer: Arc<Reclaimer>) -> Home {
-        Home(AtomicPtr::new(Arc::into_raw(reclaimer).cast_mut()))
-    }
-
-    /// That of a draft.
-    pub(super) fn none() -> Home {
-        Home(AtomicPtr::new(std::ptr::null_mut()))
-    }
-
-    /// Takes the place of none. Before the entry is published.
-    pub(super) fn settle(&self, home: Home) {
-        self.0.store(ManuallyDrop::new(home).0.load(Ordering::Relaxed), Ordering::Relaxed);
-    }
-
-    /// Another of the same reclaimer.
-    fn share(&self) -> Home {
-        // SAFETY: not null, for it is not forgotten; the share that was given up in `of`, and stays given up.
-        let reclaimer = ManuallyDrop::new(unsafe { Arc::from_raw(self.address()) });
-        Home::of(Arc::clone(&reclaimer))
-    }
-
-    /// That of a successor which is forgotten: it needs none, and is asked for none.
-    fn take(&self) -> Home {
-        let home = self.0.load(Ordering::Relaxed);
-        self.0.store(std::ptr::null_mut(), Ordering::Relaxed);
-        Home(AtomicPtr::new(home))
-    }
-
-    /// Whether the entry has a successor; `None` if it goes to another than this reclaimer.
-    #[inline(always)]
-    pub(super) fn is_succeeded(&self, reclaimer: *const Reclaimer) -> Option<bool> {
-        // Acquire pairs with the release in `set_succeeded`: the place was set before, the table cleared before that.
-        match self.0.load(Ordering::Acquire).addr() ^ reclaimer.addr() {
-            0 => Some(false),
-            SUCCEEDED => Some(true),
-            _ => None,
-        }
-    }
-
-    fn address(&self) -> *const Reclaimer {
-        self.0.load(Ordering::Relaxed).map_addr(|address| address & !SUCCEEDED)
-    }
-
-    /// # Panics
-    /// If there is none.
-    pub(super) fn reclaimer(&self) -> &Reclaimer {
-        // SAFETY: a share of it was given up in `of`, and is taken back when this is dropped.
-        unsafe { self.address().as_ref() }.expect("an entry that is not forgotten has a home")
-    }
-
-    /// The entry has a successor from now on. Under the stripe of its hash.
-    fn set_succeeded(&self) {
-        let home = self.0.load(Ordering::Relaxed).map_addr(|address| address | SUCCEEDED);
-        // Release pairs with the acquire in `is_succeeded`.
-        self.0.store(home, Ordering::Release);
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        if !self.address().is_null() {
-            // SAFETY: the share that was given up in `of`. Once.
-            drop(unsafe { Arc::from_raw(self.address()) });
-        }
-    }
-}
 
 /// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its
 /// first, and the lowest bit set. Changed under the stripe of the entry's hash.
@@ -193,7 +117,8 @@ impl<K: 'static, V: 'static> Handle<K, V> {
     pub(crate) unsafe fn successor(&self, hash: u64, reclaimer: &Arc<Reclaimer>) -> Option<Handle<K, V>> {
         let entry = self.entry();
         // Another map's, or another stripe's: there a write may be giving it another successor right now.
-        if entry.hash != hash || entry.home.is_succeeded(Arc::as_ptr(reclaimer)) != Some(true) {
+        let is_other = (entry.word.load(Ordering::Relaxed) ^ hash) & Word::HASH != 0;
+        if is_other || !self.is_of(Arc::as_ptr(reclaimer)) || !entry.is_succeeded() {
             return None;
         }
         // SAFETY: the handle that `set` was given. The place has it still, and keeps it: under the stripe.
@@ -205,11 +130,9 @@ impl<K: 'static, V: 'static> Handle<K, V> {
 impl<K: 'static, V: 'static> Found<'_, K, V> {
     /// A handle of this entry, if it has one still.
     pub(crate) fn share(self) -> Option<Handle<K, V>> {
-        // Not a forgotten one's, whose only handle a map counts on; nor one more than `clone` allows.
-        let more = |handles| (1..isize::MAX as usize).contains(&handles).then(|| handles + 1);
-        // Relaxed, as in `clone`: nothing is read through the number.
-        self.entry().handles.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        Some(Handle(self.entry))
+        // Not a forgotten one's, whose only handle a map counts on.
+        let may = |word| Word::handles(word) > 0 && !Word::is_forgotten(word);
+        self.entry().word.share(may).then_some(Handle(self.entry))
     }
 
     /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no
@@ -227,35 +150,43 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
     ) -> Result<Handle<K, V>, Draft<K, V>> {
         let entry = self.entry();
         let Some(address) = entry.place.first() else {
-            let successions = &entry.home.reclaimer().successions;
+            // SAFETY: found, so it is there, and so are its slab and its home.
+            let successions = unsafe {
+                &(*home(self.entry.as_ptr().expose_provenance(), Cut::of::<Entry<K, V>>())).successions
+            };
             // A first that has a successor is not in the table, unless by an index that lies.
             if entry.place.successor().is_some() || successions.load(Ordering::Relaxed) >= most {
                 return Err(next);
             }
             let Some(share) = self.share() else { return Err(next) };
             successions.fetch_add(1, Ordering::Relaxed);
-            let next = next.at(entry.home.share());
+            let next = next.handle();
             next.entry().place.succeeds(self.entry.as_ptr().expose_provenance());
             entry.place.set(next);
-            entry.home.set_succeeded();
+            entry.set_succeeded();
             return Ok(share);
         };
         // SAFETY: freed with this one, which was found; this one is its successor, for the table had it, and under the
         // stripe.
         let first = unsafe { &*with_exposed_provenance::<Entry<K, V>>(address) };
         // Relaxed: whoever sees a handle here is waited for by whoever retires the first after that, for he is pinned.
-        if first.handles.load(Ordering::Relaxed) == 0 {
+        if Word::handles(first.word.load(Ordering::Relaxed)) == 0 {
             return Err(next);
         }
         // Acquire as in `forgotten`, and by the same right: the table is cleared, and the first will name another.
-        let last = guard.filter(|_| entry.handles.load(Ordering::Acquire) == 1);
-        let next = next.at(if last.is_some() { entry.home.take() } else { entry.home.share() });
+        let word = entry.word.load(Ordering::Acquire);
+        let last = Word::handles(word) == 1 && !Word::is_forgotten(word);
+        let next = next.handle();
         next.entry().place.succeeds(address);
         first.place.set(next);
         // The place has let go of this one.
         let replaced = Handle(self.entry);
-        // SAFETY: the only one; no table has it, and nothing names it any more. The rest is the caller's promise.
-        last.inspect(|guard| unsafe { replaced.share_with(guard) });
+        match guard {
+            // SAFETY: the only one; no table has it, and nothing names it any more. The rest is the caller's promise.
+            Some(guard) if last => unsafe { replaced.share_with(guard) },
+            None if last => drop(entry.word.0.fetch_or(Word::FORGOTTEN, Ordering::Relaxed)),
+            _ => {}
+        }
         Ok(replaced)
     }
 

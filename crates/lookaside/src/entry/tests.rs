@@ -47,7 +47,7 @@ impl SharedDiscard<u64, u64, u64> for Odd {
 }
 
 fn is_forgotten(removed: &Removed<u64, u64>) -> bool {
-    removed.0.entry().handles.load(Ordering::Relaxed) & FORGOTTEN != 0
+    Word::is_forgotten(removed.0.entry().word.load(Ordering::Relaxed))
 }
 
 /// Has one entry, and gives every other back at once.
@@ -190,4 +190,65 @@ impl Hasher for Last {
     fn finish(&self) -> u64 {
         self.0
     }
+}
+
+#[test]
+fn an_entry_of_two_numbers_is_four_words() {
+    assert_eq!(size_of::<Entry<u64, u64>>(), 32);
+}
+
+/// Of more handles than a word can count, none is the last.
+#[test]
+fn an_entry_with_too_many_handles_is_not_freed() {
+    let index = Odd::default();
+    let handles = Arc::clone(&index.handles);
+    let map = Map::with_index(index, &Config::with_size(64)).unwrap();
+    map.insert(1, 10);
+    let handle = handles.lock().unwrap()[0].clone();
+    let clones: Vec<_> = (0..20_000).map(|_| handle.clone()).collect();
+    drop(clones);
+    handles.lock().unwrap().clear();
+    let word = handle.entry().word.load(Ordering::Relaxed);
+    assert_eq!((Word::handles(word), handle.value()), (Word::MANY, &10));
+    // As many as there are, so that this test leaves nothing behind.
+    let one = word & !(Word::MANY << 32) | Word::ONE;
+    handle.entry().word.0.store(one, Ordering::Relaxed);
+    drop(map);
+    assert_eq!(handle.value(), &10);
+}
+
+#[test]
+fn what_was_removed_is_had_when_nobody_sees_it() {
+    let map = Map::<String, String>::new();
+    let entry = || ("rome".to_string(), "eternal".to_string());
+    let put = || drop(map.insert(entry().0, entry().1));
+    put();
+    let reader = map.pin();
+    let seen = reader.get("rome").unwrap();
+    let removed = map.remove("rome").unwrap().try_unwrap().unwrap_err();
+    assert_eq!((seen, &*removed, removed.key()), (&entry().1, &entry().1, &entry().0));
+    drop(reader);
+    map.buffer().collect();
+    assert_eq!(removed.try_unwrap().unwrap(), entry());
+    put();
+    // Sooner or later it is itself; a clone until then.
+    assert_eq!(map.remove("rome").unwrap().into_value(), entry().1);
+
+    let mut owned = crate::OwnedMap::<String, String>::new();
+    for _ in 0..3 {
+        owned.insert(entry().0, entry().1);
+        owned.get("rome");
+        assert_eq!(owned.insert(entry().0, entry().1).unwrap().try_unwrap().unwrap(), entry());
+        assert_eq!(owned.remove("rome").unwrap().try_unwrap().unwrap(), entry());
+    }
+    // A first owns its successor, and keeps it while it is in the index.
+    let mut owned = crate::OwnedMap::<String, u64>::new();
+    owned.insert(entry().0, 1);
+    owned.get("rome");
+    let first = owned.insert(entry().0, 2).unwrap().try_unwrap().unwrap_err();
+    assert_eq!(owned.counts().successions, 1);
+    let second = owned.remove("rome").unwrap();
+    assert_eq!((*first, *second), (1, 2));
+    drop(owned);
+    assert_eq!((first.into_value(), second.into_value()), (1, 2));
 }

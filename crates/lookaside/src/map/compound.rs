@@ -39,7 +39,7 @@ use super::{Map, Reader};
 use crate::buffer::Write;
 use crate::entry::{Draft, Found, Handle, Removed, may_stay};
 use crate::index::{Find, SharedDiscard, SharedStore};
-use crate::single_flight::{Boarding, SingleFlight};
+use crate::single_flight::{Boarding, Flight, SingleFlight};
 
 /// What all maps are having made.
 static FLIGHTS: SingleFlight = SingleFlight::new();
@@ -144,13 +144,23 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         closure()
     }
 
-    /// Asks to make the value of a key, or waits until another thread has.
-    fn board(&self, key: &K) -> Boarding<'static>
+    /// Asks to make the value of a key; `None` if another thread has, for which this one has waited.
+    ///
+    /// # Panics
+    /// If it would wait for itself.
+    fn board(&self, key: &K) -> Option<Flight<'static>>
     where
         K: Hash,
     {
         self.may_write();
-        FLIGHTS.board((std::ptr::from_ref(self.map).addr(), self.hash(key)))
+        match FLIGHTS.board((std::ptr::from_ref(self.map).addr(), self.hash(key))) {
+            Boarding::Make(flight) => Some(flight),
+            Boarding::LookAgain => None,
+            Boarding::Ring => panic!(
+                "the value of a key was asked for while it was being made, by what makes it: get_or_insert_with must \
+                 not ask for its own key, nor for one that waits for it"
+            ),
+        }
     }
 
     /// Begins a write of this key, and finds what it has, by the table if that knows.
@@ -165,7 +175,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         let write = self.visit.write_over(hash, |pointer| {
             // SAFETY: as in `look`.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            let same = found.key().borrow() == key && found.hash() == hash;
+            let same = found.key().borrow() == key && found.is_of(hash);
             if same {
                 known = Some(found);
             }
@@ -193,7 +203,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     {
         let succeeds = I::SUCCESSION && may_stay::<V>();
         let known = current.filter(|current| succeeds && current.by_table).map(|current| current.found);
-        let draft = Draft::new(key, value, hash);
+        let draft = Draft::new(key, value, hash, &self.map.reclaimer);
         // SAFETY: whatever the index does with it from here on, it is freed only after this thread has left, which has
         // pinned the buffer.
         let found = unsafe { draft.found() };
@@ -204,7 +214,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     /// Ends a write that has changed nothing: what the table had, it has again.
     fn keep(write: &Write<'_>, current: Option<Current<'_, K, V>>, hash: u64) {
         if let Some(Current { found, by_table: true }) = current
-            && found.hash() == hash
+            && found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
             write.put(pointer);
@@ -236,6 +246,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         if let Some(current) = self.get(&key) {
             return Err(OccupiedError { current, not_inserted: value });
         }
+        self.insert_absent(key, value)
+    }
+
+    fn insert_absent(&self, key: K, value: V) -> Result<&V, OccupiedError<'_, V>>
+    where
+        K: Hash + Eq,
+        I: SharedStore<K, V> + Find<K, K, V>,
+    {
         let hash = self.hash(&key);
         let (write, current) = self.write_and_look(hash, &key);
         if let Some(Current { found, .. }) = current {
@@ -291,12 +309,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
             if let Some(value) = self.get(&key) {
                 return Ok(value);
             }
-            let Boarding::Make(_flight) = self.board(&key) else { continue };
+            let Some(_flight) = self.board(&key) else { continue };
             // One may have landed between the look and the boarding.
             if let Some(value) = self.get(&key) {
                 return Ok(value);
             }
-            return Ok(match self.try_insert(key, make()?) {
+            return Ok(match self.insert_absent(key, make()?) {
                 Ok(value) => value,
                 Err(OccupiedError { current, .. }) => current,
             });
@@ -572,13 +590,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
             if let Some(value) = self.get_with(&key, V::clone) {
                 return Ok(value);
             }
-            let Boarding::Make(_flight) = self.pin().board(&key) else { continue };
+            let Some(_flight) = self.pin().board(&key) else { continue };
             // One may have landed between the look and the boarding.
             if let Some(value) = self.get_with(&key, V::clone) {
                 return Ok(value);
             }
             let value = make()?;
-            return Ok(match self.pin().try_insert(key, value) {
+            return Ok(match self.pin().insert_absent(key, value) {
                 Ok(value) => value.clone(),
                 Err(OccupiedError { current, .. }) => current.clone(),
             });

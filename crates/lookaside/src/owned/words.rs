@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hash};
 
 use super::OwnedMap;
 use crate::config::{Config, CreateError};
-use crate::entry::{Draft, Found, Handle, Home, Removed};
+use crate::entry::{Draft, Found, Handle, Removed};
 use crate::folding::RandomState;
 use crate::hashing::{IntoHashing, hash_of};
 use crate::index::{Discard, Exclusive, Find, Ordered, Store, Walk};
@@ -91,7 +91,7 @@ where
         I::arrange(&mut entries);
         let new = |(key, value)| {
             let hash = hash_of(&map.hashing, &key);
-            Draft::new(key, value, hash).at(Home::of(map.reclaimer.clone()))
+            Draft::new(key, value, hash, &map.reclaimer).handle()
         };
         let handles = entries.into_iter().map(new).collect();
         map.index.as_mut().expect("there while the map is").load(handles);
@@ -274,7 +274,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         // What has died before is freed now: what the index lets go of in the insertion waits for the next change.
         self.bury();
         let hash = hash_of(&self.hashing, &key);
-        let draft = Draft::new(key, value, hash);
+        let draft = Draft::new(key, value, hash, &self.reclaimer);
         // SAFETY: freed by the next change at the earliest, which borrows the map mutably.
         let found = unsafe { draft.found() };
         drop(self.put_over(hash, draft, |_| {}));

@@ -360,7 +360,8 @@ impl<const N: usize> Entrant<N> {
     #[must_use]
     pub fn with_sole<I: OwnedIndex<N>>(self) -> Self {
         let sole: MakeFronted<N> = |records, config, monitor| {
-            let mut map = OwnedMap::<Key<N>, Value, I>::with_index(I::make(records)?, config).map_err(in_words)?;
+            let mut map =
+                OwnedMap::<Key<N>, Value, I>::with_index(I::make(records)?, config).map_err(in_words)?;
             map.monitor(monitor);
             Ok(Box::new(Mutex::new(map)))
         };
