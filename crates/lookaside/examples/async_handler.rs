@@ -6,8 +6,8 @@
 //!
 //! A reader stays on its thread, and a task may go on on another after each `.await`: a future that held a reader while
 //! it waits would not be `Send`, and executors do not take it. So a handler looks things up by calls that pin for
-//! themselves ([`Map::get_with`], which shows the value to a closure), takes what it needs with it as a clone, and waits
-//! with nothing in its hands. Values that are dear to clone are in an `Arc`.
+//! themselves ([`Map::get_with`], which shows the value to a closure), takes what it needs with it as a clone, and
+//! waits with nothing in its hands. Values that are dear to clone are in an `Arc`.
 //!
 //! That several tasks do not ask the store for the same thing at once, each key's value is a cell: whoever puts it in
 //! first ([`Map::get_or_insert_with`], whose closure does not wait) asks the store, and the others wait for the cell.

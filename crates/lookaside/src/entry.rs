@@ -32,8 +32,8 @@
 //!
 //! When its map goes, nobody is left who looks at an entry, or ever will: those who did had borrowed the map, and no
 //! other map behind the same table asks for pointers with this one's mark, which is never given again. So from then on
-//! whoever drops the last handle frees the entry, and neither waits nor looks into the table, which of a million entries
-//! would be a million cold lines.
+//! whoever drops the last handle frees the entry, and neither waits nor looks into the table, which of a million
+//! entries would be a million cold lines.
 //!
 //! Where the index is not asked for a write, the entry that it has owns another ([`succession`]).
 //!
@@ -49,6 +49,7 @@
 
 #![allow(unsafe_code)]
 
+mod departing;
 mod slab;
 mod succession;
 
@@ -65,6 +66,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 
 use atomics::reclaim::{Guard, free_in_turn, quietly};
 
+use self::departing::Fate;
+pub(crate) use self::departing::{Departed, Ending, ends};
 use self::slab::{Cut, Slabs, give_back, home};
 use self::succession::Place;
 
@@ -204,25 +207,8 @@ impl Reclaimer {
     }
 
     fn has_ended(&self) -> bool {
-        // Acquire pairs with the release in `Ending::drop`: all who looked at entries of the map have left.
+        // Acquire pairs with the release of `Ending`: all who looked at entries of the map have left.
         self.ended.load(Ordering::Acquire)
-    }
-}
-
-/// A map's word that it is gone: to be dropped before its index, by which nobody looks any more.
-pub(crate) struct Ending<K: 'static, V: 'static>(Arc<Reclaimer>, PhantomData<fn() -> Handle<K, V>>);
-
-impl<K, V> Ending<K, V> {
-    pub(crate) fn of(reclaimer: &Arc<Reclaimer>) -> Ending<K, V> {
-        Ending(Arc::clone(reclaimer), PhantomData)
-    }
-}
-
-impl<K, V> Drop for Ending<K, V> {
-    fn drop(&mut self) {
-        // Release pairs with the acquire in `has_ended`.
-        self.0.ended.store(true, Ordering::Release);
-        self.0.release(Cut::of::<Entry<K, V>>());
     }
 }
 
@@ -501,6 +487,17 @@ impl<K: 'static, V: 'static> Clone for Handle<K, V> {
 
 impl<K: 'static, V: 'static> Drop for Handle<K, V> {
     fn drop(&mut self) {
+        match departing::keep(self) {
+            Fate::Gone => self.let_go(),
+            Fate::Kept => {}
+            Fate::KeptFor(before) => before.let_go(),
+        }
+    }
+}
+
+impl<K: 'static, V: 'static> Handle<K, V> {
+    /// Counts the handle off. To be called where it is dropped.
+    fn let_go(&self) {
         let entry = self.entry();
         // Of what is forgotten, and of a map that is gone, nobody makes another handle of the only one. If that is the
         // collector's, it is behind step 3, and if it is another, too: then the collector's is gone. Acquire pairs with

@@ -72,8 +72,8 @@
 //! | `visit`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
 //! | `folding`, `hashing` | the default hash; what a hash must be |
-//! | `entry`, `index`, `lock` | entries, their slabs and who frees them; what an index must do; an owner's, shared by a lock |
-//! | `single_flight`, `words` | one thread makes what several ask for; what both maps have of the standard library's words |
+//! | `entry`, `index`, `lock` | entries, their slabs, who frees them; what an index must do; an owner's under a lock |
+//! | `single_flight`, `words` | one thread makes what several ask for; what both maps have of the standard's words |
 //! | `map`, `owned` | the safe faces, their compounds and their words |
 
 mod bucket;
@@ -152,7 +152,7 @@ pub use {
     folding::{FoldingHasher, FoldingState, RandomState},
     hashing::{Hashing, IntoHashing, mix},
     lock::RwLock,
-    map::{Computed, Map, Mismatch, OccupiedError, Operation, Reader},
+    map::{Computed, Map, MapRef, Mismatch, OccupiedError, Operation},
     monitor::Verdict,
     owned::OwnedMap,
     seat::Seat,

@@ -17,8 +17,8 @@
 //! changed where it is found: neither table nor index take notice, and where the table has the key, that is as fast as
 //! a lookup.
 //!
-//! A [`Reader`] pins the buffer once for as many lookups as one likes: that is what a hit does not pay. What is removed
-//! meanwhile is freed after it has gone, or has been [refreshed](Reader::refresh). A map that is dropped frees all of
+//! A [`MapRef`] pins the buffer once for as many lookups as one likes: that is what a hit does not pay. What is removed
+//! meanwhile is freed after it has gone, or has been [refreshed](MapRef::refresh). A map that is dropped frees all of
 //! its entries that nobody holds, before that returns.
 //!
 //! In batches, lines are asked for before they are needed: those of the table for all keys, then those of the entries;
@@ -39,8 +39,8 @@ use std::sync::atomic::{Ordering, fence};
 use crate::buffer::{Buffer, Write};
 use crate::config::{Config, CreateError};
 use crate::entry::{
-    Dead, Draft, Ending, Entries, Found, Handle, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
-    prefetch_to_succeed,
+    Dead, Departed, Draft, Ending, Entries, Found, Handle, Pin, Reclaim, Reclaimer, Removed, ends, may_stay,
+    prefetch, prefetch_to_succeed,
 };
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
@@ -111,6 +111,8 @@ pub struct Map<K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomStat
     /// Dropped first.
     _ending: Ending<K, V>,
     index: I,
+    /// Dropped behind the index.
+    _departed: Departed<K, V>,
     hashing: Hashing<S>,
     mark: Mark,
     buffer: SharedBuffer,
@@ -161,9 +163,11 @@ impl<K, V, I, S> Map<K, V, I, S> {
         let (mark, buffer) = (buffer.0.mark()?, buffer.clone());
         let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>, true);
         let present = Present::at(&buffer.0);
+        let (ending, departed) = ends(&reclaimer);
         Ok(Map {
-            _ending: Ending::of(&reclaimer),
+            _ending: ending,
             index,
+            _departed: departed,
             hashing: hasher.into_hashing(),
             mark,
             buffer,
@@ -173,10 +177,10 @@ impl<K, V, I, S> Map<K, V, I, S> {
         })
     }
 
-    /// A reader for this thread. See [`Reader`].
+    /// A reader for this thread. See [`MapRef`].
     #[must_use]
-    pub fn pin(&self) -> Reader<'_, K, V, I, S> {
-        Reader { map: self, visit: self.buffer.0.visit() }
+    pub fn pin(&self) -> MapRef<'_, K, V, I, S> {
+        MapRef { map: self, visit: self.buffer.0.visit() }
     }
 
     /// The table in front: for its size, its monitor and its counts.
@@ -199,7 +203,7 @@ impl<K, V, I, S> Map<K, V, I, S> {
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
-    /// [`Reader::insert`], pinned for this call.
+    /// [`MapRef::insert`], pinned for this call.
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
         K: Hash + Eq,
@@ -208,7 +212,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().insert(key, value)
     }
 
-    /// [`Reader::remove`], pinned for this call.
+    /// [`MapRef::remove`], pinned for this call.
     pub fn remove<Q>(&self, key: &Q) -> Option<Removed<K, V>>
     where
         Q: Hash + ?Sized,
@@ -246,12 +250,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
 /// A thread at a map, whose buffer it has pinned: what it has found stays until it is dropped or refreshed.
 ///
 /// Long-lived ones hold back the memory of what others remove: refresh them now and then.
-pub struct Reader<'m, K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
+pub struct MapRef<'m, K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
     map: &'m Map<K, V, I, S>,
     visit: Visit<'m>,
 }
 
-impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has
     /// another reader of a map behind the same buffer, that holds it still.
     pub fn refresh(&mut self) {
@@ -360,7 +364,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         }
     }
 
-    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`Reader::get`] could have given
+    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`MapRef::get`] could have given
     /// during the call.
     ///
     /// # Panics

@@ -24,7 +24,8 @@ use parking_lot::Mutex;
 use crate::buffer::Buffer;
 use crate::config::{Config, CreateError};
 use crate::entry::{
-    Dead, Draft, Ending, Entries, Found, Handle, Pin, Reclaim, Reclaimer, Removed, may_stay, prefetch,
+    Dead, Departed, Draft, Ending, Entries, Found, Handle, Pin, Reclaim, Reclaimer, Removed, ends, may_stay,
+    prefetch,
 };
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
@@ -81,7 +82,7 @@ impl Reclaim for Graveyard {
 /// ```
 pub struct OwnedMap<K: 'static, V: 'static, I = Ordered<K, V>, S = RandomState> {
     /// Both are `None` only while the map is dropped.
-    ending: Option<Ending<K, V>>,
+    ends: Option<(Ending<K, V>, Departed<K, V>)>,
     index: Option<I>,
     hashing: Hashing<S>,
     graveyard: Arc<Graveyard>,
@@ -116,8 +117,9 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
         let seat = graveyard.buffer.seat();
         let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>, false);
+        let (ending, departed) = ends(&reclaimer);
         Ok(OwnedMap {
-            ending: Some(Ending::of(&reclaimer)),
+            ends: Some((ending, departed)),
             index: Some(index),
             hashing: hasher.into_hashing(),
             graveyard,
@@ -243,7 +245,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        // As in `Reader::get`.
+        // As in `MapRef::get`.
         if self.uses_table(1) {
             Some(self.find_by_table(key)?.value())
         } else {
@@ -304,7 +306,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     }
 
     fn emit(&self, hash: u64, found: Found<'_, K, V>) {
-        // As in `Reader::emit`.
+        // As in `MapRef::emit`.
         if found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
@@ -567,8 +569,10 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
 impl<K: 'static, V: 'static, I, S> Drop for OwnedMap<K, V, I, S> {
     fn drop(&mut self) {
         // From then on entries are freed as their last handles are dropped, those that the user still has, too.
-        self.ending = None;
+        let (ending, departed) = self.ends.take().unzip();
+        drop(ending);
         self.index = None;
+        drop(departed);
         let dead = self.graveyard.dead.lock().take();
         for dead in dead.into_iter().flatten() {
             // SAFETY: no handle is left, and whoever found it had borrowed the map.

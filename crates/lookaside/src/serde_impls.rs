@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::index::{SharedStore, Store, Walk};
-use crate::map::{Map, Reader};
+use crate::map::{Map, MapRef};
 use crate::owned::OwnedMap;
 
 /// Room that is made before an entry has come, whatever the input says of itself.
@@ -40,7 +40,7 @@ where
     }
 }
 
-impl<K, V, I, S> Serialize for Reader<'_, K, V, I, S>
+impl<K, V, I, S> Serialize for MapRef<'_, K, V, I, S>
 where
     K: Serialize + Send + Sync,
     V: Serialize + Send + Sync,

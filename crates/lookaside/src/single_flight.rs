@@ -14,8 +14,8 @@
 //!
 //! A thread that makes a value may ask for another, and be told to wait for the thread that makes that. Each thread
 //! waits for one flight at most, and each flight has one thread, so whoever is about to wait follows this chain, and
-//! does not wait if it ends at himself. So that chains through several maps are seen, all maps have the same list, which is as
-//! long as there are values being made. The source is Go's `singleflight`, which has no such check.
+//! does not wait if it ends at himself. So that chains through several maps are seen, all maps have the same list,
+//! which is as long as there are values being made. The source is Go's `singleflight`, which has no such check.
 //!
 //! Rejected: *making it under the stripe of the key*: a value that takes a millisecond would stop all writes of a
 //! thousandth of the keys, and could not ask for another; *a list a map*: two maps whose values ask for each other

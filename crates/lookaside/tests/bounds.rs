@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use lookaside::{Found, Handle, Map, OwnedMap, Pin, RandomState, Reader, Removed, RwLock, SharedBuffer};
+use lookaside::{Found, Handle, Map, MapRef, OwnedMap, Pin, RandomState, Removed, RwLock, SharedBuffer};
 
 type Index<K, V> = RwLock<BTreeSet<Handle<K, V>>>;
 type Shared<K, V> = Map<K, V, Index<K, V>>;
@@ -56,8 +56,8 @@ fn indexes_and_hashers_take_part() {
 
 #[test]
 fn what_is_pinned_stays_where_it_is() {
-    never!(Send: Reader<'static, u8, u8, ()>, Pin<'static>, Found<'static, u8, u8>);
-    never!(Sync: Reader<'static, u8, u8, ()>, Pin<'static>, Found<'static, u8, u8>);
+    never!(Send: MapRef<'static, u8, u8, ()>, Pin<'static>, Found<'static, u8, u8>);
+    never!(Sync: MapRef<'static, u8, u8, ()>, Pin<'static>, Found<'static, u8, u8>);
     // One thread at a time.
     never!(Sync: Owned<u8, u8>);
 }

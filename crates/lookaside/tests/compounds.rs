@@ -328,7 +328,8 @@ fn hide(words: &'static str) {
     }));
 }
 
-/// A closure under the stripe that panics has changed nothing and leaves nothing locked; the same if it changes the map.
+/// A closure under the stripe that panics has changed nothing and leaves nothing locked; the same if it changes the
+/// map.
 #[test]
 fn a_closure_that_panics_or_changes_its_own_map_changes_nothing() {
     quiet();

@@ -8,7 +8,7 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 
 use lookaside::index::{Discard, Find, Scan, Store};
 use lookaside::{
-    Admission, Config, CounterPolicy, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, Removed, RwLock,
+    Admission, Config, CounterPolicy, Found, Handle, Map, MapRef, OwnedMap, PageKind, Pin, Removed, RwLock,
     SharedBuffer,
 };
 use proptest::prelude::*;
@@ -153,7 +153,7 @@ type SharedMap<I> = Map<Key, Value, RwLock<I>, Narrow>;
 /// A shared map, through one long-lived reader.
 struct Shared<'m, I> {
     map: &'m SharedMap<I>,
-    reader: Reader<'m, Key, Value, RwLock<I>, Narrow>,
+    reader: MapRef<'m, Key, Value, RwLock<I>, Narrow>,
 }
 
 /// Shows at most so many.

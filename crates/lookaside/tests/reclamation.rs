@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lookaside::{Config, Handle, Map, OwnedMap, PageKind, RwLock};
 use parking_lot::Mutex;
 
+use crate::ledger::{Ledger, Record, quiet};
+
 /// All maps share one collector of epochs: a test whose thread stands still while it is pinned would hold up the
 /// others'.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -131,4 +133,35 @@ fn every_count_that_a_newcomer_may_begin_with_can_be_hit() {
         let reader = map.pin();
         assert!((0..1000).all(|_| reader.get(&1) == Some(&2)), "{newcomer}");
     }
+}
+
+/// While a map drops its index it keeps some handles for a while; the entries of maps that are dropped by the values of
+/// a map, and of maps that these have in their values, are gone with it all the same, and so are those that panic.
+#[test]
+fn maps_in_the_values_of_maps_go_with_them() {
+    quiet();
+    type Inner = Map<u64, Record>;
+    let ledger = Arc::new(Ledger::default());
+    let inner = |many| -> Inner { (0..many).map(|number| (number, ledger.record(number))).collect() };
+    let middle = |many| -> Map<u64, Inner> { (0..many).map(|number| (number, inner(number))).collect() };
+    let outer: Map<u64, Map<u64, Inner>> = (0..20).map(|number| (number, middle(number))).collect();
+    let removed = outer.remove(&7).unwrap();
+    let reader = outer.pin();
+    assert_eq!(reader.get(&19).and_then(|middle| middle.get_with(&18, Inner::len)), Some(18));
+    drop(reader);
+    drop(outer);
+    // Of the one that was removed, and is held.
+    ledger.settle_but(6 * 7 / 2);
+    assert_eq!(removed.get_with(&6, Inner::len), Some(6));
+    drop(removed);
+    ledger.settle();
+
+    let panics = |number| {
+        let mut record = ledger.record(number);
+        record.panics = number % 3 == 0;
+        record
+    };
+    drop((0..100).map(|number| (number, panics(number))).collect::<Inner>());
+    drop((0..100).map(|number| (number, panics(number))).collect::<OwnedMap<u64, Record>>());
+    ledger.settle();
 }

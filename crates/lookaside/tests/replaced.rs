@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
-use lookaside::{Config, Handle, Map, OwnedMap, PageKind, Reader, RwLock};
+use lookaside::{Config, Handle, Map, MapRef, OwnedMap, PageKind, RwLock};
 
 const WHOLE: usize = 64 << 20;
 const KEYS: u64 = 1_000;
@@ -31,7 +31,7 @@ fn map() -> Map<u64, u64, Index> {
     map
 }
 
-fn look_up_all(reader: &Reader<'_, u64, u64, Index>) {
+fn look_up_all(reader: &MapRef<'_, u64, u64, Index>) {
     (0..KEYS).for_each(|key| assert_eq!(reader.get(&key), Some(&key)));
 }
 

@@ -11,7 +11,7 @@ use crate::ledger::{Ledger, Name, one_line, steps};
 use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
-    Config, Counts, Found, Handle, Map, OwnedMap, PageKind, Pin, Reader, RwLock, SharedBuffer, Sought,
+    Config, Counts, Found, Handle, Map, MapRef, OwnedMap, PageKind, Pin, RwLock, SharedBuffer, Sought,
 };
 
 /// A tree that counts what it is asked to store and to find.
@@ -90,7 +90,7 @@ impl<V> Discard<u64, Name, V> for Asked<V> {
 }
 
 /// What a walk over the index shows.
-fn shown(reader: &Reader<'_, Name, u64, Asked<u64>>) -> Vec<(u64, u64)> {
+fn shown(reader: &MapRef<'_, Name, u64, Asked<u64>>) -> Vec<(u64, u64)> {
     let mut shown = Vec::new();
     reader.range(Bound::<&u64>::Unbounded, Bound::Unbounded, |key, value| {
         shown.push((key.number, *value));
@@ -99,7 +99,7 @@ fn shown(reader: &Reader<'_, Name, u64, Asked<u64>>) -> Vec<(u64, u64)> {
     shown
 }
 
-fn told<V: Send + Sync>(reader: &mut Reader<'_, Name, V, Asked<V>>, map: &Map<Name, V, Asked<V>>) -> Counts {
+fn told<V: Send + Sync>(reader: &mut MapRef<'_, Name, V, Asked<V>>, map: &Map<Name, V, Asked<V>>) -> Counts {
     reader.refresh();
     map.buffer().counts()
 }
@@ -200,7 +200,7 @@ fn there_are_as_many_successions_as_slots() {
     let slots = map.buffer().capacity() as u64;
     let mut reader = map.pin();
     (0..3 * slots).for_each(|key| assert!(reader.insert(ledger.name(key), key).is_none()));
-    let write_hot = |reader: &mut Reader<'_, _, _, _>, key| {
+    let write_hot = |reader: &mut MapRef<'_, _, _, _>, key| {
         let before = told(reader, &map).successions;
         for _ in 0..2 {
             assert_eq!(reader.get(&key), Some(&key));

@@ -206,8 +206,8 @@ impl Reclaimer {
             let mut shard = shard.lock();
             let mut slab = shard.roomy;
             while !slab.is_null() {
-                // SAFETY: in the list, under the lock. Nothing of an empty one is used, and out of the list nobody comes
-                // to it. The caller has a share of his own.
+                // SAFETY: in the list, under the lock. Nothing of an empty one is used, and out of the list nobody
+                // comes to it. The caller has a share of his own.
                 unsafe {
                     let behind = (*slab).behind;
                     if (*slab).used == 0 {

@@ -7,15 +7,15 @@
 //! ```
 //!
 //! All writes of a key hold its stripe ([`crate::stripes`]). So what a write finds there, in the table before it is
-//! cleared or else in the index, is what the key has until the write ends: between the look and the change of a compound
-//! nobody changes the key. Each is one atomic step between its call and its return.
+//! cleared or else in the index, is what the key has until the write ends: between the look and the change of a
+//! compound nobody changes the key. Each is one atomic step between its call and its return.
 //!
 //! # Closures under the stripe
 //!
-//! They run once, while other writes of the stripe wait, a thousandth of all keys; lookups do not wait. Keep them short.
-//! They may look into the map. They must not change it, nor another map behind the same buffer: two threads could wait
-//! for each other's stripes. So every such write panics, whichever key it is of ([`Within`]). A closure that panics has
-//! changed nothing, and gives the stripe back; the key is no longer in the table, until it is found again.
+//! They run once, while other writes of the stripe wait, a thousandth of all keys; lookups do not wait. Keep them
+//! short. They may look into the map. They must not change it, nor another map behind the same buffer: two threads
+//! could wait for each other's stripes. So every such write panics, whichever key it is of ([`Within`]). A closure that
+//! panics has changed nothing, and gives the stripe back; the key is no longer in the table, until it is found again.
 //!
 //! Closures of two maps with buffers of their own that change each other's maps can wait for each other, as the holders
 //! of any two locks can.
@@ -35,7 +35,7 @@ use std::hash::{BuildHasher, Hash};
 
 use atomics::{Hold, Within, held};
 
-use super::{Map, Reader};
+use super::{Map, MapRef};
 use crate::buffer::Write;
 use crate::entry::{Draft, Found, Handle, Removed, may_stay};
 use crate::index::{Find, SharedDiscard, SharedStore};
@@ -44,7 +44,7 @@ use crate::single_flight::{Boarding, Flight, SingleFlight};
 /// What all maps are having made.
 static FLIGHTS: SingleFlight = SingleFlight::new();
 
-/// What [`Reader::compute`] is to do with a key.
+/// What [`MapRef::compute`] is to do with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation<V, T = ()> {
     /// Put this value in, whether the key has one or not.
@@ -55,7 +55,7 @@ pub enum Operation<V, T = ()> {
     Abort(T),
 }
 
-/// What [`Reader::compute`] has done.
+/// What [`MapRef::compute`] has done.
 #[derive(Debug)]
 #[must_use = "it says whether the operation was aborted"]
 pub enum Computed<K: 'static, V: 'static, T = ()> {
@@ -95,7 +95,7 @@ impl<V: fmt::Debug> fmt::Display for OccupiedError<'_, V> {
 
 impl<V: fmt::Debug> std::error::Error for OccupiedError<'_, V> {}
 
-/// Why [`Reader::compare_exchange`] has changed nothing.
+/// Why [`MapRef::compare_exchange`] has changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch<V> {
     /// The key has another value; this is what was not put in.
@@ -124,7 +124,7 @@ impl<V> fmt::Display for Mismatch<V> {
 
 impl<V: fmt::Debug> std::error::Error for Mismatch<V> {}
 
-impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// To be called before a write.
     ///
     /// # Panics
@@ -235,7 +235,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     /// [`OccupiedError`] with the value that there is, and the one that was not put in.
     ///
     /// # Panics
-    /// As [`Reader::insert`].
+    /// As [`MapRef::insert`].
     #[doc(alias = "insert_if_absent")]
     pub fn try_insert(&self, key: K, value: V) -> Result<&V, OccupiedError<'_, V>>
     where
@@ -279,7 +279,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     ///
     /// # Panics
     /// If `make` asks for this key, or for one that is being made by a thread that waits for this one: it would wait
-    /// for itself. As [`Reader::insert`] otherwise.
+    /// for itself. As [`MapRef::insert`] otherwise.
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> &V
     where
         K: Hash + Eq,
@@ -292,14 +292,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         }
     }
 
-    /// As [`Reader::get_or_insert_with`], where `make` may fail: then nothing is put in, and one of those who wait
+    /// As [`MapRef::get_or_insert_with`], where `make` may fail: then nothing is put in, and one of those who wait
     /// makes it.
     ///
     /// # Errors
     /// That of `make`.
     ///
     /// # Panics
-    /// As [`Reader::get_or_insert_with`].
+    /// As [`MapRef::get_or_insert_with`].
     pub fn get_or_try_insert_with<E>(&self, key: K, make: impl FnOnce() -> Result<V, E>) -> Result<&V, E>
     where
         K: Hash + Eq,
@@ -346,7 +346,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         self.store_over(key, value, hash, write, current, |_| {}).1
     }
 
-    /// As [`Reader::update`]; if there is no such key, puts in what `make` makes.
+    /// As [`MapRef::update`]; if there is no such key, puts in what `make` makes.
     ///
     /// ```
     /// let map = lookaside::Map::<&str, u64>::new();
@@ -544,7 +544,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().contains_key(key)
     }
 
-    /// [`Reader::try_insert`], pinned for this call.
+    /// [`MapRef::try_insert`], pinned for this call.
     ///
     /// # Errors
     /// The value that was not put in, if there is such a key.
@@ -556,7 +556,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().try_insert(key, value).map(|_| ()).map_err(|occupied| occupied.not_inserted)
     }
 
-    /// A clone of what [`Reader::get_or_insert_with`] gives; not pinned while the value is made.
+    /// A clone of what [`MapRef::get_or_insert_with`] gives; not pinned while the value is made.
     ///
     /// # Panics
     /// As there.
@@ -573,7 +573,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         }
     }
 
-    /// A clone of what [`Reader::get_or_try_insert_with`] gives; not pinned while the value is made.
+    /// A clone of what [`MapRef::get_or_try_insert_with`] gives; not pinned while the value is made.
     ///
     /// # Errors
     /// That of `make`.
@@ -603,7 +603,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         }
     }
 
-    /// [`Reader::replace`], pinned for this call.
+    /// [`MapRef::replace`], pinned for this call.
     ///
     /// # Errors
     /// As there.
@@ -615,7 +615,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().replace(key, value)
     }
 
-    /// [`Reader::update`], pinned for this call.
+    /// [`MapRef::update`], pinned for this call.
     ///
     /// ```
     /// let map = lookaside::Map::<&str, u64>::new();
@@ -638,7 +638,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().update(key, change)
     }
 
-    /// [`Reader::update_or_insert_with`], pinned for this call.
+    /// [`MapRef::update_or_insert_with`], pinned for this call.
     ///
     /// # Panics
     /// As there.
@@ -655,7 +655,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().update_or_insert_with(key, change, make)
     }
 
-    /// [`Reader::compute`], pinned for this call.
+    /// [`MapRef::compute`], pinned for this call.
     ///
     /// # Panics
     /// As there.
@@ -671,7 +671,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().compute(key, decide)
     }
 
-    /// [`Reader::remove_if`], pinned for this call.
+    /// [`MapRef::remove_if`], pinned for this call.
     ///
     /// # Panics
     /// As there.
@@ -684,7 +684,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().remove_if(key, is_over)
     }
 
-    /// [`Reader::compare_exchange`], pinned for this call.
+    /// [`MapRef::compare_exchange`], pinned for this call.
     ///
     /// # Errors
     /// As there.

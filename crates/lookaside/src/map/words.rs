@@ -1,6 +1,6 @@
 //! The standard library's words, for a map that threads share.
 //!
-//! What goes over all entries ([`Reader::iter`], `retain`, `clear`) takes the list of them first, eight bytes an entry,
+//! What goes over all entries ([`MapRef::iter`], `retain`, `clear`) takes the list of them first, eight bytes an entry,
 //! and then goes over that: no lock is held meanwhile, and the map may be used and changed. What others put in after
 //! the list was taken is not in it.
 
@@ -8,7 +8,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
-use super::{Map, Reader};
+use super::{Map, MapRef};
 use crate::config::{Config, CreateError};
 use crate::entry::Removed;
 use crate::folding::RandomState;
@@ -133,7 +133,7 @@ where
     }
 }
 
-impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
+impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// Whether there is such a key.
     #[inline]
     pub fn contains_key<Q>(&self, key: &Q) -> bool
@@ -174,7 +174,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         Iter::of(&self.map.index, &self.token())
     }
 
-    /// Takes out the entries that `keep` is not true of, each in one step as by [`Reader::remove_if`].
+    /// Takes out the entries that `keep` is not true of, each in one step as by [`MapRef::remove_if`].
     ///
     /// # Panics
     /// If `keep` changes this map, or another behind the same buffer.
@@ -198,7 +198,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
     }
 }
 
-impl<'r, K, V, I, S> IntoIterator for &'r Reader<'_, K, V, I, S>
+impl<'r, K, V, I, S> IntoIterator for &'r MapRef<'_, K, V, I, S>
 where
     K: Send + Sync,
     V: Send + Sync,
@@ -214,7 +214,7 @@ where
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
-    /// [`Reader::retain`], pinned for this call.
+    /// [`MapRef::retain`], pinned for this call.
     ///
     /// # Panics
     /// As there.
@@ -226,7 +226,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().retain(keep);
     }
 
-    /// [`Reader::clear`], pinned for this call.
+    /// [`MapRef::clear`], pinned for this call.
     pub fn clear(&self)
     where
         K: Hash,
@@ -249,7 +249,7 @@ where
     }
 }
 
-impl<K, V, I, S> fmt::Debug for Reader<'_, K, V, I, S>
+impl<K, V, I, S> fmt::Debug for MapRef<'_, K, V, I, S>
 where
     K: fmt::Debug + Send + Sync,
     V: fmt::Debug + Send + Sync,

@@ -12,7 +12,7 @@
 //! An experiment pays one indirect call for millions of requests: the loops are a visit's own.
 
 use lookaside::index::{Find, SharedStore, Store, View};
-use lookaside::{Config, Counts, CreateError, Map, OwnedMap, Reader, RwLock, Verdict};
+use lookaside::{Config, Counts, CreateError, Map, MapRef, OwnedMap, RwLock, Verdict};
 use parking_lot::Mutex;
 
 use super::beside::{Beside, Records};
@@ -146,7 +146,7 @@ impl<const N: usize, I: SharedIndex<N>> Contestant<N> for Map<Key<N>, Value, I> 
     }
 }
 
-impl<const N: usize, I: SharedIndex<N>> Visit<N> for Reader<'_, Key<N>, Value, I> {
+impl<const N: usize, I: SharedIndex<N>> Visit<N> for MapRef<'_, Key<N>, Value, I> {
     #[inline(always)]
     fn look<R>(&self, key: &Key<N>, see: impl FnOnce(&Value) -> R) -> Option<R> {
         self.get(key).map(see)
@@ -163,7 +163,7 @@ impl<const N: usize, I: SharedIndex<N>> Visit<N> for Reader<'_, Key<N>, Value, I
     }
 
     fn refresh(&mut self) {
-        Reader::refresh(self);
+        MapRef::refresh(self);
     }
 }
 
