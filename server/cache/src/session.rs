@@ -75,6 +75,19 @@ impl<P: Policy> Session<P> {
         self.met.get()
     }
 
+    /// Asks for the memory that writes of these keys will touch, their cache misses overlapping: for who is about to
+    /// store, change or delete them one by one. Of more than [`GROUP`] keys, only the first ones: what was asked for
+    /// first is to be there still when it is used.
+    pub fn prefetch(&self, keys: &[&[u8]]) {
+        let engine = &*self.engine;
+        let mut hashes = [0; GROUP];
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = engine.hash(key);
+        }
+        let entries = engine.entries(engine.flushes.generation());
+        engine.table.prefetch_many(entries, &hashes[..keys.len().min(GROUP)]);
+    }
+
     /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to
     /// use what was found, because a pin holds back the memory of everything that leaves the cache meanwhile.
     #[inline]

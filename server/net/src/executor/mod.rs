@@ -106,6 +106,11 @@ impl Executor {
         self.errand.take()
     }
 
+    /// Asks for the memory that writes of these keys will touch.
+    pub(crate) fn prefetch(&self, keys: &[&[u8]]) {
+        self.session.prefetch(keys);
+    }
+
     fn goes_aside(&mut self, errand: Errand) -> After {
         self.errand = Some(errand);
         After::Aside
