@@ -9,7 +9,6 @@ use cuckoo::{Insertion, Location, TooFull, Upsertion};
 
 use crate::access::Accessed;
 use crate::counters::Counters;
-use crate::departure::Departure;
 use crate::item::{Expiry, Item};
 use crate::newcomer::Newcomer;
 use crate::policy::Policy;
@@ -172,7 +171,7 @@ impl<P: Policy> Pinned<'_, P> {
         engine.published(newcomer.item(), self.counters());
         if let Some(old) = old {
             // SAFETY: replaced by this thread, says the caller.
-            unsafe { engine.retire(old, Departure::Asked, self.counters()) };
+            unsafe { self.retire(old) };
         }
     }
 

@@ -36,7 +36,7 @@ impl<P: Policy> Session<P> {
         }
         let mut reservation =
             Reservation { engine: self.engine.clone(), unfinished: None, verb, promised: value_len };
-        match self.engine.begin(&entry.outline(value_len), &self.counters) {
+        match self.begin_item(&entry.outline(value_len)) {
             Ok(unfinished) => {
                 reservation.unfinished = Some(unfinished);
                 Ok(reservation)

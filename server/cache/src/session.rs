@@ -15,6 +15,7 @@ use cuckoo::Location;
 use lookaside::Seat;
 
 use crate::access::{Accessed, Tick};
+use crate::batch::Batch;
 use crate::clock::Clock;
 use crate::counters::{Counters, Counts};
 use crate::departure::Departure;
@@ -39,6 +40,7 @@ pub struct Session<P: Policy = Clock> {
     pub(crate) copied: u64,
     /// See [`Session::class_met`].
     met: Cell<u8>,
+    pub(crate) batch: Batch,
 }
 
 impl<P: Policy> Session<P> {
@@ -51,6 +53,7 @@ impl<P: Policy> Session<P> {
             scratch: Vec::new(),
             copied: 0,
             met: Cell::new(0),
+            batch: Batch::default(),
         }
     }
 
@@ -75,28 +78,26 @@ impl<P: Policy> Session<P> {
         self.met.get()
     }
 
-    /// Asks for the memory that writes of these keys will touch, their cache misses overlapping: for who is about to
-    /// store, change or delete them one by one. Of more than [`GROUP`] keys, only the first ones: what was asked for
-    /// first is to be there still when it is used.
-    pub fn prefetch(&self, keys: &[&[u8]]) {
-        let engine = &*self.engine;
-        let mut hashes = [0; GROUP];
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = engine.hash(key);
-        }
-        let entries = engine.entries(engine.flushes.generation());
-        engine.table.prefetch_many(entries, &hashes[..keys.len().min(GROUP)]);
-    }
-
     /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to
     /// use what was found, because a pin holds back the memory of everything that leaves the cache meanwhile.
     #[inline]
     pub fn pin(&mut self) -> Pinned<'_, P> {
-        self.participant.pin();
+        if self.batch.is_spent() {
+            self.end_batch();
+        }
+        if !self.batch.has_pin() {
+            self.participant.pin();
+        }
         let engine = &self.engine;
         let now = engine.now();
         let moment = Moment { now, tick: Tick::of(now), generation: engine.flushes.generation() };
         Pinned { session: self, moment }
+    }
+}
+
+impl<P: Policy> Drop for Session<P> {
+    fn drop(&mut self) {
+        self.end_batch();
     }
 }
 
@@ -124,7 +125,9 @@ pub struct Pinned<'s, P: Policy = Clock> {
 
 impl<P: Policy> Drop for Pinned<'_, P> {
     fn drop(&mut self) {
-        self.session.participant.offline();
+        if !self.session.batch.holds_pins() {
+            self.session.participant.offline();
+        }
     }
 }
 
@@ -240,6 +243,10 @@ impl<'s, P: Policy> Pinned<'s, P> {
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.session.counters
+    }
+
+    pub(crate) fn batch(&self) -> &Batch {
+        &self.session.batch
     }
 
     // Always: a call would pass six words and return five for each key of a batch.

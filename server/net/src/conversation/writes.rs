@@ -63,7 +63,22 @@ impl Conversation {
                 _ => break,
             }
         }
-        executor.prefetch(&keys[..len]);
+        executor.begin_batch(&keys[..len]);
+        let step = self.in_order(&run, rest, turn, serve, executor, output);
+        executor.end_batch();
+        step
+    }
+
+    /// Serves requests one after the other, as far as they can be.
+    fn in_order<'d, R>(
+        &mut self,
+        run: &[Option<Written<'d, R>>],
+        rest: &'d [u8],
+        turn: &mut usize,
+        serve: impl Fn(&mut Self, &R, usize, &'d [u8], &mut Executor, &mut Output) -> Step,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
         let copied = executor.copied();
         let mut at = 0;
         for (i, written) in run.iter().flatten().enumerate() {

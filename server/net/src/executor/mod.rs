@@ -106,9 +106,14 @@ impl Executor {
         self.errand.take()
     }
 
-    /// Asks for the memory that writes of these keys will touch.
-    pub(crate) fn prefetch(&self, keys: &[&[u8]]) {
-        self.session.prefetch(keys);
+    /// Begins a batch of writes of these keys.
+    pub(crate) fn begin_batch(&mut self, keys: &[&[u8]]) {
+        self.session.begin_batch(keys);
+    }
+
+    /// Ends it.
+    pub(crate) fn end_batch(&mut self) {
+        self.session.end_batch();
     }
 
     fn goes_aside(&mut self, errand: Errand) -> After {
