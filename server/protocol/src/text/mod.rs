@@ -126,8 +126,8 @@ fn other_command(text: &[u8]) -> Result<Request<'_>, Refusal> {
 /// `<key> <argument> [noreply]`. `incr k noreply` is both: no number, and so an error, and the error is silent.
 fn key_and_argument(rest: &[u8]) -> Result<(Key<'_>, &[u8], bool), Refusal> {
     let mut tokens = Tokens::after_name(rest);
-    let noreply = tokens.clone().end_in_noreply();
     let (Some(key), Some(argument)) = (tokens.next(), tokens.next()) else { return Err(BAD_FORMAT) };
+    let noreply = tokens.last().unwrap_or(argument) == b"noreply";
     let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
     Ok((key, argument, noreply))
 }
