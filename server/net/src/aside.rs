@@ -145,7 +145,8 @@ impl Aside {
         }
         let mut events = Events::with_capacity(64);
         let mut pause = SHORTEST_PAUSE;
-        let mut timeout = None;
+        // It may be to log from the start.
+        let mut timeout = Some(Duration::ZERO);
         while !self.shared.is_stopping() {
             match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -156,7 +157,7 @@ impl Aside {
             }
             let watched = self.patrons.iter().any(|(_, patron)| matches!(patron.errand, Serving::Watch(_)));
             timeout = None;
-            if watched {
+            if watched || self.shared.watch.observers().log() {
                 let events = self.shared.watch.tell(&mut self.scratch);
                 pause = if events > 0 { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
                 timeout = Some(pause);
@@ -293,7 +294,7 @@ impl Aside {
     fn part(&mut self, number: usize, ending: Ending) {
         let mut patron = self.patrons.remove(number);
         let presence = &patron.guest.client.presence;
-        if self.shared.watch.observers().watch(protocol::Streams::CONNEVENTS) {
+        if self.shared.watch.observers().hear_clients() {
             let (peer, descriptor) = (presence.peer().clone(), presence.descriptor());
             self.log.write(What::Closed { peer, ending, descriptor }, b"");
         }

@@ -85,6 +85,9 @@ pub struct Settings {
     pub large_pages: bool,
     /// The mark of the sockets that are listened on, and of their connections (`SO_MARK`), for firewalls; 0: none.
     pub socket_mark: u32,
+    /// What was asked for and has no meaning here, by memcached's names for it, in its order: `stats settings` shows
+    /// it.
+    pub asked: Vec<(String, Option<String>)>,
 }
 
 /// The protocol that a client is taken to speak.
@@ -211,6 +214,7 @@ impl Default for Settings {
             hash_power: 0,
             large_pages: false,
             socket_mark: 0,
+            asked: Vec::new(),
         }
     }
 }
@@ -431,6 +435,26 @@ impl Settings {
     pub fn with_socket_mark(mut self, mark: u32) -> Self {
         self.socket_mark = mark;
         self
+    }
+
+    /// Has `stats settings` show that this was asked for, a name of memcached's `-o`, which has no meaning here.
+    #[must_use]
+    pub fn with_asked(mut self, name: impl Into<String>, value: Option<String>) -> Self {
+        self.asked.push((name.into(), value));
+        self
+    }
+
+    /// The value that was asked for under this name last.
+    pub(crate) fn asked<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        let (_, value) = self.asked.iter().rfind(|(asked, _)| asked == name)?;
+        value.as_ref()?.parse().ok()
+    }
+
+    /// Whether this was asked for, or its opposite, whatever was last.
+    pub(crate) fn asked_for(&self, name: &str) -> Option<bool> {
+        let opposite = format!("no_{name}");
+        let (last, _) = self.asked.iter().rfind(|(asked, _)| asked == name || *asked == opposite)?;
+        Some(last == name)
     }
 
     /// The cache that is asked for, empty.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use server::{Settings, TcpSocket, UnixSocket};
 
-use super::extended::{self, ListError, Suboption};
+use super::extended::{self, ListError, Named, Suboption};
 use super::later::Later;
 use super::listen::{self, ListenError};
 use super::manner::Manner;
@@ -100,8 +100,9 @@ pub(super) fn of(options: &Options, manner: Manner) -> Result<Meaning, OptionErr
     if options.slab_min_size.is_some() {
         moot.push("-n".into());
     }
-    if options.napi_ids.is_some() {
+    if let Some(ids) = options.napi_ids {
         moot.push("-N".into());
+        settings = settings.with_asked("num_napi_ids", Some(ids.to_string()));
     }
     let settings = with_extended(settings, &options.extended, &mut moot)?;
     let mut settings = with_sockets(settings, options, manner, &mut moot)?;
@@ -143,10 +144,10 @@ fn with_extended(
                 Suboption::LruCrawler(enabled) => settings.with_lru_crawler(enabled),
                 Suboption::LruCrawlerSleep(microseconds) => settings.with_lru_crawler_sleep(microseconds),
                 Suboption::SlabReassign(enabled) => settings.with_slab_reassign(enabled),
-                Suboption::Given => settings,
-                Suboption::Moot(name) => {
+                Suboption::Given(Named { name, value }) => settings.with_asked(name, value),
+                Suboption::Moot(Named { name, value }) => {
                     moot.push(format!("-o {name}"));
-                    settings
+                    settings.with_asked(name, value)
                 }
             };
         }
