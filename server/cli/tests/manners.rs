@@ -317,6 +317,29 @@ fn a_file_for_the_process_id_that_cannot_be_written() {
     assert!(server.log().contains("/nowhere/at/all.pid"), "{}", server.log());
     let (code, _, said) = answer(Path::new(PROGRAM), &[&options[..], &["-p", "-1"]].concat());
     assert!(code == Some(1) && said.contains("/nowhere/at/all.pid"), "{said}");
+    // A full disk is known when the file is written.
+    let options = ["-P", "/dev/full", "-m", "8"];
+    let server = Serving::start(Command::new(PROGRAM).arg("--compat").args(options));
+    assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION"));
+    assert!(server.log().contains("/dev/full"), "{}", server.log());
+    let (code, _, said) = answer(Path::new(PROGRAM), &[&options[..], &["-p", "-1"]].concat());
+    assert!(code == Some(1) && said.contains("/dev/full"), "{said}");
+    // What was there before, and is no file, stays.
+    assert!(Path::new("/dev/full").exists());
+}
+
+/// A variable that is set to nothing names no file.
+#[test]
+fn an_empty_name_for_the_ports() {
+    let mut command = Command::new(PROGRAM);
+    command.args(["-p", "-1", "-m", "8"]).env("MEMCACHED_PORT_FILENAME", "").stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut said = String::new();
+    let out = child.stdout.take().expect("piped");
+    BufReader::new(out).read_line(&mut said).expect("text");
+    child.kill().expect("it runs");
+    child.wait().expect("it is our child");
+    assert!(said.contains("listens on"), "{said}");
 }
 
 /// What a client is answered by a server with these options.

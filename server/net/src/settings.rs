@@ -444,8 +444,9 @@ impl Settings {
         self
     }
 
-    /// The value that was asked for under this name last.
-    pub(crate) fn asked<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+    /// The value that was asked for under this name last, if it is one of this kind.
+    #[must_use]
+    pub fn asked<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
         let (_, value) = self.asked.iter().rfind(|(asked, _)| asked == name)?;
         value.as_ref()?.parse().ok()
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::{Address, Client, settings, shorten, switched_off, wait_until};
 use lookaside_server::{InProcess, Server, Settings};
+use protocol::binary::{Header, opcode};
 
 fn start(settings: Settings) -> (Server, Client) {
     let server = Server::start(settings).expect("it starts");
@@ -359,6 +360,24 @@ fn items_are_counted_by_size() {
     assert_eq!(client.stat_lines("sizes"), [("32".into(), "20".into()), ("512".into(), "10".into())]);
     client.ask(b"delete k00\r\n", b"DELETED\r\n");
     assert_eq!(client.stats("sizes")["512"], "9");
+    // The same in frames, and what follows is answered behind them.
+    let mut binary = Client::connect(&Address::from(server.addresses()[0]));
+    let frame = |opcode: u8, key: &str| {
+        let mut frame = Vec::new();
+        Header::write_request(&mut frame, opcode, [0, key.len(), 0], 7, 0);
+        [frame, key.as_bytes().to_vec()].concat()
+    };
+    binary.send(&[frame(opcode::STAT, "sizes"), frame(opcode::NOOP, "")].concat());
+    for (opcode, name, value) in [
+        (opcode::STAT, "32", "20"),
+        (opcode::STAT, "512", "9"),
+        (opcode::STAT, "", ""),
+        (opcode::NOOP, "", ""),
+    ] {
+        let reply = binary.receive(24 + name.len() + value.len());
+        assert_eq!((reply[1], usize::from(reply[3]), reply[15]), (opcode, name.len(), 7));
+        assert_eq!(&reply[24..], format!("{name}{value}").as_bytes());
+    }
     server.stop().expect("no thread has failed");
 }
 

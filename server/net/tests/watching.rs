@@ -289,7 +289,7 @@ fn raw_commands() {
     client.ask(format!("set large 0 0 100000\r\n{large}\r\n").as_bytes(), b"STORED\r\n");
     client.ask(b"set a 0 0 3000000 noreply\r\n", b"");
     client.send("y".repeat(3_000_002).as_bytes());
-    client.ask(b"version\r\n", b"SERVER_ERROR object too large for cache\r\nVERSION 1.6.45\r\n");
+    client.ask(b"version\r\n", b"VERSION 1.6.45\r\n");
     let mut binary = Client::connect(&place);
     let mut frame = vec![0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1];
     frame.extend_from_slice(&[0; 12]);

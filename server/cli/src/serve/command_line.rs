@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches};
 
+use super::extended;
 use super::file::{self, Entry, FileError, Mistake};
+use super::listen;
 use super::manner::Manner;
 use super::options::{self, Options};
 
@@ -93,8 +95,22 @@ fn entries(command: &Command, text: &str) -> Result<Vec<Entry>, Mistake> {
             let said = said.lines().next().unwrap_or_default();
             Mistake { line: entry.line, what: said.strip_prefix("error: ").unwrap_or(said).to_owned() }
         })?;
+        check_lists(entry)?;
     }
     Ok(entries)
+}
+
+/// That the lists of an entry are lists.
+fn check_lists(entry: &Entry) -> Result<(), Mistake> {
+    let wrong = |what| Mistake { line: entry.line, what };
+    for word in &entry.words {
+        if let Some(list) = word.strip_prefix("--extended=") {
+            extended::parse(list).map_err(|error| wrong(error.to_string()))?;
+        } else if let Some(list) = word.strip_prefix("--listen=") {
+            listen::parse(list).map_err(|error| wrong(error.to_string()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The names that a file may have: all long ones, but for what is asked and not set.
@@ -147,6 +163,11 @@ mod tests {
             ("daemon = 'yes'", "FILE, line 1: unexpected value 'yes' for '--daemon'"),
             ("comfig = 'x'", "FILE, line 1: there is no option 'comfig'; did you mean"),
             ("config = 'x'", "FILE, line 1: there is no option 'config'"),
+            ("\nthreads = [1, 2]", "FILE, line 2: threads takes one value"),
+            ("\nextended = 'modern,bogus'", "FILE, line 2: Illegal suboption \"bogus\""),
+            ("\n[extended]\nidle_timeout = 'x'", "FILE, line 3: -o idle_timeout needs a number"),
+            ("\n[extended]\nssl_key = 'x'", "FILE, line 3: -o ssl_key: TLS is not offered yet"),
+            ("\nlisten = ['127.0.0.1', '::1:x']", "FILE, line 2: cannot listen on '::1:x'"),
         ] {
             let refusal = read_with(text, &[]).err().expect(text);
             assert!(refusal.starts_with(said), "{text}: {refusal}");

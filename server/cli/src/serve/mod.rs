@@ -110,7 +110,7 @@ fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
         if is_pidfile_later && account.is_some() { None } else { create_pidfile(options, manner)? };
     if let Some(account) = account {
         let socket = prepared.settings().unix.iter().map(|socket| socket.path.as_path());
-        let files: Vec<_> = socket.chain(pidfile.as_ref().map(PidFile::path)).collect();
+        let files: Vec<_> = socket.chain(pidfile.as_ref().and_then(PidFile::own_path)).collect();
         process::become_user(&account, &files)?;
         if is_pidfile_later {
             pidfile = create_pidfile(options, manner)?;
@@ -129,7 +129,7 @@ fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
         process::lock_memory();
     }
     if let Some(pidfile) = &mut pidfile {
-        pidfile.write()?;
+        or_told(pidfile.write(), manner)?;
     }
     log.start()?;
     let server = prepared.start()?;
@@ -142,14 +142,22 @@ fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file for the process id, if one is wanted. Where it cannot be had, memcached says so, and serves.
+/// The file for the process id, if one is wanted.
 fn create_pidfile(options: &Options, manner: Manner) -> Result<Option<PidFile>, ProcessError> {
-    match options.pidfile.as_deref().map(PidFile::create).transpose() {
+    match options.pidfile.as_deref().map(|path| or_told(PidFile::create(path), manner)) {
+        Some(outcome) => outcome,
+        None => Ok(None),
+    }
+}
+
+/// What came of the file for the process id; without one memcached serves all the same, and says so.
+fn or_told<T>(outcome: Result<T, ProcessError>, manner: Manner) -> Result<Option<T>, ProcessError> {
+    match outcome {
         Err(error) if manner == Manner::Memcached => {
             tell(format_args!("{}: {error}", manner.program()));
             Ok(None)
         }
-        outcome => outcome,
+        outcome => outcome.map(Some),
     }
 }
 
