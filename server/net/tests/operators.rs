@@ -547,3 +547,23 @@ fn the_limit_of_memory_is_changed_in_use() {
     assert_eq!(client.stat("limit_maxbytes"), 128 << 20);
     server.stop().expect("no thread has failed");
 }
+
+/// A list that nobody takes would keep all others from theirs: who has asked for it is closed as any other that is
+/// silent.
+#[test]
+fn a_list_that_nobody_takes() {
+    let (server, mut client) = start(settings().with_memory(64 << 20).with_idle_timeout(1));
+    let long = "k".repeat(200);
+    for first in (0..40_000).step_by(1000) {
+        let sets = (first..first + 1000).map(|number| format!("set {long}{number} 0 0 1 noreply\r\nx\r\n"));
+        client.send(sets.collect::<String>().as_bytes());
+        client.ask(b"mn\r\n", b"MN\r\n");
+    }
+    let place = Address::from(server.addresses()[0]);
+    let mut silent = Client::with_buffers(&place, Some(4096)).expect("there is room");
+    silent.send(b"lru_crawler metadump all\r\n");
+    wait_until("the list begins", || client.stat("lru_crawler_running") == 1);
+    client.ask(b"lru_crawler metadump all\r\n", b"BUSY currently processing crawler request\r\n");
+    wait_until("it is closed", || client.stat("idle_kicks") == 1 && client.stat("lru_crawler_running") == 0);
+    server.stop().expect("no thread has failed");
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::client::{Address, Client, settings, wait_until};
+use crate::peer::Memcached;
 use lookaside_server::{Server, UnixSocket};
 
 struct Watched {
@@ -50,10 +51,15 @@ impl Watcher {
         let parts: BTreeMap<&str, &str> = line.split(' ').filter_map(|part| part.split_once('=')).collect();
         let (seconds, fraction) = parts["ts"].split_once('.').expect("a time");
         assert!(seconds.len() == 10 && fraction.len() == 6 && parts["gid"].parse::<u64>().is_ok(), "{line}");
-        let volatile = ["ts", "gid", "cfd", "rport", "clsid"];
-        let stays = |part: &&str| !volatile.contains(&part.split('=').next().unwrap_or_default());
-        line.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
+        lasting(&line)
     }
+}
+
+/// A line without time, number, socket and class.
+fn lasting(line: &str) -> String {
+    let volatile = ["ts", "gid", "cfd", "rport", "clsid"];
+    let stays = |part: &&str| !volatile.contains(&part.split('=').next().unwrap_or_default());
+    line.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -325,5 +331,30 @@ fn streams_that_tell_nothing_are_accepted() {
         Watcher::new(&place, stream);
     }
     client.ask(b"watch proxycmds\r\n", b"ERROR\r\n");
+    server.stop().expect("no thread has failed");
+}
+
+/// The same lines in the same order, those of the lookups before a change among them.
+#[test]
+fn the_installed_memcached_tells_the_same() {
+    let Some(memcached) = Memcached::start_with(&[]) else { return };
+    let Watched { server, place, .. } = start(1, 64 << 20);
+    let script = "set a 0 0 1\r\n1\r\nget a\r\nget a b a\r\ngets b\r\nset a 0 0 2\r\n10\r\nadd a 0 0 1\r\nx\r\n\
+                  add b 0 0 1\r\nx\r\nreplace c 0 0 1\r\nx\r\nreplace b 0 0 2\r\nxy\r\nappend b 0 0 1\r\nz\r\n\
+                  prepend c 0 0 1\r\nz\r\ncas c 0 0 1 1\r\nx\r\nincr a 1\r\nincr c 1\r\ndecr b 1\r\ntouch a 0\r\n\
+                  touch c 0\r\ngat 0 a c\r\nms m 2\r\nab\r\nmg m v\r\nmg c v\r\nms m 1\r\nx\r\nmd m\r\nmd m\r\n\
+                  delete a\r\ndelete a\r\nget last\r\nmn\r\n";
+    let told = |place: &Address| {
+        let mut watcher = Watcher::new(place, "fetchers mutations");
+        let mut client = Client::connect(place);
+        client.send(script.as_bytes());
+        client.receive_through(b"MN\r\n");
+        let mut lines = Vec::new();
+        while !lines.last().is_some_and(|line: &String| line.contains("key=last ")) {
+            lines.push(lasting(&watcher.line()));
+        }
+        lines
+    };
+    assert_eq!(told(&place), told(&Address::from(memcached.address())));
     server.stop().expect("no thread has failed");
 }

@@ -67,7 +67,12 @@ pub(super) fn read(manner: Manner, words: &[OsString]) -> Result<Options, Instea
 
 fn matches(command: &Command, words: &[OsString]) -> Result<ArgMatches, Instead> {
     let program = OsString::from(command.get_name());
-    let words = std::iter::once(program).chain(words.iter().cloned());
+    // memcached takes a value here, and does not mind it.
+    let plain = |word: &OsString| match word.to_str() {
+        Some(text) if text.starts_with("--verbose=") => "--verbose".into(),
+        _ => word.clone(),
+    };
+    let words = std::iter::once(program).chain(words.iter().map(plain));
     command.clone().try_get_matches_from(words).map_err(Instead::Answer)
 }
 
@@ -164,6 +169,7 @@ mod tests {
             ("comfig = 'x'", "FILE, line 1: there is no option 'comfig'; did you mean"),
             ("config = 'x'", "FILE, line 1: there is no option 'config'"),
             ("\nthreads = [1, 2]", "FILE, line 2: threads takes one value"),
+            ("\nverbose = 'much'", "FILE, line 2: verbose is from 0 to 3"),
             ("\nextended = 'modern,bogus'", "FILE, line 2: Illegal suboption \"bogus\""),
             ("\n[extended]\nidle_timeout = 'x'", "FILE, line 3: -o idle_timeout needs a number"),
             ("\n[extended]\nssl_key = 'x'", "FILE, line 3: -o ssl_key: TLS is not offered yet"),
@@ -236,9 +242,19 @@ mod tests {
     fn what_memcacheds_getopt_takes() {
         let read =
             |words: &[&str]| read(Manner::Memcached, &words.iter().map(OsString::from).collect::<Vec<_>>());
-        let options =
-            read(&["-vvMkp11300", "-m64M", "--thr=2", "--max-item", "2m", "-D-", "-omodern", "-d", "-d"])
-                .expect("sound");
+        let options = read(&[
+            "-vMkp11300",
+            "--verbose=1",
+            "-m64M",
+            "--thr=2",
+            "--max-item",
+            "2m",
+            "-D-",
+            "-omodern",
+            "-d",
+            "-d",
+        ])
+        .expect("sound");
         assert_eq!(
             (options.verbose, options.port, options.memory_limit, options.threads),
             (2, 11300, 64 << 20, 2)

@@ -204,6 +204,9 @@ static NAMES: &[Name] = &[
     name("slab_sizes", Takes::Nothing, Becomes::Moot),
     name("drop_privileges", Takes::Nothing, Becomes::Moot),
     name("no_drop_privileges", Takes::Nothing, Becomes::Given),
+    name("inline_ascii_resp", Takes::Nothing, Becomes::Given),
+    name("no_inline_ascii_resp", Takes::Nothing, Becomes::Given),
+    name("no_chunked_items", Takes::Nothing, Becomes::Given),
     name("resp_obj_mem_limit", Takes::Nothing, Becomes::Moot),
 ];
 

@@ -108,7 +108,7 @@ fn words(name: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
         DeValue::Boolean(true) => Ok(vec![format!("--{name}")]),
         DeValue::Boolean(false) => Ok(Vec::new()),
         // How often it is said is how much it means.
-        DeValue::Integer(_) if name == "verbose" => {
+        _ if name == "verbose" => {
             let times = text(name, value)?.parse().ok().filter(|&times: &usize| times <= 3);
             times.map(|times| vec!["--verbose".into(); times]).ok_or_else(|| "verbose is from 0 to 3".into())
         }

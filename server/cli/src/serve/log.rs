@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use server::REQUESTS;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -24,8 +25,6 @@ use super::manner::Manner;
 const MOST_WAITING: usize = 1024;
 /// How long the last lines are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What the server logs of requests, if it was asked to, by `-vv` or by a client.
-const REQUESTS: &str = "lookaside::requests";
 
 /// Lines on their way.
 #[derive(Clone, Default)]
@@ -61,7 +60,7 @@ impl Log {
             .log_internal_errors(false)
             .with_writer(move || lines.clone())
             .finish()
-            // Requests are counted as wanted or not where they are told: a client may ask for them.
+            // Whether requests are told is for the server to know: a client may ask for it.
             .with(Targets::new().with_default(level).with_target(REQUESTS, LevelFilter::DEBUG))
             .init();
         log

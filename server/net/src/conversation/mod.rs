@@ -117,6 +117,8 @@ impl Conversation {
         let whole_turn = executor.requests_per_turn();
         let mut turn = whole_turn;
         self.has_line = false;
+        // Whoever heard of it may have gone, and others come.
+        self.is_told &= executor.hears_requests();
         let mut copied = executor.copied();
         let needs = loop {
             let copied_before = std::mem::replace(&mut copied, executor.copied());

@@ -38,8 +38,10 @@ const DETAIL: u32 = 1 << 31;
 const LOGGED: u32 = 1 << 30;
 const ALL_LOGGED: u32 = 1 << 29;
 const NO_STREAMS: u32 = DETAIL | LOGGED | ALL_LOGGED;
-/// The server's own log, as those who collect logs find its lines.
-const LOG: &str = "lookaside::requests";
+/// The target of the lines that are logged, with `tracing`, of requests, as [`Settings::verbosity`] asks for it.
+///
+/// [`Settings::verbosity`]: crate::Settings::verbosity
+pub const REQUESTS: &str = "lookaside::requests";
 
 /// Who looks on: the streams that somebody watches, whether `stats detail` counts, and whether requests are logged. One
 /// word, so that a request has one question to ask: is it zero?
@@ -218,7 +220,7 @@ impl Watch {
             if observers.log() {
                 event.write_log(key, observers.0 & ALL_LOGGED != 0, &mut line);
                 if !line.is_empty() {
-                    debug!(target: LOG, "{line}");
+                    debug!(target: REQUESTS, "{line}");
                     line.clear();
                 }
             }
@@ -236,7 +238,7 @@ impl Watch {
         let dropped = self.dropped.load(Ordering::Relaxed);
         let missing = dropped - self.told_dropped.swap(dropped, Ordering::Relaxed);
         if observers.log() && missing > 0 {
-            debug!(target: LOG, "{missing} lines are missing: there was no room");
+            debug!(target: REQUESTS, "{missing} lines are missing: there was no room");
         }
         self.sent.fetch_add(sent, Ordering::Relaxed);
         self.skipped.fetch_add(skipped, Ordering::Relaxed);
