@@ -85,6 +85,9 @@ impl Conversation {
                 Flushed::NotAllowed => reply::failure(out, header, Status::AuthFailure),
                 Flushed::Later => return Err((0, Needs::Turn)),
             },
+            BinaryRequest::Stat { topic: b"sizes" } if executor.sizes_in_frames(*header) => {
+                return Err((length, Needs::Aside));
+            }
             BinaryRequest::Stat { topic } => stats::stats(header, topic, executor, out),
             BinaryRequest::Noop => reply::success(out, header, 0),
             BinaryRequest::Version => reply::text(out, header, VERSION.as_bytes()),
