@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Tools::find()                 qemu-x86_64, the plugin and the library beside this program: or what to install
-//!   tools.program(index, folder)  c++ kv.cpp ...                      once an index; our own indexes are programs already
+//!   tools.program(index, folder)  c++ kv.cpp ...                      once an index; our own are programs already
 //!   run.write_requests(path)        what research/workload draws          once a distribution
 //!   tools.command(...)            qemu-x86_64 -cpu Nehalem -plugin libsim_qemu.so,... kv requests ...
 //! ```

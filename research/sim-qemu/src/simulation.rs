@@ -4,7 +4,7 @@
 //!   a block begins          the block before it has ended: run it, with its accesses; its last branch went here
 //!   an access               noted, with its instruction's place
 //!   loadVA, insertSTLT      the block up to here is run, then the instruction; the guest gets the answer
-//!   a page goes             TLBs, STB and IPB hear of it: with the clock on, when the block with the system call has been run
+//!   a page goes             TLBs, STB and IPB hear of it: with the clock on, when the system call's block has been run
 //!   a phase begins          from here on: nothing, functional, detailed, measured
 //! ```
 //!

@@ -282,7 +282,8 @@ fn imitation(folder: &Path, dict_find: &str, ae_main: &str) -> PathBuf {
     let (source, program) = (folder.join("imitation.c"), folder.join("imitation"));
     let text = format!(
         "__asm__(\".globl dictFind, aeMain\\n.type dictFind, @function\\n.type aeMain, @function\\n\"\n\
-         \"dictFind: .byte {dict_find}\\n ret\\n .skip 64, 0x90\\n aeMain: .byte {ae_main}\\n ret\\n .skip 64, 0x90\\n\");\n\
+         \"dictFind: .byte {dict_find}\\n ret\\n .skip 64, 0x90\\n\"\n\
+         \"aeMain: .byte {ae_main}\\n ret\\n .skip 64, 0x90\\n\");\n\
          long dbDictType[16];\n\
          int main(void) {{ return 0; }}\n"
     );

@@ -287,7 +287,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(steps in prop::collection::vec((any::<u64>(), 0..64_u8, any::<u64>(), 0..7_usize), 0..50)) {
+        fn what_is_written_is_read(
+            steps in prop::collection::vec((any::<u64>(), 0..64_u8, any::<u64>(), 0..7_usize), 0..50)
+        ) {
             let mut writer = TraceWriter::new(Vec::new());
             let mut expected = Vec::new();
             for (address, register, data, kind) in steps {

@@ -32,7 +32,8 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let configuration = arguments.asked.configuration(definitions)?;
     if configuration.guest != Guest::InProcess {
         return Err(error(
-            "only guests in this process are exported: for QEMU's use 'lookaside-lab sim run --guest qemu --champsim FILE'",
+            "only guests in this process are exported: for QEMU's use 'lookaside-lab sim run --guest qemu \
+             --champsim FILE'",
         ));
     }
     let (mut program, mut machine) = load(&configuration)?;
