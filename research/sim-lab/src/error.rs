@@ -54,9 +54,6 @@ pub enum RunError {
         /// What it said.
         said: String,
     },
-    /// It ended well, but not all that it did was written to the trace, as the plugin says.
-    #[error("{0}")]
-    Trace(String),
     /// What was measured cannot be written or read.
     #[error(transparent)]
     Measurement(#[from] MeasurementError),

@@ -11,7 +11,6 @@ use sim::Measurement;
 use sim_qemu::cost::Cost;
 use sim_qemu::guests::{Simulated, Tools};
 use sim_qemu::run::Run as GuestRun;
-use sim_qemu::trace;
 
 use crate::configuration::Configuration;
 use crate::error::RunError;
@@ -44,16 +43,11 @@ impl Qemu {
         Ok(self.tools.identity(container, &program)?)
     }
 
-    /// Runs a configuration: what was measured, and what that took. A trace of every window is written to `champsim`,
-    /// if that is given: 64 bytes an instruction.
+    /// Runs a configuration: what was measured, and what that took.
     ///
     /// # Errors
-    /// If its program is not there, does not compile, or fails, and if the trace cannot be written.
-    pub fn run(
-        &self,
-        configuration: &Configuration,
-        champsim: Option<&Path>,
-    ) -> Result<(Measurement, Cost), RunError> {
+    /// If its program is not there, does not compile, or fails.
+    pub fn run(&self, configuration: &Configuration) -> Result<(Measurement, Cost), RunError> {
         let run = translated(configuration)?;
         let folder = tempfile::tempdir().map_err(RunError::io(std::env::temp_dir()))?;
         // Compiled once for all runs.
@@ -63,7 +57,7 @@ impl Qemu {
         let [profile, out, cost] =
             ["machine.toml", "measurement.json", "cost.json"].map(|name| folder.path().join(name));
         std::fs::write(&profile, configuration.machine.to_toml()?).map_err(RunError::io(&profile))?;
-        let simulated = Simulated { cost: Some(&cost), champsim, ..Simulated::new(&profile, &out) };
+        let simulated = Simulated { cost: Some(&cost), ..Simulated::new(&profile, &out) };
         let output = self
             .tools
             .command(&guest, &requests, &run, &simulated)?
@@ -76,10 +70,6 @@ impl Qemu {
                 Some(refused) => refused.into(),
                 None => RunError::Failed { status: output.status.to_string(), said },
             });
-        }
-        // The guest has ended well, and does not know of the trace.
-        if said.contains(trace::INCOMPLETE) {
-            return Err(RunError::Trace(said));
         }
         Ok((Measurement::read(&out)?, Cost::read(&cost).map_err(RunError::io(&cost))?))
     }
@@ -158,7 +148,7 @@ mod tests {
         let (container, machine) = (Container::UnorderedMap, Profile::stlt_paper());
         let configuration =
             Configuration::new(Guest::Qemu, container, Variant::Alone, asked, table, lengths, 1, &machine);
-        let error = qemu.run(&configuration.expect("legal"), None).expect_err("it takes none of these");
+        let error = qemu.run(&configuration.expect("legal")).expect_err("it takes none of these");
         assert!(matches!(error, RunError::Compiled(GuestError::Refused { .. })), "{error}");
         let error = error.to_string();
         for part in ["QEMU 7.2 to 8.2", "QEMU 9.1 or later", "plugin-v3", "requires API version 1000"] {

@@ -16,7 +16,7 @@ use sim_lab::store::Store;
 use super::error;
 use crate::definitions::{Definitions, named};
 
-// What is run; `sim export` asks for the same. (No documentation: it would become the command's.)
+// What is run. (No documentation: it would become the command's.)
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct Asked {
     /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or
@@ -85,10 +85,6 @@ pub(crate) struct Arguments {
     /// Keep the run in this folder, and do not run it again if it is there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Under QEMU, write every instruction of the windows to this file as a trace for ChampSim, 64 bytes each; for
-    /// programs of this process there is 'lookaside-lab sim export'
-    #[arg(long, value_name = "FILE", conflicts_with = "store")]
-    champsim: Option<PathBuf>,
     /// Print everything that was counted, as JSON
     #[arg(long)]
     json: bool,
@@ -132,10 +128,7 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let finished = match store.as_ref().and_then(|store| store.get(&configuration)) {
         Some(kept) => kept,
         None => {
-            let run = match &arguments.champsim {
-                Some(path) => record(&configuration, path)?,
-                None => simulate(&configuration)?,
-            };
+            let run = simulate(&configuration)?;
             if let Some(store) = &store {
                 store.put(&run)?;
             }
@@ -148,24 +141,6 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
         show(&finished)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// As [`simulate`], with a trace.
-fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std::error::Error>> {
-    if configuration.guest != Guest::Qemu {
-        return Err(error(
-            "--champsim is for --guest qemu: for programs of this process, use 'lookaside-lab sim export'",
-        ));
-    }
-    let started = Instant::now();
-    let qemu = Qemu::find()?;
-    let programs = Some(qemu.identity(configuration.container)?);
-    let (measurement, cost) = qemu.run(configuration, Some(path))?;
-    let bytes = std::fs::metadata(path).map_err(|why| error(format!("{}: {why}", path.display())))?.len();
-    let instructions = bytes / sim::champsim::RECORD as u64;
-    tell(format_args!("{instructions} instructions for ChampSim in {}", path.display()));
-    let seconds = started.elapsed().as_secs_f64();
-    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
 }
 
 fn read(path: &Path) -> Result<Configuration, Box<dyn std::error::Error>> {
