@@ -4,7 +4,7 @@
 //! What is needed is looked for when it is needed: QEMU itself (Debian's package `qemu-user`), the plugin beside
 //! this program, a compiler. Whatever is missing is named with what to do; guests in this process need none of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use sim::Measurement;
@@ -86,9 +86,6 @@ fn translated(configuration: &Configuration) -> Result<GuestRun, RunError> {
     if !Variant::COMPILED.contains(&variant) {
         return Err(RunError::Unknown(variant.name()));
     }
-    if !container.has(variant) {
-        return Err(RunError::Variant { container: container.name(), variant: variant.name() });
-    }
     let mut run = GuestRun::new(container, variant, configuration.keys.into());
     run.distribution = configuration.distribution;
     let lengths = configuration.lengths;
@@ -101,10 +98,8 @@ fn translated(configuration: &Configuration) -> Result<GuestRun, RunError> {
     if let Some(table) = configuration.table {
         run.rows = table.bytes / 16;
         run.ways = table.ways.into();
-        // A cache has this project's table in front, which is one; the paper's are two.
-        let is_cache = container == Container::Cache;
-        run.slb_bytes = if is_cache { table.bytes } else { table.bytes / SLB_PARTS };
-        run.slb_paper = !is_cache;
+        run.slb_bytes = table.bytes / SLB_PARTS;
+        run.slb_paper = true;
         run.hash = table.hash;
     }
     let fixed = run.value_bytes == 64 && (run.hash == Hash::Xxh3 || configuration.table.is_none());

@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
-use lookaside_cli::output::{Outcome, OutputError, print, tell};
+use lookaside_cli::output::{Outcome, OutputError, print};
 use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::machine::profile;
-use sim_lab::qemu::Qemu;
 use sim_lab::run::{Run, run as simulate};
 use sim_lab::store::Store;
 
@@ -19,8 +17,8 @@ use crate::definitions::{Definitions, named};
 // What is run. (No documentation: it would become the command's.)
 #[derive(clap::Args, Debug, Clone)]
 pub(crate) struct Asked {
-    /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or
-    /// cache
+    /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art or
+    /// art-reorganised
     #[arg(long, value_name = "NAME", default_value = "unordered_map", value_parser = named::<Container>)]
     container: Container,
     /// How keys are looked up: alone, slb, stlt-sw, stlt-va or stlt; in this process also slb-batches and stlt-batches
@@ -45,8 +43,7 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "NAME", default_value = "zipf", value_parser = named::<Distribution>)]
     distribution: Distribution,
     /// Bytes of the table in front: an STLT's rows (a power of two), or both tables of an SLB, of which the cache table
-    /// is a fifth (the SLB of cache is one table, and has all of them); if not given 48 a key, rounded up to a power of
-    /// two for an STLT
+    /// is a fifth; if not given 48 a key, rounded up to a power of two for an STLT
     #[arg(long, value_name = "NUM")]
     table_bytes: Option<u64>,
     /// Rows of a set of the STLT: 1, 2, 4 or 8

@@ -162,7 +162,7 @@ impl Program {
             Container::Map => Index::RedBlackTree(RedBlackTree::new()),
             Container::BTree => Index::BTree(BTree::new(&mut records)),
             Container::Redis => Index::Dictionary(Dictionary::new(&mut records, capacity)),
-            own @ (Container::Cuckoo | Container::Art | Container::ArtReorganised | Container::Cache) => {
+            own @ (Container::Cuckoo | Container::Art | Container::ArtReorganised) => {
                 return Err(GuestError::Compiled(own.name()));
             }
         };
