@@ -48,14 +48,9 @@ impl Bench {
 
     /// What a program of tests/c counts that has these arguments.
     fn run_test(&self, arguments: &[&str], profile: &str) -> Measurement {
-        self.run_test_told(arguments, &format!("profile={profile}"))
-    }
-
-    /// The same; the plugin is told this, and where the measurement goes.
-    fn run_test_told(&self, arguments: &[&str], told: &str) -> Measurement {
         let out = self.folder.path().join("run.json");
         let mut plugin = self.tools.plugin.clone().into_os_string();
-        plugin.push(format!(",{told},out={}", out.display()));
+        plugin.push(format!(",profile={profile},out={}", out.display()));
         let mut command = Command::new(&self.tools.qemu);
         command.args(["-cpu", PROCESSOR, "-plugin"]).arg(plugin).arg(&self.guest).args(arguments);
         assert_success(&command.output().expect("started"));

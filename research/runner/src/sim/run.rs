@@ -14,9 +14,8 @@ use sim_lab::store::Store;
 use super::error;
 use crate::definitions::{Definitions, named};
 
-// What is run. (No documentation: it would become the command's.)
-#[derive(clap::Args, Debug, Clone)]
-pub(crate) struct Asked {
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
     /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art or
     /// art-reorganised
     #[arg(long, value_name = "NAME", default_value = "unordered_map", value_parser = named::<Container>)]
@@ -70,12 +69,6 @@ pub(crate) struct Asked {
     /// Who runs the program: in-process or qemu
     #[arg(long, value_name = "NAME", default_value = "in-process", value_parser = named::<Guest>)]
     guest: Guest,
-}
-
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    asked: Asked,
     /// Run the configuration in this file (JSON, as --json prints it) instead of the one that the options describe
     #[arg(long, value_name = "FILE")]
     configuration: Option<PathBuf>,
@@ -87,12 +80,9 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-impl Asked {
+impl Arguments {
     /// The configuration that was asked for.
-    pub(crate) fn configuration(
-        &self,
-        definitions: &Definitions,
-    ) -> Result<Configuration, Box<dyn std::error::Error>> {
+    fn asked(&self, definitions: &Definitions) -> Result<Configuration, Box<dyn std::error::Error>> {
         let mut machine = profile(&self.machine, &definitions.folder())?;
         for change in &self.change {
             let changes = toml::from_str(change).map_err(error)?;
@@ -120,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let store = arguments.store.as_deref().map(Store::open).transpose()?;
     let configuration = match &arguments.configuration {
         Some(path) => read(path)?,
-        None => arguments.asked.configuration(definitions)?,
+        None => arguments.asked(definitions)?,
     };
     let finished = match store.as_ref().and_then(|store| store.get(&configuration)) {
         Some(kept) => kept,
