@@ -74,7 +74,8 @@ pub trait Entries {
 
     /// The entry at `location` is being inserted and can be found as soon as this has returned: called once, while the
     /// key's buckets are locked, so that of two entries of one key the later one is told of later. Not called by
-    /// [`Table::replace`], whose caller has a say there. It must not use the table, and here nobody looks whether it does.
+    /// [`Table::replace`], whose caller has a say there. It must not use the table, and here nobody looks whether it
+    /// does.
     #[inline]
     fn enters(&self, location: Location) {
         let _ = location;
