@@ -159,6 +159,7 @@ impl<K, V, I, S> Map<K, V, I, S> {
 
     /// A reader for this thread. See [`Reader`].
     #[must_use]
+    #[inline(always)]
     pub fn pin(&self) -> Reader<'_, K, V, I, S> {
         Reader { map: self, visit: self.buffer.0.visit() }
     }
@@ -241,7 +242,7 @@ pub struct Reader<'m, K: 'static, V: 'static, I, S = RandomState> {
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
-    /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has
+    /// Lets go of what was found, so that what others removed can be freed. While this thread has
     /// another reader of a map behind the same buffer, that holds it still.
     pub fn refresh(&mut self) {
         self.visit.refresh();
@@ -277,32 +278,46 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        // Little stands here beside the index's own search: the fewer instructions, the more lookups wait for memory at
-        // once.
-        if self.visit.uses_table(1) {
-            Some(self.find_by_table(key)?.value())
-        } else {
-            Some(self.map.index.find(key, &self.token())?.value())
-        }
+        Some(self.find(key)?.value())
     }
 
-    #[inline]
-    fn find_by_table<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
+    #[inline(always)]
+    fn find<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
+        // A hit is inlined, and nothing else is: the fewer instructions, the more lookups wait for memory at once.
+        if !self.visit.uses_table(1) {
+            return self.search(key);
+        }
         let hash = self.hash(key);
         match self.look(hash, key) {
             Some(found) => Some(found),
-            None => {
-                let ticket = self.visit.ticket(hash);
-                let found = self.map.index.find(key, &self.token())?;
-                self.emit(&ticket, hash, found);
-                Some(found)
-            }
+            None => self.search_and_emit(key, hash),
         }
+    }
+
+    #[inline(never)]
+    fn search<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
+    where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
+        self.map.index.find(key, &self.token())
+    }
+
+    #[inline(never)]
+    fn search_and_emit<Q>(&self, key: &Q, hash: u64) -> Option<Found<'_, K, V>>
+    where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let ticket = self.visit.ticket(hash);
+        let found = self.map.index.find(key, &self.token())?;
+        self.emit(&ticket, hash, found);
+        Some(found)
     }
 
     /// A key as it was put in, and its value.
@@ -313,11 +328,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Reader<'_, K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        let found = if self.visit.uses_table(1) {
-            self.find_by_table(key)?
-        } else {
-            self.map.index.find(key, &self.token())?
-        };
+        let found = self.find(key)?;
         Some((found.key(), found.value()))
     }
 
