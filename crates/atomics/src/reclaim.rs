@@ -256,6 +256,12 @@ impl<L> Collector<L> {
         self.reclaim(Bags::All);
     }
 
+    /// What is kept for each thread that has pinned so far, by its address: good while the collector is. Other threads
+    /// may be at it, and change it.
+    pub fn locals(&self) -> impl Iterator<Item = *const L> {
+        self.records().map(|record| &raw const record.local)
+    }
+
     /// As [`Guard::retire`], by who need not be pinned.
     ///
     /// # Safety

@@ -62,22 +62,35 @@ impl Bucket {
         hash: u64,
         mut accept: impl FnMut(Pointer) -> bool,
     ) -> Option<(usize, Pointer)> {
-        let mut slots = self.tagged(hash);
+        // Where lines are not crowded, it is the first; and a guess that it is need not wait for the comparison of all.
+        if let Some(pointer) = self.load(0).pointer_for(hash)
+            && accept(pointer)
+        {
+            return Some((0, pointer));
+        }
+        let mut slots = self.tagged(hash).behind_first();
         let first = slots.next()?;
         if let Some(pointer) = self.load(first).pointer_for(hash)
             && accept(pointer)
         {
             return Some((first, pointer));
         }
-        // Seldom: another key with this tag.
-        for slot in slots {
-            if let Some(pointer) = self.load(slot).pointer_for(hash)
-                && accept(pointer)
-            {
-                return Some((slot, pointer));
-            }
-        }
-        None
+        self.find_among(slots, hash, accept)
+    }
+
+    /// Seldom: another key with this tag.
+    #[cold]
+    #[inline(never)]
+    fn find_among(
+        &self,
+        mut slots: SlotSet,
+        hash: u64,
+        mut accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<(usize, Pointer)> {
+        slots.find_map(|slot| {
+            let pointer = self.load(slot).pointer_for(hash)?;
+            accept(pointer).then_some((slot, pointer))
+        })
     }
 
     #[inline(always)]

@@ -546,8 +546,16 @@ impl Buffer {
 
     /// What threads have counted.
     #[must_use]
+    #[allow(unsafe_code)]
     pub fn counts(&self) -> Counts {
-        self.totals.counts()
+        let mut counts = self.totals.counts();
+        for seat in self.collector.locals() {
+            // SAFETY: it stays as long as the collector. Of a seat, which is its thread's, only the tally is looked at,
+            // whose numbers any thread may load.
+            let tally = unsafe { &(*seat).tally };
+            counts += tally.counts();
+        }
+        counts
     }
 }
 

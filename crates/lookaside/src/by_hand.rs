@@ -7,7 +7,6 @@ use crate::buffer::Buffer;
 use crate::fitting::Passed;
 use crate::seat::Seat;
 use crate::slb::Slb;
-use crate::stats::count;
 use crate::stripes::Ticket;
 use crate::word::Pointer;
 
@@ -29,7 +28,7 @@ impl Seat {
     /// Tells the buffer what was counted, and takes note if its monitor watches no more.
     #[inline]
     pub fn tell(&self, buffer: &Buffer) {
-        self.tell_of(&self.countdown, &buffer.totals, &buffer.monitor);
+        self.tell_of(&buffer.totals, &buffer.monitor);
     }
 
     /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
@@ -48,8 +47,8 @@ impl Seat {
         let tally = &self.tally;
         // SAFETY: the caller's promise.
         let (_, cleared) = unsafe { buffer.clear(hash) };
-        count(&tally.invalidations);
-        tally.cleared.set(tally.cleared.get() + cleared as u64);
+        tally.invalidations.add(1);
+        tally.cleared.add(cleared as u64);
         cleared
     }
 }

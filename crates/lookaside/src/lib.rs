@@ -45,12 +45,12 @@
 //!   8    words  shared          visit          by_hand                  who is at the buffer
 //!   7      +-------------- buffer ---------------+
 //!   6      |                                   seat                     what a thread keeps
-//!   5      current    fitting    stats
+//!   5      current    fitting
 //!   4      slb                                                 lock
 //!   3      bucket                                              index
 //!   2      tags       log_table  stripes       watch           entry    hashing
-//!   1      word       lines      single_flight countdown                folding
-//!          config     mark       random        monitor, cadence
+//!   1      word       lines      single_flight monitor                  folding
+//!          config     mark       random        stats
 //!
 //!          the table             beside it     a thread        entries  keys
 //! ```
@@ -65,9 +65,8 @@
 //! | `fitting` | and is, by a smaller one, while what is asked for has room there |
 //! | `stats` | what is counted, by each thread for itself |
 //! | `monitor` | off where it does not pay, on again where it does |
-//! | `watch`, `countdown` | a thread's trials of that; its lookups, counted down |
-//! | `cadence` | which hits are counted |
-//! | `seat` | what a thread keeps between its visits: all of these |
+//! | `watch` | a thread's trials of that |
+//! | `seat` | what a thread keeps between its visits: all of these; which hits count, and what waits to be emitted |
 //! | `buffer` | a table, its stripes, its monitor and its seats together |
 //! | `visit`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
@@ -92,10 +91,6 @@ mod word;
 mod buffer;
 #[cfg(not(loom))]
 mod by_hand;
-#[cfg(not(loom))]
-mod cadence;
-#[cfg(not(loom))]
-mod countdown;
 #[cfg(not(loom))]
 mod entry;
 #[cfg(not(loom))]

@@ -179,6 +179,7 @@ impl<K, V, I, S> Map<K, V, I, S> {
 
     /// A reader for this thread. See [`MapRef`].
     #[must_use]
+    #[inline(always)]
     pub fn pin(&self) -> MapRef<'_, K, V, I, S> {
         MapRef { map: self, visit: self.buffer.0.visit() }
     }
@@ -256,7 +257,7 @@ pub struct MapRef<'m, K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = Ran
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
-    /// Lets go of what was found, so that what others removed can be freed; tells the counts. While this thread has
+    /// Lets go of what was found, so that what others removed can be freed. While this thread has
     /// another reader of a map behind the same buffer, that holds it still.
     pub fn refresh(&mut self) {
         self.visit.refresh();
@@ -292,32 +293,46 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        // Little stands here beside the index's own search: the fewer instructions, the more lookups wait for memory at
-        // once.
-        if self.visit.uses_table(1) {
-            Some(self.find_by_table(key)?.value())
-        } else {
-            Some(self.map.index.find(key, &self.token())?.value())
-        }
+        Some(self.find(key)?.value())
     }
 
-    #[inline]
-    fn find_by_table<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
+    #[inline(always)]
+    fn find<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
+        // A hit is inlined, and nothing else is: the fewer instructions, the more lookups wait for memory at once.
+        if !self.visit.uses_table(1) {
+            return self.search(key);
+        }
         let hash = self.hash(key);
         match self.look(hash, key) {
             Some(found) => Some(found),
-            None => {
-                let ticket = self.visit.ticket(hash);
-                let found = self.map.index.find(key, &self.token())?;
-                self.emit(&ticket, hash, found);
-                Some(found)
-            }
+            None => self.search_and_emit(key, hash),
         }
+    }
+
+    #[inline(never)]
+    fn search<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
+    where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
+        self.map.index.find(key, &self.token())
+    }
+
+    #[inline(never)]
+    fn search_and_emit<Q>(&self, key: &Q, hash: u64) -> Option<Found<'_, K, V>>
+    where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let ticket = self.visit.ticket(hash);
+        let found = self.map.index.find(key, &self.token())?;
+        self.emit(&ticket, hash, found);
+        Some(found)
     }
 
     /// A key as it was put in, and its value.
@@ -328,11 +343,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        let found = if self.visit.uses_table(1) {
-            self.find_by_table(key)?
-        } else {
-            self.map.index.find(key, &self.token())?
-        };
+        let found = self.find(key)?;
         Some((found.key(), found.value()))
     }
 

@@ -34,7 +34,7 @@ use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::seat::{GROUP, Seat};
 use crate::slb::Slb;
-use crate::stats::{Counts, count};
+use crate::stats::Counts;
 use crate::word::Pointer;
 
 /// Where the dead wait, until there is no map any more.
@@ -146,7 +146,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
         // An owner's table is of one size. A lookup runs the user's code, which may look up again: were the table
         // replaced there, nobody could say that the lookup outside has nothing of it.
         let (seat, monitor) = (&self.seat, &self.buffer().monitor);
-        seat.uses_table(&seat.countdown, lookups, monitor, || self.table().capacity(), |_| false)
+        seat.uses_table(lookups, monitor, || self.table().capacity(), |_| false)
     }
 
     /// Clears the table for a write; how many slots.
@@ -245,30 +245,45 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        // As in `MapRef::get`.
-        if self.uses_table(1) {
-            Some(self.find_by_table(key)?.value())
-        } else {
-            Some(self.index().find(key, &self.token())?.value())
-        }
+        Some(self.find(key)?.value())
     }
 
-    #[inline]
-    fn find_by_table<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
+    #[inline(always)]
+    fn find<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
+        // As in `Reader::find`.
+        if !self.uses_table(1) {
+            return self.search(key);
+        }
         let hash = hash_of(&self.hashing, key);
         match self.look(hash, key) {
             Some(found) => Some(found),
-            None => {
-                let found = self.index().find(key, &self.token())?;
-                self.emit(hash, found);
-                Some(found)
-            }
+            None => self.search_and_emit(key, hash),
         }
+    }
+
+    #[inline(never)]
+    fn search<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
+    where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
+        self.index().find(key, &self.token())
+    }
+
+    #[inline(never)]
+    fn search_and_emit<Q>(&self, key: &Q, hash: u64) -> Option<Found<'_, K, V>>
+    where
+        Q: ?Sized,
+        I: Find<Q, K, V>,
+    {
+        let found = self.index().find(key, &self.token())?;
+        self.emit(hash, found);
+        Some(found)
     }
 
     /// A key as it was put in, and its value.
@@ -279,11 +294,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        let found = if self.uses_table(1) {
-            self.find_by_table(key)?
-        } else {
-            self.index().find(key, &self.token())?
-        };
+        let found = self.find(key)?;
         Some((found.key(), found.value()))
     }
 
@@ -300,7 +311,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             found.key().borrow() == key
         };
-        let pointer = self.seat.find_on_account(&self.seat.countdown, self.table(), hash, holds, 0)?;
+        let pointer = self.seat.find_on_account(self.table(), hash, holds, 0)?;
         // SAFETY: as above.
         Some(unsafe { Found::at(pointer) })
     }
@@ -363,7 +374,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         };
         let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
         let (seat, hashes) = (&self.seat, &hashes[..keys.len()]);
-        seat.find_group(&seat.countdown, table, hashes, prefetch::<K, V>, hit, search);
+        seat.find_group(table, hashes, prefetch::<K, V>, hit, search);
     }
 
     /// Asks the index for those keys of a group that the table did not have.
@@ -426,7 +437,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         let Some(known) = known else { return Err(draft) };
         // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map.
         unsafe { Found::<K, V>::at(known).succeed::<()>(draft, self.capacity(), None) }
-            .inspect(|_| count(&self.seat.tally.successions))
+            .inspect(|_| self.seat.tally.successions.add(1))
     }
 
     /// Puts a new entry in, after `show` has seen it if that goes by the index; what it replaced.

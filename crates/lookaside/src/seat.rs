@@ -1,8 +1,8 @@
 //! What a thread keeps between its visits: random numbers, its account of hits and misses, its part of the monitor's
 //! trials.
 //!
-//! A thread's seats wait for its next visit in a thread-local list: so visits of one lookup each are watched and
-//! counted as long ones are.
+//! It lies in the thread's record at the buffer's collector, which pinning finds anyway; all visits of the thread have
+//! the same, also those that last at the same time. No call of it runs its caller's code in the middle of a change.
 //!
 //! # On account
 //!
@@ -11,46 +11,63 @@
 //!
 //! # Which hits warm their slot
 //!
-//! Decided by the number of the lookup, before the bucket is looked at ([`crate::cadence`]); and then the slot of the
-//! hit that counted before is warmed, whose line has come meanwhile: a hit writes one line at most, but another
-//! bucket's than its own. A branch that depends on a line which is yet to come cannot be predicted, and a wrong guess
-//! holds up all lookups behind it. Where every hit counts, as in the paper, each warms its own slot.
+//! One lookup in eight does, if it is a hit: that of which the multiple of the golden ratio lies below a threshold.
+//! Such multiples are spread evenly, so that no program's period meets them. It is decided before the bucket is looked
+//! at; and then the slot of the hit that counted before is warmed, whose line has come meanwhile: a hit writes one line
+//! at most, but another bucket's than its own. A branch that depends on a line which is yet to come cannot be
+//! predicted, and a wrong guess holds up all lookups behind it. Where every hit counts, as in the paper, each warms its
+//! own slot.
+//!
+//! # Emissions
+//!
+//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit
+//! are made together: they wait once. While it is pinned nothing that it found is freed, so they are made before it
+//! ends or pins anew. And before it writes: its own write would void the tickets of its stripe, and a key that is read
+//! and written in turn would never be emitted.
 
 use std::cell::Cell;
 
-use crate::cadence::Cadence;
-use crate::countdown::Countdown;
 use crate::fitting::Passed;
 use crate::monitor::Monitor;
 use crate::random::Random;
 use crate::slb::{Emission, Slb};
-use crate::stats::{Tally, Totals, count};
+use crate::stats::{Tally, Totals};
 use crate::watch::{self, Lookups, Watch};
 use crate::word::Pointer;
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
 pub(crate) const GROUP: usize = 16;
 
-/// What one thread keeps: random numbers, counts that it has not told yet, and its part of the monitor's trials.
+/// Emissions that may wait for each other.
+const EMISSIONS: usize = 8;
+
+/// The golden ratio, of 2^32.
+const STEP: u32 = 0x9e37_79b9;
+
+/// The distance to the next that counts where none does: it may be reached, after seconds, and then nothing comes of
+/// it.
+const NEVER: i32 = 1 << 28;
+
+/// What one thread keeps: random numbers, what it has counted, and its part of the monitor's trials.
 #[derive(Debug)]
 pub struct Seat {
+    pub(crate) tally: Tally,
+    /// Lookups count of which the multiple is at most this.
+    counted: u32,
+    /// Emissions that wait.
+    waiting: Cell<usize>,
+    watch: Watch,
     pub(crate) random: Random,
-    /// Which hits count. Begins anywhere: seats that are soon left would else never come to one that counts.
-    cadence: Cadence,
-    /// Hits until the next that counts, of those that are not on account.
-    until: Cell<i32>,
-    /// Lookups that the watch let ask ([`Seat::find_on_account`]), and those that it did not, that were told.
-    told: Cell<(u64, u64)>,
+    /// The multiple of the lookup that was named last ([`Seat::first_counted`], [`Seat::reach`]).
+    at: Cell<u32>,
     /// The hit that counted last.
     warming: Cell<Option<(u64, usize)>>,
-    pub(crate) tally: Tally,
     /// Free slots filled: not told to anyone, and so never reset.
     filled: Cell<u64>,
     /// Keys thrown out since the table last was to fit.
     thrown_out: Cell<u64>,
-    watch: Watch,
-    /// That of who visits no longer, or of who looks up by the seat itself.
-    pub(crate) countdown: Countdown,
+    /// Tickets, hashes and pointers.
+    emissions: [Cell<Option<(u64, u64, Pointer)>>; EMISSIONS],
 }
 
 /// For faces that keep guards and tables themselves, and count their lookups: the C interface.
@@ -62,10 +79,9 @@ impl Seat {
     /// from there to the index, and those that did not ask because the monitor had switched the table off.
     #[inline]
     pub fn counted(&self, hits: u64, misses: u64, bypassed: u64) {
-        let tally = &self.tally;
-        tally.hits.set(tally.hits.get() + hits);
-        tally.misses.set(tally.misses.get() + misses);
-        tally.bypassed.set(tally.bypassed.get() + bypassed);
+        self.tally.hits.add(hits);
+        self.tally.misses.add(misses);
+        self.tally.bypassed.add(bypassed);
     }
 
     /// Offers what the index gave, where nobody writes meanwhile: the caller holds the stripe, or is alone.
@@ -83,23 +99,10 @@ impl Seat {
     /// The pointer emitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
     pub fn find(&self, table: &Slb, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        let Some((slot, pointer)) = table.find(hash, accept) else {
-            count(&self.tally.misses);
-            return None;
-        };
-        self.hit(table, hash, slot);
-        Some(pointer)
-    }
-
-    /// What was peeked at ([`Slb::peek`]) was the answer: counts the hit, and warms its slot if it is one that counts.
-    #[inline(always)]
-    pub fn hit(&self, table: &Slb, hash: u64, slot: usize) {
-        count(&self.tally.hits);
-        let until = self.until.get() - 1;
-        self.until.set(until);
-        if until <= 0 {
-            self.until.set(-self.reach(table, hash, slot, 0, 0));
-        }
+        let tally = &self.tally;
+        // Nobody was asked about this one.
+        tally.asked.add(1);
+        self.find_on_account(table, hash, accept, 0)
     }
 
     /// A number with which to begin another stream of random numbers.
@@ -109,19 +112,40 @@ impl Seat {
     }
 
     /// Whether the table hears of each hit at once, and not of one in some.
+    #[inline(always)]
     #[must_use]
     pub fn counts_every_hit(&self) -> bool {
-        self.cadence.counts_every()
+        self.counted == u32::MAX
     }
 
-    /// Behind how many lookups the first is that counts.
+    /// Behind how many lookups the first is that counts: for who counts lookups down himself.
     #[must_use]
     pub fn first_counted(&self) -> i32 {
-        self.cadence.next()
+        self.at.set((self.random.next() >> 32) as u32);
+        self.next_counted()
+    }
+
+    /// How many lookups after the one that was named last the next is that counts: 1 is the next lookup.
+    fn next_counted(&self) -> i32 {
+        if self.counted == 0 {
+            return NEVER;
+        }
+        let mut distance = 0;
+        loop {
+            distance += 1;
+            let at = self.at.get().wrapping_add(STEP);
+            self.at.set(at);
+            if at <= self.counted {
+                return distance;
+            }
+        }
     }
 
     /// A hit that may count, as one does of some lookups in a row: warms its slot if it does. Lookups are counted down;
     /// `due` is the one that was said to count next, `left` that of the hit, at it or behind. Which counts next.
+    ///
+    /// A hit behind one that counts does not count for being the first: else those behind a row of misses would count
+    /// each time, and those behind them never.
     ///
     /// # Panics
     /// Perhaps, if the slot is not what [`Slb::find`] or [`Slb::peek`] gave.
@@ -132,9 +156,13 @@ impl Seat {
             table.warm(hash, slot, &self.random);
             return left.saturating_sub(1);
         }
-        let (counts, due) = self.cadence.due(due, left);
-        if counts {
+        let mut due = due;
+        while due > left {
+            due = due.saturating_sub(self.next_counted());
+        }
+        if due == left {
             self.warm(table, hash, slot);
+            due = due.saturating_sub(self.next_counted());
         }
         due
     }
@@ -143,44 +171,43 @@ impl Seat {
 impl Seat {
     /// `counted` as by [`Slb::counted`].
     pub(crate) fn new(random: Random, counted: u32) -> Seat {
-        let cadence = Cadence::new(counted, (random.next() >> 32) as u32);
         Seat {
-            until: Cell::new(cadence.next()),
-            told: Cell::new((0, 0)),
+            tally: Tally::default(),
+            counted,
+            waiting: Cell::new(0),
+            watch: Watch::new(),
+            at: Cell::new(0),
             warming: Cell::new(None),
             random,
-            tally: Tally::default(),
             filled: Cell::new(0),
             thrown_out: Cell::new(0),
-            watch: Watch::new(),
-            countdown: Countdown::new(cadence.next()),
-            cadence,
+            emissions: Default::default(),
         }
     }
 
-    /// [`Seat::tell`] by who keeps the countdown himself.
+    /// Hands in what was counted, and takes note if the monitor watches no more: for seats that no record has.
     #[inline]
-    pub(crate) fn tell_of(&self, countdown: &Countdown, totals: &Totals, monitor: &Monitor) {
-        let now = (self.watch.asked(countdown), self.watch.passed_by(countdown));
-        let before = self.told.replace(now);
-        // Of those that asked on account, the misses have been taken off already.
-        self.tally.hits.set(self.tally.hits.get().wrapping_add(now.0 - before.0));
-        self.tally.bypassed.set(self.tally.bypassed.get() + (now.1 - before.1));
+    pub(crate) fn tell_of(&self, totals: &Totals, monitor: &Monitor) {
         totals.take(&self.tally);
-        self.watch.heed(countdown, monitor);
+        self.heed(monitor);
+    }
+
+    /// Takes note if the monitor watches no more.
+    #[inline]
+    pub(crate) fn heed(&self, monitor: &Monitor) {
+        self.watch.heed(&self.tally, monitor);
     }
 
     /// Whether the next so many lookups, one call, are to ask the table.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
-        countdown: &Countdown,
         lookups: u32,
         monitor: &Monitor,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
-        self.asks(countdown, Lookups::of_call(lookups), monitor, capacity, fit)
+        self.asks(Lookups::of_call(lookups), monitor, capacity, fit)
     }
 
     /// As [`Seat::turn`], whose caller counts.
@@ -191,23 +218,21 @@ impl Seat {
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
-        let countdown = &self.countdown;
-        let uses = self.asks(countdown, Lookups::of_block(lookups), monitor, capacity, fit);
-        self.told.set((self.watch.asked(countdown), self.watch.passed_by(countdown)));
+        let uses = self.asks(Lookups::of_block(lookups), monitor, capacity, fit);
+        self.tally.leave_out();
         uses
     }
 
     #[inline(always)]
     fn asks(
         &self,
-        countdown: &Countdown,
         lookups: Lookups,
         monitor: &Monitor,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
         let fit = |lookups| fit(Passed { lookups, evictions: self.thrown_out.take() });
-        self.watch.uses_table(countdown, lookups, monitor, &self.filled, capacity, fit)
+        self.watch.uses_table(&self.tally, lookups, monitor, &self.filled, capacity, fit)
     }
 
     /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to
@@ -215,17 +240,16 @@ impl Seat {
     #[inline(always)]
     pub(crate) fn find_on_account(
         &self,
-        countdown: &Countdown,
         table: &Slb,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
         later: usize,
     ) -> Option<Pointer> {
         let Some((slot, pointer)) = table.find(hash, accept) else {
-            self.missed(1);
+            self.tally.missed(1);
             return None;
         };
-        self.confirm(countdown, table, hash, slot, later);
+        self.confirm(table, hash, slot, later);
         Some(pointer)
     }
 
@@ -233,7 +257,6 @@ impl Seat {
     #[inline(always)]
     pub(crate) fn find_group(
         &self,
-        countdown: &Countdown,
         table: &Slb,
         hashes: &[u64],
         fetch: impl Fn(Pointer),
@@ -256,7 +279,7 @@ impl Seat {
         // The index walks while the entries of the others are on their way: most of what the table does not have has no
         // candidate there either.
         if misses > 0 {
-            self.missed(misses);
+            self.tally.missed(misses as u64);
             search(&missed[..misses]);
             misses = 0;
         }
@@ -264,11 +287,11 @@ impl Seat {
             let Some((slot, pointer)) = peeked[i] else { continue };
             let later = hashes.len() - 1 - i;
             if hit(i, pointer) {
-                self.confirm(countdown, table, hash, slot, later);
+                self.confirm(table, hash, slot, later);
                 continue;
             }
             // It may be behind another with the same tag, or have been put there since.
-            if self.find_on_account(countdown, table, hash, |pointer| hit(i, pointer), later).is_none() {
+            if self.find_on_account(table, hash, |pointer| hit(i, pointer), later).is_none() {
                 missed[misses] = i;
                 misses += 1;
             }
@@ -278,20 +301,21 @@ impl Seat {
         }
     }
 
-    /// So many of the lookups that [`Seat::uses_table`] counted were no hits.
-    #[inline]
-    fn missed(&self, lookups: usize) {
-        let (tally, lookups) = (&self.tally, lookups as u64);
-        tally.misses.set(tally.misses.get() + lookups);
-        tally.hits.set(tally.hits.get().wrapping_sub(lookups));
-    }
-
     /// A hit of those that [`Seat::uses_table`] counted: so many of its call come later.
     #[inline(always)]
-    fn confirm(&self, countdown: &Countdown, table: &Slb, hash: u64, slot: usize, later: usize) {
-        let (due, left) = (countdown.due(), countdown.left() + later as i32);
-        if left <= due {
-            countdown.set_due(self.reach(table, hash, slot, due, left));
+    fn confirm(&self, table: &Slb, hash: u64, slot: usize, later: usize) {
+        let number = (self.tally.asked.get() as u32).wrapping_sub(later as u32);
+        if number.wrapping_mul(STEP) <= self.counted {
+            self.count(table, hash, slot);
+        }
+    }
+
+    /// A hit that counts, as nearly as 0 is a threshold below which there is nothing.
+    #[inline(never)]
+    fn count(&self, table: &Slb, hash: u64, slot: usize) {
+        match self.counts_every_hit() {
+            true => table.warm(hash, slot, &self.random),
+            false => self.warm(table, hash, slot),
         }
     }
 
@@ -313,15 +337,90 @@ impl Seat {
         guarded: impl FnOnce(&mut dyn FnMut() -> Emission) -> Option<Emission>,
         pointer: Pointer,
     ) {
-        count(&self.tally.emissions);
+        self.tally.emissions.add(1);
         if table.wants(hash, &self.random) {
             let outcome = guarded(&mut || table.insert(hash, pointer, &self.random));
+            let tally = &self.tally;
             match outcome {
-                Some(Emission::Admitted) => count(&self.filled),
-                Some(Emission::Replaced) => count(&self.thrown_out),
-                _ => {}
+                None | Some(Emission::Contended) => tally.refused_tickets.add(1),
+                Some(Emission::Admitted) => {
+                    tally.admissions.add(1);
+                    self.filled.set(self.filled.get() + 1);
+                }
+                Some(Emission::Replaced) => {
+                    tally.admissions.add(1);
+                    tally.evictions.add(1);
+                    self.thrown_out.set(self.thrown_out.get() + 1);
+                }
+                Some(Emission::Refused | Emission::Present) => {}
             }
-            self.tally.emitted(outcome);
         }
+    }
+
+    /// Lets an emission wait for others: its ticket's number, its hash and its pointer. Whether no more can.
+    #[inline]
+    pub(crate) fn let_wait(&self, ticket: u64, hash: u64, pointer: Pointer) -> bool {
+        let waiting = self.waiting.get();
+        self.emissions[waiting % EMISSIONS].set(Some((ticket, hash, pointer)));
+        self.waiting.set(waiting + 1);
+        waiting + 1 >= EMISSIONS
+    }
+
+    /// Whether emissions wait.
+    #[inline(always)]
+    pub(crate) fn lets_wait(&self) -> bool {
+        self.waiting.get() > 0
+    }
+
+    /// Those that wait, which then wait no longer.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (u64, u64, Pointer)> {
+        self.emissions[..self.waiting.replace(0)].iter().filter_map(Cell::take)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of lookups that repeat themselves, most of them misses, each of the hits counts as often as the others, and an
+    /// eighth of them in all; also by who counts down himself.
+    #[test]
+    fn what_comes_behind_misses_counts_no_more_often() {
+        for (period, hits) in [(23, 3), (8, 1), (100, 2), (13, 12), (1, 1)] {
+            let rounds: u32 = if cfg!(miri) { 100 } else { 20_000 };
+            let seat = Seat::new(Random::new(3), u32::MAX >> 3);
+            let (mut counted, mut counted_down) = (vec![0; hits as usize], vec![0; hits as usize]);
+            let (mut due, mut left) = (-seat.first_counted(), 0);
+            for lookup in 0..rounds * period {
+                left -= 1;
+                let place = lookup % period;
+                if place >= hits {
+                    continue;
+                }
+                counted[place as usize] += u32::from(lookup.wrapping_mul(STEP) <= seat.counted);
+                while due > left {
+                    due -= seat.next_counted();
+                }
+                if due == left {
+                    counted_down[place as usize] += 1;
+                    due -= seat.next_counted();
+                }
+            }
+            let expected = rounds / 8;
+            for counted in counted.into_iter().chain(counted_down) {
+                assert!(
+                    counted.abs_diff(expected) <= expected / 10 + 2,
+                    "{counted}, not {expected}: {period}, {hits}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_hit_or_none() {
+        let every = Seat::new(Random::new(5), u32::MAX);
+        assert!(every.counts_every_hit() && (0..100).all(|_| every.next_counted() == 1));
+        let none = Seat::new(Random::new(5), 0);
+        assert!(!none.counts_every_hit() && none.next_counted() == NEVER);
     }
 }

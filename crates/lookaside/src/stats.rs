@@ -1,13 +1,16 @@
-//! What a buffer counts: by each thread for itself, and added up now and then.
+//! What a buffer counts: each thread for itself, on lines that no other thread writes.
+//!
+//! A number is changed by a load and a store, and by its own thread only. Any thread may load it meanwhile: so the sums
+//! are there at any time, and nobody has to hand in what he has counted.
+//!
+//! Rejected: *sums that each visit adds to when it ends*: an atomic read-modify-write for each lookup of who pins for
+//! each.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::slb::Emission;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// What has happened so far, as far as the threads have told: each tells when its visit ends or is refreshed.
+        /// What has happened so far. While others look up, some of it may be a moment old.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Counts {
@@ -20,24 +23,48 @@ macro_rules! counters {
             $($name: AtomicU64,)*
         }
 
-        /// One thread's, not yet told.
+        /// One thread's: changed by that thread only.
         #[derive(Debug, Default)]
         pub(crate) struct Tally {
-            $(pub(crate) $name: Cell<u64>,)*
+            /// Lookups that the monitor let ask the table, and those that it did not: see [`crate::watch`].
+            pub(crate) asked: Number,
+            pub(crate) passed: Number,
+            /// Of these, those that are in the sums already, or that another has counted.
+            pub(crate) told: [Number; 2],
+            $(pub(crate) $name: Number,)*
         }
 
         impl Totals {
-            /// Takes over what a thread has counted.
+            /// Takes over what a thread has counted. By that thread.
             pub(crate) fn take(&self, tally: &Tally) {
+                let counts = tally.counts();
                 // Statistics: nothing is read through them.
-                $(match tally.$name.take() {
-                    0 => {}
-                    count => { self.$name.fetch_add(count, Ordering::Relaxed); }
-                })*
+                $(self.$name.fetch_add(counts.$name, Ordering::Relaxed); tally.$name.set(0);)*
+                tally.leave_out();
             }
 
             pub(crate) fn counts(&self) -> Counts {
                 Counts { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+        }
+
+        impl Tally {
+            /// What has been counted, and is in no sum yet.
+            pub(crate) fn counts(&self) -> Counts {
+                // The others first: hits are what is left of the lookups that asked.
+                let mut counts = Counts { $($name: self.$name.get(),)* };
+                let [asked, passed] = &self.told;
+                counts.hits = counts.hits.wrapping_add(self.asked.get().wrapping_sub(asked.get()));
+                // Seen in the middle of a lookup, there may be a miss more than there are lookups.
+                counts.hits = u64::try_from(counts.hits.cast_signed()).unwrap_or(0);
+                counts.bypassed = counts.bypassed.wrapping_add(self.passed.get().wrapping_sub(passed.get()));
+                counts
+            }
+        }
+
+        impl std::ops::AddAssign for Counts {
+            fn add_assign(&mut self, other: Counts) {
+                $(self.$name = self.$name.wrapping_add(other.$name);)*
             }
         }
     };
@@ -74,23 +101,40 @@ impl Counts {
     }
 }
 
-/// One more.
-#[inline(always)]
-pub(crate) fn count(cell: &Cell<u64>) {
-    // Hits that are counted beforehand may be below zero until they are told: see `Seat::uses_table`.
-    cell.set(cell.get().wrapping_add(1));
+/// A number of one thread's, which others may load. All relaxed: statistics.
+#[derive(Debug, Default)]
+pub(crate) struct Number(AtomicU64);
+
+impl Number {
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, to: u64) {
+        self.0.store(to, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&self, more: u64) {
+        self.set(self.get().wrapping_add(more));
+    }
 }
 
 impl Tally {
-    pub(crate) fn emitted(&self, outcome: Option<Emission>) {
-        match outcome {
-            None | Some(Emission::Contended) => count(&self.refused_tickets),
-            Some(Emission::Admitted) => count(&self.admissions),
-            Some(Emission::Replaced) => {
-                count(&self.admissions);
-                count(&self.evictions);
-            }
-            Some(Emission::Refused | Emission::Present) => {}
-        }
+    /// So many of the lookups that were let ask were no hits.
+    #[inline]
+    pub(crate) fn missed(&self, lookups: u64) {
+        self.misses.add(lookups);
+        // Those that asked are hits but for these. Below zero until they are added.
+        self.hits.set(self.hits.get().wrapping_sub(lookups));
+    }
+
+    /// The lookups that were let ask or not so far are no business of the sums.
+    pub(crate) fn leave_out(&self) {
+        let [asked, passed] = &self.told;
+        asked.set(self.asked.get());
+        passed.set(self.passed.get());
     }
 }

@@ -30,6 +30,14 @@ use crate::word::SLOTS;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotSet(u32);
 
+impl SlotSet {
+    /// Without the first slot of the bucket.
+    #[inline(always)]
+    pub(crate) fn behind_first(self) -> SlotSet {
+        SlotSet(self.0 & !2)
+    }
+}
+
 impl Iterator for SlotSet {
     type Item = usize;
 

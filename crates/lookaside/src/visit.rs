@@ -1,52 +1,26 @@
 //! A thread's visit to a buffer that others visit, too: pinned, it finds and emits, and what it finds stays while it
 //! lasts.
 //!
-//! # Emissions
-//!
-//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit
-//! are made together: they wait once. While it is pinned nothing that it found is freed, so it makes them before it
-//! ends or pins anew. And before it writes: its own write would void the tickets of its stripe, and a key that is read
-//! and written in turn would never be emitted.
-//!
-//! # Seats
-//!
-//! What a thread keeps for a buffer lies in its record at the buffer's collector: whoever has pinned has found it. A
-//! second visit of the same thread, while the first lasts, has a seat of its own.
-
-use std::cell::Cell;
-use std::ptr::NonNull;
+//! What a thread keeps for a buffer ([`Seat`]) lies in its record at the buffer's collector: whoever has pinned has found
+//! it. So a visit is no more than a pin, and one of a single lookup costs little.
 
 use crate::buffer::{Buffer, Guard, Write};
-use crate::countdown::Countdown;
 use crate::seat::{GROUP, Seat};
 use crate::slb::Slb;
-use crate::stats::count;
 use crate::stripes::Ticket;
 use crate::word::Pointer;
-
-/// Emissions that may wait for each other.
-const EMISSIONS: usize = 8;
 
 /// A thread at a buffer, which it has pinned.
 #[derive(Debug)]
 pub struct Visit<'b> {
     buffer: &'b Buffer,
-    /// The seat's, while this lasts.
-    countdown: Countdown,
-    /// The guard's, or the spare one.
-    seat: NonNull<Seat>,
-    /// Where another visit of this thread has the guard's.
-    spare: Option<Box<Seat>>,
-    /// Tickets, hashes and pointers.
-    emissions: [Cell<Option<(u64, u64, Pointer)>>; EMISSIONS],
-    waiting: Cell<usize>,
     guard: Guard<'b>,
 }
 
 impl Buffer {
     /// A thread's visit. Pins the buffer: what is removed meanwhile is freed only after the visit has ended.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn visit(&self) -> Visit<'_> {
         Visit::new(self)
     }
@@ -59,28 +33,12 @@ impl<'b> Visit<'b> {
     /// Pins the buffer.
     #[inline(always)]
     pub(crate) fn new(buffer: &'b Buffer) -> Visit<'b> {
-        let guard = buffer.pin();
-        let spare = guard.0.is_nested().then(|| Box::new(buffer.seat()));
-        let seat = spare.as_deref().unwrap_or(guard.0.local());
-        Visit {
-            buffer,
-            countdown: seat.countdown.clone(),
-            seat: NonNull::from(seat),
-            spare,
-            emissions: Default::default(),
-            waiting: Cell::new(0),
-            guard,
-        }
+        Visit { buffer, guard: buffer.pin() }
     }
 
     #[inline(always)]
     fn seat(&self) -> &Seat {
-        // SAFETY: that of the guard's record, which is this thread's while the guard is held and not refreshed, or the
-        // spare one's, which lies on the heap. Only shared references are made of either.
-        #[allow(unsafe_code)]
-        unsafe {
-            self.seat.as_ref()
-        }
+        self.guard.0.local()
     }
 
     /// What pins the buffer.
@@ -95,21 +53,13 @@ impl<'b> Visit<'b> {
         self.buffer
     }
 
-    /// Lets go of what was removed so far, and pins anew; tells the counts. What this thread has retired is freed at
-    /// every second refresh, if nobody holds it, or where that is much at the first.
+    /// Lets go of what was removed so far, and pins anew. What this thread has retired is freed at every second refresh,
+    /// if nobody holds it, or where that is much at the first.
     #[inline]
     pub fn refresh(&mut self) {
         self.emit_waiting();
-        let Buffer { totals, monitor, .. } = self.buffer;
-        self.seat().tell_of(&self.countdown, totals, monitor);
-        self.seat().countdown.continue_from(&self.countdown);
+        self.seat().heed(&self.buffer.monitor);
         self.guard.refresh();
-        if self.spare.is_none() {
-            // Another record's, perhaps, where the thread is ending.
-            self.seat = NonNull::from(self.guard.0.local());
-        }
-        // What ran meanwhile may have visited the buffer by the same seat.
-        self.countdown = self.seat().countdown.clone();
     }
 
     /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]:
@@ -122,13 +72,7 @@ impl<'b> Visit<'b> {
         // SAFETY: pinned, as all who visit are.
         #[allow(unsafe_code)]
         let fit = |passed| unsafe { self.buffer.fit(passed, &self.guard) };
-        self.seat().uses_table(
-            &self.countdown,
-            lookups,
-            &self.buffer.monitor,
-            || self.table().capacity(),
-            fit,
-        )
+        self.seat().uses_table(lookups, &self.buffer.monitor, || self.table().capacity(), fit)
     }
 
     #[inline(always)]
@@ -160,7 +104,7 @@ impl<'b> Visit<'b> {
     /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
     #[inline(always)]
     pub fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.seat().find_on_account(&self.countdown, self.table(), hash, accept, 0)
+        self.seat().find_on_account(self.table(), hash, accept, 0)
     }
 
     /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines
@@ -181,7 +125,7 @@ impl<'b> Visit<'b> {
         hit: impl FnMut(usize, Pointer) -> bool,
         search: impl FnMut(&[usize]),
     ) {
-        self.seat().find_group(&self.countdown, self.table(), hashes, fetch, hit, search);
+        self.seat().find_group(self.table(), hashes, fetch, hit, search);
     }
 
     /// To be taken after a miss and before the index is searched.
@@ -202,20 +146,22 @@ impl<'b> Visit<'b> {
     /// once.
     #[inline]
     pub fn emit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
-        let waiting = self.waiting.get();
-        self.emissions[waiting].set(Some((ticket.number(), hash, pointer)));
-        self.waiting.set(waiting + 1);
-        if waiting + 1 == EMISSIONS {
+        if self.seat().let_wait(ticket.number(), hash, pointer) {
             self.emit_waiting();
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn emit_waiting(&self) {
-        for emission in &self.emissions[..self.waiting.replace(0)] {
-            if let Some((ticket, hash, pointer)) = emission.take() {
-                self.emit(&Ticket::numbered(hash, ticket), hash, pointer);
-            }
+        if self.seat().lets_wait() {
+            self.emit_all();
+        }
+    }
+
+    #[inline(never)]
+    fn emit_all(&self) {
+        for (ticket, hash, pointer) in self.seat().waiting() {
+            self.emit(&Ticket::numbered(hash, ticket), hash, pointer);
         }
     }
 
@@ -241,25 +187,22 @@ impl<'b> Visit<'b> {
     #[inline]
     fn counted<'v>(&self, write: Write<'v>) -> Write<'v> {
         let tally = &self.seat().tally;
-        count(&tally.invalidations);
-        tally.cleared.set(tally.cleared.get() + write.cleared as u64);
+        tally.invalidations.add(1);
+        tally.cleared.add(write.cleared as u64);
         write
     }
 
     /// A write did without the index.
     #[inline]
     pub(crate) fn succeeded(&self) {
-        count(&self.seat().tally.successions);
+        self.seat().tally.successions.add(1);
     }
 }
 
 impl Drop for Visit<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // While still pinned: what was found is there.
         self.emit_waiting();
-        let Buffer { totals, monitor, .. } = self.buffer;
-        self.seat().tell_of(&self.countdown, totals, monitor);
-        self.seat().countdown.continue_from(&self.countdown);
     }
 }

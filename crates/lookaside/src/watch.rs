@@ -43,8 +43,8 @@
 use std::cell::Cell;
 use std::time::Instant;
 
-use crate::countdown::{Countdown, Turn};
 use crate::monitor::{Call, Monitor};
+use crate::stats::Tally;
 
 /// Lookups in a block: some ten to a hundred microseconds.
 pub(crate) const BLOCK: u32 = 1024;
@@ -122,8 +122,8 @@ impl Lookups {
     }
 
     #[inline(always)]
-    fn number(self) -> i32 {
-        self.number.min(BLOCK) as i32
+    fn number(self) -> u64 {
+        u64::from(self.number.min(BLOCK))
     }
 }
 
@@ -132,14 +132,14 @@ impl Lookups {
 pub(crate) struct Watch {
     /// Whether the lookups of the block, or of a part of it, ask the table.
     asks: Cell<bool>,
-    /// How many they are; what is left of them is in the [`Countdown`].
-    block: Cell<i32>,
+    /// Lookups so far, of those that ask and of those that do not, at which the part ends.
+    asked_end: Cell<u64>,
+    passed_end: Cell<u64>,
+    /// Lookups of both kinds before the part.
+    before: Cell<u64>,
     /// Whether there was something to be done about the table, so that the next part should be short.
     soon: Cell<bool>,
-    /// Lookups that asked the table in the blocks before, and those that did not.
-    asked: Cell<u64>,
-    passed_by: Cell<u64>,
-    /// Those of the first that were told to who lets the table fit.
+    /// Lookups that asked, of which was told who lets the table fit.
     told: Cell<u64>,
     phase: Cell<Phase>,
     /// Lookups of the phase behind its part of now. After each part without the table is seen whether the watching has
@@ -185,10 +185,10 @@ impl Watch {
     pub(crate) fn new() -> Watch {
         Watch {
             asks: Cell::new(true),
-            block: Cell::new(0),
+            asked_end: Cell::new(0),
+            passed_end: Cell::new(0),
+            before: Cell::new(0),
             soon: Cell::new(false),
-            asked: Cell::new(0),
-            passed_by: Cell::new(0),
             told: Cell::new(0),
             phase: Cell::new(Phase::Decided),
             behind: Cell::new(SHORTEST * BLOCK),
@@ -208,53 +208,59 @@ impl Watch {
         }
     }
 
-    /// Whether the next lookups are to ask the table. `filled` is how many free slots this thread has filled so far, of
-    /// the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it wants to be soon
-    /// again.
+    /// Whether the next lookups are to ask the table; counts them. `filled` is how many free slots this thread has
+    /// filled so far, of the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it
+    /// wants to be soon again.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
-        countdown: &Countdown,
+        tally: &Tally,
         lookups: Lookups,
         monitor: &Monitor,
         filled: &Cell<u64>,
         capacity: impl Fn() -> usize,
         fit: impl FnOnce(u64) -> bool,
     ) -> bool {
-        match countdown.take(lookups.number()) {
-            Turn::Asks => true,
-            Turn::PassesBy => false,
-            Turn::Ended => self.next_block(countdown, lookups, monitor, filled.get(), capacity, fit),
+        match self.take(tally, lookups) {
+            Some(asks) => asks,
+            None => self.next_block(tally, lookups, monitor, filled.get(), capacity, fit),
         }
     }
 
-    /// Lookups that were told to ask the table, so far.
-    pub(crate) fn asked(&self, countdown: &Countdown) -> u64 {
-        self.asked.get() + if self.asks.get() { self.done(countdown) } else { 0 }
+    /// Counts these lookups, all of one call, and says whether they ask; `None` if there is no room for them in the
+    /// part.
+    #[inline(always)]
+    fn take(&self, tally: &Tally, lookups: Lookups) -> Option<bool> {
+        let asked = tally.asked.get() + lookups.number();
+        if asked <= self.asked_end.get() {
+            tally.asked.set(asked);
+            return Some(true);
+        }
+        let passed = tally.passed.get() + lookups.number();
+        if passed <= self.passed_end.get() {
+            tally.passed.set(passed);
+            return Some(false);
+        }
+        None
     }
 
-    /// Lookups that were told not to, so far.
-    pub(crate) fn passed_by(&self, countdown: &Countdown) -> u64 {
-        self.passed_by.get() + if self.asks.get() { 0 } else { self.done(countdown) }
-    }
-
-    /// Lookups of the block, or of its part, so far.
-    fn done(&self, countdown: &Countdown) -> u64 {
-        (self.block.get() - countdown.rest()) as u64
+    /// Lookups of the part so far.
+    fn done(&self, tally: &Tally) -> u64 {
+        tally.asked.get() + tally.passed.get() - self.before.get()
     }
 
     /// Ends a block without the table if nobody watches any more.
-    pub(crate) fn heed(&self, countdown: &Countdown, monitor: &Monitor) {
+    pub(crate) fn heed(&self, tally: &Tally, monitor: &Monitor) {
         if !self.asks.get() && !monitor.is_watching() {
             self.began.set(None);
-            self.set_block(countdown, 0, false);
+            self.set_block(tally, 0, false);
         }
     }
 
     #[cold]
     fn next_block(
         &self,
-        countdown: &Countdown,
+        tally: &Tally,
         lookups: Lookups,
         monitor: &Monitor,
         filled: u64,
@@ -264,14 +270,14 @@ impl Watch {
         // Not in a trial, whose blocks are to be alike.
         if self.phase.get() == Phase::Decided {
             // Those of trials, too: what they threw out is told with them.
-            let asked = self.asked(countdown);
+            let asked = tally.asked.get();
             self.soon.set(fit(asked - self.told.replace(asked)));
         }
         let before = self.call.replace(lookups.call);
         if !monitor.is_watching() || self.begun.get() != monitor.begun() {
             self.start_anew(monitor, filled);
         } else {
-            self.time(countdown, before);
+            self.time(tally, before);
             self.meet(lookups.call);
             if self.behind.get() == 0 {
                 let (phase, blocks) = self.next_phase(monitor, filled, capacity());
@@ -279,8 +285,8 @@ impl Watch {
                 self.behind.set(blocks * BLOCK);
             }
         }
-        self.start_part(countdown, lookups, monitor);
-        countdown.take(lookups.number()) == Turn::Asks
+        self.start_part(tally, lookups, monitor);
+        self.take(tally, lookups) == Some(true)
     }
 
     /// Nobody watches, or another table is there, of which nothing is known.
@@ -307,7 +313,7 @@ impl Watch {
 
     /// Lookups of the phase begin that ask the table, or do not: those of this call, at least. What came before is
     /// kept.
-    fn start_part(&self, countdown: &Countdown, lookups: Lookups, monitor: &Monitor) {
+    fn start_part(&self, tally: &Tally, lookups: Lookups, monitor: &Monitor) {
         let (phase, call) = (self.phase.get(), self.call.get());
         let asks = monitor.is_on(call) != phase.is_other_way();
         let are_alike = monitor.is_on(Call::Single) == monitor.is_on(Call::Batch);
@@ -323,7 +329,7 @@ impl Watch {
         let part = self.behind.get().min(length);
         self.behind.set(self.behind.get() - part);
         // A call goes one way, however little is left for it.
-        self.set_block(countdown, (part as i32).max(lookups.number()), asks);
+        self.set_block(tally, u64::from(part).max(lookups.number()), asks);
         if phase != Phase::Decided {
             set(&self.met, call, true);
         }
@@ -339,24 +345,24 @@ impl Watch {
     }
 
     /// A part has passed, which began with such a call.
-    fn time(&self, countdown: &Countdown, call: Call) {
+    fn time(&self, tally: &Tally, call: Call) {
         if let Some(began) = self.began.take() {
             let mut costs = self.costs.get();
             let timed = &mut costs[call as usize][usize::from(self.phase.get().is_other_way())];
             // Perhaps more than it was to be: the C interface takes 1024 at a time.
-            timed.lookups += self.done(countdown);
+            timed.lookups += self.done(tally);
             timed.nanoseconds += moment().duration_since(began).as_nanos() as u64;
             self.costs.set(costs);
         }
     }
 
     /// From now on so many lookups ask the table, or do not.
-    fn set_block(&self, countdown: &Countdown, lookups: i32, asks: bool) {
-        self.asked.set(self.asked(countdown));
-        self.passed_by.set(self.passed_by(countdown));
+    fn set_block(&self, tally: &Tally, lookups: u64, asks: bool) {
+        let (asked, passed) = (tally.asked.get(), tally.passed.get());
         self.asks.set(asks);
-        self.block.set(lookups);
-        countdown.set(lookups, asks, BLOCK as i32);
+        self.before.set(asked + passed);
+        self.asked_end.set(if asks { asked + lookups } else { asked });
+        self.passed_end.set(if asks { passed } else { passed + lookups });
     }
 
     /// What comes behind the phase that has passed, and for how many blocks.

@@ -163,7 +163,7 @@ fn what_happens_is_counted() {
         assert!(!look(&visit, key));
         visit.emit(&ticket, hash(key), pointer(key));
     }
-    assert_eq!(buffer.counts(), Counts::default(), "not told yet");
+    assert_eq!((buffer.counts().hits, buffer.counts().misses), (0, 8), "while the visit lasts");
     assert!(look(&visit, 7) && look(&visit, 7));
     // Emitted again: there already. With a ticket from before a write: dropped.
     let ticket = visit.ticket(hash(7));
@@ -195,7 +195,7 @@ fn what_happens_is_counted() {
     assert_eq!(Counts::default().hit_ratio(), 0.0);
     assert!(look(&visit, 7));
     drop(visit);
-    assert_eq!(buffer.counts(), Counts { hits: 4, ..expected }, "told by leaving");
+    assert_eq!(buffer.counts(), Counts { hits: 4, ..expected }, "left behind");
 }
 
 #[test]

@@ -20,23 +20,23 @@ pub(super) fn moment() -> Instant {
 /// What a thread keeps.
 struct Thread {
     watch: Watch,
-    countdown: Countdown,
+    tally: Tally,
 }
 
 impl Thread {
     fn new() -> Thread {
-        Thread { watch: Watch::new(), countdown: Countdown::new(1) }
+        Thread { watch: Watch::new(), tally: Tally::default() }
     }
 
     /// Whether lookups ask a table of such a capacity, of which so much has been filled.
     fn asks(&self, monitor: &Monitor, lookups: Lookups, filled: &Cell<u64>, capacity: usize) -> bool {
-        let Thread { watch, countdown } = self;
-        watch.uses_table(countdown, lookups, monitor, filled, || capacity, |_| false)
+        let Thread { watch, tally } = self;
+        watch.uses_table(tally, lookups, monitor, filled, || capacity, |_| false)
     }
 
     /// Lookups that asked, and those that did not.
     fn counts(&self) -> [u64; 2] {
-        [self.watch.asked(&self.countdown), self.watch.passed_by(&self.countdown)]
+        [self.tally.asked.get(), self.tally.passed.get()]
     }
 }
 
