@@ -255,7 +255,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        // As in `Reader::find`.
+        // As in `MapRef::find`.
         if !self.uses_table(1) {
             return self.search(key);
         }

@@ -132,15 +132,6 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Iter::of(self.index(), &self.token())
     }
 
-    fn find<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-        I: Find<Q, K, V>,
-    {
-        if self.uses_table(1) { self.find_by_table(key) } else { self.index().find(key, &self.token()) }
-    }
-
     /// The value of a key, to be changed where it is: neither table nor index take notice.
     ///
     /// Where an index may have shown its handles to others, it cannot be had: see [`Exclusive`].
