@@ -7,9 +7,9 @@
 //!     +------- the client, when it is done ----+
 //! ```
 //!
-//! A worker hands the whole connection over, and gets it back with what it had left of the client's bytes when a listing
-//! is done; watchers stay here until they go. What a listing costs is spent here, in steps, with the low priority that
-//! the thread gives itself; what it shares with the workers is what any reader of the cache does.
+//! A worker hands the whole connection over, and gets it back with what it had left of the client's bytes when a
+//! listing is done; watchers stay here until they go. What a listing costs is spent here, in steps, with the low
+//! priority that the thread gives itself; what it shares with the workers is what any reader of the cache does.
 //!
 //! Watchers come first: their logs are taken at least every [`LONGEST_PAUSE`] while anybody watches, and every
 //! [`SHORTEST_PAUSE`] while much happens.

@@ -1,7 +1,8 @@
 //! What lists items: `lru_crawler metadump` and `mgdump`, `stats cachedump` and `stats sizes`.
 //!
 //! The cache is walked in steps of a page, so that neither a lock nor a pin is held for longer than it takes to write
-//! the lines of some thousand items. What comes and goes meanwhile may be listed or not; what stays is, most of it once.
+//! the lines of some thousand items. What comes and goes meanwhile may be listed or not; what stays is, most of it
+//! once.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! What commands can change while the server runs: `lru`, `lru_crawler`, `slabs automove` and `verbosity`.
 //!
-//! memcached's segmented LRU, its crawler and its page mover do not exist here: one clock chooses who goes, pages follow
-//! the load by themselves, and housekeeping removes what has expired. So most of these numbers are kept for one
+//! memcached's segmented LRU, its crawler and its page mover do not exist here: one clock chooses who goes, pages
+//! follow the load by themselves, and housekeeping removes what has expired. So most of these numbers are kept for one
 //! purpose, that `stats settings` shows what an operator has set. Two have an effect: a crawler that is disabled lists
 //! no keys, and its sleep is how long a listing rests between a thousand items.
 

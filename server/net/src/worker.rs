@@ -242,7 +242,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Closes the connections whose clients have neither sent nor taken anything for too long. Looked for once a second.
+    /// Closes the connections whose clients have neither sent nor taken anything for too long. Looked for once a
+    /// second.
     fn part_with_the_silent(&mut self) {
         let now = self.shared.cache.time();
         if now == self.looked {

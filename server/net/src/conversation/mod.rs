@@ -17,13 +17,15 @@
 //! ```
 //!
 //! Gets that follow each other, in one line or in many, are looked up together ([`crate::gets`]); their replies are
-//! written in order. Nothing else is reordered.
+//! written in order. Of writes that follow each other the memory is asked for together ([`writes`]). Nothing else is
+//! reordered.
 
 mod binary;
 mod block;
 mod meta;
 mod text;
 mod told;
+mod writes;
 
 use protocol::binary::REQUEST_MAGIC;
 use protocol::{ErrorReply, KeyStream, reply};

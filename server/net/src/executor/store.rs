@@ -29,7 +29,8 @@ pub(crate) enum How {
     Set,
     Add,
     Replace,
-    /// If what is there has this number; or a higher one, if stale values are welcome: then the new one counts as stale.
+    /// If what is there has this number; or a higher one, if stale values are welcome: then the new one counts as
+    /// stale.
     Swap {
         cas: u64,
         allow_stale: bool,

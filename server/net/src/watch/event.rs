@@ -124,7 +124,8 @@ impl Event {
             ),
             What::Stored { status, command, ttl, class, size, descriptor } => writeln!(
                 line,
-                "type=item_store key={key} status={} cmd={command} ttl={ttl} clsid={class} cfd={descriptor} size={size}",
+                "type=item_store key={key} status={} cmd={command} ttl={ttl} clsid={class} cfd={descriptor} \
+                 size={size}",
                 match status {
                     StoredAs::NotStored => "not_stored",
                     StoredAs::Stored => "stored",
