@@ -45,7 +45,7 @@ impl Conversation {
         let out = output.bytes();
         match request {
             BinaryRequest::Get(request) => {
-                return get::gather(header, request, length, rest, turn, executor, output)
+                return get::gather((header, request), length, rest, turn, executor, output)
                     .map_err(|unanswered| (unanswered, Needs::Room));
             }
             BinaryRequest::Touch { get, exptime, with_value } => {
