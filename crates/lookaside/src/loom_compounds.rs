@@ -105,7 +105,7 @@ fn no_update_is_lost() {
 
 #[test]
 fn no_reader_goes_back() {
-    check(3, || {
+    check(2, || {
         let world = World::with(1);
         let other = thread::spawn({
             let world = world.clone();
