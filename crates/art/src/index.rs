@@ -310,7 +310,8 @@ where
     fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>)) {
         let session = self.pin();
         show(session.range_of_bytes(Bound::Unbounded, Bound::Unbounded), pin, &mut |found| {
-            ControlFlow::Continue(visit(found))
+            visit(found);
+            ControlFlow::Continue(())
         });
     }
 }
@@ -415,6 +416,9 @@ where
 {
     fn walk<'p>(&self, pin: &Pin<'p>, visit: &mut dyn FnMut(Found<'p, K, V>)) {
         let all = self.range_of_bytes(Bound::Unbounded, Bound::Unbounded);
-        show(all, pin, &mut |found| ControlFlow::Continue(visit(found)));
+        show(all, pin, &mut |found| {
+            visit(found);
+            ControlFlow::Continue(())
+        });
     }
 }

@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
-use lookaside::{Config as TableConfig, Handle, Map, OwnedMap, PageKind, Reader};
+use lookaside::{Config as TableConfig, Handle, Map, OwnedMap, PageKind, MapRef};
 use lookaside_art::index::Encode;
 use lookaside_art::{Config, OwnedTree, Tree};
 use proptest::prelude::*;
@@ -97,7 +97,7 @@ fn gather<K: Clone>(gathered: &mut Vec<(K, u64)>, most: usize, key: &K, value: u
 
 struct Sharing<'m, K: 'static, I> {
     map: &'m Map<K, u64, I>,
-    reader: Reader<'m, K, u64, I>,
+    reader: MapRef<'m, K, u64, I>,
     reorganize: fn(&Map<K, u64, I>),
 }
 

@@ -531,12 +531,21 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + ?Sized,
         I: Discard<Q, K, V>,
     {
+        let removed = self.take_out(key);
+        self.bury();
+        removed
+    }
+
+    /// As [`OwnedMap::remove`], but frees nothing that is not the one taken out.
+    fn take_out<Q>(&mut self, key: &Q) -> Option<Removed<K, V>>
+    where
+        Q: Hash + ?Sized,
+        I: Discard<Q, K, V>,
+    {
         let hash = hash_of(&self.hashing, key);
         self.clear_slots(hash);
         let old = self.index.as_mut().expect("there while the map is").remove(key);
-        let old = self.newest(old, hash, true);
-        self.bury();
-        old.map(Removed)
+        self.newest(old, hash, true).map(Removed)
     }
 
     /// Makes the table forget a key: to be called after the index has changed the entry of it on its own, and kept the

@@ -17,7 +17,7 @@ use crate::owned::OwnedMap;
 const AT_ONCE: usize = 1 << 12;
 
 /// Reads a map's entries.
-struct Entries<M, K, V>(PhantomData<fn() -> (M, K, V)>);
+struct Entries<M, K, V>(PhantomData<M>, PhantomData<(K, V)>);
 
 impl<'de, M, K, V> Visitor<'de> for Entries<M, K, V>
 where
@@ -84,7 +84,7 @@ where
     S: BuildHasher + Default + 'static,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Entries(PhantomData))
+        deserializer.deserialize_map(Entries(PhantomData, PhantomData))
     }
 }
 
@@ -96,6 +96,6 @@ where
     S: BuildHasher + Default + 'static,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Entries(PhantomData))
+        deserializer.deserialize_map(Entries(PhantomData, PhantomData))
     }
 }

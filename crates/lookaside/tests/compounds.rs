@@ -488,7 +488,7 @@ fn an_owner_has_the_same_words() {
     map.retain(|key, _| key % 3 == 0);
     oracle.retain(|key, _| key % 3 == 0);
     assert!(map.iter().eq(oracle.iter()));
-    let drained: Vec<_> = map.drain().map(|removed| (*removed.key(), removed.clone())).collect();
+    let drained: Vec<_> = map.drain().map(|removed| removed.try_unwrap().unwrap()).collect();
     assert_eq!(drained, oracle.clone().into_iter().collect::<Vec<_>>());
     assert!(map.is_empty() && map.get(&0).is_none());
     map.extend(oracle.clone());
@@ -542,7 +542,8 @@ fn a_shared_map_has_the_standard_librarys_words() {
     let by_sip = Map::<&str, u64, _, _>::with_hasher(hasher);
     by_sip.insert("key", 1);
     assert_eq!(by_sip.pin().get("key"), Some(&1));
-    let _: Map<u64, u64, RwLock<BTreeSet<Handle<u64, u64>>>, RandomState> = Map::with_capacity(10);
+    type Whole<K, V> = Map<K, V, RwLock<BTreeSet<Handle<K, V>>>, RandomState>;
+    let _: Whole<u64, u64> = Map::with_capacity(10);
 }
 
 /// A step of a history: what was called, what it answered, and when it was called and answered.

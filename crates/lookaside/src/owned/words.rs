@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hash};
 
 use super::OwnedMap;
 use crate::config::{Config, CreateError};
-use crate::entry::{Draft, Found, Handle, Removed};
+use crate::entry::{Draft, Found, Removed};
 use crate::folding::RandomState;
 use crate::hashing::{IntoHashing, hash_of};
 use crate::index::{Discard, Exclusive, Find, Ordered, Store, Walk};
@@ -200,8 +200,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         K: Hash,
         I: Walk<K, V> + Discard<K, K, V>,
     {
-        let over = self.shares(|found| !keep(found.key(), found.value()));
-        over.into_iter().for_each(|handle| drop(self.remove(handle.key())));
+        drop(self.take_all(|found| !keep(found.key(), found.value())));
     }
 
     /// Takes out all entries.
@@ -225,23 +224,29 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         K: Hash,
         I: Walk<K, V> + Discard<K, K, V>,
     {
-        let all = self.shares(|_| true);
-        let removed: Vec<_> = all.into_iter().filter_map(|handle| self.remove(handle.key())).collect();
-        removed.into_iter()
+        self.take_all(|_| true).into_iter()
     }
 
-    /// Shares of the entries that `wanted` is true of.
-    fn shares(&self, mut wanted: impl FnMut(Found<'_, K, V>) -> bool) -> Vec<Handle<K, V>>
+    /// Takes out the entries that `wanted` is true of.
+    fn take_all(&mut self, mut wanted: impl FnMut(Found<'_, K, V>) -> bool) -> Vec<Removed<K, V>>
     where
-        I: Walk<K, V>,
+        K: Hash,
+        I: Walk<K, V> + Discard<K, K, V>,
     {
-        let mut shares = Vec::new();
+        let mut all = Vec::new();
         self.index().walk(&self.token(), &mut |found| {
             if wanted(found) {
-                shares.extend(found.share());
+                // SAFETY: nothing is freed before the graveyard is emptied below: what is taken out is in the list
+                // until then, whichever entries an index that lies gives.
+                all.push(unsafe { found.outlive() });
             }
         });
-        shares
+        let mut removed = Vec::with_capacity(all.len());
+        for found in all {
+            removed.extend(self.take_out(Found::<K, V>::key(found)));
+        }
+        self.bury();
+        removed
     }
 
     /// As [`OwnedMap::find`], for who changes the map if there is no such key.
