@@ -99,10 +99,20 @@ impl Seat {
     /// The pointer emitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
     pub fn find(&self, table: &Slb, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        let tally = &self.tally;
-        // Nobody was asked about this one.
-        tally.asked.add(1);
-        self.find_on_account(table, hash, accept)
+        let Some((slot, pointer)) = table.find(hash, accept) else {
+            self.tally.misses.add(1);
+            return None;
+        };
+        self.hit(table, hash, slot);
+        Some(pointer)
+    }
+
+    /// What was peeked at ([`Slb::peek`]) was the answer: counts the hit, and warms its slot if it is one that counts.
+    #[inline(always)]
+    pub fn hit(&self, table: &Slb, hash: u64, slot: usize) {
+        self.tally.hits.add(1);
+        // The watch was not asked, and so has not counted it.
+        self.confirm(table, hash, slot, self.tally.hits.get() as u32);
     }
 
     /// A number with which to begin another stream of random numbers.
@@ -310,7 +320,7 @@ impl Seat {
         }
     }
 
-    /// A hit that counts, as nearly as 0 is a threshold below which there is nothing.
+    /// A hit that counts. (With a threshold of 0 one in 2^32 comes here, and then nothing comes of it.)
     #[inline(never)]
     fn count(&self, table: &Slb, hash: u64, slot: usize) {
         match self.counts_every_hit() {
