@@ -311,7 +311,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             found.key().borrow() == key
         };
-        let pointer = self.seat.find_on_account(self.table(), hash, holds, 0)?;
+        let pointer = self.seat.find_on_account(self.table(), hash, holds)?;
         // SAFETY: as above.
         Some(unsafe { Found::at(pointer) })
     }

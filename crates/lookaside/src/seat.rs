@@ -99,10 +99,20 @@ impl Seat {
     /// The pointer emitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
     pub fn find(&self, table: &Slb, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        let tally = &self.tally;
-        // Nobody was asked about this one.
-        tally.asked.add(1);
-        self.find_on_account(table, hash, accept, 0)
+        let Some((slot, pointer)) = table.find(hash, accept) else {
+            self.tally.misses.add(1);
+            return None;
+        };
+        self.hit(table, hash, slot);
+        Some(pointer)
+    }
+
+    /// What was peeked at ([`Slb::peek`]) was the answer: counts the hit, and warms its slot if it is one that counts.
+    #[inline(always)]
+    pub fn hit(&self, table: &Slb, hash: u64, slot: usize) {
+        self.tally.hits.add(1);
+        // The watch was not asked, and so has not counted it.
+        self.confirm(table, hash, slot, self.tally.hits.get() as u32);
     }
 
     /// A number with which to begin another stream of random numbers.
@@ -235,21 +245,20 @@ impl Seat {
         self.watch.uses_table(&self.tally, lookups, monitor, &self.filled, capacity, fit)
     }
 
-    /// As [`Seat::find`], after [`Seat::uses_table`] has said so: that counts the lookup, so a hit has nothing to
-    /// count. Of the lookups that it let ask together, `later` come behind this one.
+    /// As [`Seat::find`], after [`Seat::uses_table`] has said so for this lookup alone: that counts it, so a hit has
+    /// nothing to count.
     #[inline(always)]
     pub(crate) fn find_on_account(
         &self,
         table: &Slb,
         hash: u64,
         accept: impl FnMut(Pointer) -> bool,
-        later: usize,
     ) -> Option<Pointer> {
         let Some((slot, pointer)) = table.find(hash, accept) else {
             self.tally.missed(1);
             return None;
         };
-        self.confirm(table, hash, slot, later);
+        self.confirm(table, hash, slot, self.tally.asked.get() as u32);
         Some(pointer)
     }
 
@@ -266,12 +275,12 @@ impl Seat {
         // What is peeked at is an answer of this moment, like any found in the table: it need not be looked for again.
         let mut peeked = [None; GROUP];
         let (mut missed, mut misses) = ([0; GROUP], 0);
-        for (i, &hash) in hashes.iter().enumerate() {
-            peeked[i] = table.peek(hash);
-            match peeked[i] {
+        for (i, (&hash, peeked)) in hashes.iter().zip(&mut peeked).enumerate() {
+            *peeked = table.peek(hash);
+            match *peeked {
                 Some((_, pointer)) => fetch(pointer),
                 None => {
-                    missed[misses] = i;
+                    missed[misses % GROUP] = i;
                     misses += 1;
                 }
             }
@@ -283,16 +292,18 @@ impl Seat {
             search(&missed[..misses]);
             misses = 0;
         }
-        for (i, &hash) in hashes.iter().enumerate() {
-            let Some((slot, pointer)) = peeked[i] else { continue };
-            let later = hashes.len() - 1 - i;
+        let mut number = (self.tally.asked.get() as u32).wrapping_sub(hashes.len() as u32);
+        for (i, (&hash, &peeked)) in hashes.iter().zip(&peeked).enumerate() {
+            number = number.wrapping_add(1);
+            let Some((slot, pointer)) = peeked else { continue };
             if hit(i, pointer) {
-                self.confirm(table, hash, slot, later);
-                continue;
-            }
+                self.confirm(table, hash, slot, number);
             // It may be behind another with the same tag, or have been put there since.
-            if self.find_on_account(table, hash, |pointer| hit(i, pointer), later).is_none() {
-                missed[misses] = i;
+            } else if let Some((slot, _)) = table.find(hash, |pointer| hit(i, pointer)) {
+                self.confirm(table, hash, slot, number);
+            } else {
+                self.tally.missed(1);
+                missed[misses % GROUP] = i;
                 misses += 1;
             }
         }
@@ -301,16 +312,15 @@ impl Seat {
         }
     }
 
-    /// A hit of those that [`Seat::uses_table`] counted: so many of its call come later.
+    /// A hit, of the lookup of this number: warms its slot if that counts.
     #[inline(always)]
-    fn confirm(&self, table: &Slb, hash: u64, slot: usize, later: usize) {
-        let number = (self.tally.asked.get() as u32).wrapping_sub(later as u32);
+    fn confirm(&self, table: &Slb, hash: u64, slot: usize, number: u32) {
         if number.wrapping_mul(STEP) <= self.counted {
             self.count(table, hash, slot);
         }
     }
 
-    /// A hit that counts, as nearly as 0 is a threshold below which there is nothing.
+    /// A hit that counts. (With a threshold of 0 one in 2^32 comes here, and then nothing comes of it.)
     #[inline(never)]
     fn count(&self, table: &Slb, hash: u64, slot: usize) {
         match self.counts_every_hit() {

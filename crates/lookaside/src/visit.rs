@@ -104,7 +104,7 @@ impl<'b> Visit<'b> {
     /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
     #[inline(always)]
     pub fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.seat().find_on_account(self.table(), hash, accept, 0)
+        self.seat().find_on_account(self.table(), hash, accept)
     }
 
     /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines

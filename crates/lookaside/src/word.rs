@@ -77,7 +77,14 @@ impl Word {
     /// The pointer, if the tag is that of a key of this hash.
     #[inline(always)]
     pub(crate) fn pointer_for(self, hash: u64) -> Option<Pointer> {
-        if self.has_tag_of(hash) { self.pointer() } else { None }
+        // Without its own tag, what is left of the word is the pointer; with another, it has more than 48 bits.
+        let rest = self.0 ^ hash >> Pointer::BITS << Pointer::BITS;
+        // One comparison for both: zero, less one, is the greatest number.
+        if rest.wrapping_sub(1) < (1 << Pointer::BITS) - 1 {
+            NonZeroU64::new(rest).map(Pointer)
+        } else {
+            None
+        }
     }
 
     /// Whether the tag is that of a key of this hash. True of the empty word for some hashes.

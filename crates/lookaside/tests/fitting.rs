@@ -13,7 +13,7 @@ const KEYS: u64 = 60_000;
 const HOT: u64 = 2_000;
 
 fn config() -> Config {
-    Config::with_size(WHOLE).pages(PageKind::Base)
+    Config::with_size(WHOLE).fits(true).pages(PageKind::Base)
 }
 
 /// Goes over the keys, up to so many times, until `done`.

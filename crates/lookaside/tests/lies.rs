@@ -273,7 +273,7 @@ fn an_index_that_lies_is_survived_while_its_table_is_folded() {
 
 fn fold<E: Kind>() {
     const WHOLE: usize = 32 << 10;
-    let config = Config::with_size(WHOLE).pages(PageKind::Base);
+    let config = Config::with_size(WHOLE).fits(true).pages(PageKind::Base);
     let (ledger, liar) = (Arc::new(Ledger::default()), Liar::<E>::seeded(78));
     let map = Map::with_index(liar.clone(), &config).unwrap();
     map.buffer().monitor(false);

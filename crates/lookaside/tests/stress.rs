@@ -362,7 +362,7 @@ macro_rules! stress_tests {
             #[test]
             fn behind_a_table_that_fits() {
                 let whole = 128 << 10;
-                stress::<$index>(&base(Config::with_size(whole)), Disturbance::Refitting(whole), changes());
+                stress::<$index>(&base(Config::with_size(whole).fits(true)), Disturbance::Refitting(whole), changes());
             }
 
             #[test]

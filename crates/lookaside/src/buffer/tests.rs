@@ -78,7 +78,7 @@ fn nothing_is_kept_in_a_table_that_is_only_a_copy() {
 #[test]
 #[allow(unsafe_code)]
 fn lookups_count_wherever_they_are_told_and_a_held_stripe_puts_off_that_the_table_is_replaced() {
-    let config = Config::with_size(64 << 10).pages(crate::PageKind::Base);
+    let config = Config::with_size(64 << 10).fits(true).pages(crate::PageKind::Base);
     let buffer = Buffer::new(&config).unwrap();
     let visit = buffer.visit();
     for key in 0..100u64 {

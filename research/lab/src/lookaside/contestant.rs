@@ -381,8 +381,7 @@ impl<const N: usize> Entrant<N> {
         Entrant { stlt: Some(stlt), ..self }
     }
 
-    /// Whether a shared table before it fits itself unless something else is asked for: as `lookaside::Config` has it,
-    /// and `lookaside_options` has not.
+    /// Whether a shared table before it fits itself unless something else is asked for.
     pub(super) fn fits_by_default(&self) -> bool {
         self.called.is_none()
     }
