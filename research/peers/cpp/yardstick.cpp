@@ -232,6 +232,7 @@ static std::vector<Face> faces(const Index& index) {
         if (calls->raw) SLB_destroy(calls->raw);
         lookaside_options options = lookaside::default_options(bytes);
         options.match = is_of, options.keyhash = options.entryhash = hash_of, options.entry_bytes = sizeof(Record);
+        options.avalanching = true;
         calls->raw = lookaside_create(&options);
         if (!calls->raw) std::exit(3);
     };
