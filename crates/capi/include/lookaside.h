@@ -133,6 +133,13 @@ typedef struct lookaside_session {
     const uint8_t *base;
     // See `base`.
     uint64_t count;
+    // In that of a lookaside_owned: whether what is emitted to a full line takes the place of the coldest, whose
+    // temperature is taken from the others'.
+    uint32_t replaces;
+    // How warm it begins.
+    uint32_t newcomer;
+    // Those that did so in the header.
+    uint64_t replaced;
 } lookaside_session;
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.

@@ -194,9 +194,27 @@ public:
         return get_many_in(attach(), keys, count, entries);
     }
 
+    /// The entries of many keys: from the table, or else what `search(key)` gives, an Entry* or null, which is emitted.
+    /// Not under locks.
+    template <class Search>
+    void find_many(const Key* keys, std::size_t count, Entry** entries, Search&& search) {
+        if (get_many(keys, count, entries) == count) return;
+        for (std::size_t i = 0; i < count; i++) {
+            if (!entries[i]) entries[i] = search_missed(keys[i], [&] { return search(keys[i]); });
+        }
+    }
+
     /// Offers what the index gave for a key; null is offered in vain.
     void emit(const Key& key, Entry* entry) {
-        if (entry) Form::emit(raw(), raw_hash(key), pointer(entry));
+        if (!entry) return;
+        std::uint64_t hash = raw_hash(key);
+        if constexpr (std::is_same_v<Form, Owned>) {
+            lookaside_session* session = attach();
+            if (session && lookaside_inline_replace(session, line(Form::lines(raw(), session), hash), hash, pointer(entry))) {
+                return;
+            }
+        }
+        Form::emit(raw(), hash, pointer(entry));
     }
 
     /// Forgets the entry of a key.
@@ -425,7 +443,10 @@ public:
     public:
         Pin(const Pin&) = delete;
         Pin& operator=(const Pin&) = delete;
-        ~Pin() { lookaside_unpin(buffer_->raw()); }
+        ~Pin() {
+            emit_waiting();
+            lookaside_unpin(buffer_->raw());
+        }
 
         /// The entry of a key, or null.
         [[gnu::always_inline]] inline Entry* get(const Key& key) const {
@@ -444,8 +465,20 @@ public:
             return buffer_->get_many_in(session_, keys, count, entries);
         }
 
+        /// As Buffer::find_many, with tickets.
+        template <class Search>
+        void find_many(const Key* keys, std::size_t count, Entry** entries, Search&& search) {
+            if (get_many(keys, count, entries) == count) return;
+            for (std::size_t i = 0; i < count; i++) {
+                if (!entries[i]) entries[i] = search_missed(keys[i], [&] { return search(keys[i]); });
+            }
+        }
+
         /// Lets go of what was found so far, and pins anew.
-        void refresh() noexcept { lookaside_refresh(buffer_->raw()); }
+        void refresh() noexcept {
+            emit_waiting();
+            lookaside_refresh(buffer_->raw());
+        }
 
     private:
         friend class Buffer;
@@ -456,15 +489,35 @@ public:
             std::uint64_t hash = buffer_->raw_hash(key);
             lookaside_ticket ticket = lookaside_ticket_take(buffer_->raw(), &hash);
             Entry* entry = std::forward<Search>(search)();
-            if (entry) lookaside_emit_key(buffer_->raw(), &hash, Base::pointer(entry), &ticket);
+            if (entry) {
+                waiting_[waits_++] = {hash, ticket, Base::pointer(entry)};
+                if (waits_ == waiting_.size()) emit_waiting();
+            }
             return entry;
         }
+
+        // Each emission takes words by atomic exchanges, which wait for every load before them: together they wait once.
+        // What was found stays until the pin goes.
+        [[gnu::noinline]] void emit_waiting() noexcept {
+            for (std::size_t i = 0; i < waits_; i++) {
+                lookaside_emit_key(buffer_->raw(), &waiting_[i].hash, waiting_[i].entry, &waiting_[i].ticket);
+            }
+            waits_ = 0;
+        }
+
+        struct Emission {
+            std::uint64_t hash;
+            lookaside_ticket ticket;
+            void* entry;
+        };
 
         explicit Pin(Buffer* buffer) noexcept : buffer_(buffer), session_(buffer->attach()) {
             lookaside_pin(buffer->raw());
         }
         Buffer* buffer_;
         lookaside_session* session_;
+        std::array<Emission, 8> waiting_;
+        std::size_t waits_ = 0;
     };
 
     [[nodiscard]] Lock lock(const Key& key) { return Lock(this->raw(), this->raw_hash(key)); }

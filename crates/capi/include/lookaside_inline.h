@@ -205,6 +205,30 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_peek(const void *b, uint64_t hash
     return lookaside_inline_peek_in(lookaside_inline_line(b, hash), hash, slot);
 }
 
+/* Puts an entry in the place of the coldest of a full line, where the session's thread is alone (lookaside_owned): 1; or
+ * 0, and it is to be emitted by a call: there is room, or it is there, or the library decides. Of several that are as
+ * cold, which is as the hash has it. */
+LOOKASIDE_INLINE_ALWAYS int lookaside_inline_replace(lookaside_session *s, const uint64_t *line, uint64_t hash,
+                                                     void *entry) {
+    uint64_t *words = (uint64_t *)(uintptr_t)line;
+    const unsigned char *temperatures = (const unsigned char *)(line + 7);
+    uint64_t address = (uint64_t)(uintptr_t)entry, word = (hash >> 48 << 48) | address;
+    unsigned start = (unsigned)hash & 7, coldest = 255 << 3 | 7;
+    if (!s->replaces || !s->uses_table || address - 1 >= UINT64_C(0xffffffffffff)) return 0;
+    for (unsigned slot = 0; slot < 7; slot++) {
+        if (words[slot] == 0 || words[slot] == word) return 0;
+        /* Behind its temperature, its distance from the start. */
+        unsigned rank = (unsigned)temperatures[slot] << 3 | ((slot + start) & 7);
+        coldest = rank < coldest ? rank : coldest;
+    }
+    unsigned slot = (coldest - start) & 7;
+    uint64_t cooled = words[7] - (coldest >> 3) * UINT64_C(0x0001010101010101);
+    words[slot] = word;
+    words[7] = (cooled & ~(UINT64_C(0xff) << (8 * slot))) | (uint64_t)s->newcomer << (8 * slot);
+    s->replaced++;
+    return 1;
+}
+
 /* Asks for the lines of an entry, of so many bytes. It may begin anywhere in the first. */
 LOOKASIDE_INLINE_ALWAYS void lookaside_inline_fetch(const void *entry, size_t bytes) {
     for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch((const char *)entry + offset);

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use lookaside::{
-    Buffer, Config, CounterPolicy, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Slb, Ticket,
+    Admission, Buffer, Config, CounterPolicy, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Slb,
+    Ticket,
 };
 use parking_lot::Mutex;
 
@@ -80,6 +81,9 @@ pub(crate) struct Shared {
     /// How warm a hit makes its slot, and whether one that is as warm cools another.
     pub(crate) warmest: u8,
     pub(crate) every_hit: bool,
+    /// Whether every emission enters and cools the others by what its victim was warm, and how warm it begins.
+    pub(crate) replaces: bool,
+    pub(crate) newcomer: u8,
 }
 
 // SAFETY: what is not `Sync` by itself is the pointers to lines, which are only read.
@@ -114,6 +118,9 @@ impl Shared {
                 _ => 0,
             },
             every_hit: config.counters == CounterPolicy::EveryHit,
+            replaces: config.counters == CounterPolicy::Falling
+                && config.admission == Admission::Sampled { sampling: 1.0 },
+            newcomer: config.newcomer,
         })
     }
 

@@ -184,6 +184,13 @@ pub struct lookaside_session {
     pub base: Cell<*const u8>,
     /// See `base`.
     pub count: Cell<u64>,
+    /// In that of a lookaside_owned: whether what is emitted to a full line takes the place of the coldest, whose
+    /// temperature is taken from the others'.
+    pub replaces: u32,
+    /// How warm it begins.
+    pub newcomer: u32,
+    /// Those that did so in the header.
+    pub replaced: Cell<u64>,
 }
 
 /// Where a session counts lookups down to that do not ask the table.
@@ -192,7 +199,7 @@ pub const LOOKASIDE_OFF: i32 = -1_073_741_824;
 const _: () = {
     assert!(size_of::<usize>() == 8, "addresses of 48 bits need pointers of 64");
     assert!(size_of::<Prefix>() == 40 && std::mem::offset_of!(Prefix, mixes) == 32);
-    assert!(size_of::<lookaside_session>() == 48 && std::mem::offset_of!(lookaside_session, count) == 40);
+    assert!(size_of::<lookaside_session>() == 64 && std::mem::offset_of!(lookaside_session, replaced) == 56);
     assert!(size_of::<Line>() == 64 && std::mem::offset_of!(Line, counters) == 56);
     assert!(Pointer::BITS == 48 && Seat::TURN == 1024);
 };

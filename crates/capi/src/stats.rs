@@ -71,14 +71,15 @@ pub(crate) unsafe fn write_counts(
     }
     session.gather();
     session.seat.tell(&handle.shared.buffer);
-    let (told, table) = (handle.shared.buffer.counts(), handle.table());
+    let (told, table, replaced) =
+        (handle.shared.buffer.counts(), handle.table(), session.face.replaced.get());
     let all = lookaside_counts {
         hits: told.hits,
         misses: told.misses,
         bypassed: told.bypassed,
-        emissions: told.emissions,
-        admissions: told.admissions,
-        evictions: told.evictions,
+        emissions: told.emissions + replaced,
+        admissions: told.admissions + replaced,
+        evictions: told.evictions + replaced,
         refused_tickets: told.refused_tickets,
         invalidations: told.invalidations,
         cleared: told.cleared,

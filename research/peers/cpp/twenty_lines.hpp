@@ -77,6 +77,16 @@ public:
         return found;
     }
 
+    template <class Search>
+    void find_many(const Key* keys, std::size_t count, Entry** entries, Search&& search) {
+        if (get_many(keys, count, entries) == count) return;
+        for (std::size_t i = 0; i < count; i++) {
+            if (entries[i]) continue;
+            entries[i] = search(keys[i]);
+            if (entries[i]) emit(keys[i], entries[i]);
+        }
+    }
+
 private:
     static constexpr std::size_t WAYS = 7;
 

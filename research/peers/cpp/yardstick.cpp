@@ -131,32 +131,22 @@ template <class Index>
     return at == index.end() ? nullptr : at->second;
 }
 
-// Looks up by `find` and `get_many`, as users of the header do; `emit` offers what a batch has not found.
-template <class Index, class Table, class Emit>
-[[gnu::noinline]] static Asked look_up(const Index& index, Table& table, Emit&& emit, const std::vector<Key>& keys,
-                                       std::size_t batch) {
+// Looks up by `find` and `find_many`, as users of the header do.
+template <class Index, class Table>
+[[gnu::noinline]] static Asked look_up(const Index& index, Table& table, const std::vector<Key>& keys, std::size_t batch) {
     Asked asked{};
+    auto missed = [&](const Key& key) {
+        asked.misses++;
+        return search(index, key);
+    };
     if (batch == 1) {
-        for (const Key& key : keys) {
-            const Record* record = table.find(key, [&] {
-                asked.misses++;
-                return search(index, key);
-            });
-            asked.sum += record->read();
-        }
+        for (const Key& key : keys) asked.sum += table.find(key, [&] { return missed(key); })->read();
         return asked;
     }
     for (std::size_t first = 0; first < keys.size(); first += batch) {
         Record* found[64];
         std::size_t count = std::min(batch, keys.size() - first);
-        if (table.get_many(&keys[first], count, found) < count) {
-            for (std::size_t i = 0; i < count; i++) {
-                if (found[i]) continue;
-                asked.misses++;
-                found[i] = search(index, keys[first + i]);
-                emit(keys[first + i], found[i]);
-            }
-        }
+        table.find_many(&keys[first], count, found, missed);
         for (std::size_t i = 0; i < count; i++) asked.sum += found[i]->read();
     }
     return asked;
@@ -181,12 +171,15 @@ struct Calls {
         return record;
     }
 
-    std::size_t get_many(const Key* keys, std::size_t count, Record** entries) {
+    template <class Search>
+    void find_many(const Key* keys, std::size_t count, Record** entries, Search&& search) {
         void *asked[64], *found[64];
         for (std::size_t i = 0; i < count; i++) asked[i] = pointer(keys[i]);
-        std::size_t hits = lookaside_get_many(raw, asked, count, found, nullptr);
-        for (std::size_t i = 0; i < count; i++) entries[i] = static_cast<Record*>(found[i]);
-        return hits;
+        lookaside_get_many(raw, asked, count, found, nullptr);
+        for (std::size_t i = 0; i < count; i++) {
+            entries[i] = static_cast<Record*>(found[i]);
+            if (!entries[i]) SLB_emit(raw, entries[i] = search(keys[i]));
+        }
     }
 };
 
@@ -208,24 +201,21 @@ static std::vector<Face> faces(const Index& index) {
     auto twenty = std::make_shared<std::unique_ptr<Twenty>>();
     faces.push_back({"twenty lines", [=](std::size_t bytes) { twenty->reset(new Twenty(bytes)); },
                      [=, &index](const std::vector<Key>& keys, std::size_t batch) {
-                         auto emit = [&](const Key& key, Record* record) { (*twenty)->emit(key, record); };
-                         return look_up(index, **twenty, emit, keys, batch);
+                         return look_up(index, **twenty, keys, batch);
                      }});
     for (bool monitored : {true, false}) {
         auto owned = std::make_shared<std::unique_ptr<Owned>>();
         faces.push_back({monitored ? "OwnedBuffer" : "OwnedBuffer, not monitored",
                          [=](std::size_t bytes) { *owned = made<Owned>(bytes, monitored); },
                          [=, &index](const std::vector<Key>& keys, std::size_t batch) {
-                             auto emit = [&](const Key& key, Record* record) { (*owned)->emit(key, record); };
-                             return look_up(index, **owned, emit, keys, batch);
+                             return look_up(index, **owned, keys, batch);
                          }});
     }
     auto shared = std::make_shared<std::unique_ptr<Shared>>();
     faces.push_back({"Buffer under a Pin", [=](std::size_t bytes) { *shared = made<Shared>(bytes, true); },
                      [=, &index](const std::vector<Key>& keys, std::size_t batch) {
                          auto pin = (*shared)->pin();
-                         auto emit = [&](const Key& key, Record* record) { (*shared)->emit(key, record); };
-                         return look_up(index, pin, emit, keys, batch);
+                         return look_up(index, pin, keys, batch);
                      }});
     auto calls = std::make_shared<Calls>();
     auto create = [=](std::size_t bytes) {
@@ -238,8 +228,7 @@ static std::vector<Face> faces(const Index& index) {
     };
     faces.push_back({"calls of C", create, [=, &index](const std::vector<Key>& keys, std::size_t batch) {
                          lookaside_pin(calls->raw);
-                         auto emit = [&](const Key&, Record* record) { SLB_emit(calls->raw, record); };
-                         Asked asked = look_up(index, *calls, emit, keys, batch);
+                         Asked asked = look_up(index, *calls, keys, batch);
                          lookaside_unpin(calls->raw);
                          return asked;
                      }});

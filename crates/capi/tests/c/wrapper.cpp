@@ -117,6 +117,19 @@ static void found_by() {
         owned.emit(number, &numbers[number]), shared.emit(number, &numbers[number]);
     }
     auto pin = shared.pin();
+    // Of a batch, those that are missing are searched, and found by the next.
+    int keys[20], searched = 0;
+    int *found[20], absent = 5000;
+    for (int i = 0; i < 20; i++) keys[i] = i % 5 == 0 ? 3000 + i : i;
+    auto search = [&](int) { return searched++, &absent; };
+    owned.find_many(keys, 20, found, search), pin.find_many(keys, 20, found, search);
+    CHECK(searched == 8 && found[5] == &absent && found[6] == &numbers[6]);
+    {
+        // What waits to be emitted is, when the pin goes.
+        auto other = shared.pin();
+        CHECK(other.find(4000, [&] { return &absent; }) == &absent);
+    }
+    CHECK(shared.counts().emissions == 2001);
     for (int number = 0; number < 2000; number++) {
         CHECK(owned.get(number) == &numbers[number] && pin.get(number) == &numbers[number]);
     }
