@@ -123,23 +123,26 @@ typedef struct lookaside_session {
     uint32_t uses_table;
     // Lookups that were not answered, since the last turn.
     uint64_t misses;
-    // A hit warms its slot while that is less warm than this.
+    // A hit warms its slot while that is less warm than this; 256 if one that is as warm as can be cools another
+    // (LOOKASIDE_COUNT_EVERY_HIT).
     uint32_t warmest;
-    // Whether one that is as warm cools another (LOOKASIDE_COUNT_EVERY_HIT).
-    uint32_t every_hit;
+    // Zero.
+    uint32_t reserved;
     // Where the header's own stream of random numbers is.
     uint64_t random;
     // In that of a lookaside_owned: where its lines are, and how many.
     const uint8_t *base;
     // See `base`.
     uint64_t count;
-    // In that of a lookaside_owned: whether what is emitted to a full line takes the place of the coldest, whose
-    // temperature is taken from the others'.
-    uint32_t replaces;
+    // In that of a lookaside_owned: whether what is emitted enters at once, in the place of the coldest where there is
+    // no room, whose temperature is then taken from the others'.
+    uint32_t enters;
     // How warm it begins.
     uint32_t newcomer;
-    // Those that did so in the header.
-    uint64_t replaced;
+    // Those that the header put into free slots, since the last turn.
+    uint32_t filled;
+    // And into the slots of others.
+    uint32_t replaced;
 } lookaside_session;
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.

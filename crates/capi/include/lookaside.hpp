@@ -79,6 +79,32 @@ struct IsAvalanching<Hash, std::void_t<typename Hash::is_avalanching>>
 // Where the lines of a table are.
 using Lines = lookaside_inline_lines;
 
+// What a lookup needs of a buffer that threads share. A pin keeps it at hand.
+struct Access {
+    const SLB* raw = nullptr;
+    std::uint64_t others = 0, mark = 0;
+    const Lines* const* table = nullptr;
+
+    explicit Access(const SLB* b) noexcept : raw(b) {
+        if (!b) return;
+        const auto* prefix = reinterpret_cast<const lookaside_inline_prefix*>(b);
+        others = prefix->others, mark = prefix->mark, table = prefix->lines;
+    }
+
+    std::uint64_t marked(std::uint64_t hash) const noexcept { return (hash & others) | mark; }
+    // Acquire pairs with the release of whoever resizes.
+    Lines lines() const noexcept { return *__atomic_load_n(table, __ATOMIC_ACQUIRE); }
+};
+
+// And of an owner's: there is one index, and nobody else who replaces the table.
+struct OwnAccess {
+    const lookaside_owned* raw;
+    const lookaside_session* session;
+
+    static std::uint64_t marked(std::uint64_t hash) noexcept { return hash; }
+    Lines lines() const noexcept { return {session->base, session->count}; }
+};
+
 // Ends no session: the buffer does, or the thread.
 struct Borrowed {
     void operator()(lookaside_session*) const noexcept {}
@@ -94,8 +120,7 @@ struct Shared {
     static lookaside_session* attach(Raw* raw) noexcept { return lookaside_attach(raw, LOOKASIDE_INLINE_LAYOUT); }
     // Each thread has its own.
     static lookaside_session* attach_for_good(Raw*) noexcept { return nullptr; }
-    static std::uint64_t marked(const Raw* raw, std::uint64_t hash) noexcept { return lookaside_inline_marked(raw, hash); }
-    static Lines lines(const Raw* raw, const lookaside_session*) noexcept { return *lookaside_inline_table(raw); }
+    static Access access(const Raw* raw, const lookaside_session*) noexcept { return Access(raw); }
     static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept {
         lookaside_emit_key(raw, &hash, entry, nullptr);
     }
@@ -123,9 +148,7 @@ struct Owned {
     static lookaside_session* attach_for_good(Raw* raw) noexcept {
         return lookaside_owned_attach(raw, LOOKASIDE_INLINE_LAYOUT);
     }
-    // There is one index, and nobody else who replaces the table.
-    static std::uint64_t marked(const Raw*, std::uint64_t hash) noexcept { return hash; }
-    static Lines lines(const Raw*, const lookaside_session* session) noexcept { return {session->base, session->count}; }
+    static OwnAccess access(const Raw* raw, const lookaside_session* session) noexcept { return {raw, session}; }
     static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept {
         lookaside_owned_emit_key(raw, &hash, entry);
     }
@@ -179,7 +202,7 @@ public:
     /// The entry of a key, or null.
     [[gnu::always_inline]] inline Entry* get(const Key& key) const {
         lookaside_session* session = attach();
-        return session ? get_in(session, key) : nullptr;
+        return session ? get_in(Form::access(raw(), session), session, key) : nullptr;
     }
 
     /// The entry of a key: from the table, or else what `search()` gives, an Entry* or null, which is emitted.
@@ -191,7 +214,8 @@ public:
 
     /// The entries of many keys: `entries[i]` becomes that of `keys[i]`, or null; how many were found. Not under locks.
     std::size_t get_many(const Key* keys, std::size_t count, Entry** entries) const {
-        return get_many_in(attach(), keys, count, entries);
+        lookaside_session* session = attach();
+        return get_many_in(Form::access(raw(), session), session, keys, count, entries);
     }
 
     /// The entries of many keys: from the table, or else what `search(key)` gives, an Entry* or null, which is emitted.
@@ -210,8 +234,9 @@ public:
         std::uint64_t hash = raw_hash(key);
         if constexpr (std::is_same_v<Form, Owned>) {
             lookaside_session* session = attach();
-            if (session && lookaside_inline_replace(session, line(Form::lines(raw(), session), hash), hash, pointer(entry))) {
-                return;
+            if (session) {
+                const std::uint64_t* its = line(Form::access(raw(), session).lines(), hash);
+                if (lookaside_inline_enter(session, its, hash, pointer(entry))) return;
             }
         }
         Form::emit(raw(), hash, pointer(entry));
@@ -299,9 +324,6 @@ protected:
         return IsAvalanching<Hash>::value ? hash : lookaside_inline_mix(hash);
     }
 
-    // And as the table sees it.
-    std::uint64_t hash_of_table(const Key& key) const { return Form::marked(raw(), raw_hash(key)); }
-
     // This thread's, or null.
     lookaside_session* attach() const noexcept {
         if constexpr (std::is_same_v<Form, Owned>) {
@@ -319,15 +341,17 @@ protected:
         return lookaside_inline_line_of(lines.base, lines.count, hash);
     }
 
-    [[gnu::always_inline]] inline Entry* get_in(lookaside_session* session, const Key& key) const {
-        if (!lookaside_inline_asks(raw(), session, 1)) return nullptr;
-        std::uint64_t hash = hash_of_table(key);
-        return find_in(session, line(Form::lines(raw(), session), hash), hash, key);
+    template <class Access>
+    [[gnu::always_inline]] inline Entry* get_in(const Access& access, lookaside_session* session,
+                                                const Key& key) const {
+        if (!lookaside_inline_asks(access.raw, session, 1)) return nullptr;
+        std::uint64_t hash = access.marked(raw_hash(key));
+        return find_in(session, line(access.lines(), hash), hash, key);
     }
 
     // As lookaside_inline_find_in().
-    [[gnu::always_inline]] inline Entry* find_in(lookaside_session* session, const std::uint64_t* line, std::uint64_t hash,
-                                          const Key& key) const {
+    [[gnu::always_inline]] inline Entry* find_in(lookaside_session* session, const std::uint64_t* line,
+                                                 std::uint64_t hash, const Key& key) const {
         for (unsigned slot = 0; slot < 7; slot++) {
             void* entry = lookaside_inline_entry(line, slot, hash);
             if (entry && matches(entry, key)) {
@@ -339,12 +363,14 @@ protected:
         return nullptr;
     }
 
-    std::size_t get_many_in(lookaside_session* session, const Key* keys, std::size_t count, Entry** entries) const {
+    template <class Access>
+    std::size_t get_many_in(const Access& access, lookaside_session* session, const Key* keys, std::size_t count,
+                            Entry** entries) const {
         std::size_t found = 0;
         for (std::size_t first = 0; first < count; first += GROUP) {
             std::size_t group = std::min(GROUP, count - first);
-            if (session && lookaside_inline_asks(raw(), session, static_cast<std::int32_t>(group))) {
-                found += get_group(session, keys + first, group, entries + first);
+            if (session && lookaside_inline_asks(access.raw, session, static_cast<std::int32_t>(group))) {
+                found += get_group(access, session, keys + first, group, entries + first);
             } else {
                 std::fill_n(entries + first, group, nullptr);
             }
@@ -353,14 +379,16 @@ protected:
     }
 
     // As lookaside_inline_get_group(), of lookups that ask.
-    std::size_t get_group(lookaside_session* session, const Key* keys, std::size_t count, Entry** entries) const {
+    template <class Access>
+    std::size_t get_group(const Access& access, lookaside_session* session, const Key* keys, std::size_t count,
+                          Entry** entries) const {
         // What a comparison is likely to read.
         constexpr std::size_t AHEAD = sizeof(Entry) < 128 ? sizeof(Entry) : 128;
-        const Lines lines = Form::lines(raw(), session);
+        const Lines lines = access.lines();
         std::uint64_t hashes[GROUP];
         unsigned slots[GROUP];
         for (std::size_t i = 0; i < count; i++) {
-            hashes[i] = hash_of_table(keys[i]);
+            hashes[i] = access.marked(raw_hash(keys[i]));
             __builtin_prefetch(line(lines, hashes[i]));
         }
         for (std::size_t i = 0; i < count; i++) {
@@ -450,7 +478,7 @@ public:
 
         /// The entry of a key, or null.
         [[gnu::always_inline]] inline Entry* get(const Key& key) const {
-            return session_ ? buffer_->get_in(session_, key) : nullptr;
+            return session_ ? buffer_->get_in(access_, session_, key) : nullptr;
         }
 
         /// The entry of a key: from the table, or else what `search()` gives, which is emitted with a ticket.
@@ -462,7 +490,7 @@ public:
 
         /// As Buffer::get_many.
         std::size_t get_many(const Key* keys, std::size_t count, Entry** entries) const {
-            return buffer_->get_many_in(session_, keys, count, entries);
+            return buffer_->get_many_in(access_, session_, keys, count, entries);
         }
 
         /// As Buffer::find_many, with tickets.
@@ -496,8 +524,8 @@ public:
             return entry;
         }
 
-        // Each emission takes words by atomic exchanges, which wait for every load before them: together they wait once.
-        // What was found stays until the pin goes.
+        // Each emission takes words by atomic exchanges, which wait for every load before them: together they wait
+        // once. What was found stays until the pin goes.
         [[gnu::noinline]] void emit_waiting() noexcept {
             for (std::size_t i = 0; i < waits_; i++) {
                 lookaside_emit_key(buffer_->raw(), &waiting_[i].hash, waiting_[i].entry, &waiting_[i].ticket);
@@ -511,11 +539,13 @@ public:
             void* entry;
         };
 
-        explicit Pin(Buffer* buffer) noexcept : buffer_(buffer), session_(buffer->attach()) {
+        explicit Pin(Buffer* buffer) noexcept
+            : buffer_(buffer), session_(buffer->attach()), access_(buffer->raw()) {
             lookaside_pin(buffer->raw());
         }
         Buffer* buffer_;
         lookaside_session* session_;
+        detail::Access access_;
         std::array<Emission, 8> waiting_;
         std::size_t waits_ = 0;
     };

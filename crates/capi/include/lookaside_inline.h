@@ -133,16 +133,18 @@ static __attribute__((noinline, cold, unused)) void lookaside_inline_cool(lookas
     __atomic_store_n(counters, temperatures - (UINT64_C(1) << (cooled - 7)), __ATOMIC_RELAXED);
 }
 
-/* Warms the slot of a hit, until it is as warm as any becomes: the line of a hot entry is then no longer written. It may
- * be another's by now, and two hits at once may count as one: a counter costs hits, never an answer. A byte is stored,
- * and no word that others load from waits for it. */
+/* Warms the slot of a hit, until it is as warm as any becomes: the line of a hot entry is then no longer written. It
+ * may be another's by now, and two hits at once may count as one: a counter costs hits, never an answer. A byte is
+ * stored, and no word that others load from waits for it. */
 LOOKASIDE_INLINE_ALWAYS void lookaside_inline_warm(lookaside_session *s, const uint64_t *line, unsigned slot) {
     unsigned char *counter = (unsigned char *)(uintptr_t)(line + 7) + slot;
     unsigned char temperature = __atomic_load_n(counter, __ATOMIC_RELAXED);
-    if (temperature < s->warmest) {
-        __atomic_store_n(counter, (unsigned char)(temperature + 1), __ATOMIC_RELAXED);
-    } else if (__builtin_expect(s->every_hit != 0, 0)) {
+    /* One comparison for the warmest, which are hit most. */
+    if (temperature >= s->warmest) return;
+    if (__builtin_expect(temperature == 255, 0)) {
         lookaside_inline_cool(s, line, slot);
+    } else {
+        __atomic_store_n(counter, (unsigned char)(temperature + 1), __ATOMIC_RELAXED);
     }
 }
 
@@ -187,8 +189,8 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_get(const void *b, lookaside_sess
     return lookaside_inline_find_in(s, lookaside_inline_line(b, hash), hash, key, match);
 }
 
-/* The entry in the line of a hash that is likely to be that of it, and its slot; or NULL. Whoever finds that it is warms
- * it. */
+/* The entry in the line of a hash that is likely to be that of it, and its slot; or NULL. Whoever finds that it is
+ * warms it. */
 LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_peek_in(const uint64_t *line, uint64_t hash, unsigned *slot) {
     for (unsigned at = 0; at < 7; at++) {
         void *entry = lookaside_inline_entry(line, at, hash);
@@ -205,27 +207,32 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_peek(const void *b, uint64_t hash
     return lookaside_inline_peek_in(lookaside_inline_line(b, hash), hash, slot);
 }
 
-/* Puts an entry in the place of the coldest of a full line, where the session's thread is alone (lookaside_owned): 1; or
- * 0, and it is to be emitted by a call: there is room, or it is there, or the library decides. Of several that are as
- * cold, which is as the hash has it. */
-LOOKASIDE_INLINE_ALWAYS int lookaside_inline_replace(lookaside_session *s, const uint64_t *line, uint64_t hash,
-                                                     void *entry) {
+/* Puts an entry in, where the session's thread is alone (lookaside_owned): 1; or 0, and it is to be emitted by a call,
+ * for the library decides. Where there is no room it takes the place of the coldest; of several that are as cold, which
+ * is as the hash has it. An exchange of the library's would wait for all loads before it, those of the search among
+ * them. */
+LOOKASIDE_INLINE_ALWAYS int lookaside_inline_enter(lookaside_session *s, const uint64_t *line, uint64_t hash,
+                                                   void *entry) {
     uint64_t *words = (uint64_t *)(uintptr_t)line;
     const unsigned char *temperatures = (const unsigned char *)(line + 7);
-    uint64_t address = (uint64_t)(uintptr_t)entry, word = (hash >> 48 << 48) | address;
-    unsigned start = (unsigned)hash & 7, coldest = 255 << 3 | 7;
-    if (!s->replaces || !s->uses_table || address - 1 >= UINT64_C(0xffffffffffff)) return 0;
-    for (unsigned slot = 0; slot < 7; slot++) {
-        if (words[slot] == 0 || words[slot] == word) return 0;
+    uint64_t address = (uint64_t)(uintptr_t)entry, word = (hash >> 48 << 48) | address, cooled = words[7];
+    unsigned start = (unsigned)hash & 7, coldest = 255 << 3 | 7, slot;
+    if (!s->enters || !s->uses_table || address - 1 >= UINT64_C(0xffffffffffff)) return 0;
+    for (slot = 0; slot < 7 && words[slot] != 0; slot++) {
+        if (words[slot] == word) return 1;
         /* Behind its temperature, its distance from the start. */
         unsigned rank = (unsigned)temperatures[slot] << 3 | ((slot + start) & 7);
         coldest = rank < coldest ? rank : coldest;
     }
-    unsigned slot = (coldest - start) & 7;
-    uint64_t cooled = words[7] - (coldest >> 3) * UINT64_C(0x0001010101010101);
+    if (slot < 7) {
+        s->filled++;
+    } else {
+        slot = (coldest - start) & 7;
+        cooled -= (coldest >> 3) * UINT64_C(0x0001010101010101);
+        s->replaced++;
+    }
     words[slot] = word;
     words[7] = (cooled & ~(UINT64_C(0xff) << (8 * slot))) | (uint64_t)s->newcomer << (8 * slot);
-    s->replaced++;
     return 1;
 }
 

@@ -53,7 +53,7 @@ pub(crate) const VOID_TICKET: lookaside_ticket = 1;
 const GROUP: usize = 16;
 
 /// How warm hits make a slot, where not every hit counts.
-const WARMEST: u8 = 15;
+const WARMEST: u32 = 15;
 
 /// What knows the index's keys and entries.
 #[derive(Debug, Clone, Copy)]
@@ -78,11 +78,10 @@ pub(crate) struct Shared {
     entry_bytes: usize,
     /// Whether hashes may be uneven.
     mixes: bool,
-    /// How warm a hit makes its slot, and whether one that is as warm cools another.
-    pub(crate) warmest: u8,
-    pub(crate) every_hit: bool,
+    /// See [`crate::layout::lookaside_session`].
+    pub(crate) warmest: u32,
     /// Whether every emission enters and cools the others by what its victim was warm, and how warm it begins.
-    pub(crate) replaces: bool,
+    pub(crate) enters: bool,
     pub(crate) newcomer: u8,
 }
 
@@ -114,11 +113,10 @@ impl Shared {
             mixes,
             warmest: match config.counters {
                 CounterPolicy::Falling => WARMEST,
-                CounterPolicy::EveryHit => 255,
+                CounterPolicy::EveryHit => 256,
                 _ => 0,
             },
-            every_hit: config.counters == CounterPolicy::EveryHit,
-            replaces: config.counters == CounterPolicy::Falling
+            enters: config.counters == CounterPolicy::Falling
                 && config.admission == Admission::Sampled { sampling: 1.0 },
             newcomer: config.newcomer,
         })
@@ -340,8 +338,7 @@ impl Handle {
     /// As lookaside_inline_warm().
     #[inline(always)]
     fn warm(&self, session: &Session, line: &Line, hash: u64, slot: usize) {
-        let face = &session.face;
-        if !line.warm(slot, face.warmest) && face.every_hit != 0 {
+        if !line.warm(slot, session.face.warmest) {
             // Full: the table cools another.
             self.table().warm(hash, slot, &session.random);
         }

@@ -19,8 +19,8 @@
 //! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is
 //!   zero is empty.
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
-//! * A hit adds one to its slot's temperature if that is less than the session's `warmest`. Else, where `every_hit` is
-//!   not zero, it takes one from another's that is not zero, if there is one.
+//! * A hit adds one to its slot's temperature if that is less than the session's `warmest`; or, where that is 256, as
+//!   it is if every hit counts, and the temperature 255, it takes one from another's that is not zero, if there is one.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
@@ -73,20 +73,24 @@ impl Line {
     /// The entry in a slot, if its tag is that of this hash. As lookaside_inline_entry().
     #[inline(always)]
     pub(crate) fn entry(&self, slot: usize, hash: u64) -> Option<Pointer> {
-        // Acquire pairs with the release of the emission: the entry is seen as it was then. With the right tag, only the
-        // address is left of the word; with another one, more than an address may have.
+        // Acquire pairs with the release of the emission: the entry is seen as it was then. With the right tag, only
+        // the address is left of the word; with another one, more than an address may have.
         Pointer::new(self.slots[slot].load(Ordering::Acquire) ^ (hash >> Pointer::BITS << Pointer::BITS))
     }
 
-    /// Warms a slot that is less warm than `warmest`; whether it was. As lookaside_inline_warm().
+    /// Warms a slot that is less warm than `warmest`; false if another is to be cooled instead. As
+    /// lookaside_inline_warm().
     #[inline(always)]
     pub(crate) fn warm(&self, slot: usize, warmest: u32) -> bool {
         let counters = self.counters.load(Ordering::Relaxed);
-        let rises = (counters >> (8 * slot) & 0xff) < warmest.into();
-        if rises {
+        let temperature = (counters >> (8 * slot) & 0xff) as u32;
+        if temperature >= warmest {
+            return true;
+        }
+        if temperature < 255 {
             self.counters.store(counters + (1 << (8 * slot)), Ordering::Relaxed);
         }
-        rises
+        temperature < 255
     }
 }
 
@@ -174,23 +178,26 @@ pub struct lookaside_session {
     pub uses_table: Cell<u32>,
     /// Lookups that were not answered, since the last turn.
     pub misses: Cell<u64>,
-    /// A hit warms its slot while that is less warm than this.
+    /// A hit warms its slot while that is less warm than this; 256 if one that is as warm as can be cools another
+    /// (LOOKASIDE_COUNT_EVERY_HIT).
     pub warmest: u32,
-    /// Whether one that is as warm cools another (LOOKASIDE_COUNT_EVERY_HIT).
-    pub every_hit: u32,
+    /// Zero.
+    pub reserved: u32,
     /// Where the header's own stream of random numbers is.
     pub random: Cell<u64>,
     /// In that of a lookaside_owned: where its lines are, and how many.
     pub base: Cell<*const u8>,
     /// See `base`.
     pub count: Cell<u64>,
-    /// In that of a lookaside_owned: whether what is emitted to a full line takes the place of the coldest, whose
-    /// temperature is taken from the others'.
-    pub replaces: u32,
+    /// In that of a lookaside_owned: whether what is emitted enters at once, in the place of the coldest where there is
+    /// no room, whose temperature is then taken from the others'.
+    pub enters: u32,
     /// How warm it begins.
     pub newcomer: u32,
-    /// Those that did so in the header.
-    pub replaced: Cell<u64>,
+    /// Those that the header put into free slots, since the last turn.
+    pub filled: Cell<u32>,
+    /// And into the slots of others.
+    pub replaced: Cell<u32>,
 }
 
 /// Where a session counts lookups down to that do not ask the table.
@@ -199,7 +206,7 @@ pub const LOOKASIDE_OFF: i32 = -1_073_741_824;
 const _: () = {
     assert!(size_of::<usize>() == 8, "addresses of 48 bits need pointers of 64");
     assert!(size_of::<Prefix>() == 40 && std::mem::offset_of!(Prefix, mixes) == 32);
-    assert!(size_of::<lookaside_session>() == 64 && std::mem::offset_of!(lookaside_session, replaced) == 56);
+    assert!(size_of::<lookaside_session>() == 64 && std::mem::offset_of!(lookaside_session, replaced) == 60);
     assert!(size_of::<Line>() == 64 && std::mem::offset_of!(Line, counters) == 56);
     assert!(Pointer::BITS == 48 && Seat::TURN == 1024);
 };

@@ -219,13 +219,14 @@ impl Session {
                 left: Cell::new(0),
                 uses_table: Cell::new(1),
                 misses: Cell::new(0),
-                warmest: shared.warmest.into(),
-                every_hit: shared.every_hit.into(),
+                warmest: shared.warmest,
+                reserved: 0,
                 random: Cell::new(seat.random()),
                 base: Cell::new(std::ptr::null()),
                 count: Cell::new(0),
-                replaces: (contents.shared.is_none() && shared.replaces).into(),
+                enters: (contents.shared.is_none() && shared.enters).into(),
                 newcomer: shared.newcomer.into(),
+                filled: Cell::new(0),
                 replaced: Cell::new(0),
             },
             random: Random::new(seat.random()),
@@ -252,6 +253,7 @@ impl Session {
             0 => self.seat.counted(0, 0, taken),
             _ => self.seat.counted(taken.saturating_sub(misses), misses, 0),
         }
+        self.seat.put(face.filled.take().into(), face.replaced.take().into());
     }
 
     /// Ends a turn before its time: the monitor is asked again at the next lookup.

@@ -71,15 +71,14 @@ pub(crate) unsafe fn write_counts(
     }
     session.gather();
     session.seat.tell(&handle.shared.buffer);
-    let (told, table, replaced) =
-        (handle.shared.buffer.counts(), handle.table(), session.face.replaced.get());
+    let (told, table) = (handle.shared.buffer.counts(), handle.table());
     let all = lookaside_counts {
         hits: told.hits,
         misses: told.misses,
         bypassed: told.bypassed,
-        emissions: told.emissions + replaced,
-        admissions: told.admissions + replaced,
-        evictions: told.evictions + replaced,
+        emissions: told.emissions,
+        admissions: told.admissions,
+        evictions: told.evictions,
         refused_tickets: told.refused_tickets,
         invalidations: told.invalidations,
         cleared: told.cleared,

@@ -45,7 +45,7 @@ pub struct Seat {
     warming: Cell<Option<(u64, usize)>>,
     pub(crate) tally: Tally,
     /// Free slots filled: not told to anyone, and so never reset.
-    filled: Cell<u64>,
+    pub(crate) filled: Cell<u64>,
     /// Keys thrown out since the table last was to fit.
     thrown_out: Cell<u64>,
     watch: Watch,

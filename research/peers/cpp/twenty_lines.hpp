@@ -1,8 +1,9 @@
 // What a programmer writes in an afternoon instead of taking a library: a table of pointers to hot entries.
 //
-// A bucket is one line: seven words of a 16-bit tag over a 48-bit pointer, and seven counters of a byte. Loads are plain
-// and end at the first entry that is the key's. A counter is raised at every hit, and the smallest is evicted. It is for
-// one thread, never switched off, and forgets nothing by itself: what a library may cost is measured against it.
+// A bucket is one line: seven words of a 16-bit tag over a 48-bit pointer, and seven counters of a byte. Loads are
+// plain and end at the first entry that is the key's. A counter is raised at every hit, and the smallest is evicted.
+// It is for one thread, never switched off, and forgets nothing by itself: what a library may cost is measured against
+// it.
 #ifndef LOOKASIDE_PEERS_TWENTY_LINES_HPP
 #define LOOKASIDE_PEERS_TWENTY_LINES_HPP
 
@@ -64,7 +65,7 @@ public:
                 for (std::size_t way = 0; way < WAYS; way++) {
                     if (!is_tagged(bucket.words[way], hashes[i])) continue;
                     const char* entry = reinterpret_cast<const char*>(pointer(bucket.words[way]));
-                    for (std::size_t offset = 0; offset < sizeof(Entry); offset += 64) __builtin_prefetch(entry + offset);
+                    for (std::size_t at = 0; at < sizeof(Entry); at += 64) __builtin_prefetch(entry + at);
                     __builtin_prefetch(entry + sizeof(Entry) - 1);
                     break;
                 }
@@ -99,7 +100,9 @@ private:
         void operator()(Bucket* buckets) const { std::free(buckets); }
     };
 
-    static bool is_tagged(std::uint64_t word, std::uint64_t hash) { return word >> 48 == hash >> 48 && word << 16 != 0; }
+    static bool is_tagged(std::uint64_t word, std::uint64_t hash) {
+        return word >> 48 == hash >> 48 && word << 16 != 0;
+    }
 
     static Entry* pointer(std::uint64_t word) { return reinterpret_cast<Entry*>(word << 16 >> 16); }
 

@@ -7,10 +7,10 @@
 //
 //     RANGE <tab> face <tab> batch <tab> millions of lookups a second <tab> hits <tab> misses
 //
-// All faces stand before one index, std::unordered_map or std::map, of RECORDS records of 24 + 64 bytes, each alone on
-// the heap. Drawn are RANGE of them, by YCSB's Zipfian formula (0.99); ranks are strewn over all. Each face is warmed by
-// the same draws; what is timed are others, which all are asked for before the next are drawn. In every other run the
-// order of the faces is the reverse. A miss is a search of the index.
+// All faces stand before one index, std::unordered_map or std::map, of RECORDS records of 24 + 64 bytes, each alone
+// on the heap. Drawn are RANGE of them, by YCSB's Zipfian formula (0.99); ranks are strewn over all. Each face is
+// warmed by the same draws; what is timed are others, which all are asked for before the next are drawn. In every other
+// run the order of the faces is the reverse. A miss is a search of the index.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -133,7 +133,8 @@ template <class Index>
 
 // Looks up by `find` and `find_many`, as users of the header do.
 template <class Index, class Table>
-[[gnu::noinline]] static Asked look_up(const Index& index, Table& table, const std::vector<Key>& keys, std::size_t batch) {
+[[gnu::noinline]] static Asked look_up(const Index& index, Table& table, const std::vector<Key>& keys,
+                                       std::size_t batch) {
     Asked asked{};
     auto missed = [&](const Key& key) {
         asked.misses++;
@@ -154,7 +155,9 @@ template <class Index, class Table>
 
 extern "C" {
 static uint64_t hash_of(void* key) { return Hash()(*static_cast<const Key*>(key)); }
-static bool is_of(void* entry, void* key) { return Same()(*static_cast<const Record*>(entry), *static_cast<const Key*>(key)); }
+static bool is_of(void* entry, void* key) {
+    return Same()(*static_cast<const Record*>(entry), *static_cast<const Key*>(key));
+}
 }
 
 // The calls, in the words of the header's forms.

@@ -453,7 +453,7 @@ static void each_hit_counts(void) {
     lookaside_options options = one_line_by_the_paper();
     SLB *b = lookaside_create(&options);
     lookaside_session *s = lookaside_inline_attach(b);
-    CHECK(s != NULL && s->every_hit);
+    CHECK(s != NULL && s->warmest == 256);
     for (uint64_t i = 0; i < 7; i++) SLB_emit(b, &records[i]);
     unsigned expected[7], lost = 0;
     for (int i = 0; i < 7; i++) expected[i] = temperature_of(b, &records[i]);
@@ -497,7 +497,7 @@ static void each_hit_of_an_owner_counts(void) {
     lookaside_options options = one_line_by_the_paper();
     lookaside_owned *o = lookaside_owned_create(&options);
     lookaside_session *s = lookaside_owned_attach(o, LOOKASIDE_INLINE_LAYOUT);
-    CHECK(s != NULL && s->every_hit);
+    CHECK(s != NULL && s->warmest == 256);
     for (uint64_t key = 0; key < 2; key++) lookaside_owned_emit_key(o, &key, &records[key]);
     void *warmest[2];
     uint8_t temperatures[2];

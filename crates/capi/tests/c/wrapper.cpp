@@ -79,8 +79,12 @@ static void used_alone(Buffer& slb, int& compared) {
 
 // Keys of C are looked at: they may be constants.
 static std::uint64_t hash_of_name(void* name) { return std::hash<std::string_view>()(static_cast<const char*>(name)); }
-static bool is_named(void* entry, void* name) { return static_cast<Record*>(entry)->name == static_cast<const char*>(name); }
-static std::uint64_t hash_of_record(void* entry) { return std::hash<std::string_view>()(static_cast<Record*>(entry)->name); }
+static bool is_named(void* entry, void* name) {
+    return static_cast<Record*>(entry)->name == static_cast<const char*>(name);
+}
+static std::uint64_t hash_of_record(void* entry) {
+    return std::hash<std::string_view>()(static_cast<Record*>(entry)->name);
+}
 
 static void constant_keys() {
     SLB* b = SLB_create(4096, is_named, hash_of_name, hash_of_record);

@@ -54,7 +54,8 @@ impl<'e, E> TwentyLines<'e, E> {
     /// The entry that a word names.
     #[inline(always)]
     fn entry(word: u64) -> &'e E {
-        // SAFETY: only `emit` stores words: the address of an entry that is borrowed for `'e`, of 48 bits in user space.
+        // SAFETY: only `emit` stores words: the address of an entry that is borrowed for `'e`, of 48 bits in user
+        // space.
         unsafe { &*std::ptr::with_exposed_provenance::<E>((word << 16 >> 16) as usize) }
     }
 
