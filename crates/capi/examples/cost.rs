@@ -88,9 +88,9 @@ fn main() {
     }
     let pointer = |key: &Key| std::ptr::from_ref(key).cast_mut().cast::<c_void>();
     // As another language calls them: nothing is inlined.
-    let get = black_box(SLB_get as unsafe extern "C" fn(*mut SLB, *mut c_void) -> *mut c_void);
+    let get = black_box(SLB_get as unsafe extern "C" fn(*mut SLB, *const c_void) -> *mut c_void);
     let owned_get = black_box(
-        lookaside_owned_get as unsafe extern "C" fn(*mut lookaside_owned, *mut c_void) -> *mut c_void,
+        lookaside_owned_get as unsafe extern "C" fn(*mut lookaside_owned, *const c_void) -> *mut c_void,
     );
     // SAFETY: as above.
     let value =

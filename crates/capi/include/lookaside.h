@@ -51,7 +51,7 @@
 #include <stdint.h>
 
 // The version of the layout that `lookaside_inline.h` knows.
-#define LOOKASIDE_LAYOUT 7
+#define LOOKASIDE_LAYOUT 8
 
 // Where a session counts lookups down to that do not ask the table.
 #define LOOKASIDE_OFF -1073741824
@@ -62,7 +62,8 @@
 // The paper's: a share of the emissions is logged, and a key is admitted that stands in the Log Table often enough.
 #define LOOKASIDE_ADMIT_LOGGED 1
 
-// Hits warm their entry ever more rarely, as STLT's do: hot lines stay clean.
+// Hits warm their entry until it is as warm as any becomes, after 15: then hot lines stay clean. A newcomer's victim
+// cools all others by what it was warm.
 #define LOOKASIDE_COUNT_FALLING 0
 
 // The paper's: every hit counts.
@@ -122,12 +123,26 @@ typedef struct lookaside_session {
     uint32_t uses_table;
     // Lookups that were not answered, since the last turn.
     uint64_t misses;
-    // What is left behind the lookup that counts next, if it is a hit; where every hit counts, that or more.
-    int32_t due;
-    // Whether every hit counts (LOOKASIDE_COUNT_EVERY_HIT), and not one lookup in some.
-    uint32_t every_hit;
+    // A hit warms its slot while that is less warm than this; 256 if one that is as warm as can be cools another
+    // (LOOKASIDE_COUNT_EVERY_HIT).
+    uint32_t warmest;
+    // Zero.
+    uint32_t reserved;
     // Where the header's own stream of random numbers is.
     uint64_t random;
+    // In that of a lookaside_owned: where its lines are, and how many.
+    const uint8_t *base;
+    // See `base`.
+    uint64_t count;
+    // In that of a lookaside_owned: whether what is emitted enters at once, in the place of the coldest where there is
+    // no room, whose temperature is then taken from the others'.
+    uint32_t enters;
+    // How warm it begins.
+    uint32_t newcomer;
+    // Those that the header put into free slots, since the last turn.
+    uint32_t filled;
+    // And into the slots of others.
+    uint32_t replaced;
 } lookaside_session;
 
 // What can be chosen. Fill it with lookaside_default_options() or lookaside_paper_options() and change what you like.
@@ -172,6 +187,9 @@ typedef struct lookaside_options {
     bool fits;
     // The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     uint32_t layout;
+    // Whether each bit of a hash depends on the whole key, as in a random number, so that hashes are used as they are:
+    // wyhash, XXH3 and SipHash are such, integers that are their own hashes are not. A lie costs hits.
+    bool avalanching;
 } lookaside_options;
 
 // What has happened, as far as the threads have told: each tells every 1024 lookups, when it ends, and here.
@@ -255,7 +273,7 @@ void SLB_destroy(struct SLB *b);
 // # Safety
 // `key` is a key for the callbacks of `b`, and this thread has the lock, or a pin, or is alone.
 void *SLB_get(struct SLB *b,
-              void *key);
+              const void *key);
 
 // Offers an entry that was found in the index; the buffer decides whether it enters. Does nothing if `b` or `entry` is
 // NULL, or if the address of `entry` needs more than 48 bits: it is refused, never cut.
@@ -280,7 +298,7 @@ void SLB_emit(struct SLB *b,
 // # Safety
 // `key` is a key for the callbacks of `b`.
 void SLB_invalidate(struct SLB *b,
-                    void *key);
+                    const void *key);
 
 // Tells that the entry of a key is now another: changed, or moved. If the buffer has the old one, or had it when this
 // thread began the write (by lookaside_write_begin(), or by SLB_invalidate() under the lock), it now has the new one;
@@ -294,7 +312,7 @@ void SLB_invalidate(struct SLB *b,
 // # Safety
 // `key` is a key, and `entry` an entry, for the callbacks of `b`; `entry` is what the index has.
 void SLB_update(struct SLB *b,
-                void *key,
+                const void *key,
                 void *entry);
 
 // Takes the lock of a key's stripe, one of 1024, waiting for whoever has it. NULL `b` or `key`: nothing.
@@ -306,13 +324,13 @@ void SLB_update(struct SLB *b,
 // # Safety
 // `key` is a key for the callbacks of `b`.
 void SLB_lock(struct SLB *b,
-              void *key);
+              const void *key);
 
 // Gives back what SLB_lock() took. Nothing if this thread does not have it, or if `b` or `key` is NULL.
 //
 // # Safety
 // `key` is a key for the callbacks of `b`.
-void SLB_unlock(struct SLB *b, void *key);
+void SLB_unlock(struct SLB *b, const void *key);
 
 // As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see
 // lookaside_ticket_take(). On a hit `*ticket` is good for nothing. NULL `b` or `key`: NULL, and a ticket that is good
@@ -321,7 +339,7 @@ void SLB_unlock(struct SLB *b, void *key);
 // # Safety
 // As SLB_get(). `ticket` is NULL or points to a ticket.
 void *lookaside_get(struct SLB *b,
-                    void *key,
+                    const void *key,
                     lookaside_ticket *ticket);
 
 // A ticket for a key: to be taken before the index is searched for it. It is void if a write of the key's stripe is
@@ -330,7 +348,7 @@ void *lookaside_get(struct SLB *b,
 // # Safety
 // `key` is a key for the callbacks of `b`.
 lookaside_ticket lookaside_ticket_take(struct SLB *b,
-                                       void *key);
+                                       const void *key);
 
 // Offers an entry that was found in the index after `ticket` was taken for its key. Dropped if a write of the key's
 // stripe has begun since; so the buffer cannot be given what the index no longer has. Otherwise as SLB_emit().
@@ -347,7 +365,7 @@ void lookaside_emit_ticket(struct SLB *b,
 // # Safety
 // As those. `key` is the key of `entry`; `ticket` is NULL or points to a ticket.
 void lookaside_emit_key(struct SLB *b,
-                        void *key,
+                        const void *key,
                         void *entry,
                         const lookaside_ticket *ticket);
 
@@ -360,7 +378,7 @@ void lookaside_emit_key(struct SLB *b,
 // # Safety
 // `key` is a key for the callbacks of `b`.
 void lookaside_write_begin(struct SLB *b,
-                           void *key);
+                           const void *key);
 
 // Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one
 // was there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old
@@ -370,7 +388,7 @@ void lookaside_write_begin(struct SLB *b,
 // # Safety
 // As SLB_update().
 void lookaside_write_end(struct SLB *b,
-                         void *key,
+                         const void *key,
                          void *entry);
 
 // Pins: entries that this thread is given, by the buffer or the index, are not freed by lookaside_retire() before it
@@ -447,19 +465,8 @@ void lookaside_turn(const struct SLB *b,
                     struct lookaside_session *session,
                     uint32_t lookups);
 
-// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is
-// left behind its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
-//
-// # Safety
-// `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
-void lookaside_warm(const struct SLB *b,
-                    struct lookaside_session *session,
-                    uint64_t hash,
-                    uint32_t slot,
-                    int32_t left);
-
-// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more
-// rarely, a table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise to 15, a table
+// of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
 // sizeof *options as the caller knows it. Nothing if `options` is NULL.
 //
 // # Safety
@@ -507,6 +514,13 @@ struct SLB *lookaside_share(struct SLB *b,
 // `b` is NULL, or a buffer.
 bool lookaside_resize(struct SLB *b,
                       size_t size);
+
+// Forgets all entries, while other threads use the buffer: those of all indexes that share it. False, and nothing is
+// forgotten, as lookaside_resize() to the size that it has.
+//
+// # Safety
+// `b` is NULL, or a buffer.
+bool lookaside_clear(struct SLB *b);
 
 // Why the last call of this thread that can fail did so, in words; empty if none has. Good until the next that fails.
 const char *lookaside_last_error(void);
@@ -569,7 +583,7 @@ void lookaside_owned_destroy(struct lookaside_owned *o);
 //
 // # Safety
 // `key` is a key for the callbacks of `o`, which no other thread uses meanwhile; so for all that follow.
-void *lookaside_owned_get(struct lookaside_owned *o, void *key);
+void *lookaside_owned_get(struct lookaside_owned *o, const void *key);
 
 // As lookaside_get_many(), without tickets.
 //
@@ -589,25 +603,31 @@ void lookaside_owned_emit(struct lookaside_owned *o,
 //
 // # Safety
 // As lookaside_emit_key().
-void lookaside_owned_emit_key(struct lookaside_owned *o, void *key, void *entry);
+void lookaside_owned_emit_key(struct lookaside_owned *o, const void *key, void *entry);
 
 // Forgets the entry of a key. To be called before the entry is freed. NULL `o` or `key`: nothing.
 //
 // # Safety
 // As SLB_invalidate().
-void lookaside_owned_invalidate(struct lookaside_owned *o, void *key);
+void lookaside_owned_invalidate(struct lookaside_owned *o, const void *key);
 
 // Tells that the entry of a key is now another, as SLB_update(). NULL `o` or `key`: nothing.
 //
 // # Safety
 // As SLB_update().
-void lookaside_owned_update(struct lookaside_owned *o, void *key, void *entry);
+void lookaside_owned_update(struct lookaside_owned *o, const void *key, void *entry);
 
 // Replaces the table by an empty one of `size` bytes. False as lookaside_resize().
 //
 // # Safety
 // `o` is NULL, or one of these.
 bool lookaside_owned_resize(struct lookaside_owned *o, size_t size);
+
+// Forgets all entries: as lookaside_clear().
+//
+// # Safety
+// `o` is NULL, or one of these.
+bool lookaside_owned_clear(struct lookaside_owned *o);
 
 // The session for lookups by `lookaside_inline.h`: as lookaside_attach(), but good until `o` is destroyed.
 //

@@ -8,6 +8,9 @@
 // Nothing is thrown across the library's border: lookups and comparisons are compiled into your code, and may throw. In
 // every other call the hash has been computed before the library is entered.
 //
+// A hash that has a member type is_avalanching says that each bit of its results depends on the whole key, as other
+// libraries have it: those are used as they are, and all others are mixed. std::hash has none.
+//
 // Who may call what, and when, is said at the head of lookaside.h: alone, with locks, or with tickets. Here:
 //
 //     alone:    slb.find(key, search), slb.get(key), slb.emit(key, entry), slb.invalidate(key), slb.update(key, entry)
@@ -28,6 +31,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -65,6 +69,47 @@ inline void end_wide_vectors() noexcept {
 #endif
 }
 
+// Whether a hash says that its results are even.
+template <class Hash, class = void>
+struct IsAvalanching : std::false_type {};
+template <class Hash>
+struct IsAvalanching<Hash, std::void_t<typename Hash::is_avalanching>>
+    : std::bool_constant<!std::is_same_v<typename Hash::is_avalanching, std::false_type>> {};
+
+// Where the lines of a table are.
+using Lines = lookaside_inline_lines;
+
+// What a lookup needs of a buffer that threads share. A pin keeps it at hand.
+struct Access {
+    const SLB* raw = nullptr;
+    std::uint64_t others = 0, mark = 0;
+    const Lines* const* table = nullptr;
+
+    explicit Access(const SLB* b) noexcept : raw(b) {
+        if (!b) return;
+        const auto* prefix = reinterpret_cast<const lookaside_inline_prefix*>(b);
+        others = prefix->others, mark = prefix->mark, table = prefix->lines;
+    }
+
+    std::uint64_t marked(std::uint64_t hash) const noexcept { return (hash & others) | mark; }
+    // Acquire pairs with the release of whoever resizes.
+    Lines lines() const noexcept { return *__atomic_load_n(table, __ATOMIC_ACQUIRE); }
+};
+
+// And of an owner's: there is one index, and nobody else who replaces the table.
+struct OwnAccess {
+    const lookaside_owned* raw;
+    const lookaside_session* session;
+
+    static std::uint64_t marked(std::uint64_t hash) noexcept { return hash; }
+    Lines lines() const noexcept { return {session->base, session->count}; }
+};
+
+// Ends no session: the buffer does, or the thread.
+struct Borrowed {
+    void operator()(lookaside_session*) const noexcept {}
+};
+
 // What the library knows of keys: their hash, computed before it is entered. Entries it does not compare by itself.
 inline std::uint64_t hash_of(void* key) noexcept { return *static_cast<std::uint64_t*>(key); }
 
@@ -73,12 +118,16 @@ struct Shared {
     static Raw* create(const lookaside_options& options) noexcept { return lookaside_create(&options); }
     static void destroy(Raw* raw) noexcept { SLB_destroy(raw); }
     static lookaside_session* attach(Raw* raw) noexcept { return lookaside_attach(raw, LOOKASIDE_INLINE_LAYOUT); }
+    // Each thread has its own.
+    static lookaside_session* attach_for_good(Raw*) noexcept { return nullptr; }
+    static Access access(const Raw* raw, const lookaside_session*) noexcept { return Access(raw); }
     static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept {
         lookaside_emit_key(raw, &hash, entry, nullptr);
     }
     static void invalidate(Raw* raw, std::uint64_t hash) noexcept { SLB_invalidate(raw, &hash); }
     static void update(Raw* raw, std::uint64_t hash, void* entry) noexcept { SLB_update(raw, &hash, entry); }
     static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_resize(raw, size); }
+    static bool clear(Raw* raw) noexcept { return lookaside_clear(raw); }
     static void monitor(Raw* raw, bool watching) noexcept { lookaside_monitor(raw, watching); }
     static void counts(Raw* raw, lookaside_counts* counts) noexcept {
         lookaside_get_counts(raw, counts, sizeof *counts);
@@ -96,7 +145,10 @@ struct Owned {
     using Raw = lookaside_owned;
     static Raw* create(const lookaside_options& options) noexcept { return lookaside_owned_create(&options); }
     static void destroy(Raw* raw) noexcept { lookaside_owned_destroy(raw); }
-    static lookaside_session* attach(Raw* raw) noexcept { return lookaside_owned_attach(raw, LOOKASIDE_INLINE_LAYOUT); }
+    static lookaside_session* attach_for_good(Raw* raw) noexcept {
+        return lookaside_owned_attach(raw, LOOKASIDE_INLINE_LAYOUT);
+    }
+    static OwnAccess access(const Raw* raw, const lookaside_session* session) noexcept { return {raw, session}; }
     static void emit(Raw* raw, std::uint64_t hash, void* entry) noexcept {
         lookaside_owned_emit_key(raw, &hash, entry);
     }
@@ -105,6 +157,7 @@ struct Owned {
         lookaside_owned_update(raw, &hash, entry);
     }
     static bool resize(Raw* raw, std::size_t size) noexcept { return lookaside_owned_resize(raw, size); }
+    static bool clear(Raw* raw) noexcept { return lookaside_owned_clear(raw); }
     static void monitor(Raw* raw, bool watching) noexcept { lookaside_owned_monitor(raw, watching); }
     static void counts(Raw* raw, lookaside_counts* counts) noexcept {
         lookaside_owned_get_counts(raw, counts, sizeof *counts);
@@ -133,8 +186,11 @@ public:
         options.keyhash = hash_of;
         options.entryhash = nullptr;
         options.layout = LOOKASIDE_INLINE_LAYOUT;
+        // What the library is given is mixed here, where the type of the hash is known.
+        options.avalanching = true;
         end_wide_vectors();
         raw_.reset(Form::create(options));
+        session_.reset(Form::attach_for_good(raw()));
     }
 
     explicit operator bool() const noexcept { return raw_ != nullptr; }
@@ -144,34 +200,46 @@ public:
     typename Form::Raw* raw() const noexcept { return raw_.get(); }
 
     /// The entry of a key, or null.
-    Entry* get(const Key& key) const {
+    [[gnu::always_inline]] inline Entry* get(const Key& key) const {
         lookaside_session* session = attach();
-        return session ? get_in(session, key) : nullptr;
+        return session ? get_in(Form::access(raw(), session), session, key) : nullptr;
     }
 
     /// The entry of a key: from the table, or else what `search()` gives, an Entry* or null, which is emitted.
     template <class Search>
-    Entry* find(const Key& key, Search&& search) {
+    [[gnu::always_inline]] inline Entry* find(const Key& key, Search&& search) {
         if (Entry* entry = get(key)) return entry;
-        Entry* entry = std::forward<Search>(search)();
-        emit(key, entry);
-        return entry;
+        return search_missed(key, std::forward<Search>(search));
     }
 
     /// The entries of many keys: `entries[i]` becomes that of `keys[i]`, or null; how many were found. Not under locks.
     std::size_t get_many(const Key* keys, std::size_t count, Entry** entries) const {
         lookaside_session* session = attach();
-        std::size_t found = 0;
-        for (std::size_t first = 0; first < count; first += GROUP) {
-            std::size_t group = count - first < GROUP ? count - first : GROUP;
-            found += get_group(session, keys + first, group, entries + first);
+        return get_many_in(Form::access(raw(), session), session, keys, count, entries);
+    }
+
+    /// The entries of many keys: from the table, or else what `search(key)` gives, an Entry* or null, which is emitted.
+    /// Not under locks.
+    template <class Search>
+    void find_many(const Key* keys, std::size_t count, Entry** entries, Search&& search) {
+        if (get_many(keys, count, entries) == count) return;
+        for (std::size_t i = 0; i < count; i++) {
+            if (!entries[i]) entries[i] = search_missed(keys[i], [&] { return search(keys[i]); });
         }
-        return found;
     }
 
     /// Offers what the index gave for a key; null is offered in vain.
     void emit(const Key& key, Entry* entry) {
-        if (entry) Form::emit(raw(), raw_hash(key), pointer(entry));
+        if (!entry) return;
+        std::uint64_t hash = raw_hash(key);
+        if constexpr (std::is_same_v<Form, Owned>) {
+            lookaside_session* session = attach();
+            if (session) {
+                const std::uint64_t* its = line(Form::access(raw(), session).lines(), hash);
+                if (lookaside_inline_enter(session, its, hash, pointer(entry))) return;
+            }
+        }
+        Form::emit(raw(), hash, pointer(entry));
     }
 
     /// Forgets the entry of a key.
@@ -183,6 +251,9 @@ public:
 
     /// Replaces the table by an empty one of so many bytes; false if that cannot be.
     bool resize(std::size_t size) noexcept { return Form::resize(raw(), size); }
+
+    /// Forgets all entries; false, and none is forgotten, without memory for an empty table.
+    bool clear() noexcept { return Form::clear(raw()); }
 
     /// Lets the monitor watch, or not.
     void monitor(bool watching) noexcept { Form::monitor(raw(), watching); }
@@ -235,54 +306,113 @@ protected:
         void operator()(typename Form::Raw* raw) const noexcept { Form::destroy(raw); }
     };
 
-    // A key, and what it is hashed and compared by.
-    struct Sought {
-        const Table* table;
-        const Key* key;
-        static std::uint64_t hash(void* sought) {
-            const Sought* self = static_cast<const Sought*>(sought);
-            return self->table->raw_hash(*self->key);
-        }
-        static bool matches(void* entry, void* sought) {
-            const Sought* self = static_cast<const Sought*>(sought);
-            return self->table->match_(*static_cast<const Entry*>(entry), *self->key);
-        }
-    };
-
     static void* pointer(Entry* entry) noexcept {
         return const_cast<void*>(static_cast<const void*>(entry));
     }
 
-    std::uint64_t raw_hash(const Key& key) const { return static_cast<std::uint64_t>(hash_(key)); }
-
-    lookaside_session* attach() const noexcept { return Form::attach(raw()); }
-
-    Entry* get_in(lookaside_session* session, const Key& key) const {
-        Sought sought{this, &key};
-        return static_cast<Entry*>(lookaside_inline_get(raw(), session, raw_hash(key), &sought, Sought::matches));
+    // Not inlined: it is rare.
+    template <class Search>
+    [[gnu::noinline]] Entry* search_missed(const Key& key, Search&& search) {
+        Entry* entry = std::forward<Search>(search)();
+        emit(key, entry);
+        return entry;
     }
 
-    std::size_t get_group(lookaside_session* session, const Key* keys, std::size_t count, Entry** entries) const {
+    // As the library is to be given it.
+    std::uint64_t raw_hash(const Key& key) const {
+        std::uint64_t hash = static_cast<std::uint64_t>(hash_(key));
+        return IsAvalanching<Hash>::value ? hash : lookaside_inline_mix(hash);
+    }
+
+    // This thread's, or null.
+    lookaside_session* attach() const noexcept {
+        if constexpr (std::is_same_v<Form, Owned>) {
+            return session_.get();
+        } else {
+            return Form::attach(raw());
+        }
+    }
+
+    bool matches(const void* entry, const Key& key) const {
+        return __builtin_expect(match_(*static_cast<const Entry*>(entry), key), 1);
+    }
+
+    static const std::uint64_t* line(const Lines& lines, std::uint64_t hash) noexcept {
+        return lookaside_inline_line_of(lines.base, lines.count, hash);
+    }
+
+    template <class Access>
+    [[gnu::always_inline]] inline Entry* get_in(const Access& access, lookaside_session* session,
+                                                const Key& key) const {
+        if (!lookaside_inline_asks(access.raw, session, 1)) return nullptr;
+        std::uint64_t hash = access.marked(raw_hash(key));
+        return find_in(session, line(access.lines(), hash), hash, key);
+    }
+
+    // As lookaside_inline_find_in().
+    [[gnu::always_inline]] inline Entry* find_in(lookaside_session* session, const std::uint64_t* line,
+                                                 std::uint64_t hash, const Key& key) const {
+        for (unsigned slot = 0; slot < 7; slot++) {
+            void* entry = lookaside_inline_entry(line, slot, hash);
+            if (entry && matches(entry, key)) {
+                lookaside_inline_warm(session, line, slot);
+                return static_cast<Entry*>(entry);
+            }
+        }
+        session->misses++;
+        return nullptr;
+    }
+
+    template <class Access>
+    std::size_t get_many_in(const Access& access, lookaside_session* session, const Key* keys, std::size_t count,
+                            Entry** entries) const {
+        std::size_t found = 0;
+        for (std::size_t first = 0; first < count; first += GROUP) {
+            std::size_t group = std::min(GROUP, count - first);
+            if (session && lookaside_inline_asks(access.raw, session, static_cast<std::int32_t>(group))) {
+                found += get_group(access, session, keys + first, group, entries + first);
+            } else {
+                std::fill_n(entries + first, group, nullptr);
+            }
+        }
+        return found;
+    }
+
+    // As lookaside_inline_get_group(), of lookups that ask.
+    template <class Access>
+    std::size_t get_group(const Access& access, lookaside_session* session, const Key* keys, std::size_t count,
+                          Entry** entries) const {
         // What a comparison is likely to read.
         constexpr std::size_t AHEAD = sizeof(Entry) < 128 ? sizeof(Entry) : 128;
-        std::array<Sought, GROUP> sought;
-        std::array<void*, GROUP> asked, given{};
+        const Lines lines = access.lines();
+        std::uint64_t hashes[GROUP];
+        unsigned slots[GROUP];
         for (std::size_t i = 0; i < count; i++) {
-            sought[i] = {this, keys + i};
-            asked[i] = &sought[i];
+            hashes[i] = access.marked(raw_hash(keys[i]));
+            __builtin_prefetch(line(lines, hashes[i]));
+        }
+        for (std::size_t i = 0; i < count; i++) {
+            void* entry = lookaside_inline_peek_in(line(lines, hashes[i]), hashes[i], slots + i);
+            entries[i] = static_cast<Entry*>(entry);
+            if (entry) lookaside_inline_fetch(entry, AHEAD);
         }
         std::size_t found = 0;
-        if (session) {
-            found = lookaside_inline_get_group(raw(), session, asked.data(), count, given.data(), AHEAD, Sought::hash,
-                                               Sought::matches);
+        for (std::size_t i = 0; i < count; i++) {
+            if (entries[i] && matches(entries[i], keys[i])) {
+                lookaside_inline_warm(session, line(lines, hashes[i]), slots[i]);
+            } else {
+                entries[i] = find_in(session, line(lines, hashes[i]), hashes[i], keys[i]);
+            }
+            found += entries[i] != nullptr;
         }
-        for (std::size_t i = 0; i < count; i++) entries[i] = static_cast<Entry*>(given[i]);
         return found;
     }
 
     Hash hash_;
     Match match_;
     std::unique_ptr<typename Form::Raw, Destroy> raw_;
+    // An owner's.
+    std::unique_ptr<lookaside_session, Borrowed> session_;
 };
 
 }  // namespace detail
@@ -341,37 +471,83 @@ public:
     public:
         Pin(const Pin&) = delete;
         Pin& operator=(const Pin&) = delete;
-        ~Pin() { lookaside_unpin(buffer_->raw()); }
+        ~Pin() {
+            emit_waiting();
+            lookaside_unpin(buffer_->raw());
+        }
 
         /// The entry of a key, or null.
-        Entry* get(const Key& key) const { return session_ ? buffer_->get_in(session_, key) : nullptr; }
+        [[gnu::always_inline]] inline Entry* get(const Key& key) const {
+            return session_ ? buffer_->get_in(access_, session_, key) : nullptr;
+        }
 
         /// The entry of a key: from the table, or else what `search()` gives, which is emitted with a ticket.
         template <class Search>
-        Entry* find(const Key& key, Search&& search) {
+        [[gnu::always_inline]] inline Entry* find(const Key& key, Search&& search) {
             if (Entry* entry = get(key)) return entry;
-            std::uint64_t hash = buffer_->raw_hash(key);
-            lookaside_ticket ticket = lookaside_ticket_take(buffer_->raw(), &hash);
-            Entry* entry = std::forward<Search>(search)();
-            if (entry) lookaside_emit_key(buffer_->raw(), &hash, Base::pointer(entry), &ticket);
-            return entry;
+            return search_missed(key, std::forward<Search>(search));
         }
 
         /// As Buffer::get_many.
         std::size_t get_many(const Key* keys, std::size_t count, Entry** entries) const {
-            return buffer_->get_many(keys, count, entries);
+            return buffer_->get_many_in(access_, session_, keys, count, entries);
+        }
+
+        /// As Buffer::find_many, with tickets.
+        template <class Search>
+        void find_many(const Key* keys, std::size_t count, Entry** entries, Search&& search) {
+            if (get_many(keys, count, entries) == count) return;
+            for (std::size_t i = 0; i < count; i++) {
+                if (!entries[i]) entries[i] = search_missed(keys[i], [&] { return search(keys[i]); });
+            }
         }
 
         /// Lets go of what was found so far, and pins anew.
-        void refresh() noexcept { lookaside_refresh(buffer_->raw()); }
+        void refresh() noexcept {
+            emit_waiting();
+            lookaside_refresh(buffer_->raw());
+        }
 
     private:
         friend class Buffer;
-        explicit Pin(Buffer* buffer) noexcept : buffer_(buffer), session_(buffer->attach()) {
+
+        // Not inlined: it is rare.
+        template <class Search>
+        [[gnu::noinline]] Entry* search_missed(const Key& key, Search&& search) {
+            std::uint64_t hash = buffer_->raw_hash(key);
+            lookaside_ticket ticket = lookaside_ticket_take(buffer_->raw(), &hash);
+            Entry* entry = std::forward<Search>(search)();
+            if (entry) {
+                waiting_[waits_++] = {hash, ticket, Base::pointer(entry)};
+                if (waits_ == waiting_.size()) emit_waiting();
+            }
+            return entry;
+        }
+
+        // Each emission takes words by atomic exchanges, which wait for every load before them: together they wait
+        // once. What was found stays until the pin goes.
+        [[gnu::noinline]] void emit_waiting() noexcept {
+            for (std::size_t i = 0; i < waits_; i++) {
+                lookaside_emit_key(buffer_->raw(), &waiting_[i].hash, waiting_[i].entry, &waiting_[i].ticket);
+            }
+            waits_ = 0;
+        }
+
+        struct Emission {
+            std::uint64_t hash;
+            lookaside_ticket ticket;
+            void* entry;
+        };
+
+        explicit Pin(Buffer* buffer) noexcept
+            : buffer_(buffer), session_(buffer->attach()), access_(buffer->raw()) {
             lookaside_pin(buffer->raw());
         }
         Buffer* buffer_;
         lookaside_session* session_;
+        detail::Access access_;
+        std::array<Emission, 8> waiting_;
+        std::size_t waits_ = 0;
     };
 
     [[nodiscard]] Lock lock(const Key& key) { return Lock(this->raw(), this->raw_hash(key)); }

@@ -1,6 +1,5 @@
 /* The hit path of the Search Lookaside Buffer, compiled into your code: your comparison and your hash are inlined.
- * Calls remain for one lookup in eight, if it is a hit, to warm its entry (not where every hit counts), and every 1024
- * lookups, to tell the counts. For C11 and C++ of GCC and Clang.
+ * One call remains, every 1024 lookups, to tell the counts. For C11 and C++ of GCC and Clang.
  *
  *     lookaside_session *s = lookaside_inline_attach(b);      // once a thread; NULL if the library's layout is another
  *     entry = lookaside_inline_get(b, s, my_hash(key), key, my_match);
@@ -13,35 +12,24 @@
  *
  * What is read here is frozen in crates/capi/src/layout.rs:
  *
- *     b -> { layout, others, mark, lines } -> pointer -> { base, count } -> lines of 64 bytes:
+ *     b -> { layout, others, mark, lines, mixes } -> pointer -> { base, count } -> lines of 64 bytes:
  *
  *      0        8                                      56        63  64
  *     +--------+--------+-- . . . --+--------+--------+-----------+--+
  *     | slot 0 | slot 1 |           | slot 5 | slot 6 | counters  |  |     a slot: 16 bits of hash over 48 of address
  *     +--------+--------+-- . . . --+--------+--------+-----------+--+
+ *
+ * Slots are looked at one after the other, as long as it takes: nearly always the first has the tag, or the second, and
+ * the processor foresees it. Rejected: comparing all tags of a line at once, by vector instructions. They are fourteen
+ * instructions where one slot has three, and the fewer a lookup takes, the more lookups wait for memory at once; and a
+ * load of 16 bytes waits for a counter that was just stored into them.
  */
 #ifndef LOOKASIDE_INLINE_H
 #define LOOKASIDE_INLINE_H
 
 #include "lookaside.h"
 
-/* Vector instructions compare the tags of a line at once: on x86-64, which has had SSE2 from the start.
- * LOOKASIDE_PORTABLE, if it is defined before this, forces what all other processors do: one word after the other. So
- * does the thread sanitizer, which knows atomic loads. */
-#if defined(__x86_64__) && !defined(LOOKASIDE_PORTABLE) && !defined(__SANITIZE_THREAD__)
-#define LOOKASIDE_INLINE_SSE2
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#undef LOOKASIDE_INLINE_SSE2
-#endif
-#endif
-#endif
-
-#if defined(LOOKASIDE_INLINE_SSE2)
-#include <emmintrin.h>
-#endif
-
-#define LOOKASIDE_INLINE_LAYOUT 7
+#define LOOKASIDE_INLINE_LAYOUT 8
 
 #if LOOKASIDE_INLINE_LAYOUT != LOOKASIDE_LAYOUT
 #error "lookaside_inline.h and lookaside.h are of different versions"
@@ -67,6 +55,7 @@ typedef struct lookaside_inline_prefix {
     uint64_t others;
     uint64_t mark;
     lookaside_inline_lines *const *lines;
+    uint64_t mixes;
 } lookaside_inline_prefix;
 
 /* In neither standard, but in both compilers. */
@@ -82,52 +71,39 @@ LOOKASIDE_INLINE_ALWAYS uint64_t lookaside_inline_fold(uint64_t number, uint64_t
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* A hash that is not known to be even, mixed. */
+LOOKASIDE_INLINE_ALWAYS uint64_t lookaside_inline_mix(uint64_t hash) {
+    uint64_t folded = lookaside_inline_fold(hash ^ UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd6e8feb86659fd93));
+    return lookaside_inline_fold(folded, UINT64_C(0x243f6a8885a308d3));
+}
+
+/* A hash of all even bits, with the number of the index in some of them. */
+LOOKASIDE_INLINE_ALWAYS uint64_t lookaside_inline_marked(const void *b, uint64_t hash) {
+    const lookaside_inline_prefix *prefix = (const lookaside_inline_prefix *)b;
+    return (hash & prefix->others) | prefix->mark;
+}
+
 /* A caller's hash as the table sees it. */
 LOOKASIDE_INLINE_ALWAYS uint64_t lookaside_inline_hash(const void *b, uint64_t hash) {
     const lookaside_inline_prefix *prefix = (const lookaside_inline_prefix *)b;
-    uint64_t folded = lookaside_inline_fold(hash ^ UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xd6e8feb86659fd93));
-    return (lookaside_inline_fold(folded, UINT64_C(0x243f6a8885a308d3)) & prefix->others) | prefix->mark;
+    return lookaside_inline_marked(b, prefix->mixes ? lookaside_inline_mix(hash) : hash);
+}
+
+/* The lines of the table as it is now: for one lookup, or one batch. */
+LOOKASIDE_INLINE_ALWAYS const lookaside_inline_lines *lookaside_inline_table(const void *b) {
+    /* Acquire pairs with the release of whoever resizes. */
+    return __atomic_load_n(((const lookaside_inline_prefix *)b)->lines, __ATOMIC_ACQUIRE);
 }
 
 /* The line of a hash that lookaside_inline_hash gave. */
-LOOKASIDE_INLINE_ALWAYS const uint64_t *lookaside_inline_line(const void *b, uint64_t hash) {
-    const lookaside_inline_prefix *prefix = (const lookaside_inline_prefix *)b;
-    /* Acquire pairs with the release of whoever resizes. */
-    const lookaside_inline_lines *lines = __atomic_load_n(prefix->lines, __ATOMIC_ACQUIRE);
-    return (const uint64_t *)(const void *)(lines->base + 64 * (((hash & UINT64_C(0xffffffff)) * lines->count) >> 32));
+LOOKASIDE_INLINE_ALWAYS const uint64_t *lookaside_inline_line_of(const unsigned char *base, uint64_t count,
+                                                                 uint64_t hash) {
+    return (const uint64_t *)(const void *)(base + 64 * (((hash & UINT64_C(0xffffffff)) * count) >> 32));
 }
 
-/* The slots whose tag may be that of a hash: of slot n, bit 2n + 1. A hint: look again at the slot itself.
- *
- * The loads race with writers, who store words whole. The languages have atomic loads for that, of a word each, and
- * none of a vector. These are volatile: both compilers make each of them once and as it is written, and neither takes
- * what a volatile load races with for undefined (LLVM: "target-dependent"; GCC: as the hardware does it). On this
- * hardware each aligned half is what some store wrote. Were it torn, nothing would be lost but a hint: whoever follows
- * it loads the slot by itself, atomically, and looks at the tag again; and a slot whose tag is read wrongly is being
- * written just now, so that to miss it is as good.
- *
- * Rejected: assembly, as it was before. It has one encoding, and the compiler chooses another with -mavx: a legacy
- * instruction then waits for the upper halves of the registers, and a batch takes ten times as long. Eight atomic loads
- * that are moved into
- * vectors: twice the instructions. */
-LOOKASIDE_INLINE_ALWAYS unsigned lookaside_inline_slots(const uint64_t *line, uint64_t hash) {
-#if defined(LOOKASIDE_INLINE_SSE2)
-    /* The high halves of four words, twice. */
-    const volatile __m128i *words = (const volatile __m128i *)(const void *)line;
-    __m128i first = words[0], second = words[1], third = words[2], fourth = words[3];
-    __m128i low = _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(first), _mm_castsi128_ps(second), 0xdd));
-    __m128i high = _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(third), _mm_castsi128_ps(fourth), 0xdd));
-    /* Of each word two parts are compared, of which the higher is the tag; and of eight words only seven are slots. */
-    __m128i tag = _mm_shuffle_epi32(_mm_shufflelo_epi16(_mm_cvtsi64_si128((long long)hash), 0xff), 0);
-    __m128i same = _mm_packs_epi16(_mm_cmpeq_epi16(low, tag), _mm_cmpeq_epi16(high, tag));
-    return (unsigned)_mm_movemask_epi8(same) & 0x2aaau;
-#else
-    unsigned set = 0;
-    for (int slot = 0; slot < 7; slot++) {
-        set |= (unsigned)((__atomic_load_n(line + slot, __ATOMIC_RELAXED) ^ hash) >> 48 == 0) << (2 * slot + 1);
-    }
-    return set;
-#endif
+LOOKASIDE_INLINE_ALWAYS const uint64_t *lookaside_inline_line(const void *b, uint64_t hash) {
+    const lookaside_inline_lines *lines = lookaside_inline_table(b);
+    return lookaside_inline_line_of(lines->base, lines->count, hash);
 }
 
 /* The entry in a slot, if its tag is that of the hash; or NULL. */
@@ -139,46 +115,46 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_entry(const uint64_t *line, unsig
     return address - 1 < UINT64_C(0xffffffffffff) ? (void *)(uintptr_t)address : NULL;
 }
 
-/* A hit where every hit counts, as in the paper: warms its slot at once, unless that is another's by now; of a full
- * counter it cools another that is not cold, the first from a random one on. */
-LOOKASIDE_INLINE_ALWAYS void lookaside_inline_count(lookaside_session *s, const uint64_t *line, uint64_t hash,
-                                                    unsigned slot) {
+/* A hit of a full counter, as in the paper: cools another that is not cold, the first from a random one on. */
+static __attribute__((noinline, cold, unused)) void lookaside_inline_cool(lookaside_session *s, const uint64_t *line,
+                                                                          unsigned slot) {
+    const uint64_t low = UINT64_C(0x007f7f7f7f7f7f7f);
     uint64_t *counters = (uint64_t *)(uintptr_t)(line + 7);
     uint64_t temperatures = __atomic_load_n(counters, __ATOMIC_RELAXED);
-    if (lookaside_inline_entry(line, slot, hash) == NULL) return;
-    if ((temperatures >> (8 * slot) & 0xff) != 0xff) {
-        temperatures += UINT64_C(1) << (8 * slot);
-    } else {
-        const uint64_t low = UINT64_C(0x007f7f7f7f7f7f7f);
-        uint64_t others = temperatures & ~(UINT64_C(0xff) << (8 * slot));
-        /* The highest bit of each counter that is not zero. */
-        uint64_t warm = (((others & low) + low) | others) & UINT64_C(0x0080808080808080);
-        if (warm == 0) return;
-        s->random += UINT64_C(0x9e3779b97f4a7c15);
-        uint64_t number = ((s->random ^ s->random >> 32) * UINT64_C(0xd6e8feb86659fd93)) >> 32;
-        unsigned start = 8 * (unsigned)((number * 7) >> 32);
-        uint64_t from_start = warm >> start;
-        unsigned cooled = from_start != 0 ? start + (unsigned)__builtin_ctzll(from_start)
-                                          : (unsigned)__builtin_ctzll(warm);
-        temperatures -= UINT64_C(1) << (cooled - 7);
-    }
-    /* No read-modify-write: two hits at once may count as one. */
-    __atomic_store_n(counters, temperatures, __ATOMIC_RELAXED);
+    uint64_t others = temperatures & ~(UINT64_C(0xff) << (8 * slot));
+    /* The highest bit of each counter that is not zero. */
+    uint64_t warm = (((others & low) + low) | others) & UINT64_C(0x0080808080808080);
+    if (warm == 0) return;
+    s->random += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t number = ((s->random ^ s->random >> 32) * UINT64_C(0xd6e8feb86659fd93)) >> 32;
+    unsigned start = 8 * (unsigned)((number * 7) >> 32);
+    uint64_t from_start = warm >> start;
+    unsigned cooled = from_start != 0 ? start + (unsigned)__builtin_ctzll(from_start) : (unsigned)__builtin_ctzll(warm);
+    __atomic_store_n(counters, temperatures - (UINT64_C(1) << (cooled - 7)), __ATOMIC_RELAXED);
 }
 
-/* Has the slot of a hit in this line, or in that of the hash if it is NULL, warmed if its lookup is one of those that
- * count: by its number, of those that asked last together `later` before the last, so that no guess of the processor
- * waits for the line. */
-LOOKASIDE_INLINE_ALWAYS void lookaside_inline_hit(const void *b, lookaside_session *s, const uint64_t *line,
-                                                  uint64_t hash, unsigned slot, int32_t later) {
-    int32_t left = s->left + later;
-    if (__builtin_expect(left > s->due, 1)) return;
-    if (s->every_hit) {
-        /* `due` stays: what is left is at it or below, and falls; a new turn moves both. */
-        lookaside_inline_count(s, line != NULL ? line : lookaside_inline_line(b, hash), hash, slot);
+/* Warms the slot of a hit, until it is as warm as any becomes: the line of a hot entry is then no longer written. It
+ * may be another's by now, and two hits at once may count as one: a counter costs hits, never an answer. A byte is
+ * stored, and no word that others load from waits for it. */
+LOOKASIDE_INLINE_ALWAYS void lookaside_inline_warm(lookaside_session *s, const uint64_t *line, unsigned slot) {
+    unsigned char *counter = (unsigned char *)(uintptr_t)(line + 7) + slot;
+    unsigned char temperature = __atomic_load_n(counter, __ATOMIC_RELAXED);
+    /* One comparison for the warmest, which are hit most. */
+    if (temperature >= s->warmest) return;
+    if (__builtin_expect(temperature == 255, 0)) {
+        lookaside_inline_cool(s, line, slot);
     } else {
-        lookaside_warm((const SLB *)b, s, hash, slot, left);
+        __atomic_store_n(counter, (unsigned char)(temperature + 1), __ATOMIC_RELAXED);
     }
+}
+
+/* Begins a turn with so many lookups, which have been taken from the one before in vain; whether they ask the table. */
+static __attribute__((noinline, cold, unused)) int lookaside_inline_turn(const void *b, lookaside_session *s,
+                                                                          int32_t lookups) {
+    s->left += lookups;
+    lookaside_turn((const SLB *)b, s, (uint32_t)lookups);
+    s->left -= lookups;
+    return s->uses_table != 0;
 }
 
 /* Whether the next so many lookups, 1024 at most, ask the table. Counts them: those that are no misses are hits. Where
@@ -188,22 +164,16 @@ LOOKASIDE_INLINE_ALWAYS int lookaside_inline_asks(const void *b, lookaside_sessi
     s->left = left;
     if (__builtin_expect(left >= 0, 1)) return 1;
     if (left >= LOOKASIDE_OFF && left <= LOOKASIDE_OFF + 1024) return 0;
-    s->left = left + lookups;
-    lookaside_turn((const SLB *)b, s, (uint32_t)lookups);
-    s->left -= lookups;
-    return s->uses_table != 0;
+    return lookaside_inline_turn(b, s, lookups);
 }
 
-/* The entry of a key in the line of its hash (lookaside_inline_hash), or NULL; of the lookups that asked last together
- * it is `later` before the last. */
-LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_find(const void *b, lookaside_session *s, uint64_t hash, void *key,
-                                                    bool (*match)(void *entry, void *key), int32_t later) {
-    const uint64_t *line = lookaside_inline_line(b, hash);
-    for (unsigned set = lookaside_inline_slots(line, hash); set != 0; set &= set - 1) {
-        unsigned slot = (unsigned)__builtin_ctz(set) / 2;
+/* The entry of a key in the line of its hash, or NULL. */
+LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_find_in(lookaside_session *s, const uint64_t *line, uint64_t hash,
+                                                       void *key, bool (*match)(void *entry, void *key)) {
+    for (unsigned slot = 0; slot < 7; slot++) {
         void *entry = lookaside_inline_entry(line, slot, hash);
-        if (entry != NULL && match(entry, key)) {
-            lookaside_inline_hit(b, s, line, hash, slot, later);
+        if (entry != NULL && __builtin_expect(match(entry, key), 1)) {
+            lookaside_inline_warm(s, line, slot);
             return entry;
         }
     }
@@ -215,19 +185,61 @@ LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_find(const void *b, lookaside_ses
 LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_get(const void *b, lookaside_session *s, uint64_t hash, void *key,
                                                    bool (*match)(void *entry, void *key)) {
     if (!lookaside_inline_asks(b, s, 1)) return NULL;
-    return lookaside_inline_find(b, s, lookaside_inline_hash(b, hash), key, match, 0);
+    hash = lookaside_inline_hash(b, hash);
+    return lookaside_inline_find_in(s, lookaside_inline_line(b, hash), hash, key, match);
 }
 
-/* The entry that is likely to be that of a hash (lookaside_inline_hash), and its slot; or NULL. Whoever finds that it
- * is tells lookaside_inline_hit. */
-LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_peek(const void *b, uint64_t hash, unsigned *slot) {
-    const uint64_t *line = lookaside_inline_line(b, hash);
-    for (unsigned set = lookaside_inline_slots(line, hash); set != 0; set &= set - 1) {
-        *slot = (unsigned)__builtin_ctz(set) / 2;
-        void *entry = lookaside_inline_entry(line, *slot, hash);
-        if (entry != NULL) return entry;
+/* The entry in the line of a hash that is likely to be that of it, and its slot; or NULL. Whoever finds that it is
+ * warms it. */
+LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_peek_in(const uint64_t *line, uint64_t hash, unsigned *slot) {
+    for (unsigned at = 0; at < 7; at++) {
+        void *entry = lookaside_inline_entry(line, at, hash);
+        if (entry != NULL) {
+            *slot = at;
+            return entry;
+        }
     }
     return NULL;
+}
+
+/* The same of a hash that lookaside_inline_hash gave. */
+LOOKASIDE_INLINE_ALWAYS void *lookaside_inline_peek(const void *b, uint64_t hash, unsigned *slot) {
+    return lookaside_inline_peek_in(lookaside_inline_line(b, hash), hash, slot);
+}
+
+/* Puts an entry in, where the session's thread is alone (lookaside_owned): 1; or 0, and it is to be emitted by a call,
+ * for the library decides. Where there is no room it takes the place of the coldest; of several that are as cold, which
+ * is as the hash has it. An exchange of the library's would wait for all loads before it, those of the search among
+ * them. */
+LOOKASIDE_INLINE_ALWAYS int lookaside_inline_enter(lookaside_session *s, const uint64_t *line, uint64_t hash,
+                                                   void *entry) {
+    uint64_t *words = (uint64_t *)(uintptr_t)line;
+    const unsigned char *temperatures = (const unsigned char *)(line + 7);
+    uint64_t address = (uint64_t)(uintptr_t)entry, word = (hash >> 48 << 48) | address, cooled = words[7];
+    unsigned start = (unsigned)hash & 7, coldest = 255 << 3 | 7, slot;
+    if (!s->enters || !s->uses_table || address - 1 >= UINT64_C(0xffffffffffff)) return 0;
+    for (slot = 0; slot < 7 && words[slot] != 0; slot++) {
+        if (words[slot] == word) return 1;
+        /* Behind its temperature, its distance from the start. */
+        unsigned rank = (unsigned)temperatures[slot] << 3 | ((slot + start) & 7);
+        coldest = rank < coldest ? rank : coldest;
+    }
+    if (slot < 7) {
+        s->filled++;
+    } else {
+        slot = (coldest - start) & 7;
+        cooled -= (coldest >> 3) * UINT64_C(0x0001010101010101);
+        s->replaced++;
+    }
+    words[slot] = word;
+    words[7] = (cooled & ~(UINT64_C(0xff) << (8 * slot))) | (uint64_t)s->newcomer << (8 * slot);
+    return 1;
+}
+
+/* Asks for the lines of an entry, of so many bytes. It may begin anywhere in the first. */
+LOOKASIDE_INLINE_ALWAYS void lookaside_inline_fetch(const void *entry, size_t bytes) {
+    for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch((const char *)entry + offset);
+    __builtin_prefetch((const char *)entry + bytes - 1);
 }
 
 /* lookaside_inline_get_many for at most LOOKASIDE_INLINE_GROUP keys. */
@@ -242,25 +254,25 @@ LOOKASIDE_INLINE_ALWAYS size_t lookaside_inline_get_group(const void *b, lookasi
         for (size_t i = 0; i < count; i++) entries[i] = NULL;
         return 0;
     }
+    const lookaside_inline_lines *lines = lookaside_inline_table(b);
+    const unsigned char *base = lines->base;
+    const uint64_t number = lines->count;
     for (size_t i = 0; i < count; i++) {
         hashes[i] = lookaside_inline_hash(b, hash(keys[i]));
-        __builtin_prefetch(lookaside_inline_line(b, hashes[i]));
+        __builtin_prefetch(lookaside_inline_line_of(base, number, hashes[i]));
     }
     for (size_t i = 0; i < count; i++) {
-        const char *entry = (const char *)(entries[i] = lookaside_inline_peek(b, hashes[i], slots + i));
-        if (entry == NULL) continue;
-        /* It may begin anywhere in its first line. */
-        for (size_t offset = 0; offset < entry_bytes; offset += 64) __builtin_prefetch(entry + offset);
-        __builtin_prefetch(entry + entry_bytes - 1);
+        entries[i] = lookaside_inline_peek_in(lookaside_inline_line_of(base, number, hashes[i]), hashes[i], slots + i);
+        if (entries[i] != NULL) lookaside_inline_fetch(entries[i], entry_bytes);
     }
     for (size_t i = 0; i < count; i++) {
-        int32_t later = (int32_t)(count - 1 - i);
-        if (entries[i] != NULL && match(entries[i], keys[i])) {
+        const uint64_t *line = lookaside_inline_line_of(base, number, hashes[i]);
+        if (entries[i] != NULL && __builtin_expect(match(entries[i], keys[i]), 1)) {
             /* What was peeked at is an answer of that moment: it need not be looked for again. */
-            lookaside_inline_hit(b, s, NULL, hashes[i], slots[i], later);
+            lookaside_inline_warm(s, line, slots[i]);
         } else {
             /* Behind another with the same tag, or put there since, or not there. */
-            entries[i] = lookaside_inline_find(b, s, hashes[i], keys[i], match, later);
+            entries[i] = lookaside_inline_find_in(s, line, hashes[i], keys[i], match);
         }
         found += entries[i] != NULL;
     }

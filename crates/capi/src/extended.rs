@@ -24,7 +24,7 @@ pub type lookaside_freefunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_get(
     b: *mut SLB,
-    key: *mut c_void,
+    key: *const c_void,
     ticket: *mut lookaside_ticket,
 ) -> *mut c_void {
     // SAFETY: the caller's promise.
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn lookaside_get(
 /// # Safety
 /// `key` is a key for the callbacks of `b`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lookaside_ticket_take(b: *mut SLB, key: *mut c_void) -> lookaside_ticket {
+pub unsafe extern "C" fn lookaside_ticket_take(b: *mut SLB, key: *const c_void) -> lookaside_ticket {
     // SAFETY: the caller's promise.
     match unsafe { Handle::of(b) } {
         Some(handle) if !key.is_null() => handle.shared.buffer.ticket(handle.hash_of_key(key)).number(),
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn lookaside_emit_ticket(b: *mut SLB, entry: *mut c_void, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_emit_key(
     b: *mut SLB,
-    key: *mut c_void,
+    key: *const c_void,
     entry: *mut c_void,
     ticket: *const lookaside_ticket,
 ) {
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn lookaside_emit_key(
 /// # Safety
 /// `key` is a key for the callbacks of `b`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lookaside_write_begin(b: *mut SLB, key: *mut c_void) {
+pub unsafe extern "C" fn lookaside_write_begin(b: *mut SLB, key: *const c_void) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn lookaside_write_begin(b: *mut SLB, key: *mut c_void) {
 /// # Safety
 /// As SLB_update().
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lookaside_write_end(b: *mut SLB, key: *mut c_void, entry: *mut c_void) {
+pub unsafe extern "C" fn lookaside_write_end(b: *mut SLB, key: *const c_void, entry: *mut c_void) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
@@ -295,24 +295,5 @@ pub unsafe extern "C" fn lookaside_turn(b: *const SLB, session: *mut lookaside_s
     // SAFETY: the caller's promise. A session begins with what C sees of it.
     if let (Some(handle), Some(session)) = unsafe { (Handle::of(b), session.cast::<Session>().as_ref()) } {
         handle.turn(session, lookups);
-    }
-}
-
-/// For `lookaside_inline.h`: a hit at the lookup that counts next or behind it, the slot that it was in, and what is
-/// left behind its own: warms the slot if it counts. Nothing if `b` or `session` is NULL.
-///
-/// # Safety
-/// `session` is this thread's for `b`; `hash` is what the table was asked with, and `slot` less than 7.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn lookaside_warm(
-    b: *const SLB,
-    session: *mut lookaside_session,
-    hash: u64,
-    slot: u32,
-    left: i32,
-) {
-    // SAFETY: as in `lookaside_turn`.
-    if let (Some(handle), Some(session)) = unsafe { (Handle::of(b), session.cast::<Session>().as_ref()) } {
-        handle.reach(session, hash, slot as usize, left);
     }
 }

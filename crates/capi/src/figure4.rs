@@ -49,7 +49,7 @@ pub unsafe extern "C" fn SLB_destroy(b: *mut SLB) {
 /// # Safety
 /// `key` is a key for the callbacks of `b`, and this thread has the lock, or a pin, or is alone.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn SLB_get(b: *mut SLB, key: *mut c_void) -> *mut c_void {
+pub unsafe extern "C" fn SLB_get(b: *mut SLB, key: *const c_void) -> *mut c_void {
     // SAFETY: the caller's promise.
     match unsafe { Handle::of(b) } {
         Some(handle) if !key.is_null() => handle.get(session::of(handle), key),
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn SLB_emit(b: *mut SLB, entry: *mut c_void) {
 /// # Safety
 /// `key` is a key for the callbacks of `b`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn SLB_invalidate(b: *mut SLB, key: *mut c_void) {
+pub unsafe extern "C" fn SLB_invalidate(b: *mut SLB, key: *const c_void) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn SLB_invalidate(b: *mut SLB, key: *mut c_void) {
 /// # Safety
 /// `key` is a key, and `entry` an entry, for the callbacks of `b`; `entry` is what the index has.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn SLB_update(b: *mut SLB, key: *mut c_void, entry: *mut c_void) {
+pub unsafe extern "C" fn SLB_update(b: *mut SLB, key: *const c_void, entry: *mut c_void) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn SLB_update(b: *mut SLB, key: *mut c_void, entry: *mut c
 /// # Safety
 /// `key` is a key for the callbacks of `b`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn SLB_lock(b: *mut SLB, key: *mut c_void) {
+pub unsafe extern "C" fn SLB_lock(b: *mut SLB, key: *const c_void) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn SLB_lock(b: *mut SLB, key: *mut c_void) {
 /// # Safety
 /// `key` is a key for the callbacks of `b`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn SLB_unlock(b: *mut SLB, key: *mut c_void) {
+pub unsafe extern "C" fn SLB_unlock(b: *mut SLB, key: *const c_void) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()

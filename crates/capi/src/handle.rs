@@ -14,10 +14,13 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use lookaside::{Buffer, Config, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Slb, Ticket};
+use lookaside::{
+    Admission, Buffer, Config, CounterPolicy, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Slb,
+    Ticket,
+};
 use parking_lot::Mutex;
 
-use crate::layout::{LOOKASIDE_OFF, Lines, Prefix};
+use crate::layout::{LOOKASIDE_OFF, Line, Lines, Prefix, SLOTS};
 use crate::session::{Registry, Session};
 
 /// A search lookaside buffer in front of one index.
@@ -49,6 +52,9 @@ pub(crate) const VOID_TICKET: lookaside_ticket = 1;
 /// Keys looked up at once in a batch.
 const GROUP: usize = 16;
 
+/// How warm hits make a slot, where not every hit counts.
+const WARMEST: u32 = 15;
+
 /// What knows the index's keys and entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Callbacks {
@@ -70,6 +76,13 @@ pub(crate) struct Shared {
     pub(crate) registry: Arc<Registry>,
     pub(crate) id: u64,
     entry_bytes: usize,
+    /// Whether hashes may be uneven.
+    mixes: bool,
+    /// See [`crate::layout::lookaside_session`].
+    pub(crate) warmest: u32,
+    /// Whether every emission enters and cools the others by what its victim was warm, and how warm it begins.
+    pub(crate) enters: bool,
+    pub(crate) newcomer: u8,
 }
 
 // SAFETY: what is not `Sync` by itself is the pointers to lines, which are only read.
@@ -78,7 +91,12 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    pub(crate) fn new(config: &Config, indexes: usize, entry_bytes: usize) -> Result<Shared, CreateError> {
+    pub(crate) fn new(
+        config: &Config,
+        indexes: usize,
+        entry_bytes: usize,
+        mixes: bool,
+    ) -> Result<Shared, CreateError> {
         /// Buffers made so far: a number that no other has, since an address may come again.
         static MADE: AtomicU64 = AtomicU64::new(0);
         let buffer = Buffer::for_indexes(config, indexes)?;
@@ -92,6 +110,15 @@ impl Shared {
             registry: Arc::default(),
             id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
             entry_bytes,
+            mixes,
+            warmest: match config.counters {
+                CounterPolicy::Falling => WARMEST,
+                CounterPolicy::EveryHit => 256,
+                _ => 0,
+            },
+            enters: config.counters == CounterPolicy::Falling
+                && config.admission == Admission::Sampled { sampling: 1.0 },
+            newcomer: config.newcomer,
         })
     }
 
@@ -150,6 +177,14 @@ impl Shared {
         }
     }
 
+    /// Where the lines of the table are. See the head of this module.
+    #[inline(always)]
+    pub(crate) fn lines(&self) -> Lines {
+        // Acquire pairs with the release in `publish`. SAFETY: made by `Box::into_raw`; freed, with the table, when
+        // nobody is in a call who has found it.
+        unsafe { *self.lines.load(Ordering::Acquire) }
+    }
+
     /// Shows `lookaside_inline.h` the lines of a table that is about to be the one in use. What it saw before, made by
     /// `Box::into_raw`, is now the caller's alone, but for readers who hold no stripe.
     fn publish(&self, table: &Slb) -> *mut Lines {
@@ -202,7 +237,7 @@ impl Handle {
     /// `None` if as many indexes as the buffer was made for have a handle.
     pub(crate) fn new(shared: Arc<Shared>, callbacks: Callbacks) -> Option<Handle> {
         let mark: Mark = shared.buffer.mark().ok()?;
-        let prefix = Prefix::new(mark, &shared.lines);
+        let prefix = Prefix::new(mark, &shared.lines, shared.mixes);
         Some(Handle { prefix, mark, callbacks, id: shared.id, shared })
     }
 
@@ -229,9 +264,9 @@ impl Handle {
     }
 
     #[inline(always)]
-    pub(crate) fn hash_of_key(&self, key: *mut c_void) -> u64 {
+    pub(crate) fn hash_of_key(&self, key: *const c_void) -> u64 {
         // SAFETY: the callback is for keys of this index, of which the caller says that this is one.
-        self.prefix.hash(unsafe { (self.callbacks.key_hash)(key) })
+        self.prefix.hash(unsafe { (self.callbacks.key_hash)(key.cast_mut()) })
     }
 
     /// Where there is none, no write would find what were emitted: it must not be.
@@ -271,49 +306,51 @@ impl Handle {
     }
 
     #[inline(always)]
-    fn is_of(&self, pointer: Pointer, key: *mut c_void) -> bool {
+    fn is_of(&self, pointer: Pointer, key: *const c_void) -> bool {
         // SAFETY: the callback is for entries and keys of this index: the table holds entries emitted under its mark,
         // and the caller sees to it that they live.
-        unsafe { (self.callbacks.matches)(address(pointer), key) }
+        unsafe { (self.callbacks.matches)(address(pointer), key.cast_mut()) }
     }
 
-    /// As lookaside_inline_find().
+    /// The line of a hash.
     #[inline(always)]
-    fn find(&self, session: &Session, hash: u64, key: *mut c_void, later: i32) -> *mut c_void {
-        match self.table().find(hash, |pointer| self.is_of(pointer, key)) {
-            Some((slot, pointer)) => {
-                self.hit(session, hash, slot, later);
-                address(pointer)
-            }
-            None => {
-                session.face.misses.set(session.face.misses.get() + 1);
-                std::ptr::null_mut()
+    fn line(&self, hash: u64) -> &Line {
+        // SAFETY: as in `table`.
+        unsafe { self.shared.lines().line(hash) }
+    }
+
+    /// As lookaside_inline_find_in().
+    #[inline(always)]
+    fn find(&self, session: &Session, hash: u64, key: *const c_void) -> *mut c_void {
+        let line = self.line(hash);
+        for slot in 0..SLOTS {
+            if let Some(pointer) = line.entry(slot, hash)
+                && self.is_of(pointer, key)
+            {
+                self.warm(session, line, hash, slot);
+                return address(pointer);
             }
         }
+        session.face.misses.set(session.face.misses.get() + 1);
+        std::ptr::null_mut()
     }
 
-    /// As lookaside_inline_hit().
+    /// As lookaside_inline_warm().
     #[inline(always)]
-    fn hit(&self, session: &Session, hash: u64, slot: usize, later: i32) {
-        let left = session.face.left.get() + later;
-        if left <= session.face.due.get() {
-            self.reach(session, hash, slot, left);
+    fn warm(&self, session: &Session, line: &Line, hash: u64, slot: usize) {
+        if !line.warm(slot, session.face.warmest) {
+            // Full: the table cools another.
+            self.table().warm(hash, slot, &session.random);
         }
-    }
-
-    /// As [`lookaside::Seat::reach`], of a hit behind which this is left.
-    pub(crate) fn reach(&self, session: &Session, hash: u64, slot: usize, left: i32) {
-        let due = &session.face.due;
-        due.set(session.seat.reach(self.table(), hash, slot, due.get(), left));
     }
 
     /// The entry of a key, or null.
     #[inline(always)]
-    pub(crate) fn get(&self, session: &Session, key: *mut c_void) -> *mut c_void {
+    pub(crate) fn get(&self, session: &Session, key: *const c_void) -> *mut c_void {
         if !self.asks(session, 1) {
             return std::ptr::null_mut();
         }
-        self.find(session, self.hash_of_key(key), key, 0)
+        self.find(session, self.hash_of_key(key), key)
     }
 
     /// The entry of a key; or null, and a ticket.
@@ -321,13 +358,13 @@ impl Handle {
     pub(crate) fn get_or_ticket(
         &self,
         session: &Session,
-        key: *mut c_void,
+        key: *const c_void,
     ) -> Result<*mut c_void, lookaside_ticket> {
         if !self.asks(session, 1) {
             return Err(VOID_TICKET);
         }
         let hash = self.hash_of_key(key);
-        let found = self.find(session, hash, key, 0);
+        let found = self.find(session, hash, key);
         if found.is_null() { Err(self.shared.buffer.ticket(hash).number()) } else { Ok(found) }
     }
 
@@ -352,30 +389,31 @@ impl Handle {
             (0..keys.len()).for_each(|i| answer(i, std::ptr::null_mut(), VOID_TICKET));
             return 0;
         }
-        let table = self.table();
+        let lines = self.shared.lines();
+        // SAFETY: as in `table`.
+        let line = |hash| unsafe { lines.line(hash) };
         let mut hashes = [0; GROUP];
         for (hash, &key) in hashes.iter_mut().zip(keys) {
             *hash = self.hash_of_key(key);
-            table.prefetch(*hash);
+            pages::prefetch(line(*hash));
         }
-        // As in the map of the Rust interface: what is peeked at need not be looked for again.
+        // What is peeked at need not be looked for again.
         let mut peeked = [None; GROUP];
         for (&hash, peeked) in hashes[..keys.len()].iter().zip(&mut peeked) {
-            *peeked = table.peek(hash);
+            *peeked = (0..SLOTS).find_map(|slot| Some((slot, line(hash).entry(slot, hash)?)));
             if let Some((_, entry)) = *peeked {
                 self.prefetch(entry);
             }
         }
         let mut hits = 0;
         for (i, (&hash, &key)) in hashes.iter().zip(keys).enumerate() {
-            let later = (keys.len() - 1 - i) as i32;
             let found = match peeked[i] {
                 Some((slot, entry)) if self.is_of(entry, key) => {
-                    self.hit(session, hash, slot, later);
+                    self.warm(session, line(hash), hash, slot);
                     address(entry)
                 }
                 // Behind another with the same tag, or put there since, or not there.
-                _ => self.find(session, hash, key, later),
+                _ => self.find(session, hash, key),
             };
             let ticket = if found.is_null() { self.shared.buffer.ticket(hash).number() } else { VOID_TICKET };
             hits += usize::from(!found.is_null());

@@ -2,7 +2,7 @@
 //! [`LOOKASIDE_LAYOUT`], and code that was compiled for another layout is turned away when it asks for a session.
 //!
 //! ```text
-//!   SLB ---> [ layout | others | mark | lines ]                     one a handle
+//!   SLB ---> [ layout | others | mark | lines | mixes ]             one a handle
 //!                                         |
 //!                         [ pointer ] <---+                         one a buffer; replaced when it is resized
 //!                              |
@@ -12,31 +12,27 @@
 //!   [ slot 0 | slot 1 | ... | slot 6 | counters ]                   `count` lines of 64 bytes
 //! ```
 //!
-//! * The caller's hash is *mixed*: exclusive-ored with [`MIX_WITH`], and twice *folded*, with [`MIX_BY`] and
-//!   [`MIX_AGAIN_BY`]: multiplied to 128 bits, the halves exclusive-ored. Then its highest bits are replaced by the
-//!   index's number: and-ed with `others`, or-ed with `mark`.
+//! * The caller's hash is *mixed* if `mixes` is not zero: exclusive-ored with [`MIX_WITH`], and twice *folded*, with
+//!   [`MIX_BY`] and [`MIX_AGAIN_BY`]: multiplied to 128 bits, the halves exclusive-ored. Then its highest bits are
+//!   replaced by the index's number: and-ed with `others`, or-ed with `mark`.
 //! * The line of a hash is its low 32 bits times `count`, shifted right by 32.
 //! * A slot is a word: the high 16 bits are those of the hash, the low 48 the entry's address. A slot whose address is
 //!   zero is empty.
 //! * Byte n of `counters`, counted from the low end, is the temperature of slot n.
-//! * A hit calls lookaside_warm() if what is left behind its lookup is `due` or less: that warms its slot if the lookup
-//!   is one of those that count, and says which is the next. In a batch, of which all are taken from `left` at once,
-//!   that is `left` and the lookups of the batch behind it. Where `every_hit` is not zero it warms the slot itself, if
-//!   that still has the hash's tag and an entry, and leaves `due` as it is, which stays at what is left or above: it
-//!   adds one to the slot's temperature, or where that is 255 takes one from another's that is not zero, if there is
-//!   one.
+//! * A hit adds one to its slot's temperature if that is less than the session's `warmest`; or, where that is 256, as
+//!   it is if every hit counts, and the temperature 255, it takes one from another's that is not zero, if there is one.
 //!
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use lookaside::{Mark, Pointer, Seat, Slb};
 
 use crate::options::fail;
 
 /// The version of the layout that `lookaside_inline.h` knows.
-pub const LOOKASIDE_LAYOUT: u32 = 7;
+pub const LOOKASIDE_LAYOUT: u32 = 8;
 
 /// See the head of this module.
 const MIX_WITH: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -62,9 +58,45 @@ fn fold(number: u64, by: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
+/// Slots of a line.
+pub(crate) const SLOTS: usize = 7;
+
+/// A line of the table.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub(crate) struct Line {
+    slots: [AtomicU64; SLOTS],
+    counters: AtomicU64,
+}
+
+impl Line {
+    /// The entry in a slot, if its tag is that of this hash. As lookaside_inline_entry().
+    #[inline(always)]
+    pub(crate) fn entry(&self, slot: usize, hash: u64) -> Option<Pointer> {
+        // Acquire pairs with the release of the emission: the entry is seen as it was then. With the right tag, only
+        // the address is left of the word; with another one, more than an address may have.
+        Pointer::new(self.slots[slot].load(Ordering::Acquire) ^ (hash >> Pointer::BITS << Pointer::BITS))
+    }
+
+    /// Warms a slot that is less warm than `warmest`; false if another is to be cooled instead. As
+    /// lookaside_inline_warm().
+    #[inline(always)]
+    pub(crate) fn warm(&self, slot: usize, warmest: u32) -> bool {
+        let counters = self.counters.load(Ordering::Relaxed);
+        let temperature = (counters >> (8 * slot) & 0xff) as u32;
+        if temperature >= warmest {
+            return true;
+        }
+        if temperature < 255 {
+            self.counters.store(counters + (1 << (8 * slot)), Ordering::Relaxed);
+        }
+        temperature < 255
+    }
+}
+
 /// Where the lines are.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Lines {
     pub(crate) base: *const u8,
     pub(crate) count: u64,
@@ -76,6 +108,17 @@ impl Lines {
         let (base, count) = table.raw_lines();
         Lines { base, count: count as u64 }
     }
+
+    /// The line of a hash.
+    ///
+    /// # Safety
+    /// The table is there for as long as what is given.
+    #[inline(always)]
+    pub(crate) unsafe fn line<'t>(self, hash: u64) -> &'t Line {
+        let line = ((hash & 0xffff_ffff) * self.count) >> 32;
+        // SAFETY: less than `count`; lines are atomic words, of 64 bytes, and aligned to them; the caller's promise.
+        unsafe { &*self.base.cast::<Line>().add(line as usize) }
+    }
 }
 
 /// How a handle begins.
@@ -86,18 +129,26 @@ pub(crate) struct Prefix {
     others: u64,
     mark: u64,
     lines: *const AtomicPtr<Lines>,
+    mixes: u64,
 }
 
 impl Prefix {
-    pub(crate) fn new(mark: Mark, lines: &AtomicPtr<Lines>) -> Prefix {
+    pub(crate) fn new(mark: Mark, lines: &AtomicPtr<Lines>, mixes: bool) -> Prefix {
         let number = mark.on(0);
-        Prefix { layout: LOOKASIDE_LAYOUT.into(), others: mark.on(u64::MAX) ^ number, mark: number, lines }
+        Prefix {
+            layout: LOOKASIDE_LAYOUT.into(),
+            others: mark.on(u64::MAX) ^ number,
+            mark: number,
+            lines,
+            mixes: mixes.into(),
+        }
     }
 
     /// The hash as the table is to see it.
     #[inline(always)]
     pub(crate) fn hash(&self, hash: u64) -> u64 {
-        mix(hash) & self.others | self.mark
+        let even = if self.mixes == 0 { hash } else { mix(hash) };
+        even & self.others | self.mark
     }
 }
 
@@ -127,12 +178,26 @@ pub struct lookaside_session {
     pub uses_table: Cell<u32>,
     /// Lookups that were not answered, since the last turn.
     pub misses: Cell<u64>,
-    /// What is left behind the lookup that counts next, if it is a hit; where every hit counts, that or more.
-    pub due: Cell<i32>,
-    /// Whether every hit counts (LOOKASIDE_COUNT_EVERY_HIT), and not one lookup in some.
-    pub every_hit: u32,
+    /// A hit warms its slot while that is less warm than this; 256 if one that is as warm as can be cools another
+    /// (LOOKASIDE_COUNT_EVERY_HIT).
+    pub warmest: u32,
+    /// Zero.
+    pub reserved: u32,
     /// Where the header's own stream of random numbers is.
     pub random: Cell<u64>,
+    /// In that of a lookaside_owned: where its lines are, and how many.
+    pub base: Cell<*const u8>,
+    /// See `base`.
+    pub count: Cell<u64>,
+    /// In that of a lookaside_owned: whether what is emitted enters at once, in the place of the coldest where there is
+    /// no room, whose temperature is then taken from the others'.
+    pub enters: u32,
+    /// How warm it begins.
+    pub newcomer: u32,
+    /// Those that the header put into free slots, since the last turn.
+    pub filled: Cell<u32>,
+    /// And into the slots of others.
+    pub replaced: Cell<u32>,
 }
 
 /// Where a session counts lookups down to that do not ask the table.
@@ -140,8 +205,9 @@ pub const LOOKASIDE_OFF: i32 = -1_073_741_824;
 
 const _: () = {
     assert!(size_of::<usize>() == 8, "addresses of 48 bits need pointers of 64");
-    assert!(size_of::<Prefix>() == 32 && std::mem::offset_of!(Prefix, lines) == 24);
-    assert!(size_of::<lookaside_session>() == 32 && std::mem::offset_of!(lookaside_session, random) == 24);
+    assert!(size_of::<Prefix>() == 40 && std::mem::offset_of!(Prefix, mixes) == 32);
+    assert!(size_of::<lookaside_session>() == 64 && std::mem::offset_of!(lookaside_session, replaced) == 60);
+    assert!(size_of::<Line>() == 64 && std::mem::offset_of!(Line, counters) == 56);
     assert!(Pointer::BITS == 48 && Seat::TURN == 1024);
 };
 

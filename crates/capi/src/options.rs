@@ -18,7 +18,8 @@ pub const LOOKASIDE_ADMIT_SAMPLED: u32 = 0;
 /// The paper's: a share of the emissions is logged, and a key is admitted that stands in the Log Table often enough.
 pub const LOOKASIDE_ADMIT_LOGGED: u32 = 1;
 
-/// Hits warm their entry ever more rarely, as STLT's do: hot lines stay clean.
+/// Hits warm their entry until it is as warm as any becomes, after 15: then hot lines stay clean. A newcomer's victim
+/// cools all others by what it was warm.
 pub const LOOKASIDE_COUNT_FALLING: u32 = 0;
 /// The paper's: every hit counts.
 pub const LOOKASIDE_COUNT_EVERY_HIT: u32 = 1;
@@ -78,6 +79,9 @@ pub struct lookaside_options {
     pub fits: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
+    /// Whether each bit of a hash depends on the whole key, as in a random number, so that hashes are used as they are:
+    /// wyhash, XXH3 and SipHash are such, integers that are their own hashes are not. A lie costs hits.
+    pub avalanching: bool,
 }
 
 /// What [`Config::default`] has, but no size yet, and a table that stays as large as it was made: one that fits itself
@@ -118,6 +122,7 @@ impl From<&Config> for lookaside_options {
             monitor: true,
             fits: config.fits,
             layout: 0,
+            avalanching: false,
         }
     }
 }
@@ -175,7 +180,8 @@ impl lookaside_options {
         if self.entry_bytes > 4096 {
             return Err(wrong("entry_bytes", self.entry_bytes, "at most 4096"));
         }
-        let shared = Shared::new(&self.config()?, self.indexes as usize, self.entry_bytes as usize)
+        let (indexes, entry_bytes) = (self.indexes as usize, self.entry_bytes as usize);
+        let shared = Shared::new(&self.config()?, indexes, entry_bytes, !self.avalanching)
             .map_err(|error| error.to_string())?;
         shared.buffer.monitor(self.monitor);
         Ok(Handle::new(Arc::new(shared), self.callbacks()).expect("the first has a number"))
@@ -294,8 +300,8 @@ unsafe fn fill(options: *mut lookaside_options, bytes: usize, with: lookaside_op
     }
 }
 
-/// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise ever more
-/// rarely, a table of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
+/// What measured best, as SLB_create() has it: no Log Table, every emission enters, counters that rise to 15, a table
+/// of one size, and the monitor on. `size` and the callbacks are for the caller to fill in. `bytes` is
 /// sizeof *options as the caller knows it. Nothing if `options` is NULL.
 ///
 /// # Safety
@@ -376,14 +382,37 @@ pub unsafe extern "C" fn lookaside_resize(b: *mut SLB, size: usize) -> bool {
         fail(format_args!("no buffer to resize was given"));
         return false;
     };
+    resize(handle, |_| size)
+}
+
+fn resize(handle: &Handle, size: impl FnOnce(&Handle) -> usize) -> bool {
     let session = session::of(handle);
     made(|| {
         if session.holds_any() {
-            return Err("this thread holds a lock of the buffer: unlock before resizing".to_string());
+            return Err("this thread holds a lock of the buffer: unlock first".to_string());
         }
-        handle.shared.resize(size).map_err(|error| error.to_string())
+        handle.shared.resize(size(handle)).map_err(|error| error.to_string())
     })
     .is_some()
+}
+
+/// Forgets all entries, while other threads use the buffer: those of all indexes that share it. False, and nothing is
+/// forgotten, as lookaside_resize() to the size that it has.
+///
+/// # Safety
+/// `b` is NULL, or a buffer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lookaside_clear(b: *mut SLB) -> bool {
+    // SAFETY: the caller's promise.
+    let Some(handle) = (unsafe { Handle::of(b) }) else {
+        fail(format_args!("no buffer to clear was given"));
+        return false;
+    };
+    resize(handle, |handle| {
+        // SAFETY: no thread lets go of what this one has pinned.
+        let _guard = handle.shared.buffer.pin();
+        handle.table().config().size
+    })
 }
 
 /// Why the last call of this thread that can fail did so, in words; empty if none has. Good until the next that fails.

@@ -72,7 +72,7 @@ pub unsafe extern "C" fn lookaside_owned_destroy(o: *mut lookaside_owned) {
 /// # Safety
 /// `key` is a key for the callbacks of `o`, which no other thread uses meanwhile; so for all that follow.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lookaside_owned_get(o: *mut lookaside_owned, key: *mut c_void) -> *mut c_void {
+pub unsafe extern "C" fn lookaside_owned_get(o: *mut lookaside_owned, key: *const c_void) -> *mut c_void {
     // SAFETY: the caller's promise.
     match unsafe { owner(o) } {
         Some(owner) if !key.is_null() => owner.handle.get(&owner.session, key),
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn lookaside_owned_emit(o: *mut lookaside_owned, entry: *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_owned_emit_key(
     o: *mut lookaside_owned,
-    key: *mut c_void,
+    key: *const c_void,
     entry: *mut c_void,
 ) {
     // SAFETY: the caller's promise.
@@ -148,7 +148,7 @@ fn emit(handle: &Handle, session: &Session, entry: *mut c_void, hash: impl FnOnc
 /// # Safety
 /// As SLB_invalidate().
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lookaside_owned_invalidate(o: *mut lookaside_owned, key: *mut c_void) {
+pub unsafe extern "C" fn lookaside_owned_invalidate(o: *mut lookaside_owned, key: *const c_void) {
     // SAFETY: the caller's promise.
     if let Some(Owner { handle, session }) = unsafe { owner(o) }
         && !key.is_null()
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn lookaside_owned_invalidate(o: *mut lookaside_owned, key
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_owned_update(
     o: *mut lookaside_owned,
-    key: *mut c_void,
+    key: *const c_void,
     entry: *mut c_void,
 ) {
     // SAFETY: the caller's promise.
@@ -188,12 +188,36 @@ pub unsafe extern "C" fn lookaside_owned_update(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lookaside_owned_resize(o: *mut lookaside_owned, size: usize) -> bool {
     // SAFETY: the caller's promise.
-    let Some(Owner { handle, .. }) = (unsafe { owner(o) }) else {
-        fail(format_args!("no buffer to resize was given"));
-        return false;
-    };
+    match unsafe { owner(o) } {
+        Some(owner) => resize(owner, size),
+        None => {
+            fail(format_args!("no buffer to resize was given"));
+            false
+        }
+    }
+}
+
+fn resize(Owner { handle, session }: &Owner, size: usize) -> bool {
     // There is nobody else: what is replaced goes at once.
-    made(|| handle.shared.resize(size).map_err(|error| error.to_string())).is_some()
+    let resized = made(|| handle.shared.resize(size).map_err(|error| error.to_string())).is_some();
+    session.see(handle.shared.lines());
+    resized
+}
+
+/// Forgets all entries: as lookaside_clear().
+///
+/// # Safety
+/// `o` is NULL, or one of these.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lookaside_owned_clear(o: *mut lookaside_owned) -> bool {
+    // SAFETY: the caller's promise.
+    match unsafe { owner(o) } {
+        Some(owner) => resize(owner, owner.handle.table().config().size),
+        None => {
+            fail(format_args!("no buffer to clear was given"));
+            false
+        }
+    }
 }
 
 /// The session for lookups by `lookaside_inline.h`: as lookaside_attach(), but good until `o` is destroyed.

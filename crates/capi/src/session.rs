@@ -21,11 +21,11 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lookaside::{Guard, Seat};
+use lookaside::{Guard, Random, Seat};
 use parking_lot::Mutex;
 
 use crate::handle::{Handle, Shared};
-use crate::layout::{LOOKASIDE_OFF, lookaside_session};
+use crate::layout::{LOOKASIDE_OFF, Lines, lookaside_session};
 
 /// A stripe that a thread holds.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub(crate) struct Session {
     id: u64,
     next: Cell<*mut Session>,
     pub(crate) seat: Seat,
+    /// Which of others a full counter cools.
+    pub(crate) random: Random,
     held: RefCell<Vec<Hold>>,
     pins: Cell<usize>,
     contents: UnsafeCell<Contents>,
@@ -199,7 +201,15 @@ impl Session {
 
     /// That of an owner, who has no others to mind.
     pub(crate) fn alone(shared: &Arc<Shared>) -> Session {
-        Session::with(shared, Contents::default())
+        let session = Session::with(shared, Contents::default());
+        session.see(shared.lines());
+        session
+    }
+
+    /// An owner's table is another.
+    pub(crate) fn see(&self, lines: Lines) {
+        self.face.base.set(lines.base);
+        self.face.count.set(lines.count);
     }
 
     fn with(shared: &Arc<Shared>, contents: Contents) -> Session {
@@ -209,10 +219,17 @@ impl Session {
                 left: Cell::new(0),
                 uses_table: Cell::new(1),
                 misses: Cell::new(0),
-                due: Cell::new(-seat.first_counted()),
-                every_hit: seat.counts_every_hit().into(),
+                warmest: shared.warmest,
+                reserved: 0,
                 random: Cell::new(seat.random()),
+                base: Cell::new(std::ptr::null()),
+                count: Cell::new(0),
+                enters: (contents.shared.is_none() && shared.enters).into(),
+                newcomer: shared.newcomer.into(),
+                filled: Cell::new(0),
+                replaced: Cell::new(0),
             },
+            random: Random::new(seat.random()),
             granted: Cell::new(0),
             id: shared.id,
             next: Cell::new(null_mut()),
@@ -236,6 +253,7 @@ impl Session {
             0 => self.seat.counted(0, 0, taken),
             _ => self.seat.counted(taken.saturating_sub(misses), misses, 0),
         }
+        self.seat.put(face.filled.take().into(), face.replaced.take().into());
     }
 
     /// Ends a turn before its time: the monitor is asked again at the next lookup.
@@ -253,12 +271,7 @@ impl Session {
     }
 
     fn grant(&self, left: i32) {
-        let face = &self.face;
-        // As far away as before: where every hit counts, no further than the next lookup, which C relies on. Where no
-        // lookup was a hit for long, not too far behind to count from.
-        let ahead = face.left.get().saturating_sub(face.due.get()).max(-(Seat::TURN as i32));
-        face.due.set(left - ahead);
-        face.left.set(left);
+        self.face.left.set(left);
         self.granted.set(left);
     }
 

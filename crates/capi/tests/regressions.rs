@@ -39,12 +39,11 @@ fn assembly(name: &str, options: &[&str]) -> Vec<String> {
     made.collect()
 }
 
-/// The instructions on vector registers: those that AVX encodes, and those that it does not.
-fn of_vectors(assembly: &str) -> (Vec<&str>, Vec<&str>) {
+/// The instructions on vector registers that AVX does not encode.
+fn legacy(assembly: &str) -> Vec<&str> {
     let instructions = assembly.lines().map(str::trim).filter(|line| !line.starts_with(['.', '#', '/']));
-    instructions
-        .filter(|line| line.contains("%xmm") || line.contains("%ymm"))
-        .partition(|line| line.starts_with('v'))
+    let of_vectors = instructions.filter(|line| line.contains("%xmm") || line.contains("%ymm"));
+    of_vectors.filter(|line| !line.starts_with('v')).collect()
 }
 
 /// The header loaded a line by inline assembly, which has one encoding: SSE's. In code compiled for AVX, where the
@@ -55,21 +54,13 @@ fn of_vectors(assembly: &str) -> (Vec<&str>, Vec<&str>) {
 fn code_for_avx_has_no_instruction_of_the_encoding_before_it() {
     for level in ["-O1", "-O2"] {
         for assembly in assembly("lookups.cpp", &[level, "-mavx2"]) {
-            let (vex, legacy) = of_vectors(&assembly);
-            assert!(
-                vex.iter().any(|line| line.starts_with("vpmovmskb")),
-                "{level}: no lookup is compiled in"
-            );
-            assert_eq!(legacy, Vec::<&str>::new(), "{level}");
+            assert!(assembly.contains("lookaside_turn"), "{level}: no lookup is compiled in");
+            assert_eq!(legacy(&assembly), Vec::<&str>::new(), "{level}");
         }
         // Where one function has AVX, no macro says so.
         for assembly in assembly("target.c", &[level]) {
-            let (vex, legacy) = of_vectors(&assembly);
-            assert!(
-                vex.iter().any(|line| line.starts_with("vpmovmskb")),
-                "{level}: no lookup is compiled in"
-            );
-            assert_eq!(legacy, Vec::<&str>::new(), "{level}, one function");
+            assert!(assembly.contains("lookaside_turn"), "{level}: no lookup is compiled in");
+            assert_eq!(legacy(&assembly), Vec::<&str>::new(), "{level}, one function");
         }
     }
 }
@@ -103,28 +94,6 @@ fn leaves_wide(assembly: &str) -> Vec<&str> {
         wide && (line.starts_with("call") || line.starts_with("ret"))
     });
     ends.collect()
-}
-
-/// What other processors do instead of SSE2 was in the header from the start, and nothing had ever compiled it: they
-/// were promised what nobody had seen run.
-#[test]
-fn the_portable_lookups_do_the_same_as_the_library() {
-    let directory = tempfile::tempdir().unwrap();
-    for level in ["-O1", "-O2"] {
-        for assembly in assembly("target.c", &[level, "-DLOOKASIDE_PORTABLE"]) {
-            assert!(!assembly.contains("pmovmskb") && !assembly.contains("pcmpeqw"), "{level}: not portable");
-        }
-    }
-    let name = "inline_rule.c";
-    if !has(&["stdint.h"], &directory.path().join(name)) {
-        outside::skip(format_args!("{name}: there is no compiler for it: install g++"));
-        return;
-    }
-    let (source, binary) = (home().join("tests/c").join(name), directory.path().join("program"));
-    let options = vec!["-DLOOKASIDE_PORTABLE".to_string()];
-    Program { source: &source, include: home().join("tests/c"), options }.build(&binary);
-    let output = Command::new(&binary).arg("but counters").output().unwrap();
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Every program that made a buffer ended under valgrind: the library that asks for memory read the vector of the

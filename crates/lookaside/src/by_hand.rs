@@ -51,4 +51,15 @@ impl Seat {
         tally.cleared.add(cleared as u64);
         cleared
     }
+
+    /// Counts entries that an owner has put into the lines by himself: so many into free slots, and so many into those
+    /// of others.
+    #[inline]
+    pub fn put(&self, filled: u64, replaced: u64) {
+        let (tally, all) = (&self.tally, filled + replaced);
+        tally.emissions.set(tally.emissions.get() + all);
+        tally.admissions.set(tally.admissions.get() + all);
+        tally.evictions.set(tally.evictions.get() + replaced);
+        self.filled.set(self.filled.get() + filled);
+    }
 }

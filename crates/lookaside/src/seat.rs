@@ -63,7 +63,7 @@ pub struct Seat {
     /// The hit that counted last.
     warming: Cell<Option<(u64, usize)>>,
     /// Free slots filled: not told to anyone, and so never reset.
-    filled: Cell<u64>,
+    pub(crate) filled: Cell<u64>,
     /// Keys thrown out since the table last was to fit.
     thrown_out: Cell<u64>,
     /// Tickets, hashes and pointers.

@@ -36,12 +36,16 @@ pub struct Parameters {
     examples: Vec<String>,
 }
 
-/// What is written out for the compilers: the programs, and what they include.
-const SOURCES: [(&str, &str); 9] = [
-    ("compiled.cpp", include_str!("../cpp/compiled.cpp")),
+/// The headers of the library, which are written out for the compilers.
+pub(crate) const INTERFACE: [(&str, &str); 3] = [
     ("lookaside.h", include_str!("../../../crates/capi/include/lookaside.h")),
     ("lookaside_inline.h", include_str!("../../../crates/capi/include/lookaside_inline.h")),
     ("lookaside.hpp", include_str!("../../../crates/capi/include/lookaside.hpp")),
+];
+
+/// The programs that are, and what else they include.
+const SOURCES: [(&str, &str); 6] = [
+    ("compiled.cpp", include_str!("../cpp/compiled.cpp")),
     ("workload.hpp", include_str!("../../../crates/capi/examples/cpp/workload.hpp")),
     ("std_map.cpp", include_str!("../../../crates/capi/examples/cpp/std_map.cpp")),
     ("std_unordered_map.cpp", include_str!("../../../crates/capi/examples/cpp/std_unordered_map.cpp")),
@@ -58,7 +62,7 @@ fn packages(program: &str) -> &'static [&'static str] {
 const FORMS: &str = "compiled";
 
 /// Plain and native.
-const VARIANTS: [(&str, &[&str]); 2] = [("plain", &[]), ("native", &["-march=native"])];
+pub(crate) const VARIANTS: [(&str, &[&str]); 2] = [("plain", &[]), ("native", &["-march=native"])];
 
 /// Runs it.
 ///
@@ -68,7 +72,7 @@ const VARIANTS: [(&str, &[&str]); 2] = [("plain", &[]), ("native", &["-march=nat
 pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let library = library()?;
     let folder = tempfile::tempdir().map_err(|error| machine(&format!("a folder for programs: {error}")))?;
-    for (name, text) in SOURCES {
+    for (name, text) in SOURCES.into_iter().chain(INTERFACE) {
         let path = folder.path().join(name);
         std::fs::write(&path, text).map_err(|error| ExperimentError::Io { path, error })?;
     }
@@ -193,7 +197,7 @@ fn speeds_of(
 }
 
 /// The library, static, which cargo builds whenever it builds this.
-fn library() -> Result<PathBuf, ExperimentError> {
+pub(crate) fn library() -> Result<PathBuf, ExperimentError> {
     const NAME: &str = "liblookaside_capi.a";
     let program = std::env::current_exe().map_err(|error| machine(&format!("this program: {error}")))?;
     let places = [program.with_file_name(NAME), program.with_file_name("deps").join(NAME)];
@@ -212,6 +216,6 @@ fn libraries_of(packages: &[&str]) -> Vec<String> {
     found.flat_map(|package| package.libs).map(|library| format!("-l{library}")).collect()
 }
 
-fn machine(reason: &str) -> ExperimentError {
+pub(crate) fn machine(reason: &str) -> ExperimentError {
     ExperimentError::Machine(reason.to_owned())
 }

@@ -12,6 +12,7 @@
 //! | [`comparison`] | kind `peers-index`: the experiment |
 //! | [`mod@lookaside`] | indexes that people use, alone and behind a table, for the kind `slb-lookups` |
 //! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for any x86-64 and for this one |
+//! | [`yardstick`] | kind `slb-yardstick-cpp`: the faces for C++ and C beside a table of twenty lines |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 
 #![deny(unsafe_code)]
@@ -24,6 +25,7 @@ pub mod engine;
 pub mod libcuckoo;
 pub mod lookaside;
 mod maps;
+pub mod yardstick;
 
 use lab::experiment::Laboratory;
 
@@ -34,5 +36,6 @@ pub fn laboratory() -> Laboratory {
         .with_kind("peers-index", comparison::run)
         .with_kind("slb-lookups", lookaside::run)
         .with_kind("slb-cpp-compilers", compilers::run)
+        .with_kind("slb-yardstick-cpp", yardstick::run)
         .with_kind("art-peers", art::run)
 }

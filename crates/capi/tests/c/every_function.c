@@ -77,13 +77,12 @@ static void nothing(void) {
     lookaside_reclaim(NULL);
     CHECK(lookaside_get_many(NULL, keys, 1, entries, NULL) == 0 && entries[0] == &key);
     CHECK(lookaside_attach(NULL, LOOKASIDE_LAYOUT) == NULL);
-    lookaside_warm(NULL, NULL, 0, 0, 0);
     lookaside_turn(NULL, NULL, 1);
     lookaside_default_options(NULL, 0);
     lookaside_paper_options(NULL, 0);
     CHECK(lookaside_create(NULL) == NULL && strstr(lookaside_last_error(), "options"));
     CHECK(lookaside_share(NULL, match, hash, hash) == NULL);
-    CHECK(!lookaside_resize(NULL, SIZE));
+    CHECK(!lookaside_resize(NULL, SIZE) && !lookaside_clear(NULL) && !lookaside_owned_clear(NULL));
     lookaside_get_counts(NULL, &counts, sizeof counts);
     lookaside_get_verdict(NULL, &verdict, sizeof verdict);
     CHECK(counts.hits == UINT64_MAX && verdict.trials == UINT64_MAX);
@@ -370,6 +369,7 @@ static void sharing_and_resizing(void) {
 
     SLB_lock(b, &key);
     CHECK(!lookaside_resize(b, SIZE) && strstr(lookaside_last_error(), "lock"));
+    CHECK(!lookaside_clear(b) && strstr(lookaside_last_error(), "lock"));
     SLB_unlock(b, &key);
     CHECK(!lookaside_resize(b, 1));
     CHECK(SLB_get(b, &key) == &records[9]);
@@ -379,6 +379,11 @@ static void sharing_and_resizing(void) {
     CHECK(find(c, s, 9) == &other);
     lookaside_get_counts(c, &counts, sizeof counts);
     CHECK(counts.capacity == capacity / 2);
+    /* Those of all indexes; the table is as large as it was. */
+    CHECK(lookaside_clear(b) && find(c, s, 9) == NULL && lookaside_occupancy(c) == 0);
+    lookaside_get_counts(c, &counts, sizeof counts);
+    CHECK(counts.capacity == capacity / 2);
+    SLB_emit(c, &other);
     SLB_destroy(b);
     CHECK(SLB_get(c, &key) == &other);
     SLB_destroy(c);
@@ -448,7 +453,7 @@ static void each_hit_counts(void) {
     lookaside_options options = one_line_by_the_paper();
     SLB *b = lookaside_create(&options);
     lookaside_session *s = lookaside_inline_attach(b);
-    CHECK(s != NULL && s->every_hit);
+    CHECK(s != NULL && s->warmest == 256);
     for (uint64_t i = 0; i < 7; i++) SLB_emit(b, &records[i]);
     unsigned expected[7], lost = 0;
     for (int i = 0; i < 7; i++) expected[i] = temperature_of(b, &records[i]);
@@ -492,7 +497,7 @@ static void each_hit_of_an_owner_counts(void) {
     lookaside_options options = one_line_by_the_paper();
     lookaside_owned *o = lookaside_owned_create(&options);
     lookaside_session *s = lookaside_owned_attach(o, LOOKASIDE_INLINE_LAYOUT);
-    CHECK(s != NULL && s->every_hit);
+    CHECK(s != NULL && s->warmest == 256);
     for (uint64_t key = 0; key < 2; key++) lookaside_owned_emit_key(o, &key, &records[key]);
     void *warmest[2];
     uint8_t temperatures[2];
@@ -560,7 +565,28 @@ static void owned(void) {
     CHECK(lookaside_owned_resize(o, 2 * SIZE) && lookaside_owned_get(o, &key) == NULL && !lookaside_owned_resize(o, 0));
     lookaside_owned_emit(o, &records[3]);
     CHECK(lookaside_inline_get(o, s, 3, &key, match) == &records[3]);
+    CHECK(lookaside_owned_clear(o) && lookaside_inline_get(o, s, 3, &key, match) == NULL);
+    CHECK(lookaside_owned_occupancy(o) == 0);
     lookaside_owned_destroy(o);
+}
+
+/* What is known to be even is used as it is. */
+static void avalanching(void) {
+    lookaside_options options;
+    lookaside_default_options(&options, sizeof options);
+    options.size = SIZE, options.match = match, options.keyhash = options.entryhash = hash;
+    for (int even = 0; even <= 1; even++) {
+        options.avalanching = even, options.indexes = 2;
+        SLB *b = lookaside_create(&options), *c = lookaside_share(b, match, hash, hash);
+        CHECK(b != NULL && c != NULL);
+        uint64_t low = 1234567;
+        CHECK((lookaside_inline_hash(b, low) == low) == even);
+        CHECK((lookaside_inline_hash(c, low) == (low | UINT64_C(1) << 63)) == even);
+        record small = {low, 0};
+        SLB_emit(b, &small);
+        CHECK(SLB_get(b, &low) == &small && SLB_get(c, &low) == NULL);
+        SLB_destroy(b), SLB_destroy(c);
+    }
 }
 
 static void monitor(void) {
@@ -751,6 +777,7 @@ int main(void) {
     each_hit_counts();
     each_hit_of_an_owner_counts();
     owned();
+    avalanching();
     monitor();
     fitting();
     given_back();

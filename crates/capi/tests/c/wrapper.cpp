@@ -1,11 +1,14 @@
 // lookaside.hpp: both forms, lambdas with captures, pins, locks, writes, retirement, several indexes behind one buffer,
 // exceptions of the user's comparison.
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "check.h"
@@ -69,9 +72,78 @@ static void used_alone(Buffer& slb, int& compared) {
     CHECK(warm[0].entry == index["name 7"].get() && warm[0].temperature > warm[1].temperature);
     for (std::size_t i = 1; i < warm.size(); i++) CHECK(warm[i - 1].temperature >= warm[i].temperature);
     CHECK(slb.resize(8192) && slb.get("name 4") == nullptr && !slb.resize(1) && *lookaside::last_error());
+    slb.emit("name 4", index["name 4"].get());
+    CHECK(slb.get("name 4") == index["name 4"].get());
+    CHECK(slb.clear() && slb.get("name 4") == nullptr && slb.occupancy() == 0);
+}
+
+// Keys of C are looked at: they may be constants.
+static std::uint64_t hash_of_name(void* name) { return std::hash<std::string_view>()(static_cast<const char*>(name)); }
+static bool is_named(void* entry, void* name) {
+    return static_cast<Record*>(entry)->name == static_cast<const char*>(name);
+}
+static std::uint64_t hash_of_record(void* entry) {
+    return std::hash<std::string_view>()(static_cast<Record*>(entry)->name);
+}
+
+static void constant_keys() {
+    SLB* b = SLB_create(4096, is_named, hash_of_name, hash_of_record);
+    Record rome("rome", 753);
+    SLB_emit(b, &rome);
+    CHECK(SLB_get(b, "rome") == &rome && SLB_get(b, "remus") == nullptr);
+    SLB_invalidate(b, "rome");
+    CHECK(SLB_get(b, "rome") == nullptr);
+    SLB_destroy(b);
+}
+
+// Used as it is, or mixed: what a hash says of itself decides.
+struct Even {
+    using is_avalanching = void;
+    std::size_t operator()(int key) const { return static_cast<std::size_t>(key) * 0x9e3779b97f4a7c15u; }
+};
+struct Uneven {
+    using is_avalanching = std::false_type;
+    std::size_t operator()(int key) const { return static_cast<std::size_t>(key); }
+};
+static_assert(lookaside::detail::IsAvalanching<Even>::value && !lookaside::detail::IsAvalanching<Uneven>::value);
+static_assert(!lookaside::detail::IsAvalanching<std::hash<int>>::value);
+
+template <class Hash>
+static void found_by() {
+    struct Same {
+        bool operator()(int entry, int key) const { return entry == key; }
+    };
+    lookaside::OwnedBuffer<int, int, Hash, Same> owned(1 << 18);
+    lookaside::Buffer<int, int, Hash, Same> shared(1 << 18);
+    std::vector<int> numbers(2000);
+    for (int number = 0; number < 2000; number++) {
+        numbers[number] = number;
+        owned.emit(number, &numbers[number]), shared.emit(number, &numbers[number]);
+    }
+    auto pin = shared.pin();
+    // Of a batch, those that are missing are searched, and found by the next.
+    int keys[20], searched = 0;
+    int *found[20], absent = 5000;
+    for (int i = 0; i < 20; i++) keys[i] = i % 5 == 0 ? 3000 + i : i;
+    auto search = [&](int) { return searched++, &absent; };
+    owned.find_many(keys, 20, found, search), pin.find_many(keys, 20, found, search);
+    CHECK(searched == 8 && found[5] == &absent && found[6] == &numbers[6]);
+    {
+        // What waits to be emitted is, when the pin goes.
+        auto other = shared.pin();
+        CHECK(other.find(4000, [&] { return &absent; }) == &absent);
+    }
+    CHECK(shared.counts().emissions == 2001);
+    for (int number = 0; number < 2000; number++) {
+        CHECK(owned.get(number) == &numbers[number] && pin.get(number) == &numbers[number]);
+    }
+    lookaside::OwnedBuffer<int, int, Hash, Same> moved = std::move(owned);
+    CHECK(moved.get(7) == &numbers[7] && owned.get(7) == nullptr);
 }
 
 int main() {
+    constant_keys();
+    found_by<Even>(), found_by<Uneven>();
     int compared = 0;
     auto match = [&compared](const Record& record, const std::string& name) {
         compared++;

@@ -12,6 +12,7 @@
 
 use std::cell::Cell;
 use std::hash::BuildHasher;
+use std::marker::PhantomData;
 
 use lookaside::{Buffer, Config, Counts, CreateError, Pointer, RandomState, Ticket, Verdict, Visit};
 
@@ -61,6 +62,35 @@ pub(crate) unsafe trait Records<const N: usize>: Send + Sync {
     /// Takes the record of a key out, where requests do so.
     fn discard_record(&self, _key: &Key<N>) {
         unreachable!("no experiment takes records out of this index")
+    }
+}
+
+/// The records of an index that is borrowed, and so not written, found by a function.
+pub(super) struct Filled<'i, const N: usize, F> {
+    search: F,
+    records: PhantomData<&'i Record<N>>,
+}
+
+impl<'i, const N: usize, F: Fn(&Key<N>) -> Option<&'i Record<N>>> Filled<'i, N, F> {
+    pub(super) fn new(search: F) -> Self {
+        Filled { search, records: PhantomData }
+    }
+}
+
+// SAFETY: records that are borrowed for `'i` stay where they are, and this ends before.
+unsafe impl<'i, const N: usize, F> Records<N> for Filled<'i, N, F>
+where
+    F: Fn(&Key<N>) -> Option<&'i Record<N>> + Send + Sync,
+{
+    type Value = Value;
+
+    #[inline(always)]
+    fn record<'g>(&'g self, key: &Key<N>, _guard: &'g Guard) -> Option<&'g Record<N>> {
+        (self.search)(key)
+    }
+
+    fn put_record<'g>(&'g self, _record: Record<N>, _guard: &'g Guard) -> &'g Record<N> {
+        unreachable!("it has been filled")
     }
 }
 

@@ -21,6 +21,8 @@
 //! | `lookups` | kind `slb-lookups`: Figures 7 to 13, the bars, STLT-SW beside it, and where it loses |
 //! | `machine_limit` | what the machine can do: prefetched random lines |
 //! | `warm_up` | kind `slb-warm-up`: how fast a table becomes as good as an ideal one |
+//! | `twenty_lines` | what a programmer would write instead: the fourth unsafe page |
+//! | `yardstick` | kind `slb-yardstick`: what every face is of the twenty lines |
 //! | `locks` | kind `slb-locks`: the paper's striped locks (section 3.1.3) |
 //! | `shared_writes` | kind `slb-shared-writes`: lines written a hit, the models of many cores and of two sockets |
 //! | `on_paper` | kind `slb-on-paper`: Figure 9 at a size that does not fit |
@@ -50,8 +52,10 @@ mod shared_writes;
 mod stlt;
 #[cfg(test)]
 mod tests;
+mod twenty_lines;
 pub mod visit;
 mod warm_up;
+pub mod yardstick;
 
 pub use contestant::{
     Abilities, Contestant, Entrant, Made, Make, MakeBehindStlt, MakeFronted, OwnedIndex, SharedIndex, fill,
@@ -70,6 +74,7 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("slb-lookups", lookups::run)
         .with_kind("slb-warm-up", warm_up::run)
+        .with_kind("slb-yardstick", yardstick::run)
         .with_kind("slb-locks", locks::run)
         .with_kind("slb-shared-writes", shared_writes::run)
         .with_kind("slb-on-paper", on_paper::run)
