@@ -116,6 +116,8 @@ pub struct Config {
     /// The pages its buckets are to lie in.
     #[cfg(not(loom))]
     pub pages: PageKind,
+    /// Whether keys that find no place go to a [stash](crate::stash), in a layout whose buckets can be marked.
+    pub(crate) stashes: bool,
 }
 
 impl Default for Config {
@@ -127,6 +129,7 @@ impl Default for Config {
             hashes: Hashes::Any,
             #[cfg(not(loom))]
             pages: PageKind::Transparent,
+            stashes: false,
         }
     }
 }
@@ -155,6 +158,12 @@ impl Config {
     #[must_use]
     pub fn with_pages(self, pages: PageKind) -> Config {
         Config { pages, ..self }
+    }
+
+    /// With a stash: no insert is refused.
+    #[must_use]
+    pub(crate) fn with_stash(self) -> Config {
+        Config { stashes: true, ..self }
     }
 
     /// With this [`search`](Config::search).

@@ -31,6 +31,7 @@ use crate::geometry::Geometry;
 use crate::layout::{Bucket, Layout};
 use crate::outcome::{Insertion, TooFull, Upsertion, Work};
 use crate::slot::{Location, Tag, Word};
+use crate::stash::Stash;
 use crate::table::{Entries, LockedKey, Table};
 use crate::tags;
 use atomics::Ordering;
@@ -173,9 +174,10 @@ impl<L: Layout> Table<L> {
         let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
         let mut work = Work::default();
+        let mut refusal = None;
         for attempt in 0..ATTEMPTS {
             let locked = self.lock_candidates(hash, tag, None);
-            let mut placement = self.place_locked(&locked, hash, tag, location, eq, entries, incumbent);
+            let mut placement = self.place_locked(&locked, location, eq, entries, incumbent);
             let (geometry, candidates) = (locked.geometry, locked.candidates);
             drop(locked);
             if matches!(placement, Placement::NoSlot) {
@@ -186,19 +188,25 @@ impl<L: Layout> Table<L> {
                             // The path starts in a candidate as of its search: one that has split since is not locked.
                             if locked.candidates == candidates && self.displace(last.from, last.to) {
                                 work.displaced += 1;
-                                placement =
-                                    self.place_locked(&locked, hash, tag, location, eq, entries, incumbent);
+                                placement = self.place_locked(&locked, location, eq, entries, incumbent);
                             }
                         }
                     }
                     Found::FreeNow => {}
                     // No table has room for it: to grow would be in vain.
                     Found::Nothing if self.is_crowded_by_equals(entries, hash, tag) => {
-                        return Err(TooFull::Hashes);
+                        refusal = Some(TooFull::Hashes);
                     }
                     Found::Nothing if self.make_room(entries, &mut work) => {}
-                    Found::Nothing => return Err(self.refusal()),
+                    Found::Nothing => refusal = Some(self.refusal()),
                 }
+            }
+            if attempt + 1 == ATTEMPTS {
+                refusal = refusal.or_else(|| Some(self.refusal()));
+            }
+            if let (Placement::NoSlot, Some(refusal)) = (&placement, refusal) {
+                let stash = self.stash.as_ref().ok_or(refusal)?;
+                placement = self.place_in_stash(stash, (hash, tag), location, eq, entries, incumbent);
             }
             match placement {
                 Placement::Placed => {
@@ -210,7 +218,31 @@ impl<L: Layout> Table<L> {
                 Placement::NoSlot => {}
             }
         }
-        Err(self.refusal())
+        unreachable!("the last attempt ends in one way or the other")
+    }
+
+    /// Puts a key for which no slot was found into the stash, or into a slot, if there is one by now.
+    #[cold]
+    fn place_in_stash(
+        &self,
+        stash: &Stash,
+        (hash, tag): (u64, Tag),
+        location: Location,
+        eq: &mut impl FnMut(Location) -> bool,
+        entries: &impl Entries,
+        incumbent: Incumbent,
+    ) -> Placement {
+        let locked = self.lock_candidates(hash, tag, None);
+        let placement = self.place_locked(&locked, location, eq, entries, incumbent);
+        if matches!(placement, Placement::NoSlot) {
+            let (first, second) = locked.candidates;
+            let marks = [first, second].into_iter().filter_map(|bucket| self.buckets[bucket].mark());
+            marks.for_each(|mark| mark.set(true));
+            entries.enters(location);
+            stash.push(hash, location);
+            return Placement::Placed;
+        }
+        placement
     }
 
     /// Whether every slot of the key's two buckets has a key of this very hash.
@@ -240,23 +272,21 @@ impl<L: Layout> Table<L> {
     }
 
     /// Under the key's locks: the uniqueness check, and the insert if there is a free slot.
-    #[expect(clippy::too_many_arguments, reason = "of one insert, which has them all at hand")]
     fn place_locked(
         &self,
         locked: &LockedKey<'_, L>,
-        hash: u64,
-        tag: Tag,
         location: Location,
         eq: &mut impl FnMut(Location) -> bool,
         entries: &impl Entries,
         incumbent: Incumbent,
     ) -> Placement {
-        if let Some((cell, word)) = self.find_locked(locked, tag, |word| eq(word.location())) {
+        let LockedKey { hash, tag, .. } = *locked;
+        if let Some(found) = self.find_locked(locked, eq) {
             if let Incumbent::Goes = incumbent {
                 entries.enters(location);
-                cell.store(Word::new(tag, word.next(), location));
+                self.store_at(found, tag, location);
             }
-            return Placement::There(word.location());
+            return Placement::There(found.location());
         }
         let (first, second) = locked.candidates;
         let emptier = if self.free_slots(second) > self.free_slots(first) { second } else { first };
@@ -329,6 +359,7 @@ impl<L: Layout> Table<L> {
         }
         let Some(free) = self.free_slot(to) else { return false };
         // Copy, raise, clear: the order that readers rely on, see `version`.
+        self.walks.moves(word.location(), from.bucket, to);
         self.buckets[to].slots()[free].store(moved);
         self.version(from.bucket).raise();
         cell.store(Word::EMPTY);

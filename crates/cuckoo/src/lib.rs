@@ -56,19 +56,24 @@
 //! | `table` | lookup, removal, replacement |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
+//! | `stash` | entries for which no bucket has room |
 //! | `shrink` | merging one, and giving memory back |
 //! | `batch` | many keys at once |
+//! | `walk` | all keys, while others write |
+//! | `slab` | memory for a map's entries |
+//! | `map` | the map: entries, pins, compounds |
 //!
 //! A module uses those of the floors below it:
 //!
 //! ```text
+//!           map  >  slab
 //!          batch   shrink
 //!               insert
 //!               growth
 //!               table
-//!                tags
+//!             tags   walk
 //!      config  geometry  layout
-//!   hash   outcome   slot   version
+//!   hash   outcome   slot   stash   version
 //! ```
 //!
 //! # Which size
@@ -86,21 +91,34 @@ mod insert;
 mod layout;
 #[cfg(all(loom, test))]
 mod loom_tests;
+#[cfg(not(loom))]
+mod map;
 mod outcome;
 #[cfg(any(not(loom), test))]
 mod shrink;
+#[cfg(any(not(loom), test))]
+mod slab;
 mod slot;
+mod stash;
 mod table;
 mod tags;
 mod version;
+mod walk;
 
 pub use config::{Config, CreateError, Growth, Linear};
+#[cfg(not(loom))]
+pub use equivalent::Equivalent;
 pub use hash::Hashes;
+#[cfg(not(loom))]
+pub use map::{
+    Compute, HashMap, HashMapBuilder, HashMapRef, IntoIter, Iter, Keys, OccupiedError, Operation, Values,
+};
 pub use outcome::{Insertion, TooFull, Upsertion, Work};
 #[cfg(not(loom))]
 pub use pages::{Budget, MapError, PageKind, Region};
 pub use slot::Location;
 pub use table::{Entries, Table};
+pub use walk::Locations;
 
 /// What only experiments choose, and tests look at: other layouts than the one that measured best, other searches,
 /// bounds. Not a part of the interface that versions keep.

@@ -48,7 +48,8 @@ struct World<L: Layout> {
 impl<L: Layout> World<L> {
     fn new(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
         // The models choose the bits.
-        let config = Config { search: Search::BreadthFirst, growth, hashes: Hashes::Avalanching };
+        let config =
+            Config { search: Search::BreadthFirst, growth, hashes: Hashes::Avalanching, stashes: false };
         World { table: Table::with_buckets(buckets, &config).unwrap(), hashes }
     }
 
