@@ -118,6 +118,8 @@ pub struct Config {
     pub pages: PageKind,
     /// Whether keys that find no place go to a [stash](crate::stash), in a layout whose buckets can be marked.
     pub(crate) stashes: bool,
+    /// Whether a key goes to its first bucket while that has room: see [`crate::first`].
+    pub(crate) prefers_first: bool,
 }
 
 impl Default for Config {
@@ -130,6 +132,7 @@ impl Default for Config {
             #[cfg(not(loom))]
             pages: PageKind::Transparent,
             stashes: false,
+            prefers_first: false,
         }
     }
 }
@@ -160,10 +163,10 @@ impl Config {
         Config { pages, ..self }
     }
 
-    /// With a stash: no insert is refused.
+    /// With a stash, so that no insert is refused, and for lookups that ask for the first bucket first.
     #[must_use]
-    pub(crate) fn with_stash(self) -> Config {
-        Config { stashes: true, ..self }
+    pub(crate) fn for_a_map(self) -> Config {
+        Config { stashes: true, prefers_first: true, ..self }
     }
 
     /// With this [`search`](Config::search).

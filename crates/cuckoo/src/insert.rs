@@ -32,7 +32,7 @@ use crate::layout::{Bucket, Layout};
 use crate::outcome::{Insertion, TooFull, Upsertion, Work};
 use crate::slot::{Location, Tag, Word};
 use crate::stash::Stash;
-use crate::table::{Entries, LockedKey, Table};
+use crate::table::{Entries, LockedKey, MOST_SLOTS, Table};
 use crate::tags;
 use atomics::Ordering;
 
@@ -80,6 +80,8 @@ struct CuckooPath {
 
 /// What a search came to.
 enum Found {
+    /// One displacement will do.
+    Move(Move),
     Path(CuckooPath),
     /// A candidate has had a slot freed by another writer: no path is needed.
     FreeNow,
@@ -182,8 +184,13 @@ impl<L: Layout> Table<L> {
             drop(locked);
             if matches!(placement, Placement::NoSlot) {
                 match self.search(geometry, candidates, hash ^ attempt as u64) {
-                    Found::Path(path) => {
-                        if let Some(last) = self.follow(&path, &mut work) {
+                    found @ (Found::Move(_) | Found::Path(_)) => {
+                        let last = match found {
+                            Found::Move(only) => Some(only),
+                            Found::Path(path) => self.follow(&path, &mut work),
+                            Found::FreeNow | Found::Nothing => None,
+                        };
+                        if let Some(last) = last {
                             let locked = self.lock_candidates(hash, tag, Some(last.to));
                             // The path starts in a candidate as of its search: one that has split since is not locked.
                             if locked.candidates == candidates && self.displace(last.from, last.to) {
@@ -289,12 +296,16 @@ impl<L: Layout> Table<L> {
             return Placement::There(found.location());
         }
         let (first, second) = locked.candidates;
-        let emptier = if self.free_slots(second) > self.free_slots(first) { second } else { first };
-        match self.free_slot(emptier) {
+        let chosen = match (self.config.prefers_first, self.free_slots(first)) {
+            (true, 0) => second,
+            (false, free) if self.free_slots(second) > free => second,
+            _ => first,
+        };
+        match self.free_slot(chosen) {
             Some(slot) => {
-                let next = locked.geometry.next_for(emptier, hash, tag);
+                let next = locked.geometry.next_for(chosen, hash, tag);
                 entries.enters(location);
-                self.buckets[emptier].slots()[slot].store(Word::new(tag, next, location));
+                self.buckets[chosen].slots()[slot].store(Word::new(tag, next, location));
                 Placement::Placed
             }
             None => Placement::NoSlot,
@@ -374,7 +385,39 @@ impl<L: Layout> Table<L> {
         }
     }
 
+    /// The first level of a breadth-first search: one displacement out of a candidate. It nearly always is enough, and
+    /// needs no list of buckets.
+    fn search_next_door(&self, geometry: Geometry, candidates: (usize, usize)) -> Option<Found> {
+        let (first, second) = candidates;
+        if self.free_slot(first).is_some() || self.free_slot(second).is_some() {
+            return Some(Found::FreeNow);
+        }
+        let mut moves = [None; 2 * MOST_SLOTS];
+        for (which, bucket) in [first, second].into_iter().enumerate() {
+            for (slot, cell) in self.buckets[bucket].slots().iter().enumerate() {
+                let word = cell.load();
+                let to = if word.is_empty() { None } else { geometry.alternate(bucket, word) };
+                let to = to.map(|(to, _)| to).filter(|&to| to != bucket);
+                moves[which * L::SLOTS + slot] = to.map(|to| Move { from: Step { bucket, slot, word }, to });
+            }
+        }
+        let prefetch = |step: Option<Move>| step.iter().for_each(|step| self.prefetch_bucket(step.to));
+        moves[..AHEAD].iter().copied().for_each(prefetch);
+        for (number, step) in moves.iter().enumerate() {
+            prefetch(moves.get(number + AHEAD).copied().flatten());
+            if let Some(step) = step
+                && self.free_slot(step.to).is_some()
+            {
+                return Some(Found::Move(*step));
+            }
+        }
+        None
+    }
+
     fn search_breadth_first(&self, geometry: Geometry, candidates: (usize, usize)) -> Found {
+        if let Some(found) = self.search_next_door(geometry, candidates) {
+            return found;
+        }
         /// A bucket reached, and from where.
         struct Node {
             bucket: usize,
@@ -473,6 +516,7 @@ impl<L: Layout> Table<L> {
 }
 
 /// One displacement of a path.
+#[derive(Clone, Copy)]
 struct Move {
     from: Step,
     to: usize,

@@ -144,7 +144,7 @@ pub struct Table<L: Layout = DefaultLayout> {
 pub(crate) struct Sought {
     /// Mixed.
     pub(crate) hash: u64,
-    tag: Tag,
+    pub(crate) tag: Tag,
     /// Its buckets in the geometry of when the look began.
     pub(crate) candidates: (usize, usize),
 }
@@ -554,10 +554,20 @@ impl<L: Layout> Table<L> {
         for index in wanted {
             let repeated = locks.taken > 0 && locks.words[locks.taken - 1] == index;
             if index != usize::MAX && !repeated {
-                self.lock_word(self.version_word(index));
-                locks.words[locks.taken] = index;
-                locks.taken += 1;
+                locks.take(index);
             }
+        }
+        locks
+    }
+
+    /// As [`Table::lock`], of two: what every insert and every removal does first.
+    #[inline]
+    fn lock_both(&self, (first, second): (usize, usize)) -> Locks<'_, L> {
+        let mut locks = Locks { table: self, words: [0; MOST_LOCKS], taken: 0 };
+        let (first, second) = (Self::version_index(first), Self::version_index(second));
+        locks.take(first.min(second));
+        if first != second {
+            locks.take(first.max(second));
         }
         locks
     }
@@ -596,7 +606,10 @@ impl<L: Layout> Table<L> {
             // The locks are taken one after the other; the lines may come together.
             self.prefetch_bucket(candidates.0);
             self.prefetch_bucket(candidates.1);
-            let locks = self.lock([candidates.0, candidates.1].into_iter().chain(also));
+            let locks = match also {
+                None => self.lock_both(candidates),
+                Some(also) => self.lock([candidates.0, candidates.1, also]),
+            };
             // A bucket splits and merges only under its lock, so from here on the candidates stay what they are.
             let geometry = self.geometry();
             if geometry.candidates(hash, tag) == candidates {
@@ -612,14 +625,15 @@ impl<L: Layout> Table<L> {
         is_it: &mut impl FnMut(Location) -> bool,
     ) -> Option<Place<'_>> {
         let LockedKey { hash, tag, candidates: (first, second), .. } = *key;
-        let found = [first, second]
-            .into_iter()
-            .map(|bucket| &self.buckets[bucket])
-            .flat_map(|bucket| tags::in_one(bucket, tag.raw()).map(|slot| &bucket.slots()[slot]))
-            .map(|cell| (cell, cell.load()))
-            .find(|&(_, word)| word.has_tag(tag) && self.call_out(|| is_it(word.location())));
-        if let Some((cell, word)) = found {
-            return Some(Place::Slot(cell, word));
+        for bucket in [first, second] {
+            let bucket = &self.buckets[bucket];
+            for slot in tags::in_one(bucket, tag.raw()) {
+                let cell = &bucket.slots()[slot];
+                let word = cell.load();
+                if word.has_tag(tag) && self.call_out(|| is_it(word.location())) {
+                    return Some(Place::Slot(cell, word));
+                }
+            }
         }
         let stash = self.stash.as_ref().filter(|_| self.is_marked(first, second))?;
         let stashed = stash.of(hash).into_iter().find(|&location| self.call_out(|| is_it(location)));
@@ -656,6 +670,16 @@ pub(crate) struct Locks<'t, L: Layout> {
     table: &'t Table<L>,
     words: [usize; MOST_LOCKS],
     taken: usize,
+}
+
+impl<L: Layout> Locks<'_, L> {
+    /// Takes another one, above all that it has.
+    #[inline]
+    fn take(&mut self, index: usize) {
+        self.table.lock_word(self.table.version_word(index));
+        self.words[self.taken] = index;
+        self.taken += 1;
+    }
 }
 
 impl<L: Layout> Drop for Locks<'_, L> {

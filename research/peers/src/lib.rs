@@ -11,6 +11,7 @@
 //! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
 //! | [`mod@lookaside`] | indexes that people use, alone and behind a table, for the kind `slb-lookups` |
+//! | [`maps_beside`] | kind `peers-maps`: our concurrent map beside foreign ones |
 //! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for every x86-64 and for this one |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 
@@ -24,6 +25,7 @@ pub mod engine;
 pub mod libcuckoo;
 pub mod lookaside;
 mod maps;
+pub mod maps_beside;
 
 use lab::experiment::Laboratory;
 
@@ -32,6 +34,7 @@ use lab::experiment::Laboratory;
 pub fn laboratory() -> Laboratory {
     Laboratory::new()
         .with_kind("peers-index", comparison::run)
+        .with_kind("peers-maps", maps_beside::run)
         .with_kind("slb-lookups", lookaside::run)
         .with_kind("slb-cpp-compilers", compilers::run)
         .with_kind("art-peers", art::run)

@@ -38,7 +38,6 @@ use atomics::reclaim::{Collector, Guard, quietly};
 use equivalent::Equivalent;
 
 use super::once::Once;
-use crate::batch::GROUP;
 use crate::config::{Config, Growth, Linear};
 use crate::hash::Hashes;
 use crate::layout::{DefaultLayout, Layout as _};
@@ -47,6 +46,10 @@ use crate::slab::{Magazine, Slab};
 use crate::slot::Location;
 use crate::table::{Entries, Table};
 use crate::walk::Locations;
+
+/// Share of the slots in use above which inserts split buckets. An index of [`Linear::default`]'s load is a byte an
+/// entry smaller, and every other insert displaces an entry in it.
+const TARGET_LOAD: f64 = 0.8;
 
 /// What is stored for a key.
 #[derive(Debug)]
@@ -136,18 +139,22 @@ impl<K, V, S> Core<K, V, S> {
     /// # Panics
     /// If memory is refused.
     pub(super) fn new(capacity: usize, hasher: S, hashes: Hashes) -> Self {
-        let linear = Linear::default();
-        // As full as growth would make it.
+        let linear = Linear::default().with_target_load(TARGET_LOAD);
+        // A power of two: then all buckets are alike, and hardly an insert displaces an entry.
         let slots = (capacity as f64 / linear.target_load) as usize + 1;
-        let buckets = slots.div_ceil(DefaultLayout::SLOTS);
-        let config = Config::new().with_growth(Growth::Linear(linear)).with_hashes(hashes).with_stash();
+        let buckets = slots.div_ceil(DefaultLayout::SLOTS).next_power_of_two();
+        let config = Config::new().with_growth(Growth::Linear(linear)).with_hashes(hashes).for_a_map();
         let table = Table::with_buckets(buckets, &config);
+        let table = table.unwrap_or_else(|error| panic!("no map of {capacity} entries: {error}"));
+        if buckets * DefaultLayout::BUCKET_BYTES < table.region().obtained().size() / 2 {
+            table.region().begin_with_base_pages();
+        }
         let slab = Slab::new(Layout::new::<Entry<K, V>>());
         if capacity > 0 {
             slab.reserve(capacity);
         }
         Core {
-            table: table.unwrap_or_else(|error| panic!("no map of {capacity} entries: {error}")),
+            table,
             collector: Collector::new(),
             slab: Arc::new(slab),
             hasher,
@@ -232,7 +239,8 @@ impl<'m, K, V, S> Pinned<'m, K, V, S> {
         Q: Equivalent<K> + ?Sized,
     {
         // SAFETY: of this table, and this is a pin; what it names is lent for as long as the pin is borrowed.
-        let found = self.core.table.find(hash, |at| key.equivalent(&unsafe { self.core.entry(at) }.key))?;
+        let found =
+            self.core.table.find_first(hash, |at| key.equivalent(&unsafe { self.core.entry(at) }.key))?;
         // SAFETY: as above.
         Some(unsafe { self.core.entry(found) })
     }
@@ -305,11 +313,9 @@ where
     {
         // SAFETY: of this table, and this is a pin.
         let entry = |at| unsafe { self.core.entry(at) };
-        let mut locations = [None; GROUP];
-        let locations = &mut locations[..hashes.len()];
         let entries = Publishing { core: self.core, new: None };
-        self.core.table.find_many(entries, hashes, |i, at| keys(i).equivalent(&entry(at).key), locations);
-        locations.iter().enumerate().for_each(|(i, location)| tell(i, location.map(entry)));
+        let eq = |i, at| keys(i).equivalent(&entry(at).key);
+        self.core.table.find_group_first(&entries, hashes, eq, |i, at| tell(i, at.map(entry)));
     }
 
     /// Publishes an entry, unless its key is there.
