@@ -75,6 +75,16 @@ use crate::hash::Hashes;
 /// The default hash is the standard library's, which withstands keys that are chosen to harm. Any [`BuildHasher`] will
 /// do; of one whose hashes are good, say so ([`HashMapBuilder::hashes`]).
 ///
+/// Keys that it lends are as long-lived as those that can be put in:
+///
+/// ```compile_fail
+/// use lookaside_cuckoo::HashMap;
+///
+/// fn shorter<'a>(map: &'a HashMap<&'static str, u32>) -> &'a HashMap<&'a str, u32> {
+///     map
+/// }
+/// ```
+///
 /// A map claims addresses for 2^28 buckets, 16 GiB, wherever the process may have so many, and memory as it grows. It is
 /// meant for a program's large or shared maps, and not to be one of thousands. Memory that it has had stays the map's,
 /// for new entries, until it is dropped.

@@ -350,3 +350,64 @@ pub(crate) mod loom_tests {
         });
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Slots do not overlap, are aligned, come back, and are used before new ones are.
+    #[test]
+    fn slots_are_apart_and_are_used_again() {
+        for layout in
+            [Layout::new::<()>(), Layout::new::<[u64; 3]>(), Layout::from_size_align(40, 64).unwrap()]
+        {
+            let (slab, magazine) = (Slab::new(layout), Magazine::default());
+            // SAFETY: this thread's magazine.
+            let take = || unsafe { slab.take(&magazine) };
+            let mut slots: Vec<_> = (0..1000).map(|_| take()).collect();
+            for slot in &slots {
+                assert!(slot.as_ptr().addr().is_multiple_of(layout.align()));
+                // SAFETY: a slot has room for it.
+                unsafe { slot.as_ptr().write_bytes(0xff, layout.size()) };
+            }
+            slots.sort();
+            assert!(
+                slots.windows(2).all(|two| two[1].addr().get() - two[0].addr().get() >= layout.size().max(8))
+            );
+            let bytes = slab.bytes();
+            std::thread::scope(|scope| {
+                for some in slots.chunks(500) {
+                    let addresses: Vec<_> =
+                        some.iter().map(|slot| slot.as_ptr().expose_provenance()).collect();
+                    let slab = &slab;
+                    scope.spawn(move || {
+                        for at in addresses {
+                            let slot = NonNull::new(ptr::with_exposed_provenance_mut(at)).unwrap();
+                            // SAFETY: taken above, and given back here only.
+                            unsafe { slab.give_back(slot) };
+                        }
+                    });
+                }
+            });
+            let mut again: Vec<_> = (0..1000).map(|_| take()).collect();
+            assert_eq!(slab.bytes(), bytes, "there was room");
+            again.sort();
+            again.dedup();
+            assert_eq!(again.len(), 1000, "a slot came twice");
+            // SAFETY: this thread's magazine, from which it was taken, and nothing is in it.
+            unsafe { slab.put_back(&magazine, again[7]) };
+            assert_eq!(take(), again[7]);
+        }
+    }
+
+    #[test]
+    fn room_that_was_asked_for_is_there() {
+        let (slab, magazine) = (Slab::new(Layout::new::<u64>()), Magazine::default());
+        slab.reserve(10_000);
+        let bytes = slab.bytes();
+        slab.reserve(10_000);
+        // SAFETY: this thread's magazine.
+        (0..10_000).for_each(|_| _ = unsafe { slab.take(&magazine) });
+        assert_eq!((slab.bytes(), bytes), (80_000, 80_000));
+    }
+}

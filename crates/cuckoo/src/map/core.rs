@@ -75,7 +75,8 @@ pub(super) struct Core<K, V, S> {
     pub(super) once: Once,
     /// Whether the entries have been taken out.
     is_drained: bool,
-    entries: PhantomData<Entry<K, V>>,
+    /// Of exactly these types: a map of longer-lived keys is none of shorter-lived ones, for those can be put in.
+    entries: PhantomData<*mut Entry<K, V>>,
 }
 
 // SAFETY: the map owns its entries, and frees those of other threads: for that they are `Send`. Nothing else in it
@@ -98,6 +99,9 @@ pub(super) struct Unpublished<'p, K, V> {
     is_published: Cell<bool>,
     entry: PhantomData<Entry<K, V>>,
 }
+
+/// An entry that was not published, and that of its key, which was there.
+type Occupied<'p, K, V> = (Unpublished<'p, K, V>, &'p Entry<K, V>);
 
 /// The entries of a map, as the table asks for them, while one is being put in.
 struct Publishing<'p, K, V, S> {
@@ -326,7 +330,7 @@ where
         &'p self,
         hash: u64,
         new: Unpublished<'p, K, V>,
-    ) -> Result<&'p Entry<K, V>, (Unpublished<'p, K, V>, &'p Entry<K, V>)> {
+    ) -> Result<&'p Entry<K, V>, Occupied<'p, K, V>> {
         // SAFETY: of this table, and this is a pin.
         let entry = |at| unsafe { self.core.entry(at) };
         let publishing = Publishing { core: self.core, new: Some(&new) };
@@ -417,8 +421,8 @@ where
 
     /// Makes room for so many entries more.
     pub(super) fn reserve(&self, additional: usize) {
-        self.core.table.reserve(additional, Publishing { core: self.core, new: None });
         self.core.slab.reserve(additional);
+        self.core.table.reserve(additional, Publishing { core: self.core, new: None });
     }
 }
 

@@ -9,7 +9,7 @@ use super::iter::{Iter, Keys, Values};
 
 /// A [map](super::HashMap) that this thread has pinned: what it finds stays until this is dropped or refreshed.
 ///
-/// It stays on its thread. To keep it costs nothing but the memory of what is removed meanwhile.
+/// To keep it costs nothing but the memory of what is removed meanwhile.
 ///
 /// ```
 /// use lookaside_cuckoo::HashMap;
@@ -24,7 +24,17 @@ use super::iter::{Iter, Keys, Values};
 /// assert_eq!(pinned.get(&7), Some(&997));
 /// ```
 ///
-/// What was found cannot be used after that:
+/// It stays on its thread:
+///
+/// ```compile_fail
+/// let map = lookaside_cuckoo::HashMap::from([(1, 2)]);
+/// let pinned = map.pin();
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || pinned.len());
+/// });
+/// ```
+///
+/// And what was found cannot be used once it is refreshed:
 ///
 /// ```compile_fail
 /// let map = lookaside_cuckoo::HashMap::from([(1, 2)]);
@@ -61,8 +71,8 @@ impl<'m, K, V, S> HashMapRef<'m, K, V, S> {
         self.len() == 0
     }
 
-    /// All entries, in no order. Others may write meanwhile: a key that is there throughout is told once, one that is put
-    /// in, removed or replaced meanwhile, at least as often as it can be.
+    /// All entries, in no order. Others may write meanwhile: an entry that is there throughout is told once. A key whose
+    /// value is exchanged meanwhile may be told with both.
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter(self.pinned.walk())
     }

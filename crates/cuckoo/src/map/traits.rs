@@ -52,7 +52,9 @@ where
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let entries = entries.into_iter();
         let mut pinned = self.pin();
-        pinned.reserve(entries.size_hint().0);
+        // In a map that has some, half of them may be there: as the standard library's.
+        let least = entries.size_hint().0;
+        pinned.reserve(if pinned.is_empty() { least } else { least.div_ceil(2) });
         for (number, (key, value)) in entries.enumerate() {
             pinned.insert(key, value);
             // What was replaced is not to pile up.
