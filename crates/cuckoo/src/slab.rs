@@ -51,6 +51,7 @@ const LARGEST: usize = 64 << 20;
 const MAPPED: usize = 4 << 20;
 
 /// What lies in a slot that is free.
+#[derive(Debug)]
 struct Free {
     /// The one below. An atomic only for the model's sake: it is written before it is pushed, and read by who pops.
     below: AtomicPtr<Free>,
