@@ -618,26 +618,24 @@ fn a_stashed_key_is_put_in_once_and_found() {
 #[test]
 fn a_stashed_key_is_found_while_its_bucket_splits() {
     type L = Inline<1>;
-    let hashes = vec![hash_for(1, L::TAG_BITS, (0, 0), 1, 0); 2];
+    // Of one hash, whose first bucket is 0, and 4 once that has been split.
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 1), 1, 0); 3];
     check_for(Some(seconds_of_a_large_model()), 3, move || {
-        let growth = Growth::Linear(Linear::up_to(2).with_target_load(0.95));
-        let world = Arc::new(World::<L>::stashing(1, growth, hashes.clone()));
-        let splitter = Splitter::become_one(&world.table.splitting);
-        drop(splitter);
-        world.insert(0).unwrap();
-        if world.table.buckets() > 1 {
-            return;
+        let world = Arc::new(World::<L>::stashing(4, grows_to(5, 0.95), hashes.clone()));
+        for key in 0..3 {
+            world.insert(key).unwrap();
         }
+        assert_eq!(world.table.buckets(), 4);
         let writer = thread::spawn({
             let world = world.clone();
-            move || world.table.reserve(2, world.hasher())
+            move || world.table.reserve(3, world.hasher())
         });
-        // Where the table has not been split by then, the one bucket has no room.
-        world.insert(1).unwrap();
-        assert_eq!(world.get(0), Some(location(0, 0)));
-        assert_eq!(world.get(1), Some(location(1, 0)), "missed while its bucket may be splitting");
+        assert_eq!(world.get(2), Some(location(2, 0)), "missed while its bucket may be splitting");
         writer.join().unwrap();
-        assert_eq!((world.get(1), world.count(1)), (Some(location(1, 0)), 1));
+        assert_eq!(world.table.buckets(), 5);
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
     });
 }
 
