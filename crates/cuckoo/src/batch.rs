@@ -16,7 +16,7 @@ use crate::table::{Entries, Probe, Table};
 
 /// Keys in flight at once: more than the line-fill buffers of today's cores can use, and few enough that what was
 /// fetched first is still in the first-level cache when it is needed.
-const GROUP: usize = if cfg!(loom) { 2 } else { 16 };
+pub(crate) const GROUP: usize = if cfg!(loom) { 2 } else { 16 };
 
 impl<L: Layout> Table<L> {
     /// Looks up many keys: `found[i]` becomes the location of the key whose hash is `hashes[i]`, and for whose entry
@@ -81,7 +81,7 @@ impl<L: Layout> Table<L> {
                     Some(location)
                 }
                 Probe::Absent => None,
-                Probe::Disturbed => {
+                Probe::Disturbed | Probe::Stashed => {
                     *settled = false;
                     None
                 }

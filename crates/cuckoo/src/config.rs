@@ -116,6 +116,10 @@ pub struct Config {
     /// The pages its buckets are to lie in.
     #[cfg(not(loom))]
     pub pages: PageKind,
+    /// Whether keys that find no place go to a [stash](crate::stash), in a layout whose buckets can be marked.
+    pub(crate) stashes: bool,
+    /// Whether a key goes to its first bucket while that has room: see [`crate::first`].
+    pub(crate) prefers_first: bool,
 }
 
 impl Default for Config {
@@ -127,6 +131,8 @@ impl Default for Config {
             hashes: Hashes::Any,
             #[cfg(not(loom))]
             pages: PageKind::Transparent,
+            stashes: false,
+            prefers_first: false,
         }
     }
 }
@@ -155,6 +161,12 @@ impl Config {
     #[must_use]
     pub fn with_pages(self, pages: PageKind) -> Config {
         Config { pages, ..self }
+    }
+
+    /// With a stash, so that no insert is refused, and for lookups that ask for the first bucket first.
+    #[must_use]
+    pub(crate) fn for_a_map(self) -> Config {
+        Config { stashes: true, prefers_first: true, ..self }
     }
 
     /// With this [`search`](Config::search).

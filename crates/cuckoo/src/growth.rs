@@ -24,7 +24,7 @@ use crate::config::{Growth, Linear};
 use crate::layout::{Bucket, Layout};
 use crate::outcome::Work;
 use crate::slot::Word;
-use crate::table::{COUNTERS, Entries, Table};
+use crate::table::{COUNTERS, Entries, MOST_SLOTS, Table};
 use atomics::{AtomicBool, Ordering, yield_now};
 #[cfg(not(loom))]
 use atomics::{Hold, Within};
@@ -33,8 +33,6 @@ use atomics::{Hold, Within};
 pub const SPLITS_WHEN_LOADED: usize = 2;
 /// Buckets that one attempt of an insert splits at most because it found no free slot.
 pub const SPLITS_WHEN_FULL: usize = 8;
-/// Most slots in a bucket of any layout.
-const MOST_SLOTS: usize = 8;
 /// Where less than one slot in so many is used, no split makes room: hashes are equal, and stay together.
 const SPARSE: usize = 16;
 
@@ -111,6 +109,22 @@ impl<L: Layout> Table<L> {
         }
     }
 
+    /// Splits buckets until there is room for `additional` entries more, at the load at which inserts split them. Others
+    /// go on meanwhile. Where growth stops, so does this.
+    ///
+    /// # Panics
+    /// If `hasher` does.
+    pub fn reserve(&self, additional: usize, hasher: impl Entries) {
+        let Growth::Linear(linear) = &self.config.growth else { return };
+        let wanted = (self.len().saturating_add(additional) as f64 / linear.target_load) as usize;
+        while self.slots() <= wanted {
+            let splitter = Splitter::become_one(&self.splitting);
+            if let Split::Impossible = self.split_next(&hasher, linear, &splitter) {
+                return;
+            }
+        }
+    }
+
     /// Splits buckets because an insert found no free slot; false if there is no hope in trying again.
     pub(crate) fn make_room(&self, entries: &impl Entries, work: &mut Work) -> bool {
         let Growth::Linear(linear) = &self.config.growth else { return false };
@@ -158,11 +172,15 @@ impl<L: Layout> Table<L> {
                 *half = (bucket, word.with_next(next));
             }
         }
+        if let (Some(from), Some(to)) = (old.mark(), new.mark()) {
+            to.set(from.is_set());
+        }
         let mut free = new.slots().iter();
         for &(bucket, word) in &halves {
             if bucket == to {
                 let cell = free.next().expect("a bucket has no more entries than slots");
                 cell.store(word);
+                self.walks.moves(word.location(), from, to);
             }
         }
         self.publish(geometry.grown());

@@ -31,7 +31,8 @@ use crate::geometry::Geometry;
 use crate::layout::{Bucket, Layout};
 use crate::outcome::{Insertion, TooFull, Upsertion, Work};
 use crate::slot::{Location, Tag, Word};
-use crate::table::{Entries, LockedKey, Table};
+use crate::stash::Stash;
+use crate::table::{Entries, LockedKey, MOST_SLOTS, Table};
 use crate::tags;
 use atomics::Ordering;
 
@@ -79,6 +80,8 @@ struct CuckooPath {
 
 /// What a search came to.
 enum Found {
+    /// One displacement will do.
+    Move(Move),
     Path(CuckooPath),
     /// A candidate has had a slot freed by another writer: no path is needed.
     FreeNow,
@@ -173,32 +176,44 @@ impl<L: Layout> Table<L> {
         let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
         let mut work = Work::default();
+        let mut refusal = None;
         for attempt in 0..ATTEMPTS {
             let locked = self.lock_candidates(hash, tag, None);
-            let mut placement = self.place_locked(&locked, hash, tag, location, eq, entries, incumbent);
+            let mut placement = self.place_locked(&locked, location, eq, entries, incumbent);
             let (geometry, candidates) = (locked.geometry, locked.candidates);
             drop(locked);
             if matches!(placement, Placement::NoSlot) {
                 match self.search(geometry, candidates, hash ^ attempt as u64) {
-                    Found::Path(path) => {
-                        if let Some(last) = self.follow(&path, &mut work) {
+                    found @ (Found::Move(_) | Found::Path(_)) => {
+                        let last = match found {
+                            Found::Move(only) => Some(only),
+                            Found::Path(path) => self.follow(&path, &mut work),
+                            Found::FreeNow | Found::Nothing => None,
+                        };
+                        if let Some(last) = last {
                             let locked = self.lock_candidates(hash, tag, Some(last.to));
                             // The path starts in a candidate as of its search: one that has split since is not locked.
                             if locked.candidates == candidates && self.displace(last.from, last.to) {
                                 work.displaced += 1;
-                                placement =
-                                    self.place_locked(&locked, hash, tag, location, eq, entries, incumbent);
+                                placement = self.place_locked(&locked, location, eq, entries, incumbent);
                             }
                         }
                     }
                     Found::FreeNow => {}
                     // No table has room for it: to grow would be in vain.
                     Found::Nothing if self.is_crowded_by_equals(entries, hash, tag) => {
-                        return Err(TooFull::Hashes);
+                        refusal = Some(TooFull::Hashes);
                     }
                     Found::Nothing if self.make_room(entries, &mut work) => {}
-                    Found::Nothing => return Err(self.refusal()),
+                    Found::Nothing => refusal = Some(self.refusal()),
                 }
+            }
+            if attempt + 1 == ATTEMPTS {
+                refusal = refusal.or_else(|| Some(self.refusal()));
+            }
+            if let (Placement::NoSlot, Some(refusal)) = (&placement, refusal) {
+                let stash = self.stash.as_ref().ok_or(refusal)?;
+                placement = self.place_in_stash(stash, (hash, tag), location, eq, entries, incumbent);
             }
             match placement {
                 Placement::Placed => {
@@ -210,7 +225,31 @@ impl<L: Layout> Table<L> {
                 Placement::NoSlot => {}
             }
         }
-        Err(self.refusal())
+        unreachable!("the last attempt ends in one way or the other")
+    }
+
+    /// Puts a key for which no slot was found into the stash, or into a slot, if there is one by now.
+    #[cold]
+    fn place_in_stash(
+        &self,
+        stash: &Stash,
+        (hash, tag): (u64, Tag),
+        location: Location,
+        eq: &mut impl FnMut(Location) -> bool,
+        entries: &impl Entries,
+        incumbent: Incumbent,
+    ) -> Placement {
+        let locked = self.lock_candidates(hash, tag, None);
+        let placement = self.place_locked(&locked, location, eq, entries, incumbent);
+        if matches!(placement, Placement::NoSlot) {
+            let (first, second) = locked.candidates;
+            let marks = [first, second].into_iter().filter_map(|bucket| self.buckets[bucket].mark());
+            marks.for_each(|mark| mark.set(true));
+            entries.enters(location);
+            stash.push(hash, location);
+            return Placement::Placed;
+        }
+        placement
     }
 
     /// Whether every slot of the key's two buckets has a key of this very hash.
@@ -240,31 +279,33 @@ impl<L: Layout> Table<L> {
     }
 
     /// Under the key's locks: the uniqueness check, and the insert if there is a free slot.
-    #[expect(clippy::too_many_arguments, reason = "of one insert, which has them all at hand")]
     fn place_locked(
         &self,
         locked: &LockedKey<'_, L>,
-        hash: u64,
-        tag: Tag,
         location: Location,
         eq: &mut impl FnMut(Location) -> bool,
         entries: &impl Entries,
         incumbent: Incumbent,
     ) -> Placement {
-        if let Some((cell, word)) = self.find_locked(locked, tag, |word| eq(word.location())) {
+        let LockedKey { hash, tag, .. } = *locked;
+        if let Some(found) = self.find_locked(locked, eq) {
             if let Incumbent::Goes = incumbent {
                 entries.enters(location);
-                cell.store(Word::new(tag, word.next(), location));
+                self.store_at(found, tag, location);
             }
-            return Placement::There(word.location());
+            return Placement::There(found.location());
         }
         let (first, second) = locked.candidates;
-        let emptier = if self.free_slots(second) > self.free_slots(first) { second } else { first };
-        match self.free_slot(emptier) {
+        let chosen = match (self.config.prefers_first, self.free_slots(first)) {
+            (true, 0) => second,
+            (false, free) if self.free_slots(second) > free => second,
+            _ => first,
+        };
+        match self.free_slot(chosen) {
             Some(slot) => {
-                let next = locked.geometry.next_for(emptier, hash, tag);
+                let next = locked.geometry.next_for(chosen, hash, tag);
                 entries.enters(location);
-                self.buckets[emptier].slots()[slot].store(Word::new(tag, next, location));
+                self.buckets[chosen].slots()[slot].store(Word::new(tag, next, location));
                 Placement::Placed
             }
             None => Placement::NoSlot,
@@ -329,6 +370,7 @@ impl<L: Layout> Table<L> {
         }
         let Some(free) = self.free_slot(to) else { return false };
         // Copy, raise, clear: the order that readers rely on, see `version`.
+        self.walks.moves(word.location(), from.bucket, to);
         self.buckets[to].slots()[free].store(moved);
         self.version(from.bucket).raise();
         cell.store(Word::EMPTY);
@@ -343,7 +385,39 @@ impl<L: Layout> Table<L> {
         }
     }
 
+    /// The first level of a breadth-first search: one displacement out of a candidate. It nearly always is enough, and
+    /// needs no list of buckets.
+    fn search_next_door(&self, geometry: Geometry, candidates: (usize, usize)) -> Option<Found> {
+        let (first, second) = candidates;
+        if self.free_slot(first).is_some() || self.free_slot(second).is_some() {
+            return Some(Found::FreeNow);
+        }
+        let mut moves = [None; 2 * MOST_SLOTS];
+        for (which, bucket) in [first, second].into_iter().enumerate() {
+            for (slot, cell) in self.buckets[bucket].slots().iter().enumerate() {
+                let word = cell.load();
+                let to = if word.is_empty() { None } else { geometry.alternate(bucket, word) };
+                let to = to.map(|(to, _)| to).filter(|&to| to != bucket);
+                moves[which * L::SLOTS + slot] = to.map(|to| Move { from: Step { bucket, slot, word }, to });
+            }
+        }
+        let prefetch = |step: Option<Move>| step.iter().for_each(|step| self.prefetch_bucket(step.to));
+        moves[..AHEAD].iter().copied().for_each(prefetch);
+        for (number, step) in moves.iter().enumerate() {
+            prefetch(moves.get(number + AHEAD).copied().flatten());
+            if let Some(step) = step
+                && self.free_slot(step.to).is_some()
+            {
+                return Some(Found::Move(*step));
+            }
+        }
+        None
+    }
+
     fn search_breadth_first(&self, geometry: Geometry, candidates: (usize, usize)) -> Found {
+        if let Some(found) = self.search_next_door(geometry, candidates) {
+            return found;
+        }
         /// A bucket reached, and from where.
         struct Node {
             bucket: usize,
@@ -442,6 +516,7 @@ impl<L: Layout> Table<L> {
 }
 
 /// One displacement of a path.
+#[derive(Clone, Copy)]
 struct Move {
     from: Step,
     to: usize,

@@ -1,7 +1,21 @@
-//! An index from keys to locations by optimistic concurrent cuckoo hashing.
+//! A concurrent hash map, and the index that it stands on: optimistic concurrent cuckoo hashing.
 //!
-//! After Fan, Andersen and Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing",
-//! NSDI 2013, section 3; and beyond it in three ways:
+//! [`HashMap`] is the map: keys and values of any type, all operations by shared reference, lookups that take no lock.
+//!
+//! ```
+//! use lookaside_cuckoo::HashMap;
+//!
+//! let towns = HashMap::from([("rome", -753), ("paris", -52)]);
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| towns.pin().insert("berlin", 1237).is_none());
+//! });
+//! let towns = towns.pin();
+//! assert_eq!((towns.get("berlin"), towns.len()), (Some(&1237), 3));
+//! ```
+//!
+//! [`Table`] is the index, for who owns the entries himself: from keys to 48-bit [`Location`]s. After Fan, Andersen and
+//! Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing", NSDI 2013, section 3; and
+//! beyond it in three ways:
 //!
 //! - **Many writers.** The paper serialises them. Here a writer locks the two buckets of its key, and no more than
 //!   three at any moment.
@@ -10,9 +24,8 @@
 //!   buckets.
 //! - **Batches.** [`Table::find_many`] fetches the buckets of all keys together, then their entries.
 //!
-//! The table holds 48-bit [`Location`]s and short tags, never keys: the owner of the entries compares those, and tells
-//! their hashes, by closures, as with hashbrown's `HashTable`. Readers take no lock, write nothing shared and never
-//! wait.
+//! The table holds locations and short tags, never keys: the owner of the entries compares those, and tells their
+//! hashes, by closures, as with hashbrown's `HashTable`. Readers take no lock, write nothing shared and never wait.
 //!
 //! ```
 //! use std::hash::BuildHasher;
@@ -56,19 +69,25 @@
 //! | `table` | lookup, removal, replacement |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
+//! | `stash` | entries for which no bucket has room |
 //! | `shrink` | merging one, and giving memory back |
 //! | `batch` | many keys at once |
+//! | `first` | lookups where most keys are in their first bucket |
+//! | `walk` | all keys, while others write |
+//! | `slab` | memory for a map's entries |
+//! | `map` | the map: entries, pins, compounds |
 //!
 //! A module uses those of the floors below it:
 //!
 //! ```text
-//!          batch   shrink
+//!           map  >  slab
+//!      batch  first  shrink
 //!               insert
 //!               growth
 //!               table
-//!                tags
+//!             tags   walk
 //!      config  geometry  layout
-//!   hash   outcome   slot   version
+//!   hash   outcome   slot   stash   version
 //! ```
 //!
 //! # Which size
@@ -79,6 +98,8 @@
 
 mod batch;
 mod config;
+#[cfg(not(loom))]
+mod first;
 mod geometry;
 mod growth;
 mod hash;
@@ -86,21 +107,34 @@ mod insert;
 mod layout;
 #[cfg(all(loom, test))]
 mod loom_tests;
+#[cfg(not(loom))]
+mod map;
 mod outcome;
 #[cfg(any(not(loom), test))]
 mod shrink;
+#[cfg(any(not(loom), test))]
+mod slab;
 mod slot;
+mod stash;
 mod table;
 mod tags;
 mod version;
+mod walk;
 
 pub use config::{Config, CreateError, Growth, Linear};
+#[cfg(not(loom))]
+pub use equivalent::Equivalent;
 pub use hash::Hashes;
+#[cfg(not(loom))]
+pub use map::{
+    Compute, HashMap, HashMapBuilder, HashMapRef, IntoIter, Iter, Keys, OccupiedError, Operation, Values,
+};
 pub use outcome::{Insertion, TooFull, Upsertion, Work};
 #[cfg(not(loom))]
 pub use pages::{Budget, MapError, PageKind, Region};
 pub use slot::Location;
 pub use table::{Entries, Table};
+pub use walk::Locations;
 
 /// What only experiments choose, and tests look at: other layouts than the one that measured best, other searches,
 /// bounds. Not a part of the interface that versions keep.

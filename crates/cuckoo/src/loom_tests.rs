@@ -47,8 +47,18 @@ struct World<L: Layout> {
 
 impl<L: Layout> World<L> {
     fn new(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
+        Self::with(buckets, growth, hashes, false)
+    }
+
+    /// With a stash.
+    fn stashing(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
+        Self::with(buckets, growth, hashes, true)
+    }
+
+    fn with(buckets: usize, growth: Growth, hashes: Vec<u64>, stashes: bool) -> Self {
         // The models choose the bits.
-        let config = Config { search: Search::BreadthFirst, growth, hashes: Hashes::Avalanching };
+        let (search, hashing) = (Search::BreadthFirst, Hashes::Avalanching);
+        let config = Config { search, growth, hashes: hashing, stashes, prefers_first: false };
         World { table: Table::with_buckets(buckets, &config).unwrap(), hashes }
     }
 
@@ -573,4 +583,87 @@ fn batch_against_displacement() {
         assert_eq!(found, [Some(location(0, 0)), None]);
         writer.join().unwrap();
     });
+}
+
+/// Keys of one hash, whose two buckets have a slot each: the third goes to the stash. Whoever looks for it from when it
+/// is in finds it, and of two who put it in one does.
+#[test]
+fn a_stashed_key_is_put_in_once_and_found() {
+    type L = Inline<1>;
+    let hashes = vec![hash_for(2, L::TAG_BITS, (0, 1), 0, 0); 3];
+    check_for(Some(seconds_of_a_large_model()), 3, move || {
+        let world = Arc::new(World::<L>::stashing(2, Growth::Fixed, hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        let other = thread::spawn({
+            let world = world.clone();
+            move || {
+                let inserted = matches!(world.insert_at(2, location(2, 1)), Ok(Insertion::Inserted(_)));
+                assert!(world.get(2).is_some(), "it is in, by this thread or by the other one");
+                inserted
+            }
+        });
+        let inserted = matches!(world.insert_at(2, location(2, 0)), Ok(Insertion::Inserted(_)));
+        let (found, others) = (world.get(2), other.join().unwrap());
+        assert!(inserted ^ others, "both, or neither");
+        assert_eq!(found, Some(location(2, others.into())));
+        assert_eq!((world.count(0), world.count(1), world.count(2)), (1, 1, 1));
+        assert!(world.table.remove_exact(world.hashes[2], location(2, others.into())));
+        assert_eq!((world.get(2), world.table.len()), (None, 2));
+    });
+}
+
+/// The mark of a bucket goes with its entries when it splits: a stashed key is found before, meanwhile and after.
+#[test]
+fn a_stashed_key_is_found_while_its_bucket_splits() {
+    type L = Inline<1>;
+    // Of one hash, whose first bucket is 0, and 4 once that has been split.
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 1), 1, 0); 3];
+    check_for(Some(seconds_of_a_large_model()), 3, move || {
+        let world = Arc::new(World::<L>::stashing(4, grows_to(5, 0.95), hashes.clone()));
+        for key in 0..3 {
+            world.insert(key).unwrap();
+        }
+        assert_eq!(world.table.buckets(), 4);
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || world.table.reserve(3, world.hasher())
+        });
+        assert_eq!(world.get(2), Some(location(2, 0)), "missed while its bucket may be splitting");
+        writer.join().unwrap();
+        assert_eq!(world.table.buckets(), 5);
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// An entry moves between the buckets that a walk has visited and those that it has not.
+#[test]
+fn displacement_against_walk() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    for (from, to) in [(0, 2), (2, 0)] {
+        // Key 0 sits in `from`, for key 1 keeps its other bucket; key 2 can only be in `from`.
+        let hashes = vec![
+            hash_for(4, bits, (from, to), 0, 0),
+            hash_for(4, bits, (to, to), 0, 0),
+            hash_for(4, bits, (from, from), 0, 0),
+        ];
+        check_for(Some(seconds_of_a_large_model()), 2, move || {
+            let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+            world.insert(1).unwrap();
+            world.insert(0).unwrap();
+            assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+            let writer = thread::spawn({
+                let world = world.clone();
+                move || {
+                    assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+                }
+            });
+            assert_eq!(world.count(0), 1, "told twice, or not at all");
+            writer.join().unwrap();
+        });
+    }
 }

@@ -88,6 +88,10 @@ impl<L: Layout> Table<L> {
             for (_, word) in words(last) {
                 let cell: &SlotCell = free.next().expect("just counted, under the lock");
                 cell.store(word.with_next(Next::Bit(1)));
+                self.walks.moves(word.location(), last, into);
+            }
+            if let (Some(from), Some(to)) = (self.buckets[last].mark(), self.buckets[into].mark()) {
+                to.set(from.is_set() || to.is_set());
             }
             self.publish(merged);
             self.buckets[last].slots().iter().for_each(|cell| cell.store(Word::EMPTY));

@@ -24,10 +24,12 @@ use crossbeam_utils::CachePadded;
 use crate::config::{Config, CreateError, Growth, Linear, Search};
 use crate::geometry::Geometry;
 use crate::hash::{Hashes, mix};
-use crate::layout::{Bucket, Buckets, DefaultLayout, Layout, SlotCell};
+use crate::layout::{Bucket, Buckets, DefaultLayout, Layout, Mark, SlotCell};
 use crate::slot::{Location, Tag, Word};
+use crate::stash::Stash;
 use crate::tags::{self, SlotSet};
 use crate::version::Version;
+use crate::walk::Walks;
 use atomics::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(not(loom))]
 use atomics::{Hold, Within};
@@ -48,6 +50,9 @@ const OPTIMISTIC_ATTEMPTS: usize = 16;
 
 /// Counters of entries, by hash: writers to different keys seldom share one.
 pub(crate) const COUNTERS: usize = if cfg!(loom) { 1 } else { 16 };
+
+/// Most slots in a bucket of any layout.
+pub(crate) const MOST_SLOTS: usize = 8;
 
 /// No operation locks more words: the two candidates of a key and the bucket an entry is displaced to.
 const MOST_LOCKS: usize = 3;
@@ -124,10 +129,12 @@ pub struct Table<L: Layout = DefaultLayout> {
     /// The geometry, as one word.
     open: CachePadded<AtomicUsize>,
     pub(crate) splitting: CachePadded<AtomicBool>,
-    counters: [CachePadded<AtomicUsize>; COUNTERS],
+    pub(crate) counters: [CachePadded<AtomicUsize>; COUNTERS],
     pub(crate) config: Config,
     /// Whether hashes are mixed.
     mixes: bool,
+    pub(crate) stash: Option<Stash>,
+    pub(crate) walks: Walks,
     /// Bytes taken from the budget: changed only by who holds `splitting`.
     #[cfg(not(loom))]
     pub(crate) taken: AtomicUsize,
@@ -138,7 +145,7 @@ pub struct Table<L: Layout = DefaultLayout> {
 pub(crate) struct Sought {
     /// Mixed.
     pub(crate) hash: u64,
-    tag: Tag,
+    pub(crate) tag: Tag,
     /// Its buckets in the geometry of when the look began.
     pub(crate) candidates: (usize, usize),
 }
@@ -150,6 +157,8 @@ pub(crate) enum Probe {
     Absent,
     /// Nothing was seen, but something moved: look again.
     Disturbed,
+    /// As absent, but the key may be in the stash: look under the locks.
+    Stashed,
 }
 
 impl<L: Layout> Table<L> {
@@ -207,6 +216,8 @@ impl<L: Layout> Table<L> {
             splitting: CachePadded::new(AtomicBool::new(false)),
             counters: std::array::from_fn(|_| CachePadded::new(AtomicUsize::new(0))),
             mixes: config.hashes == Hashes::Any,
+            walks: Walks::new(),
+            stash: (config.stashes && L::STRIPES == 0).then(Stash::new),
             config,
         })
     }
@@ -271,6 +282,7 @@ impl<L: Layout> Table<L> {
             Probe::Found(location) => Some(location),
             Probe::Absent => None,
             Probe::Disturbed => self.get_again(hash, holds),
+            Probe::Stashed => self.get_locked(hash, holds),
         }
     }
 
@@ -282,9 +294,10 @@ impl<L: Layout> Table<L> {
                 Probe::Found(location) => return Some(location),
                 Probe::Absent => return None,
                 Probe::Disturbed => {}
+                Probe::Stashed => break,
             }
         }
-        self.get_locked(hash, Tag::of(hash, L::TAG_BITS), holds)
+        self.get_locked(hash, holds)
     }
 
     /// Where a key of this hash is to be looked for, in a table of this geometry.
@@ -333,35 +346,58 @@ impl<L: Layout> Table<L> {
             let now = Geometry::of_word(now);
             geometry.only_grown_to(now) && now.candidates(hash, tag) == (first, second)
         };
-        if unmoved && (now == geometry.word() || is_as_it_was()) { Probe::Absent } else { Probe::Disturbed }
+        if unmoved && (now == geometry.word() || is_as_it_was()) {
+            if self.is_marked(first, second) { Probe::Stashed } else { Probe::Absent }
+        } else {
+            Probe::Disturbed
+        }
     }
 
-    fn get_locked(&self, hash: u64, tag: Tag, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
-        let locked = self.lock_candidates(hash, tag, None);
-        self.find_locked(&locked, tag, |word| holds(word.location())).map(|(_, word)| word.location())
+    /// Whether keys of these buckets may be in the stash.
+    #[inline(always)]
+    fn is_marked(&self, first: usize, second: usize) -> bool {
+        let marked = |bucket: usize| self.buckets[bucket].mark().is_some_and(Mark::is_set);
+        marked(first) | marked(second)
+    }
+
+    #[cold]
+    fn get_locked(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
+        let locked = self.lock_candidates(hash, Tag::of(hash, L::TAG_BITS), None);
+        self.find_locked(&locked, &mut holds).map(Place::location)
     }
 
     /// Removes the entry of a key of this hash for which `eq` is true, and says where it was.
     ///
     /// `eq` runs while the key's buckets are locked: it must not use the table.
     pub fn remove(&self, hash: u64, mut eq: impl FnMut(Location) -> bool) -> Option<Location> {
-        self.remove_word(hash, |word| eq(word.location()))
+        self.remove_one(hash, &mut eq)
     }
 
     /// Removes the entry at exactly this location, and says whether it was there. Of several who try, one succeeds.
     pub fn remove_exact(&self, hash: u64, location: Location) -> bool {
-        self.remove_word(hash, |word| word.location() == location).is_some()
+        self.remove_one(hash, &mut |other| other == location).is_some()
     }
 
-    fn remove_word(&self, hash: u64, is_it: impl FnMut(Word) -> bool) -> Option<Location> {
-        let hash = self.mixed(hash);
+    fn remove_one(&self, hash: u64, is_it: &mut impl FnMut(Location) -> bool) -> Option<Location> {
+        self.remove_mixed(self.mixed(hash), is_it)
+    }
+
+    /// As [`Table::remove`], of a hash that is mixed already.
+    pub(crate) fn remove_mixed(
+        &self,
+        hash: u64,
+        is_it: &mut impl FnMut(Location) -> bool,
+    ) -> Option<Location> {
         let tag = Tag::of(hash, L::TAG_BITS);
         let locked = self.lock_candidates(hash, tag, None);
-        let (cell, word) = self.find_locked(&locked, tag, is_it)?;
-        cell.store(Word::EMPTY);
+        let found = self.find_locked(&locked, is_it)?;
+        match found {
+            Place::Slot(cell, _) => cell.store(Word::EMPTY),
+            Place::Stash(stash, location) => stash.remove(location),
+        }
         drop(locked);
         self.counter(hash).fetch_sub(1, Ordering::Relaxed);
-        Some(word.location())
+        Some(found.location())
     }
 
     /// Puts `new` where `old` is, if it still is there for a key of this hash: a compare and swap of the location.
@@ -379,9 +415,9 @@ impl<L: Layout> Table<L> {
         let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
         let locked = self.lock_candidates(hash, tag, None);
-        match self.find_locked(&locked, tag, |word| word.location() == old) {
-            Some((cell, word)) if self.call_out(still) => {
-                cell.store(Word::new(tag, word.next(), new));
+        match self.find_locked(&locked, &mut |location| location == old) {
+            Some(found) if self.call_out(still) => {
+                self.store_at(found, tag, new);
                 true
             }
             _ => false,
@@ -398,17 +434,6 @@ impl<L: Layout> Table<L> {
             .into_iter()
             .flatten()
             .flat_map(|bucket| self.buckets[bucket].slots())
-            .map(SlotCell::load)
-            .filter(|word| !word.is_empty())
-            .map(Word::location)
-    }
-
-    /// Every location in the table, in no order; one that is displaced meanwhile may be told twice or not at all.
-    pub fn iter(&self) -> impl Iterator<Item = Location> + use<'_, L> {
-        let open = self.geometry().open();
-        self.buckets[..open]
-            .iter()
-            .flat_map(Bucket::slots)
             .map(SlotCell::load)
             .filter(|word| !word.is_empty())
             .map(Word::location)
@@ -536,10 +561,20 @@ impl<L: Layout> Table<L> {
         for index in wanted {
             let repeated = locks.taken > 0 && locks.words[locks.taken - 1] == index;
             if index != usize::MAX && !repeated {
-                self.lock_word(self.version_word(index));
-                locks.words[locks.taken] = index;
-                locks.taken += 1;
+                locks.take(index);
             }
+        }
+        locks
+    }
+
+    /// As [`Table::lock`], of two: what every insert and every removal does first.
+    #[inline]
+    fn lock_both(&self, (first, second): (usize, usize)) -> Locks<'_, L> {
+        let mut locks = Locks { table: self, words: [0; MOST_LOCKS], taken: 0 };
+        let (first, second) = (Self::version_index(first), Self::version_index(second));
+        locks.take(first.min(second));
+        if first != second {
+            locks.take(first.max(second));
         }
         locks
     }
@@ -579,34 +614,61 @@ impl<L: Layout> Table<L> {
             self.prefetch_bucket(candidates.0);
             self.prefetch_bucket(candidates.1);
             let locks = match also {
-                None => self.lock([candidates.0, candidates.1]),
+                None => self.lock_both(candidates),
                 Some(also) => self.lock([candidates.0, candidates.1, also]),
             };
             // A bucket splits and merges only under its lock, so from here on the candidates stay what they are.
             let geometry = self.geometry();
             if geometry.candidates(hash, tag) == candidates {
-                return LockedKey { geometry, candidates, _locks: locks };
+                return LockedKey { geometry, candidates, hash, tag, _locks: locks };
             }
         }
     }
 
-    /// The slot among a locked key's candidates whose word has the tag and is the one sought.
+    /// Where the entry that is sought is, of a key whose candidates are locked.
     pub(crate) fn find_locked(
         &self,
         key: &LockedKey<'_, L>,
-        tag: Tag,
-        mut is_it: impl FnMut(Word) -> bool,
-    ) -> Option<(&SlotCell, Word)> {
-        let (first, second) = key.candidates;
-        let buckets = [&self.buckets[first], &self.buckets[second]];
-        for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
-            let cell = &buckets[usize::from(slot >= SlotSet::SECOND)].slots()[slot % SlotSet::SECOND];
-            let word = cell.load();
-            if word.has_tag(tag) && self.call_out(|| is_it(word)) {
-                return Some((cell, word));
+        is_it: &mut impl FnMut(Location) -> bool,
+    ) -> Option<Place<'_>> {
+        let LockedKey { hash, tag, candidates: (first, second), .. } = *key;
+        for bucket in [first, second] {
+            let bucket = &self.buckets[bucket];
+            for slot in tags::in_one(bucket, tag.raw()) {
+                let cell = &bucket.slots()[slot];
+                let word = cell.load();
+                if word.has_tag(tag) && self.call_out(|| is_it(word.location())) {
+                    return Some(Place::Slot(cell, word));
+                }
             }
         }
-        None
+        let stash = self.stash.as_ref().filter(|_| self.is_marked(first, second))?;
+        let stashed = stash.of(hash).into_iter().find(|&location| self.call_out(|| is_it(location)));
+        stashed.map(|location| Place::Stash(stash, location))
+    }
+
+    /// Puts another location where an entry of a locked key is.
+    pub(crate) fn store_at(&self, place: Place<'_>, tag: Tag, new: Location) {
+        match place {
+            Place::Slot(cell, word) => cell.store(Word::new(tag, word.next(), new)),
+            Place::Stash(stash, old) => stash.replace(old, new),
+        }
+    }
+}
+
+/// Where an entry of a locked key is.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'t> {
+    Slot(&'t SlotCell, Word),
+    Stash(&'t Stash, Location),
+}
+
+impl Place<'_> {
+    pub(crate) fn location(self) -> Location {
+        match self {
+            Place::Slot(_, word) => word.location(),
+            Place::Stash(_, location) => location,
+        }
     }
 }
 
@@ -615,6 +677,16 @@ pub(crate) struct Locks<'t, L: Layout> {
     table: &'t Table<L>,
     words: [usize; MOST_LOCKS],
     taken: usize,
+}
+
+impl<L: Layout> Locks<'_, L> {
+    /// Takes another one, above all that it has.
+    #[inline]
+    fn take(&mut self, index: usize) {
+        self.table.lock_word(self.table.version_word(index));
+        self.words[self.taken] = index;
+        self.taken += 1;
+    }
 }
 
 impl<L: Layout> Drop for Locks<'_, L> {
@@ -629,6 +701,9 @@ impl<L: Layout> Drop for Locks<'_, L> {
 pub(crate) struct LockedKey<'t, L: Layout> {
     pub(crate) geometry: Geometry,
     pub(crate) candidates: (usize, usize),
+    /// Mixed.
+    pub(crate) hash: u64,
+    pub(crate) tag: Tag,
     _locks: Locks<'t, L>,
 }
 

@@ -482,6 +482,15 @@ impl Region {
         }
     }
 
+    /// Keeps the first huge page's worth of the region in base pages, as long as nothing lies there yet. For what begins
+    /// small and may stay so: its first line is not to take two megabytes.
+    pub fn begin_with_base_pages(&self) {
+        if self.obtained == PageKind::Transparent && !cfg!(miri) {
+            // A refusal costs memory and harms nobody.
+            let _ = Self::advise(self.as_ptr(), PageKind::Transparent.size().min(self.len()), PageKind::Base);
+        }
+    }
+
     /// Gives the pages that lie wholly within `range` (bytes from the start) back to the machine, and says whether that
     /// is all of the range and the machine has taken it: it then reads as zero.
     ///

@@ -11,6 +11,7 @@
 //! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
 //! | [`mod@lookaside`] | indexes that people use, alone and behind a table, for the kind `slb-lookups` |
+//! | [`maps_beside`] | kind `peers-maps`: our concurrent map beside foreign ones |
 //! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for any x86-64 and for this one |
 //! | [`yardstick`] | kind `slb-yardstick-cpp`: the faces for C++ and C beside a table of twenty lines |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
@@ -25,6 +26,7 @@ pub mod engine;
 pub mod libcuckoo;
 pub mod lookaside;
 mod maps;
+pub mod maps_beside;
 pub mod yardstick;
 
 use lab::experiment::Laboratory;
@@ -34,6 +36,7 @@ use lab::experiment::Laboratory;
 pub fn laboratory() -> Laboratory {
     Laboratory::new()
         .with_kind("peers-index", comparison::run)
+        .with_kind("peers-maps", maps_beside::run)
         .with_kind("slb-lookups", lookaside::run)
         .with_kind("slb-cpp-compilers", compilers::run)
         .with_kind("slb-yardstick-cpp", yardstick::run)
