@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use crate::random::Random;
 
-/// Of one bucket, of some, and of more than there are keys.
-const SIZES: [usize; 3] = [128, 1 << 10, 1 << 16];
+/// Of one bucket or two, and of more slots than there are keys.
+const SIZES: [usize; 2] = [128, 1 << 12];
 
 fn config(size: usize) -> Config {
     Config::with_size(size).pages(PageKind::Base)
@@ -307,7 +307,7 @@ fn a_closure_that_panics_leaves_a_front_that_answers() {
         assert_eq!(front.get(key, is, find), Some((*key, key)));
         let many = AssertUnwindSafe(|| {
             let mut found = [None; 40];
-            front.get_many(&keys, &mut found, |_, sought| sought != key && panic!("is"), find);
+            front.get_many(&keys, &mut found, |_, _| panic!("is"), find);
         });
         assert!(catch_unwind(many).is_err());
     }

@@ -29,7 +29,7 @@ use lab::art::ordered::{ABSENT, Call, Lot, Ordered, rates};
 use lab::experiment::{ExperimentError, Session};
 use lab::measure::{Resident, name_threads, release_freed_memory};
 use lab::subject::mixed;
-use lookaside::{Config, CreateError, Front, Map, OwnedMap};
+use lookaside::{Config, Front, Map, OwnedMap};
 use papaya::Guard as _;
 use rand::distr::Distribution;
 use serde::Deserialize;
@@ -123,8 +123,7 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
         for make in makers(&frozen) {
             release_freed_memory();
             let before = Resident::now();
-            let made =
-                make(size.keys, parameters).map_err(|error| ExperimentError::Machine(error.to_string()))?;
+            let made = make(size.keys, parameters)?;
             for contestant in &made {
                 (contestant.serve)(&warm_up.requests);
             }
@@ -258,7 +257,7 @@ fn frozen(keys: u64) -> BTreeMap<u64, u64> {
 }
 
 /// Makes contestants that share what they stand on.
-type Maker<'a> = Box<dyn Fn(u64, &Parameters) -> Result<Vec<Contestant<'a>>, CreateError> + 'a>;
+type Maker<'a> = Box<dyn Fn(u64, &Parameters) -> Result<Vec<Contestant<'a>>, ExperimentError> + 'a>;
 
 /// All of them. The tree under a lock is the first, with which the others are compared.
 fn makers<'a>(frozen: &'a BTreeMap<u64, u64>) -> Vec<Maker<'a>> {
@@ -270,7 +269,7 @@ fn makers<'a>(frozen: &'a BTreeMap<u64, u64>) -> Vec<Maker<'a>> {
         Box::new(|keys, _| Ok(vec![locked_hash_map(keys)])),
         Box::new(|keys, _| Ok(papaya(keys))),
         Box::new(|keys, _| Ok(vec![dashmap(keys)])),
-        Box::new(|keys, _| Ok(vec![radix_tree(keys)])),
+        Box::new(|keys, _| Ok(vec![radix_tree(keys)?])),
         Box::new(|keys, _| Ok(vec![hash_map::<Fold>("HashMap with foldhash, no lock", keys)])),
         Box::new(|keys, _| {
             let name = "HashMap with the default hasher, no lock";
@@ -353,7 +352,7 @@ fn behind_moka(keys: u64, cached: u64) -> Contestant<'static> {
 }
 
 /// The three ways to look up in one map of ours.
-fn ours(keys: u64, table: usize) -> Result<Vec<Contestant<'static>>, CreateError> {
+fn ours(keys: u64, table: usize) -> Result<Vec<Contestant<'static>>, ExperimentError> {
     let map: Tree = Map::new(lookaside::RwLock::new(BTreeSet::new()), &Config::with_size(table))?;
     entries(keys).for_each(|(key, record)| {
         map.insert(key, record);
@@ -468,8 +467,8 @@ fn dashmap(keys: u64) -> Contestant<'static> {
 }
 
 /// Ours, alone.
-fn radix_tree(keys: u64) -> Contestant<'static> {
-    let tree = art::Tree::<[u8; 8], u64>::new();
+fn radix_tree(keys: u64) -> Result<Contestant<'static>, ExperimentError> {
+    let tree = art::Tree::<[u8; 8], u64>::new()?;
     {
         let mut reader = tree.pin();
         for (key, record) in entries(keys) {
@@ -494,7 +493,7 @@ fn radix_tree(keys: u64) -> Contestant<'static> {
         }
         sum
     };
-    Contestant { name: "our radix tree", threads: [MANY; 2], serve: Box::new(serve) }
+    Ok(Contestant { name: "our radix tree", threads: [MANY; 2], serve: Box::new(serve) })
 }
 
 /// Values inline; a lock that is taken once is as good as none.
@@ -523,7 +522,7 @@ fn hash_map<S: BuildHasher + Default + Send + Sync + 'static>(
 }
 
 /// A map of ours over a hash table, by a reader that is kept.
-fn ours_hashed(keys: u64, table: usize) -> Result<Contestant<'static>, CreateError> {
+fn ours_hashed(keys: u64, table: usize) -> Result<Contestant<'static>, ExperimentError> {
     let index = HashSet::<lookaside::Handle<u64, u64>, Fold>::default();
     let map = Map::new(lookaside::RwLock::new(index), &Config::with_size(table))?;
     entries(keys).for_each(|(key, record)| {
@@ -548,7 +547,7 @@ fn ours_hashed(keys: u64, table: usize) -> Result<Contestant<'static>, CreateErr
 }
 
 /// An owner's map over a hash table.
-fn ours_owned(keys: u64, table: usize) -> Result<Contestant<'static>, CreateError> {
+fn ours_owned(keys: u64, table: usize) -> Result<Contestant<'static>, ExperimentError> {
     let index = HashSet::<lookaside::Handle<u64, u64>, Fold>::default();
     let mut map = OwnedMap::new(index, &Config::with_size(table))?;
     entries(keys).for_each(|(key, record)| {
@@ -571,7 +570,7 @@ fn ours_owned(keys: u64, table: usize) -> Result<Contestant<'static>, CreateErro
 }
 
 /// A front before a tree that nobody changes; both ways to look up share it.
-fn fronted(frozen: &BTreeMap<u64, u64>, table: usize) -> Result<Vec<Contestant<'_>>, CreateError> {
+fn fronted(frozen: &BTreeMap<u64, u64>, table: usize) -> Result<Vec<Contestant<'_>>, ExperimentError> {
     let front = Arc::new(Front::<(u64, &u64)>::new(&Config::with_size(table))?);
     let is = |(key, _): (u64, &u64), sought: &u64| key == *sought;
     let find = |&key: &u64| Some((key, frozen.get(&key)?));
