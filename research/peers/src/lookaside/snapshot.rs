@@ -3,11 +3,15 @@
 //!
 //! A thread keeps one read transaction. What that lends stays as it is until the transaction ends, and so does what is
 //! in the front: there is nothing to keep equal. heed's transactions are for one thread at a time, so each thread has a
-//! front of its own, and all fronts together take as many bytes as the definition gives them. LMDB lends keys and
-//! values, and the front compares whole keys. The cache of rows copies them, and is shared.
+//! front of its own, and all fronts together take as many bytes as the definition gives them. Two kinds of front:
 //!
-//! A row's key is the mixed number of its record, its value begins and ends with that number; both words are read.
-//! Nothing here is unsafe: it is what a user of heed would write.
+//! * of rows: all are of one size, and begin with their key; a reference to one fits a slot;
+//! * of pairs: keys and values as LMDB lends them, of any size, which take two words, and so half as many slots.
+//!
+//! Either compares whole keys. The cache of rows copies them, and all threads share it.
+//!
+//! A row ends with the number of its record, of which its key is made; its first and its last word are read. Nothing
+//! here is unsafe: it is what a user of heed would write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +21,7 @@ use lab::experiment::{ExperimentError, Session, expect};
 use lab::lookaside::Tally;
 use lab::measure::{Stopwatch, in_parallel, name_threads, turns};
 use lab::subject::mixed;
-use lookaside::{Config, Front};
+use lookaside::{Config, Front, Lent};
 use quick_cache::sync::Cache;
 use rand::distr::Distribution;
 use serde::Deserialize;
@@ -32,8 +36,6 @@ use super::lmdb::{File, read_value};
 pub struct Parameters {
     /// Rows.
     rows: u64,
-    /// Bytes of a row, of which the key takes eight.
-    row: usize,
     /// The exponent of the distribution.
     skew: f64,
     /// Bytes of all fronts together.
@@ -55,6 +57,8 @@ const PLACES: u64 = 31;
 
 /// A row's key.
 type Key = [u8; 8];
+/// A row, which begins with its key.
+type Row = [u8; 100];
 /// A key and a value, as LMDB lends them.
 type Pair<'t> = (&'t [u8], &'t [u8]);
 
@@ -63,19 +67,30 @@ type Pair<'t> = (&'t [u8], &'t [u8]);
 enum Reader {
     Alone,
     Cached,
-    Fronted,
-    FrontedInBatches,
+    Rows,
+    RowsInBatches,
+    Pairs,
+    PairsInBatches,
 }
 
 impl Reader {
-    const ALL: [Reader; 4] = [Reader::Alone, Reader::Cached, Reader::Fronted, Reader::FrontedInBatches];
+    const ALL: [Reader; 6] = [
+        Reader::Alone,
+        Reader::Cached,
+        Reader::Rows,
+        Reader::RowsInBatches,
+        Reader::Pairs,
+        Reader::PairsInBatches,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Reader::Alone => "heed",
             Reader::Cached => "heed, quick_cache",
-            Reader::Fronted => "heed, front",
-            Reader::FrontedInBatches => "heed, front, batches",
+            Reader::Rows => "heed, front of rows",
+            Reader::RowsInBatches => "heed, front of rows, batches",
+            Reader::Pairs => "heed, front of pairs",
+            Reader::PairsInBatches => "heed, front of pairs, batches",
         }
     }
 }
@@ -95,7 +110,8 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
     let threads = session.threads(&parameters.threads)?;
     session.announce(1 + session.runs() * threads.len());
     session.begin("writing the rows");
-    let file = File::make(parameters.rows as usize, parameters.row).map_err(ExperimentError::Machine)?;
+    let file = File::make(parameters.rows as usize, size_of::<Key>() + size_of::<Row>())
+        .map_err(ExperimentError::Machine)?;
     write_rows(parameters, &file);
     session.end();
     for run in 0..session.runs() {
@@ -126,14 +142,18 @@ fn key_of(record: u64) -> Key {
     mixed(record).to_be_bytes()
 }
 
+fn row_of(record: u64) -> Row {
+    let mut row = [0; size_of::<Row>()];
+    let end = row.len() - size_of::<u64>();
+    row[..size_of::<Key>()].copy_from_slice(&key_of(record));
+    row[end..].copy_from_slice(&record.to_le_bytes());
+    row
+}
+
 fn write_rows(parameters: &Parameters, file: &File) {
     let mut writing = file.env.write_txn().expect("LMDB has a writer's place");
-    let mut value = vec![0; parameters.row.saturating_sub(size_of::<Key>()).max(16)];
     for record in 0..parameters.rows {
-        let end = value.len() - 8;
-        value[..8].copy_from_slice(&record.to_le_bytes());
-        value[end..].copy_from_slice(&record.to_le_bytes());
-        let put = file.database.put(&mut writing, &key_of(record), &value);
+        let put = file.database.put(&mut writing, &key_of(record), &row_of(record));
         put.expect("the file was made for as many rows");
     }
     writing.commit().expect("LMDB commits");
@@ -148,7 +168,7 @@ fn draw(parameters: &Parameters, threads: usize, run: usize) -> Result<Vec<Drawn
         let timed = (0..parameters.lookups)
             .map(|_| {
                 let record = records.sample(&mut random);
-                expected.count(Some(record.wrapping_mul(2)));
+                expected.count(Some(read_value(&row_of(record))));
                 key_of(record)
             })
             .collect();
@@ -175,13 +195,19 @@ fn measure(
                 keys.iter().for_each(|key| read.count(ask(key)));
             }),
             Reader::Cached => time(drawn, |keys, read| cached(&cache, keys, ask, read)),
-            Reader::Fronted => {
+            Reader::Rows | Reader::RowsInBatches => {
                 let front = Front::new(&config)?;
-                time(drawn, |keys, read| fronted(&front, file, &reading, keys, read))
+                let is = |row: &Row, key: &Key| row.first_chunk() == Some(key);
+                let find = |key: &Key| row(file, &reading, key);
+                let batches = reader == Reader::RowsInBatches;
+                time(drawn, |keys, read| fronted(&front, batches, keys, is, find, |row| &row[..], read))
             }
-            Reader::FrontedInBatches => {
+            Reader::Pairs | Reader::PairsInBatches => {
                 let front = Front::new(&config)?;
-                time(drawn, |keys, read| fronted_in_batches(&front, file, &reading, keys, read))
+                let is = |(found, _): Pair<'_>, key: &Key| found == key;
+                let find = |key: &Key| pair(file, &reading, key);
+                let batches = reader == Reader::PairsInBatches;
+                time(drawn, |keys, read| fronted(&front, batches, keys, is, find, |(_, value)| value, read))
             }
         })
     };
@@ -243,6 +269,15 @@ fn cached<'t>(
     }
 }
 
+/// A row in the file. Others than those of this size are none of ours.
+fn row<'t>(
+    file: &File,
+    reading: &'t RoTxn<'_, WithoutTls>,
+    key: &Key,
+) -> Result<Option<&'t Row>, heed::Error> {
+    Ok(file.database.get(reading, key)?.and_then(|row| row.try_into().ok()))
+}
+
 /// A key and its value in the file.
 fn pair<'t>(
     file: &File,
@@ -253,44 +288,36 @@ fn pair<'t>(
     Ok(behind.filter(|(found, _)| found == key))
 }
 
-fn is((found, _): Pair<'_>, key: &Key) -> bool {
-    found == key
-}
-
-fn fronted<'t>(
-    front: &Front<Pair<'t>>,
-    file: &File,
-    reading: &'t RoTxn<'_, WithoutTls>,
+/// Through a front, one key at a time or in batches.
+#[inline(always)]
+fn fronted<'t, T: Lent>(
+    front: &Front<T>,
+    batches: bool,
     keys: &[Key],
+    is: impl Fn(T, &Key) -> bool,
+    find: impl Fn(&Key) -> Result<Option<T>, heed::Error>,
+    value: impl Fn(T) -> &'t [u8],
     read: &mut Read,
 ) {
-    for key in keys {
-        let find = |key: &Key| {
-            read.asked += 1;
-            pair(file, reading, key)
-        };
-        let found = front.try_get(key, is, find).expect("LMDB reads what it has");
-        read.count(found.map(|(_, value)| value));
-    }
-}
-
-fn fronted_in_batches<'t>(
-    front: &Front<Pair<'t>>,
-    file: &File,
-    reading: &'t RoTxn<'_, WithoutTls>,
-    keys: &[Key],
-    read: &mut Read,
-) {
+    const READS: &str = "LMDB reads what it has";
     for keys in keys.chunks(BATCH) {
-        let mut sought = [&keys[0]; BATCH];
-        sought.iter_mut().zip(keys).for_each(|(sought, key)| *sought = key);
-        let mut found = [None; BATCH];
+        let mut asked = 0;
         let find = |key: &Key| {
-            read.asked += 1;
-            pair(file, reading, key)
+            asked += 1;
+            find(key)
         };
-        let many = front.try_get_many(&sought[..keys.len()], &mut found[..keys.len()], is, find);
-        many.expect("LMDB reads what it has");
-        found[..keys.len()].iter().for_each(|found| read.count(found.map(|(_, value)| value)));
+        if batches {
+            let mut sought = [&keys[0]; BATCH];
+            sought.iter_mut().zip(keys).for_each(|(sought, key)| *sought = key);
+            let mut found = [None; BATCH];
+            front.try_get_many(&sought[..keys.len()], &mut found[..keys.len()], &is, find).expect(READS);
+            found[..keys.len()].iter().for_each(|found| read.count(found.map(&value)));
+        } else {
+            let mut find = find;
+            for key in keys {
+                read.count(front.try_get(key, &is, &mut find).expect(READS).map(&value));
+            }
+        }
+        read.asked += asked;
     }
 }
