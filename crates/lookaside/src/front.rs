@@ -67,7 +67,7 @@ thread_local! {
 ///
 /// let front = Front::new(&Config::with_size(1 << 20))?;
 /// let square = |number: u64| {
-///     // Found in the table if it is this key's; else in the tree, whose keys are small enough to be kept in the table.
+///     // Found in the table if it is this key's; else in the tree. A number fits the table itself.
 ///     front.get(&number, |(key, _), sought| key == *sought, |&key| Some((key, squares.get(&key)?)))
 /// };
 /// assert_eq!(square(31), Some((31, &961))); // From the tree...
@@ -256,7 +256,7 @@ impl<T: Lent, S> Front<T, S> {
     /// Whether the next hit is to warm its slot.
     #[inline(always)]
     fn counts(&self) -> bool {
-        RANDOM.with(Random::next) >> 32 <= u64::from(self.counted)
+        self.counted == u32::MAX || RANDOM.with(Random::next) >> 32 <= u64::from(self.counted)
     }
 
     #[inline]

@@ -9,8 +9,8 @@
 //! | group | what |
 //! |---|---|
 //! | `BTreeMap` | under the standard library's read-write lock, taken for each request |
-//! | with a cache in front | quick_cache and moka, of as many entries as the definition says; changed while the lock is held, so that nothing in them is old |
-//! | [`Map`] | ours over a `BTreeSet` of handles, under a lock: by a reader that is kept, by a pin for each lookup, in batches |
+//! | with a cache in front | quick_cache and moka, changed while the lock is held, so that nothing in them is old |
+//! | [`Map`] | ours over a `BTreeSet` under a lock: by a reader that is kept, by a pin for each lookup, in batches |
 //! | in its place | `HashMap` with foldhash, papaya, dashmap, our radix tree |
 //! | hash tables | `HashMap` with values inline, without a lock; ours over a `HashSet` |
 //! | frozen | a `BTreeMap` that nobody changes, and a [`Front`] before it |
