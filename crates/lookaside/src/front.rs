@@ -24,8 +24,9 @@
 //!
 //! # What is counted
 //!
-//! Which hits warm their slot is decided by a random number before the bucket is looked at, as in a map. Hits and
-//! misses are not counted, and there is no monitor: who gives the closure that asks the index can count its calls.
+//! Which hits warm their slot is decided before the bucket is looked at: a branch that depends on a line which is yet to
+//! come cannot be predicted. Hits and misses are not counted, and there is no monitor: who gives the closure that asks
+//! the index can count its calls.
 //!
 //! Rejected: *a view that clears the table when it is dropped*: it may be forgotten, so that the table must be cleared
 //! before it is used again all the same; *a reader for each thread, with its random numbers*: one more thing to keep,
@@ -33,6 +34,7 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -52,6 +54,8 @@ const GROUP: usize = 16;
 
 thread_local! {
     static RANDOM: Random = const { Random::new(1) };
+    /// A Weyl sequence: each number is below a bound as often as a random one, and five instructions away.
+    static LOOKUPS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A table of references in front of an index that lends them.
@@ -135,8 +139,8 @@ pub struct Front<T, S = RandomState> {
     /// Of items that need them.
     words: Option<Words>,
     hashing: Hashing<S>,
-    /// [`Slb::counted`].
-    counted: u32,
+    /// Hits that warm their slot: of all lookups, those whose number of 64 bits is no more than this.
+    counted: u64,
     /// It has such items, and takes them: invariant.
     items: PhantomData<(T, fn(T) -> T)>,
 }
@@ -162,7 +166,7 @@ impl<T: Lent, S> Front<T, S> {
         let size = if T::WIDE { config.size / 2 } else { config.size };
         let table = Slb::new(&config.resized(size))?;
         let words = if T::WIDE { Some(Words::beside(&table, config)?) } else { None };
-        let counted = table.counted();
+        let counted = u64::from(table.counted()) << 32 | u64::from(u32::MAX);
         Ok(Front { table, words, hashing: hasher.into_hashing(), counted, items: PhantomData })
     }
 
@@ -256,7 +260,9 @@ impl<T: Lent, S> Front<T, S> {
     /// Whether the next hit is to warm its slot.
     #[inline(always)]
     fn counts(&self) -> bool {
-        self.counted == u32::MAX || RANDOM.with(Random::next) >> 32 <= u64::from(self.counted)
+        let number = LOOKUPS.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        LOOKUPS.set(number);
+        number <= self.counted
     }
 
     #[inline]
