@@ -13,7 +13,7 @@
 //! | [`mod@lookaside`] | indexes that people use, alone and behind a table, for the kind `slb-lookups` |
 //! | [`lookaside::snapshot`] | kind `slb-lmdb`: a front before a read transaction of LMDB |
 //! | [`alternatives`] | kind `slb-alternatives`: what one could take instead of a tree under a lock |
-//! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for every x86-64 and for this one |
+//! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for any x86-64 and for this one |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 
 #![deny(unsafe_code)]

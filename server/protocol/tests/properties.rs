@@ -85,7 +85,13 @@ proptest! {
     }
 
     #[test]
-    fn times_and_numbers_of_any_size(exptime: i32, now: u64, started: u64, value in vec(any::<u8>(), 0..30), delta: u64) {
+    fn times_and_numbers_of_any_size(
+        exptime: i32,
+        now: u64,
+        started: u64,
+        value in vec(any::<u8>(), 0..30),
+        delta: u64,
+    ) {
         let _ = expiry(exptime, now, started);
         let _ = flush(exptime, now, started);
         for operation in [Operation::Increment, Operation::Decrement] {

@@ -7,7 +7,7 @@
 //! | `hashed` | hashbrown, papaya, dashmap |
 //! | `lmdb` | LMDB, through heed |
 //! | [`snapshot`] | kind `slb-lmdb`: a snapshot of LMDB's, and a table of references into its file |
-//! | `containers` | C++: `std::map`, `std::unordered_map`, Abseil's, `dense_hash_map`; through the C interface: unsafe |
+//! | `containers` | C++: `std::map`, `std::unordered_map`, Abseil's, `dense_hash_map`; by the C interface: unsafe |
 //! | `handle_cell` | a handle that can be exchanged where it lies: unsafe, as `lmdb` is |
 
 #[cfg(containers)]

@@ -3,8 +3,8 @@
 //! They are checked as a whole before the command is carried out, in one pass from left to right. The pass ends at a
 //! letter that is none or stands for the second time; what is wrong with a token lets it go on, and the last such error
 //! is answered. Afterwards a command needs to know which letters there are, a few numbers, and the order, because
-//! replies come in the order of the flags: so what is kept is the text, and a set of the letters. Numbers are read again
-//! where they are wanted. (Rejected: a field for each. Most commands have none or one of the twelve.)
+//! replies come in the order of the flags: so what is kept is the text, and a set of the letters. Numbers are read
+//! again where they are wanted. (Rejected: a field for each. Most commands have none or one of the twelve.)
 
 use super::MetaKey;
 use super::base64::{self, MAX_DECODED_LENGTH};

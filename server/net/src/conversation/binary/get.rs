@@ -24,8 +24,8 @@ impl Asker for BinaryGetter<'_> {
     }
 }
 
-/// Serves a get, whose frame has `length` bytes at the start of `rest`, and those that follow it at once. Says where the
-/// next frame begins.
+/// Serves a get, whose frame has `length` bytes at the start of `rest`, and those that follow it at once. Says where
+/// the next frame begins.
 ///
 /// # Errors
 /// Where the first frame begins that is not answered, for the output is full.

@@ -31,8 +31,8 @@ impl Asker for MetaGetter<'_> {
     }
 }
 
-/// Serves an `mg` that is a lookup, whose line has `line` bytes at the start of `rest`, and those that follow it at once.
-/// Says where the next line begins.
+/// Serves an `mg` that is a lookup, whose line has `line` bytes at the start of `rest`, and those that follow it at
+/// once. Says where the next line begins.
 ///
 /// # Errors
 /// Where the first line begins that is not answered, for the output is full.
