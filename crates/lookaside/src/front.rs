@@ -58,6 +58,9 @@ thread_local! {
     static LOOKUPS: Cell<u64> = const { Cell::new(0) };
 }
 
+/// Who has such items, and takes them: to be shared by threads if they are, and invariant.
+type Items<T> = PhantomData<(T, fn(T) -> T)>;
+
 /// A table of references in front of an index that lends them.
 ///
 /// `T` says what is lent: see [`Lent`]. Any number of threads may look up at once. What the index lends must not depend
@@ -141,8 +144,7 @@ pub struct Front<T, S = RandomState> {
     hashing: Hashing<S>,
     /// Hits that warm their slot: of all lookups, those whose number of 64 bits is no more than this.
     counted: u64,
-    /// It has such items, and takes them: invariant.
-    items: PhantomData<(T, fn(T) -> T)>,
+    items: Items<T>,
 }
 
 impl<T: Lent> Front<T> {

@@ -129,7 +129,7 @@ impl Words {
         // acquire pairs with the release below: writers of a line come one after the other.
         let exchange =
             |new| beside.version.compare_exchange(version, new, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if version % 2 == 1 || !exchange(version + 1) {
+        if !version.is_multiple_of(2) || !exchange(version + 1) {
             return;
         }
         // Pairs with the fence in `Beside::read`: who reads what is written from here on sees an odd version after it,
@@ -162,6 +162,6 @@ impl Beside {
         // Pairs with the fence in `Words::insert`.
         fence(Ordering::Acquire);
         let same = self.version.load(Ordering::Relaxed) == version;
-        (same && version % 2 == 0).then_some((slot, pointer, word))
+        (same && version.is_multiple_of(2)).then_some((slot, pointer, word))
     }
 }
