@@ -32,6 +32,7 @@ pub(super) struct Written<'d, R> {
 impl Conversation {
     /// Serves a request that writes, at the start of `rest`, and those that follow it at once: as `parse` finds them,
     /// by `serve`.
+    #[allow(clippy::too_many_arguments, reason = "what is served, how the next is found, and who serves")]
     pub(super) fn writes<'d, R>(
         &mut self,
         first: Written<'d, R>,
