@@ -2,10 +2,9 @@
 //!
 //! `cargo run --release -p lookaside --example sorted_store [records]`
 //!
-//! The store is never written while it is read, and keeps its own records. So a bare [`Buffer`] beside it will do: what
-//! the table remembers of a record is its number in the file, plus one, because a pointer is never zero. A binary
-//! search among two million records reads some twenty lines of memory, a hit reads one line of the table and the
-//! record.
+//! The store is never written while it is read, and keeps its own records. So a [`Front`] before it will do: a table of
+//! references to records, which the compiler keeps from outliving the file in memory. A binary search among two million
+//! records reads some twenty lines of memory, a hit reads one line of the table and the record.
 
 #![allow(clippy::print_stdout, reason = "a program for people")]
 
@@ -14,62 +13,38 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use lookaside::{Buffer, Config, Pointer, Visit, mix};
+use lookaside::{Config, Front};
 
-/// Bytes of a record: a key of eight, and what belongs to it.
-const RECORD: usize = 64;
+/// A key of eight bytes, and what belongs to it.
+type Record = [u8; 64];
 
-/// A sorted file in memory, and the table beside it.
-struct Store {
-    bytes: Vec<u8>,
-    table: Buffer,
+fn key(record: &Record) -> u64 {
+    u64::from_be_bytes(*record.first_chunk().expect("eight bytes"))
 }
 
-impl Store {
-    /// Reads a file whose records are sorted by key.
-    fn open(path: &Path, table_bytes: usize) -> Result<Store, Box<dyn std::error::Error>> {
-        let bytes = fs::read(path)?;
-        if !bytes.len().is_multiple_of(RECORD) {
-            return Err(format!("{}: {} bytes are no whole records", path.display(), bytes.len()).into());
-        }
-        Ok(Store { bytes, table: Buffer::new(&Config::with_size(table_bytes))? })
+/// A sorted file in memory, and the table before it.
+struct Store<'f> {
+    records: &'f [Record],
+    front: Front<&'f Record>,
+}
+
+impl<'f> Store<'f> {
+    /// A store over a file's bytes, whose records are sorted by key.
+    fn over(bytes: &'f [u8], table_bytes: usize) -> Result<Store<'f>, Box<dyn std::error::Error>> {
+        let (records, []) = bytes.as_chunks() else {
+            return Err(format!("{} bytes are no whole records", bytes.len()).into());
+        };
+        Ok(Store { records, front: Front::new(&Config::with_size(table_bytes))? })
     }
 
-    fn record(&self, number: usize) -> &[u8] {
-        &self.bytes[number * RECORD..][..RECORD]
+    /// The record with this key, by a binary search.
+    fn search(&self, sought: u64) -> Option<&'f Record> {
+        Some(&self.records[self.records.binary_search_by_key(&sought, key).ok()?])
     }
 
-    fn key(&self, number: usize) -> u64 {
-        u64::from_be_bytes(self.record(number)[..8].try_into().expect("eight bytes"))
-    }
-
-    /// The number of the record with this key.
-    fn search(&self, key: u64) -> Option<usize> {
-        let (mut from, mut to) = (0, self.bytes.len() / RECORD);
-        while from < to {
-            let middle = from + (to - from) / 2;
-            match self.key(middle).cmp(&key) {
-                std::cmp::Ordering::Equal => return Some(middle),
-                std::cmp::Ordering::Less => from = middle + 1,
-                std::cmp::Ordering::Greater => to = middle,
-            }
-        }
-        None
-    }
-
-    /// The record with this key: from the table, or else from the file, and then remembered.
-    fn get(&self, visit: &Visit<'_>, key: u64) -> Option<&[u8]> {
-        // A buffer takes hashes as they are, and a number by itself is no even one.
-        let hash = mix(key);
-        let number = |pointer: Pointer| pointer.address() as usize - 1;
-        if let Some(pointer) = visit.find(hash, |pointer| self.key(number(pointer)) == key) {
-            return Some(self.record(number(pointer)));
-        }
-        // Taken before the search: nobody writes here, but that is the rule.
-        let ticket = visit.ticket(hash);
-        let found = self.search(key)?;
-        visit.emit(&ticket, hash, Pointer::new(found as u64 + 1).expect("fewer than 2^48 records"));
-        Some(self.record(found))
+    /// The record with this key: from the table, or else by the search, and then remembered.
+    fn get(&self, sought: u64) -> Option<&'f Record> {
+        self.front.get(&sought, |record, &sought| key(record) == sought, |&sought| self.search(sought))
     }
 }
 
@@ -77,7 +52,7 @@ impl Store {
 fn write_store(path: &Path, records: u64) -> io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     for number in 0..records {
-        let mut record = [0; RECORD];
+        let mut record: Record = [0; 64];
         record[..8].copy_from_slice(&(2 * number).to_be_bytes());
         record[8..16].copy_from_slice(&(number * number).to_be_bytes());
         file.write_all(&record)?;
@@ -115,17 +90,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let records = std::env::args().nth(1).map_or(Ok(2_000_000), |records| records.parse())?;
     let path = std::env::temp_dir().join(format!("sorted-store-{}", std::process::id()));
     write_store(&path, records)?;
-    let store = Store::open(&path, 4 << 20);
+    let bytes = fs::read(&path);
     fs::remove_file(&path)?;
-    let store = store?;
+    let bytes = bytes?;
+    let store = Store::over(&bytes, 4 << 20)?;
 
-    let value = |record: &[u8]| u64::from_be_bytes(record[8..16].try_into().expect("eight bytes"));
+    let value = |record: &Record| u64::from_be_bytes(*record[8..].first_chunk().expect("eight bytes"));
     // Warms the table, with the draws that are timed: the share of hits below is the one to look at.
-    let visit = store.table.visit();
-    timed("binary search", records, |key| store.search(key).map(|number| value(store.record(number))));
-    timed("with a cold table", records, |key| store.get(&visit, key).map(value));
-    timed("with a warm table", records, |key| store.get(&visit, key).map(value));
-    assert!(store.get(&visit, 1).is_none(), "odd keys are not there");
-    println!("the table remembers {} of {records} records", store.table.occupancy());
+    timed("binary search", records, |key| store.search(key).map(value));
+    timed("with a cold table", records, |key| store.get(key).map(value));
+    timed("with a warm table", records, |key| store.get(key).map(value));
+    assert!(store.get(1).is_none(), "odd keys are not there");
+    println!("the table remembers {} of {records} records", store.front.occupancy());
     Ok(())
 }

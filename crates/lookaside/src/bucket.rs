@@ -116,6 +116,11 @@ impl Bucket {
         self.slots[slot].compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// Empties it: for who has the table for himself.
+    pub(crate) fn reset(&self) {
+        self.slots.iter().chain([&self.counters]).for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
     /// Every slot's word.
     pub(crate) fn words(&self) -> impl Iterator<Item = (usize, Word)> {
         (0..SLOTS).map(|slot| (slot, self.load(slot)))

@@ -34,6 +34,7 @@
 //! | [`Map`] | an index that threads share: owns it and its entries, and cannot go stale |
 //! | [`SharedBuffer`] | several maps behind one table |
 //! | [`OwnedMap`] | an index that one thread has for itself: no epochs, no tickets |
+//! | [`Front`] | an index that one keeps as it is: references that it lends, for as long as it is borrowed |
 //! | [`Buffer`] | words and hashes only: for those who keep entries and consistency themselves, as the C interface |
 //!
 //! # How it is built
@@ -44,9 +45,9 @@
 //!   9                 map        owned                                  the safe faces
 //!   8    words  shared          visit          by_hand                  who is at the buffer
 //!   7      +-------------- buffer ---------------+
-//!   6      |                                   seat                     what a thread keeps
-//!   5      current    fitting
-//!   4      slb                                                 lock
+//!   6      |                                   seat      front          what a thread keeps; references
+//!   5      current    fitting                            wide
+//!   4      slb                                           lent  lock
 //!   3      bucket                                              index
 //!   2      tags       log_table  stripes       watch           entry    hashing
 //!   1      word       lines      single_flight monitor                  folding
@@ -74,6 +75,7 @@
 //! | `entry`, `index`, `lock` | entries, their slabs, who frees them; what an index must do; an owner's under a lock |
 //! | `single_flight`, `words` | one thread makes what several ask for; what both maps have of the standard's words |
 //! | `map`, `owned` | the safe faces, their compounds and their words |
+//! | `lent`, `wide`, `front` | references, and how slots keep them; a second word a slot; a safe table of them |
 
 mod bucket;
 mod config;
@@ -85,6 +87,7 @@ mod random;
 mod slb;
 mod stripes;
 mod tags;
+mod wide;
 mod word;
 
 #[cfg(not(loom))]
@@ -98,9 +101,13 @@ mod fitting;
 #[cfg(not(loom))]
 mod folding;
 #[cfg(not(loom))]
+mod front;
+#[cfg(not(loom))]
 mod hashing;
 #[cfg(not(loom))]
 pub mod index;
+#[cfg(not(loom))]
+mod lent;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
@@ -145,7 +152,9 @@ pub use {
     entry::{Found, Handle, Pin, Removed, Sought},
     fitting::Passed,
     folding::{FoldingHasher, FoldingState, RandomState},
+    front::Front,
     hashing::{Hashing, IntoHashing, mix},
+    lent::Lent,
     lock::RwLock,
     map::{Computed, Map, MapRef, Mismatch, OccupiedError, Operation},
     monitor::Verdict,

@@ -18,6 +18,7 @@ use crate::current::{Current, Replaced};
 use crate::random::Random;
 use crate::slb::{Emission, Slb};
 use crate::stripes::Stripes;
+use crate::wide::Words;
 use crate::word::{Pointer, Word};
 
 /// Unlike each other in the bits of their tags, and alike in all others.
@@ -119,6 +120,68 @@ fn entries_are_there_before_they_are_found_in_the_cache_table() {
         assert_eq!(emitter.join().unwrap(), Emission::Admitted);
         let found = world.0.hit(HASH, &Random::new(0), |found| found == pointer(2));
         assert!(found.is_some());
+    });
+}
+
+/// A full line, of which the next to come throws out the first: pointers, and words that are ten times as much.
+fn full_of_pairs() -> (Slb, Words, u64) {
+    let table = slb();
+    let words = Words::beside(&table, table.config()).unwrap();
+    for number in 1..=7 {
+        words.insert(&table, HASH, pointer(number), 10 * number, &Random::new(0));
+    }
+    let first = (0..).find(|&seed| Random::new(seed).below(7) == 0).unwrap();
+    (table, words, first)
+}
+
+/// The pair that is found first, if nobody writes meanwhile.
+fn first_pair((table, words, _): &(Slb, Words, u64)) -> Option<u64> {
+    let mut found = None;
+    words.find(table, HASH, |pointer, word| {
+        assert_eq!(word, 10 * pointer.address(), "the word of another");
+        found = Some(pointer.address());
+        true
+    });
+    found
+}
+
+#[test]
+fn a_pointer_is_found_with_its_own_word_and_what_it_points_to_is_there() {
+    check(2, || {
+        let world = Arc::new((full_of_pairs(), Entry::default()));
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || {
+                let (table, words, seed) = &world.0;
+                world.1.write(8);
+                words.insert(table, HASH, pointer(8), 80, &Random::new(*seed));
+            }
+        });
+        match first_pair(&world.0) {
+            None | Some(1) => {}
+            Some(found) => assert_eq!((found, world.1.read()), (8, 8)),
+        }
+        writer.join().unwrap();
+        assert_eq!(first_pair(&world.0), Some(8));
+    });
+}
+
+#[test]
+fn of_two_who_put_pairs_in_one_comes_after_the_other_or_goes_away() {
+    check(2, || {
+        let world = Arc::new(full_of_pairs());
+        let insert = |world: &(Slb, Words, u64), number| {
+            world.1.insert(&world.0, HASH, pointer(number), 10 * number, &Random::new(world.2));
+        };
+        let other = thread::spawn({
+            let world = world.clone();
+            move || insert(&world, 8)
+        });
+        insert(&world, 9);
+        let found = first_pair(&world);
+        assert!(matches!(found, None | Some(8 | 9)), "{found:?}");
+        other.join().unwrap();
+        assert!(matches!(first_pair(&world), Some(8 | 9)));
     });
 }
 

@@ -11,7 +11,7 @@ pub struct Random(Cell<u64>);
 impl Random {
     /// A stream that is a function of this number.
     #[must_use]
-    pub fn new(seed: u64) -> Random {
+    pub const fn new(seed: u64) -> Random {
         Random(Cell::new(seed.wrapping_mul(0xd6e8_feb8_6659_fd93)))
     }
 

@@ -267,6 +267,12 @@ impl Slb {
         self.has_emptied(1);
     }
 
+    /// Forgets all pointers.
+    pub fn reset(&mut self) {
+        self.buckets.iter().for_each(Bucket::reset);
+        *self.filled = AtomicUsize::new(0);
+    }
+
     /// Forgets this pointer, emitted with this hash.
     pub fn forget(&self, hash: u64, pointer: Pointer) {
         let (bucket, word) = (self.bucket(hash), Word::new(hash, pointer));

@@ -32,6 +32,13 @@ fn a_sorted_store_is_read() {
 }
 
 #[test]
+fn a_frozen_tree_is_read() {
+    if let Some(said) = said("frozen_tree", &["10000"]) {
+        assert!(said.contains("two threads"), "{said}");
+    }
+}
+
+#[test]
 fn orders_are_joined() {
     if let Some(said) = said("batched_join", &["5000"]) {
         assert!(said.contains("in batches"), "{said}");

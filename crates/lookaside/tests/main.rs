@@ -6,6 +6,7 @@ mod destructors;
 mod ending_threads;
 mod examples;
 mod fitting;
+mod front;
 mod lies;
 mod model;
 mod monitor;

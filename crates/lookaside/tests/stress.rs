@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lookaside::index::{Find, SharedDiscard, SharedStore};
-use lookaside::{Config, Handle, Map, PageKind, RandomState, RwLock, SharedBuffer};
+use lookaside::{Config, Front, Handle, Map, PageKind, RandomState, RwLock, SharedBuffer};
 use random::Random;
 
 const KEYS: usize = 1 << 10;
@@ -379,3 +379,46 @@ stress_tests!(
     hash_table: RwLock<HashSet<Handle<u32, Value>>>,
     radix_tree: art::Tree<[u8; 4], Handle<u32, Value>>
 );
+
+/// Threads at one front, of a few buckets, with closures that take what comes first: what is found for a key may be
+/// another's, but its parts are of one pair, and it is what was lent.
+#[test]
+fn a_front_never_mixes_two_pairs() {
+    // A key is as long as its value is old, and both say which they are.
+    let mapped: Vec<u8> = (0..=255u8).flat_map(|number| [number; 64]).collect();
+    let pair = |number: usize| {
+        let memory = &mapped[number * 64..][..64];
+        (&memory[..1 + number % 31], &memory[32..][..1 + number % 30])
+    };
+    let front = Front::new(&Config::with_size(512).pages(PageKind::Base)).unwrap();
+    std::thread::scope(|threads| {
+        for seed in 1..=4 {
+            let front = &front;
+            threads.spawn(move || {
+                let mut random = Random(seed);
+                let mut others = 0;
+                for _ in 0..changes() {
+                    let number = random.below(256);
+                    let mut asked = false;
+                    // Few hashes: many keys in each bucket have one tag.
+                    let (key, value) = front
+                        .get(
+                            &(number % 16),
+                            |_, _| true,
+                            |_| {
+                                asked = true;
+                                Some(pair(number))
+                            },
+                        )
+                        .unwrap();
+                    let found = usize::from(key[0]);
+                    assert_eq!((key, value), pair(found));
+                    others += usize::from(!asked && found != number);
+                    // Throws others out.
+                    front.get(&(16 + random.below(64)), |_, _| false, |key| Some(pair(*key)));
+                }
+                assert!(others > 0, "nothing was ever found");
+            });
+        }
+    });
+}

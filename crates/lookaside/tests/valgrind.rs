@@ -8,15 +8,16 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use lookaside::{Config, Map, RwLock};
+use lookaside::{Config, Front, Map, RwLock};
 
 /// Set for the program that runs there.
 const THERE: &str = "LOOKASIDE_TEST_UNDER_VALGRIND";
 
 #[test]
-fn a_program_that_makes_a_map_runs_under_valgrind() {
+fn a_program_that_makes_tables_runs_under_valgrind() {
     if std::env::var_os(THERE).is_some() {
-        return use_a_map();
+        use_a_map();
+        return use_a_front();
     }
     if Command::new("valgrind").arg("--version").output().is_err() {
         return outside::skip("valgrind: install Debian's package valgrind");
@@ -24,7 +25,7 @@ fn a_program_that_makes_a_map_runs_under_valgrind() {
     let output = Command::new("valgrind")
         .args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "valgrind::a_program_that_makes_a_map_runs_under_valgrind", "--nocapture"])
+        .args(["--exact", "valgrind::a_program_that_makes_tables_runs_under_valgrind", "--nocapture"])
         .env(THERE, "1")
         .output()
         .unwrap();
@@ -47,4 +48,24 @@ fn use_a_map() {
         }
         reader.refresh();
     }
+}
+
+/// What one borrow lent is freed before the next begins, and a front is forgotten.
+fn use_a_front() {
+    let mut kept: Front<&'static str> = Front::new(&Config::with_size(1 << 16)).unwrap();
+    for round in 0..3 {
+        let texts: Vec<String> = (0..1000).map(|number| format!("{number} {round}")).collect();
+        let front = kept.recycle();
+        for number in (0..1000usize).chain(0..1000) {
+            let is = |text: &str, number: &usize| {
+                text.split_once(' ').is_some_and(|(first, _)| first == number.to_string())
+            };
+            assert_eq!(
+                front.get(&number, is, |&number| texts.get(number).map(String::as_str)),
+                Some(&*texts[number])
+            );
+        }
+        kept = front.recycle();
+    }
+    std::mem::forget(kept);
 }

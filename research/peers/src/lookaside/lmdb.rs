@@ -41,15 +41,15 @@ use tempfile::TempDir;
 const AT_ONCE: usize = 1024;
 
 /// A database in a file of its own.
-struct File {
-    env: Env<WithoutTls>,
-    database: Database<'static, Bytes, Bytes>,
+pub(super) struct File {
+    pub(super) env: Env<WithoutTls>,
+    pub(super) database: Database<'static, Bytes, Bytes>,
     /// Removed last.
     _folder: TempDir,
 }
 
 impl File {
-    fn make(records: usize, bytes: usize) -> Result<File, String> {
+    pub(super) fn make(records: usize, bytes: usize) -> Result<File, String> {
         File::open(records, bytes).map_err(|error| format!("LMDB: {error}"))
     }
 
@@ -78,7 +78,7 @@ impl File {
         Ok(File { env, database, _folder: folder })
     }
 
-    fn read(&self) -> RoTxn<'_, WithoutTls> {
+    pub(super) fn read(&self) -> RoTxn<'_, WithoutTls> {
         self.env.read_txn().expect("a reader's place among a thousand")
     }
 
@@ -95,7 +95,8 @@ impl File {
 /// LMDB alone.
 pub(super) struct LmdbAlone<const N: usize>(File);
 
-fn read_value(bytes: &[u8]) -> u64 {
+/// Reads the first and the last word.
+pub(super) fn read_value(bytes: &[u8]) -> u64 {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     word(0).wrapping_add(word(bytes.len() - 8))
 }

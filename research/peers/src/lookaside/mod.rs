@@ -6,6 +6,7 @@
 //! | `ordered` | scc's B+-tree, crossbeam's skip list |
 //! | `hashed` | hashbrown, papaya, dashmap |
 //! | `lmdb` | LMDB, through heed |
+//! | [`snapshot`] | kind `slb-lmdb`: a snapshot of LMDB's, and a table of references into its file |
 //! | `containers` | C++: `std::map`, `std::unordered_map`, Abseil's, `dense_hash_map`; by the C interface: unsafe |
 //! | `handle_cell` | a handle that can be exchanged where it lies: unsafe, as `lmdb` is |
 
@@ -15,6 +16,7 @@ mod handle_cell;
 pub(crate) mod hashed;
 mod lmdb;
 mod ordered;
+pub mod snapshot;
 
 use std::sync::Arc;
 
