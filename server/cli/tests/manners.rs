@@ -418,9 +418,10 @@ fn requests_are_logged() {
 /// What an option has set is shown, whether it has a meaning here or not.
 #[test]
 fn settings_are_shown_as_they_were_asked_for() {
-    let list = "hot_lru_pct=30,warm_lru_pct=25,hot_max_factor=0.5,warm_max_factor=3,temporary_ttl=9,tail_repair_time=11,\
-                slab_automove=2,slab_automove_ratio=0.5,slab_automove_window=12,slab_automove_freeratio=0.25,\
-                lru_crawler_tocrawl=13,no_lru_maintainer,ext_item_size=14,ext_max_frag=0.7,ext_drop_unread";
+    let list = "hot_lru_pct=30,warm_lru_pct=25,hot_max_factor=0.5,warm_max_factor=3,temporary_ttl=9,\
+                tail_repair_time=11,slab_automove=2,slab_automove_ratio=0.5,slab_automove_window=12,\
+                slab_automove_freeratio=0.25,lru_crawler_tocrawl=13,no_lru_maintainer,ext_item_size=14,\
+                ext_max_frag=0.7,ext_drop_unread";
     let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-N", "1", "-o", list]));
     let mut client = server.connect();
     let mut shown = vec![ask(&mut client, "stats settings\r\n")];

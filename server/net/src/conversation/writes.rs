@@ -1,5 +1,5 @@
-//! Writes on their way: those that have come together are parsed first, and the memory that they will touch is asked for
-//! while the first one is served.
+//! Writes on their way: those that have come together are parsed first, and the memory that they will touch is asked
+//! for while the first one is served.
 //!
 //! ```text
 //!   parse        as many as are complete, at most a group
