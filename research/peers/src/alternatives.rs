@@ -353,7 +353,7 @@ fn behind_moka(keys: u64, cached: u64) -> Contestant<'static> {
 
 /// The three ways to look up in one map of ours.
 fn ours(keys: u64, table: usize) -> Result<Vec<Contestant<'static>>, ExperimentError> {
-    let map: Tree = Map::new(lookaside::RwLock::new(BTreeSet::new()), &Config::with_size(table))?;
+    let map: Tree = Map::with_index(lookaside::RwLock::new(BTreeSet::new()), &Config::with_size(table))?;
     entries(keys).for_each(|(key, record)| {
         map.insert(key, record);
     });
@@ -524,7 +524,7 @@ fn hash_map<S: BuildHasher + Default + Send + Sync + 'static>(
 /// A map of ours over a hash table, by a reader that is kept.
 fn ours_hashed(keys: u64, table: usize) -> Result<Contestant<'static>, ExperimentError> {
     let index = HashSet::<lookaside::Handle<u64, u64>, Fold>::default();
-    let map = Map::new(lookaside::RwLock::new(index), &Config::with_size(table))?;
+    let map = Map::with_index(lookaside::RwLock::new(index), &Config::with_size(table))?;
     entries(keys).for_each(|(key, record)| {
         map.insert(key, record);
     });
@@ -549,7 +549,7 @@ fn ours_hashed(keys: u64, table: usize) -> Result<Contestant<'static>, Experimen
 /// An owner's map over a hash table.
 fn ours_owned(keys: u64, table: usize) -> Result<Contestant<'static>, ExperimentError> {
     let index = HashSet::<lookaside::Handle<u64, u64>, Fold>::default();
-    let mut map = OwnedMap::new(index, &Config::with_size(table))?;
+    let mut map = OwnedMap::with_index(index, &Config::with_size(table))?;
     entries(keys).for_each(|(key, record)| {
         map.insert(key, record);
     });

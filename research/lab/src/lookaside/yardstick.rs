@@ -128,11 +128,11 @@ where
     (0..*records).for_each(|record| index.put((Key::of(record), Value::of(record))));
     let config = Config::with_size(parameters.bytes);
     let shared = || {
-        let map = Map::<_, _, RwLock<H>>::new(made(*records)?, &config).map_err(in_words)?;
+        let map = Map::<_, _, RwLock<H>>::with_index(made(*records)?, &config).map_err(in_words)?;
         (0..*records).for_each(|record| _ = map.insert(Key::of(record), Value::of(record)));
         Ok::<_, ExperimentError>(map)
     };
-    let mut owned = OwnedMap::<_, _, H>::new(made(*records)?, &config).map_err(in_words)?;
+    let mut owned = OwnedMap::<_, _, H>::with_index(made(*records)?, &config).map_err(in_words)?;
     (0..*records).for_each(|record| _ = owned.insert(Key::of(record), Value::of(record)));
     let beside = |monitored| {
         let beside = Beside::new(Filled::new(|key: &Key<N>| index.record(key)), &config).map_err(in_words)?;
