@@ -366,8 +366,8 @@ fn compare<K: Shaped>(
                 }
                 let best = rates[1..maps.len()].iter().fold(0.0, |best: f64, rate| best.max(*rate));
                 let ratio = format!("to the best other, {sign}");
-                session.record("ours", &point, &*ratio, "", rates[0] / best);
-                session.record(OUR_BATCHES, &point, &*ratio, "", rates[maps.len()] / best);
+                session.record("ours", &point, ratio.clone(), "", rates[0] / best);
+                session.record(OUR_BATCHES, &point, ratio, "", rates[maps.len()] / best);
                 session.end();
             }
         }
