@@ -561,20 +561,10 @@ impl<L: Layout> Table<L> {
         for index in wanted {
             let repeated = locks.taken > 0 && locks.words[locks.taken - 1] == index;
             if index != usize::MAX && !repeated {
-                locks.take(index);
+                self.lock_word(self.version_word(index));
+                locks.words[locks.taken] = index;
+                locks.taken += 1;
             }
-        }
-        locks
-    }
-
-    /// As [`Table::lock`], of two: what every insert and every removal does first.
-    #[inline]
-    fn lock_both(&self, (first, second): (usize, usize)) -> Locks<'_, L> {
-        let mut locks = Locks { table: self, words: [0; MOST_LOCKS], taken: 0 };
-        let (first, second) = (Self::version_index(first), Self::version_index(second));
-        locks.take(first.min(second));
-        if first != second {
-            locks.take(first.max(second));
         }
         locks
     }
@@ -614,7 +604,7 @@ impl<L: Layout> Table<L> {
             self.prefetch_bucket(candidates.0);
             self.prefetch_bucket(candidates.1);
             let locks = match also {
-                None => self.lock_both(candidates),
+                None => self.lock([candidates.0, candidates.1]),
                 Some(also) => self.lock([candidates.0, candidates.1, also]),
             };
             // A bucket splits and merges only under its lock, so from here on the candidates stay what they are.
@@ -632,14 +622,12 @@ impl<L: Layout> Table<L> {
         is_it: &mut impl FnMut(Location) -> bool,
     ) -> Option<Place<'_>> {
         let LockedKey { hash, tag, candidates: (first, second), .. } = *key;
-        for bucket in [first, second] {
-            let bucket = &self.buckets[bucket];
-            for slot in tags::in_one(bucket, tag.raw()) {
-                let cell = &bucket.slots()[slot];
-                let word = cell.load();
-                if word.has_tag(tag) && self.call_out(|| is_it(word.location())) {
-                    return Some(Place::Slot(cell, word));
-                }
+        let buckets = [&self.buckets[first], &self.buckets[second]];
+        for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
+            let cell = &buckets[usize::from(slot >= SlotSet::SECOND)].slots()[slot % SlotSet::SECOND];
+            let word = cell.load();
+            if word.has_tag(tag) && self.call_out(|| is_it(word.location())) {
+                return Some(Place::Slot(cell, word));
             }
         }
         let stash = self.stash.as_ref().filter(|_| self.is_marked(first, second))?;
@@ -677,16 +665,6 @@ pub(crate) struct Locks<'t, L: Layout> {
     table: &'t Table<L>,
     words: [usize; MOST_LOCKS],
     taken: usize,
-}
-
-impl<L: Layout> Locks<'_, L> {
-    /// Takes another one, above all that it has.
-    #[inline]
-    fn take(&mut self, index: usize) {
-        self.table.lock_word(self.table.version_word(index));
-        self.words[self.taken] = index;
-        self.taken += 1;
-    }
 }
 
 impl<L: Layout> Drop for Locks<'_, L> {
