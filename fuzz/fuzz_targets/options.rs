@@ -19,9 +19,9 @@ fuzz_target!(|list: &str| {
             assert_eq!(first_refused, None);
             assert_eq!(suboptions.len(), words.len());
             for (suboption, word) in suboptions.iter().zip(&words) {
-                assert_eq!(alone(word), Ok(vec![*suboption]));
-                if let Suboption::Moot(name) = suboption {
-                    assert!(word.starts_with(name));
+                assert_eq!(alone(word), Ok(vec![suboption.clone()]));
+                if let Suboption::Moot(named) = suboption {
+                    assert!(word.starts_with(named.name));
                 }
             }
         }

@@ -74,7 +74,8 @@ pub trait Entries {
 
     /// The entry at `location` is being inserted and can be found as soon as this has returned: called once, while the
     /// key's buckets are locked, so that of two entries of one key the later one is told of later. Not called by
-    /// [`Table::replace`], whose caller has a say there. It must not use the table, and here nobody looks whether it does.
+    /// [`Table::replace`], whose caller has a say there. It must not use the table, and here nobody looks whether it
+    /// does.
     #[inline]
     fn enters(&self, location: Location) {
         let _ = location;
@@ -519,13 +520,19 @@ impl<L: Layout> Table<L> {
     ///
     /// # Panics
     /// If one of them is locked, and this thread has locked others already: it may be waiting for itself.
-    pub(crate) fn lock(&self, buckets: impl IntoIterator<Item = usize>) -> Locks<'_, L> {
-        let mut locks = Locks { table: self, words: [0; MOST_LOCKS], taken: 0 };
+    #[inline]
+    pub(crate) fn lock<const N: usize>(&self, buckets: [usize; N]) -> Locks<'_, L> {
         let mut wanted = [usize::MAX; MOST_LOCKS];
         for (slot, bucket) in wanted.iter_mut().zip(buckets) {
             *slot = Self::version_index(bucket);
         }
-        wanted.sort_unstable();
+        // Three at the most: a general sort is ten times as long as these.
+        for (lower, higher) in [(0, 1), (1, 2), (0, 1)] {
+            if wanted[lower] > wanted[higher] {
+                wanted.swap(lower, higher);
+            }
+        }
+        let mut locks = Locks { table: self, words: [0; MOST_LOCKS], taken: 0 };
         for index in wanted {
             let repeated = locks.taken > 0 && locks.words[locks.taken - 1] == index;
             if index != usize::MAX && !repeated {
@@ -571,7 +578,10 @@ impl<L: Layout> Table<L> {
             // The locks are taken one after the other; the lines may come together.
             self.prefetch_bucket(candidates.0);
             self.prefetch_bucket(candidates.1);
-            let locks = self.lock([candidates.0, candidates.1].into_iter().chain(also));
+            let locks = match also {
+                None => self.lock([candidates.0, candidates.1]),
+                Some(also) => self.lock([candidates.0, candidates.1, also]),
+            };
             // A bucket splits and merges only under its lock, so from here on the candidates stay what they are.
             let geometry = self.geometry();
             if geometry.candidates(hash, tag) == candidates {
@@ -587,12 +597,16 @@ impl<L: Layout> Table<L> {
         tag: Tag,
         mut is_it: impl FnMut(Word) -> bool,
     ) -> Option<(&SlotCell, Word)> {
-        [key.candidates.0, key.candidates.1]
-            .into_iter()
-            .map(|bucket| &self.buckets[bucket])
-            .flat_map(|bucket| tags::in_one(bucket, tag.raw()).map(|slot| &bucket.slots()[slot]))
-            .map(|cell| (cell, cell.load()))
-            .find(|&(_, word)| word.has_tag(tag) && self.call_out(|| is_it(word)))
+        let (first, second) = key.candidates;
+        let buckets = [&self.buckets[first], &self.buckets[second]];
+        for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
+            let cell = &buckets[usize::from(slot >= SlotSet::SECOND)].slots()[slot % SlotSet::SECOND];
+            let word = cell.load();
+            if word.has_tag(tag) && self.call_out(|| is_it(word)) {
+                return Some((cell, word));
+            }
+        }
+        None
     }
 }
 

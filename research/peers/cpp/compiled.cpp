@@ -31,7 +31,9 @@ struct Hash {
 };
 
 struct Same {
-    bool operator()(const Record& record, const Key& key) const { return std::memcmp(record.key.bytes, key.bytes, sizeof key.bytes) == 0; }
+    bool operator()(const Record& record, const Key& key) const {
+        return std::memcmp(record.key.bytes, key.bytes, sizeof key.bytes) == 0;
+    }
 };
 
 static constexpr std::size_t BATCH = 16;

@@ -63,8 +63,8 @@ const VARIANTS: [(&str, &[&str]); 2] = [("plain", &[]), ("native", &["-march=nat
 /// Runs it.
 ///
 /// # Errors
-/// [`ExperimentError`]: the library is not there, or a program does not compile, does not run, or finds something else than it
-/// should.
+/// [`ExperimentError`]: the library is not there, or a program does not compile, does not run, or finds something else
+/// than it should.
 pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let library = library()?;
     let folder = tempfile::tempdir().map_err(|error| machine(&format!("a folder for programs: {error}")))?;

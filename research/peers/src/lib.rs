@@ -11,7 +11,7 @@
 //! | `libcuckoo` | the one written in C++: unsafe |
 //! | [`comparison`] | kind `peers-index`: the experiment |
 //! | [`mod@lookaside`] | indexes that people use, alone and behind a table, for the kind `slb-lookups` |
-//! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for every x86-64 and for this one |
+//! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for any x86-64 and for this one |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 
 #![deny(unsafe_code)]

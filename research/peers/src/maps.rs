@@ -4,7 +4,7 @@
 //! | map | design | where its entries lie | best call for lookups |
 //! |---|---|---|---|
 //! | dashmap | shards, each a hash table under a read-write lock | in the table | `get` |
-//! | papaya | one lock-free table, memory reclaimed by epochs | one allocation an entry | `get` with a guard for a batch |
+//! | papaya | one lock-free table, epochs for its memory | one allocation an entry | `get` with a guard for a batch |
 //! | standard | one hash table under a read-write lock | in the table | `get` under a lock taken once a batch |
 //!
 //! All are made with room for their keys, so that none grows, and hash with [`Xxh3`].

@@ -11,20 +11,22 @@ use crate::trace::Reading;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-The trace is a text with one key a line; a comma-separated text with a header, whose column of keys --column names; or one
-of the recorded formats: libCacheSim's oracleGeneral, Meta's CDN, Meta's key-value caches, Twitter's clusters. It is read
-through gzip, xz and Zstandard. What its content does not tell, --format says.
+The trace is a text with one key a line; a comma-separated text with a header, whose column of keys --column
+names; or one of the recorded formats: libCacheSim's oracleGeneral, Meta's CDN, Meta's key-value caches,
+Twitter's clusters. It is read through gzip, xz and Zstandard. What its content does not tell, --format says.
 
-What it does: every key is looked up in tables of several sizes, in the trace's order, with made-up entries. A table that
-answers a share r of the lookups and takes t nanoseconds for each pays before an index whose lookups take more than t / r:
-that is the break-even. What the index takes is given (--index-cost) or measured with a map of the standard library
-(--index); without either, both maps are measured. 'ideal' is what a cache of as many entries would answer that knows what
-will be asked: where it is low, no table helps.
+What it does: every key is looked up in tables of several sizes, in the trace's order, with made-up entries. A
+table that answers a share r of the lookups and takes t nanoseconds for each pays before an index whose
+lookups take more than t / r: that is the break-even. What the index takes is given (--index-cost) or measured
+with a map of the standard library (--index); without either, both maps are measured. 'ideal' is what a cache
+of as many entries would answer that knows what will be asked: where it is low, no table helps.
 
-Leave the table out where the advice says so: before an index that is about as fast as the table, or where keys seldom come
-again. Run it on a machine that does nothing else, and with a trace as long as the table lives: a short one is all warm-up.
-It does not know what batches gain, and how threads share a table. Its tables are of one size: one that fits itself, as a map's
-does by default, lies in less while that has room for all that is asked for. Examples:
+Leave the table out where the advice says so: before an index that is about as fast as the table, or where
+keys seldom come again. Run it on a machine that does nothing else, and with a trace as long as the table
+lives: a short one is all warm-up. It does not know what batches gain, and how threads share a table. Its
+tables are of one size: one that fits itself, as a map's does by default, lies in less while that has room for
+all that is asked for.
+Examples:
   lookaside-lab advise generated/orm-busy
   lookaside-lab advise requests.csv.gz --column user_id --index-cost 350
   lookaside-lab advise keys.bin --format be32

@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// What a reader sees first is no longer than this.
 const LINES_OF_README: usize = 150;
-/// Lines are no longer than this, tables excepted.
+/// Lines are no longer than this, rows of tables excepted.
 const COLUMNS: usize = 120;
+/// Where what we write lies: code, definitions and scripts.
+const FOLDERS: [&str; 6] = ["crates", "server", "research", "fuzz", "ci", ".ci"];
+/// What is generated there.
+const NOT_WRITTEN: [&str; 5] = ["target", "corpus", "artifacts", "seeds", "results"];
 /// The name of an experiment that a page tells its reader to write begins so.
 const TO_BE_WRITTEN: &str = "my-";
 
@@ -213,6 +217,48 @@ fn the_readme_is_short_and_lines_are_not_long() {
             assert!(is_of_table || columns <= COLUMNS, "{}:{}: {columns} columns", page.name(), number + 1);
         }
     }
+}
+
+/// Adds the files below a folder that people write: code, definitions, scripts.
+fn add_code(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            if !NOT_WRITTEN.contains(&name) {
+                add_code(&path, files);
+            }
+        } else {
+            let known = ["rs", "c", "h", "hpp", "cpp", "sh", "toml", "cmake"];
+            let kind = path.extension().map(|kind| kind.to_str().unwrap());
+            if kind.is_none_or(|kind| known.contains(&kind)) {
+                files.push(path);
+            }
+        }
+    }
+}
+
+/// A definition has tables, too: arrays of inline tables, one a line.
+#[test]
+fn lines_of_code_are_not_long() {
+    let mut files = Vec::new();
+    for folder in FOLDERS {
+        add_code(&repository().join(folder), &mut files);
+    }
+    assert!(files.len() > 600, "{} files", files.len());
+    let mut long = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        for (number, line) in text.lines().enumerate() {
+            let is_of_table =
+                file.extension().is_some_and(|kind| kind == "toml") && line.starts_with("    { ");
+            let columns = line.chars().count();
+            if columns > COLUMNS && !is_of_table {
+                long.push(format!("{}:{}: {columns} columns", file.display(), number + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{long:#?}");
 }
 
 /// The first column of a file of the papers' numbers says what a row is of.

@@ -90,8 +90,6 @@ fn what_is_unknown_is_refused() {
         (&["run", "--ways", "3"], "there are 1, 2, 4 and 8"),
         (&["figure", "2"], "no experiment 'stlt-figure2'"),
         (&["table", "IX"], "there are I and V"),
-        (&["export", "--guest", "qemu", "--out", "/dev/null"], "guests in this process"),
-        (&["run", "--champsim", "/dev/null"], "lookaside-lab sim export"),
     ] {
         let (succeeded, _, said) = output(&mut sim(arguments));
         assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
@@ -306,21 +304,6 @@ fn table_i_needs_no_run() {
     assert!(text.contains("837") && text.contains("IPB"), "{text}");
 }
 
-#[test]
-fn a_trace_for_champsim_is_written_and_can_be_read() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("map.champsim");
-    let place = path.display().to_string();
-    let text = succeeds(
-        &[&["export"], &TINY[..], &["--variant", "alone", "--requests", "100", "--out", &place]].concat(),
-    );
-    let bytes = std::fs::read(&path).expect("a trace");
-    let records: Vec<_> = sim::champsim::records(&bytes).expect("whole records");
-    assert!(text.starts_with(&format!("{} instructions of 100 requests", records.len())), "{text}");
-    assert!(records.len() > 100 * 50);
-    assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
-}
-
 /// Whether QEMU is there.
 fn has_qemu() -> bool {
     match sim_lab::qemu::Qemu::find() {
@@ -329,34 +312,6 @@ fn has_qemu() -> bool {
             outside::skip(error);
             false
         }
-    }
-}
-
-#[test]
-fn a_compiled_program_is_written_as_a_trace_for_champsim() {
-    if !has_qemu() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("map.champsim");
-    let place = path.display().to_string();
-    let asked = ["--guest", "qemu", "--container", "map", "--variant", "alone", "--json"];
-    let text = run(&[&asked[..], &["--champsim", &place]].concat());
-    let json: Value = serde_json::from_str(&text).expect("JSON");
-    let counted: u64 = (0..2)
-        .map(|window| {
-            json["measurement"]["windows"][window]["core"]["instructions"].as_u64().expect("a count")
-        })
-        .sum();
-    let bytes = std::fs::read(&path).expect("a trace");
-    let records: Vec<_> = sim::champsim::records(&bytes).expect("whole records");
-    assert_eq!(records.len() as u64, counted, "every instruction of both windows");
-    assert!(records.iter().any(|record| record.branch().is_some_and(|branch| branch.taken)));
-    // The run itself succeeds; the trace does not.
-    for (place, reason) in [("/dev/full", "not complete"), ("/nowhere/trace", "champsim=/nowhere/trace")] {
-        let arguments = [&["run"], &TINY[..], &asked, &["--champsim", place]].concat();
-        let (succeeded, _, said) = output(&mut sim(&arguments));
-        assert!(!succeeded && said.contains(reason), "{said}");
     }
 }
 

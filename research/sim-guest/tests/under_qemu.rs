@@ -46,14 +46,11 @@ fn run(tools: &Tools, folder: &Path, index: Container, variant: Variant) -> Wind
     Measurement::read(&out).expect("a measurement").windows[0]
 }
 
-/// Those before which any table can stand.
-const INDEXES: [Container; 3] = [Container::Cuckoo, Container::Art, Container::ArtReorganised];
-
 #[test]
 fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
     let Some(tools) = tools() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    for index in INDEXES {
+    for index in Container::OWN {
         let run = |variant| run(&tools, folder.path(), index, variant);
         let (alone, stlt) = (run(Variant::Alone), run(Variant::Stlt));
         if index == Container::Art {
@@ -91,29 +88,7 @@ fn every_table_stands_before_our_own_indexes_and_the_hardware_s_saves_walks() {
 }
 
 #[test]
-fn the_cache_is_a_guest_with_its_own_buffer() {
-    let Some(tools) = tools() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let alone = run(&tools, folder.path(), Container::Cache, Variant::Alone);
-    let slb = run(&tools, folder.path(), Container::Cache, Variant::Slb);
-    for (window, name) in [(&alone, "alone"), (&slb, "with its buffer")] {
-        assert_eq!(window.operations, 10_000);
-        // A key of three words, a value of eight.
-        assert!(
-            window.memory_accesses() > 11.0 && window.cycles() > 50.0,
-            "{name}: {} cycles",
-            window.cycles()
-        );
-        eprintln!("cache {name}: {:.0} cycles, {:.1} instructions", window.cycles(), window.instructions());
-    }
-    assert_eq!(alone.fast_path, None);
-    let fast = slb.fast_path.expect("it has a table");
-    assert_eq!(fast.total(), 10_000);
-    assert!(fast.hits > 8500, "{fast:?}");
-}
-
-#[test]
-fn studies_of_our_own_indexes_measure_what_they_promise() {
+fn the_study_of_our_own_indexes_measures_what_it_promises() {
     if tools().is_none() {
         return;
     }
@@ -123,26 +98,24 @@ fn studies_of_our_own_indexes_measure_what_they_promise() {
     let options = Options { guest: Guest::InProcess, scale, seeds: None, jobs, place: Place::Here };
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sim");
     let catalogue = Catalogue::read(&experiments).expect("every definition can be read");
-    for name in ["stlt-own", "stlt-cache"] {
-        let definition = catalogue.get(name).expect("it is there");
-        let study = Study::new(&definition, scale).expect("a study");
-        let configurations = study.configurations(Guest::InProcess, 1).expect("legal");
-        let (provenance, progress) = (Provenance::default(), ProgressBar::hidden());
-        // Rows that are not promised, and promised ones that are not there, are an error.
-        let (results, swept) =
-            study::results(&definition, &store, &options, provenance, progress).expect("results");
-        assert_eq!((swept.made, swept.failed.len()), (configurations.len(), 0), "{:?}", swept.failed);
-        assert_eq!(results.shortfalls(&definition), [""; 0]);
-        for configuration in configurations {
-            let run = store.get(&configuration).expect("it is kept");
-            assert!(run.programs.is_some_and(|programs| programs.len() == 16), "which builds ran");
-            let (guest, variant) = (configuration.container.name(), configuration.variant);
-            assert_eq!((run.measurement.guest.as_str(), run.measurement.windows.len()), (guest, 1));
-            let window = run.measurement.windows[0];
-            assert_eq!(window.operations, 2_000);
-            let asked = window.fast_path.map(|counts| counts.total());
-            assert_eq!(asked, (variant != Variant::Alone).then_some(2_000), "{guest} {variant:?}");
-        }
+    let definition = catalogue.get("stlt-own").expect("it is there");
+    let study = Study::new(&definition, scale).expect("a study");
+    let configurations = study.configurations(Guest::InProcess, 1).expect("legal");
+    let (provenance, progress) = (Provenance::default(), ProgressBar::hidden());
+    // Rows that are not promised, and promised ones that are not there, are an error.
+    let (results, swept) =
+        study::results(&definition, &store, &options, provenance, progress).expect("results");
+    assert_eq!((swept.made, swept.failed.len()), (configurations.len(), 0), "{:?}", swept.failed);
+    assert_eq!(results.shortfalls(&definition), [""; 0]);
+    for configuration in configurations {
+        let run = store.get(&configuration).expect("it is kept");
+        assert!(run.programs.is_some_and(|programs| programs.len() == 16), "which builds ran");
+        let (guest, variant) = (configuration.container.name(), configuration.variant);
+        assert_eq!((run.measurement.guest.as_str(), run.measurement.windows.len()), (guest, 1));
+        let window = run.measurement.windows[0];
+        assert_eq!(window.operations, 2_000);
+        let asked = window.fast_path.map(|counts| counts.total());
+        assert_eq!(asked, (variant != Variant::Alone).then_some(2_000), "{guest} {variant:?}");
     }
 }
 
@@ -151,20 +124,17 @@ fn what_our_own_indexes_cannot_do_is_refused() {
     if tools().is_none() {
         return;
     }
-    let refusal = |container, variant, value_bytes| {
+    let refusal = |container| {
         let table = Table { bytes: 1 << 18, ways: 4, hash: Hash::Xxh3 };
         let lengths = Lengths { warm_up: 100, functional: 100, settle: 1, windows: 1, window: 10 };
-        let (asked, machine) = ((100, value_bytes, Distribution::Zipf), Profile::stlt_paper());
-        let wanted = Configuration::new(Guest::Qemu, container, variant, asked, table, lengths, 1, &machine);
+        let (asked, machine) = ((100, 128, Distribution::Zipf), Profile::stlt_paper());
+        let wanted =
+            Configuration::new(Guest::Qemu, container, Variant::Alone, asked, table, lengths, 1, &machine);
         sim_lab::run::run(&wanted.expect("legal")).expect_err("not this").to_string()
     };
     for container in Container::OWN {
-        let error = refusal(container, Variant::Alone, 128);
+        let error = refusal(container);
         assert!(error.contains(container.name()) && error.contains("64 bytes"), "{error}");
-    }
-    for variant in [Variant::StltSw, Variant::StltVa, Variant::Stlt] {
-        let error = refusal(Container::Cache, variant, 64);
-        assert!(error.contains("cache has no variant"), "{error}");
     }
 }
 
@@ -185,17 +155,13 @@ fn it_runs_without_a_simulator() {
         let names = [format!("index={index}"), format!("variant={variant}")];
         command.args(run.arguments(&requests)).args(names).args(more).output().expect("started")
     };
-    for (index, variant) in
-        [("cuckoo", "stlt"), ("art", "stlt"), ("cuckoo", "stlt-sw"), ("art", "slb"), ("cache", "slb")]
-    {
+    for (index, variant) in [("cuckoo", "stlt"), ("art", "stlt"), ("cuckoo", "stlt-sw"), ("art", "slb")] {
         let output = output(index, variant, &[]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     for (index, variant, more, reason) in [
         ("trie", "alone", &[][..], "index= is cuckoo"),
         ("art", "hints", &[], "variant=hints"),
-        ("cache", "stlt", &[], "a cache has alone and slb"),
-        ("cache", "slb", &["slb-options=paper"], "not the paper's"),
         ("cuckoo", "stlt-sw", &["rows=1000"], "power of two"),
         ("cuckoo", "stlt-sw", &["ways=3"], "1, 2, 4 or 8"),
         ("cuckoo", "slb", &["slb=1"], "holds nothing"),

@@ -33,16 +33,6 @@ pub enum RunError {
     /// No compiled program knows such a variant.
     #[error("there is no variant {0} for QEMU: run it with --guest in-process")]
     Unknown(&'static str),
-    /// A compiled program cannot have such a table in front.
-    #[error(
-        "{container} has no variant {variant}: its items may move, so there are alone and slb, its own buffer"
-    )]
-    Variant {
-        /// The program.
-        container: &'static str,
-        /// What it cannot have.
-        variant: &'static str,
-    },
     /// A compiled program does only this.
     #[error("{0} has values of 64 bytes, and xxh3 for the table in front")]
     Fixed(&'static str),
@@ -54,9 +44,6 @@ pub enum RunError {
         /// What it said.
         said: String,
     },
-    /// It ended well, but not all that it did was written to the trace, as the plugin says.
-    #[error("{0}")]
-    Trace(String),
     /// What was measured cannot be written or read.
     #[error(transparent)]
     Measurement(#[from] MeasurementError),

@@ -50,8 +50,8 @@ pub enum Metric {
     MemoryLatency,
     /// Prefetched translations that were used, of those that were prefetched.
     TranslationAccuracy,
-    /// Instructions that are simulated in a second without the clock. Nobody counts those: the requests of that phase are
-    /// taken to need as many as those of the windows.
+    /// Instructions that are simulated in a second without the clock. Nobody counts those: the requests of that phase
+    /// are taken to need as many as those of the windows.
     UntimedSpeed,
     /// The same with the clock.
     TimedSpeed,

@@ -4,14 +4,13 @@
 //! What is needed is looked for when it is needed: QEMU itself (Debian's package `qemu-user`), the plugin beside
 //! this program, a compiler. Whatever is missing is named with what to do; guests in this process need none of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use sim::Measurement;
 use sim_qemu::cost::Cost;
 use sim_qemu::guests::{Simulated, Tools};
 use sim_qemu::run::Run as GuestRun;
-use sim_qemu::trace;
 
 use crate::configuration::Configuration;
 use crate::error::RunError;
@@ -44,16 +43,11 @@ impl Qemu {
         Ok(self.tools.identity(container, &program)?)
     }
 
-    /// Runs a configuration: what was measured, and what that took. A trace of every window is written to `champsim`,
-    /// if that is given: 64 bytes an instruction.
+    /// Runs a configuration: what was measured, and what that took.
     ///
     /// # Errors
-    /// If its program is not there, does not compile, or fails, and if the trace cannot be written.
-    pub fn run(
-        &self,
-        configuration: &Configuration,
-        champsim: Option<&Path>,
-    ) -> Result<(Measurement, Cost), RunError> {
+    /// If its program is not there, does not compile, or fails.
+    pub fn run(&self, configuration: &Configuration) -> Result<(Measurement, Cost), RunError> {
         let run = translated(configuration)?;
         let folder = tempfile::tempdir().map_err(RunError::io(std::env::temp_dir()))?;
         // Compiled once for all runs.
@@ -63,7 +57,7 @@ impl Qemu {
         let [profile, out, cost] =
             ["machine.toml", "measurement.json", "cost.json"].map(|name| folder.path().join(name));
         std::fs::write(&profile, configuration.machine.to_toml()?).map_err(RunError::io(&profile))?;
-        let simulated = Simulated { cost: Some(&cost), champsim, ..Simulated::new(&profile, &out) };
+        let simulated = Simulated { cost: Some(&cost), ..Simulated::new(&profile, &out) };
         let output = self
             .tools
             .command(&guest, &requests, &run, &simulated)?
@@ -76,10 +70,6 @@ impl Qemu {
                 Some(refused) => refused.into(),
                 None => RunError::Failed { status: output.status.to_string(), said },
             });
-        }
-        // The guest has ended well, and does not know of the trace.
-        if said.contains(trace::INCOMPLETE) {
-            return Err(RunError::Trace(said));
         }
         Ok((Measurement::read(&out)?, Cost::read(&cost).map_err(RunError::io(&cost))?))
     }
@@ -96,9 +86,6 @@ fn translated(configuration: &Configuration) -> Result<GuestRun, RunError> {
     if !Variant::COMPILED.contains(&variant) {
         return Err(RunError::Unknown(variant.name()));
     }
-    if !container.has(variant) {
-        return Err(RunError::Variant { container: container.name(), variant: variant.name() });
-    }
     let mut run = GuestRun::new(container, variant, configuration.keys.into());
     run.distribution = configuration.distribution;
     let lengths = configuration.lengths;
@@ -111,10 +98,8 @@ fn translated(configuration: &Configuration) -> Result<GuestRun, RunError> {
     if let Some(table) = configuration.table {
         run.rows = table.bytes / 16;
         run.ways = table.ways.into();
-        // A cache has this project's table in front, which is one; the paper's are two.
-        let is_cache = container == Container::Cache;
-        run.slb_bytes = if is_cache { table.bytes } else { table.bytes / SLB_PARTS };
-        run.slb_paper = !is_cache;
+        run.slb_bytes = table.bytes / SLB_PARTS;
+        run.slb_paper = true;
         run.hash = table.hash;
     }
     let fixed = run.value_bytes == 64 && (run.hash == Hash::Xxh3 || configuration.table.is_none());
@@ -158,7 +143,7 @@ mod tests {
         let (container, machine) = (Container::UnorderedMap, Profile::stlt_paper());
         let configuration =
             Configuration::new(Guest::Qemu, container, Variant::Alone, asked, table, lengths, 1, &machine);
-        let error = qemu.run(&configuration.expect("legal"), None).expect_err("it takes none of these");
+        let error = qemu.run(&configuration.expect("legal")).expect_err("it takes none of these");
         assert!(matches!(error, RunError::Compiled(GuestError::Refused { .. })), "{error}");
         let error = error.to_string();
         for part in ["QEMU 7.2 to 8.2", "QEMU 9.1 or later", "plugin-v3", "requires API version 1000"] {

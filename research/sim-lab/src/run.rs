@@ -54,7 +54,7 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
         Guest::Qemu => {
             let qemu = Qemu::find()?;
             let programs = qemu.identity(configuration.container)?;
-            (Some(programs), qemu.run(configuration, None)?)
+            (Some(programs), qemu.run(configuration)?)
         }
     };
     let seconds = started.elapsed().as_secs_f64();

@@ -20,7 +20,7 @@ fn configuration(container: Container, variant: Variant) -> Configuration {
 fn a_compiled_map_is_measured_as_one_in_this_process_is() {
     let Some(qemu) = qemu() else { return };
     let measured =
-        |variant| qemu.run(&configuration(Container::UnorderedMap, variant), None).expect("a measurement").0;
+        |variant| qemu.run(&configuration(Container::UnorderedMap, variant)).expect("a measurement").0;
     let (alone, stlt) = (measured(Variant::Alone), measured(Variant::Stlt));
     for (measurement, variant) in [(&alone, "alone"), (&stlt, "stlt")] {
         assert_eq!((measurement.windows.len(), measurement.variant.as_str()), (2, variant));
@@ -35,7 +35,7 @@ fn a_compiled_map_is_measured_as_one_in_this_process_is() {
 #[test]
 fn an_unmodified_redis_is_measured() {
     let Some(qemu) = qemu() else { return };
-    let measured = |variant| qemu.run(&configuration(Container::Redis, variant), None);
+    let measured = |variant| qemu.run(&configuration(Container::Redis, variant));
     let alone = match measured(Variant::Alone) {
         Err(RunError::Compiled(error @ GuestError::Redis)) => {
             outside::skip(error);
@@ -52,7 +52,7 @@ fn an_unmodified_redis_is_measured() {
 #[test]
 fn what_only_this_process_has_is_refused() {
     let Some(qemu) = qemu() else { return };
-    let refused = qemu.run(&configuration(Container::Map, Variant::Known), None);
+    let refused = qemu.run(&configuration(Container::Map, Variant::Known));
     assert!(matches!(refused, Err(RunError::Unknown(_))), "{refused:?}");
 }
 

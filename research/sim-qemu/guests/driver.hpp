@@ -117,7 +117,8 @@ template <class Engine>
 class Driver {
 public:
     Driver(const Options &options, Engine &engine) : options(options), requests(options.requests), engine(engine) {
-        std::uint64_t wanted = options.load + options.functional + options.windows * (options.detailed + options.window);
+        std::uint64_t clocked = options.windows * (options.detailed + options.window);
+        std::uint64_t wanted = options.load + options.functional + clocked;
         if (requests.count < wanted) refuse("there are fewer requests than phases ask for");
         for (std::uint64_t record = 0; record < options.records; record++) engine.set();
     }

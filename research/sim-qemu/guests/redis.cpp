@@ -81,7 +81,8 @@ unsigned char *expect(const char *name, const unsigned char (&bytes)[N]) {
     static_assert(N >= JUMP, "room for a jump");
     auto *code = symbol<unsigned char *>(name);
     if (std::memcmp(code, bytes, N) != 0) {
-        refuse((std::string(name) + " of this redis-server does not begin as that of Debian's 7.0.15 does: it cannot be detoured").c_str());
+        auto why = " of this redis-server does not begin as that of Debian's 7.0.15 does: it cannot be detoured";
+        refuse((std::string(name) + why).c_str());
     }
     return code;
 }
@@ -114,13 +115,16 @@ struct Engine {
 
     Object *(*make)(const char *, std::size_t) = symbol<Object *(*)(const char *, std::size_t)>("createStringObject");
     void (*add)(Database *, Object *, Object *) = symbol<void (*)(Database *, Object *, Object *)>("dbAdd");
-    Object *(*look)(Database *, Object *, int) = symbol<Object *(*)(Database *, Object *, int)>("lookupKeyReadWithFlags");
+    Object *(*look)(Database *, Object *, int) =
+        symbol<Object *(*)(Database *, Object *, int)>("lookupKeyReadWithFlags");
 
     Engine(const Options &options, FastPath path)
         : value(options.value), hash(options.hash), path(path), content(options.value) {
         // Its place in the server's struct, and whether it is what it should be.
         database = *reinterpret_cast<Database **>(symbol<unsigned char *>("server") + 64);
-        if (database->keys->type != all_keys) refuse("the server's first database is not where that of Debian's 7.0.15 is");
+        if (database->keys->type != all_keys) {
+            refuse("the server's first database is not where that of Debian's 7.0.15 is");
+        }
         Key key{};
         wanted = make(reinterpret_cast<const char *>(&key), sizeof key);
     }
@@ -143,7 +147,9 @@ struct Engine {
     static Entry *find(Dictionary *dictionary, const void *sds) {
         // The key of a request is of the kind with a byte of length: that, the room, the kind.
         auto *bytes = static_cast<const unsigned char *>(sds);
-        if (dictionary->type != all_keys || bytes[-1] != 1 || bytes[-3] != sizeof(Key)) return original(dictionary, sds);
+        if (dictionary->type != all_keys || bytes[-1] != 1 || bytes[-3] != sizeof(Key)) {
+            return original(dictionary, sds);
+        }
         Engine &engine = *only;
         const Key &key = *static_cast<const Key *>(sds);
         return engine.path.lookup(key, engine.hash, engine.tally, [&] { return original(dictionary, sds); });

@@ -1,5 +1,5 @@
-/* The search translation lookaside table on any processor: the simulated one's instructions where they are (stlt.h), and
- * STLT-SW, the same table kept by the program itself (stlt_software.h), where they are not.
+/* The search translation lookaside table on any processor: the simulated one's instructions where they are (stlt.h),
+ * and STLT-SW, the same table kept by the program itself (stlt_software.h), where they are not.
  *
  *     struct stlt table;
  *     if (!stlt_anywhere_open(&table, rows, 4, STLT_FULL)) ...     // no such shape, or no memory
@@ -30,8 +30,8 @@ static inline bool stlt_anywhere_is_simulated(void) {
     return stlt_opened_ == 2;
 }
 
-/* False without memory, or if the shape is impossible: rows are a power of two, ways 1, 2, 4 or 8. One table in a process, if
- * it is simulated: false for another. */
+/* False without memory, or if the shape is impossible: rows are a power of two, ways 1, 2, 4 or 8. One table in a
+ * process, if it is simulated: false for another. */
 static inline bool stlt_anywhere_open(struct stlt *table, uint64_t rows, unsigned ways, enum stlt_variant variant) {
     memset(table, 0, sizeof *table);
     table->simulated = stlt_anywhere_is_simulated();

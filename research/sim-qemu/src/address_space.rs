@@ -3,7 +3,7 @@
 //! | call | pages that go |
 //! |---|---|
 //! | `munmap` | its range |
-//! | `mremap` | the old range if it moved, and whatever was at the place that it asked for; what was cut off if it shrank |
+//! | `mremap` | the old range if it moved, and what was at the place that it asked for; what was cut off if it shrank |
 //! | `madvise` with `DONTNEED`, `FREE` or `REMOVE` | its range: what is touched next is another frame |
 //! | `mmap` with `FIXED` | its range: whatever was there |
 //! | `brk` | from the new end to the old one |

@@ -6,7 +6,6 @@
 //! | `out` | where the measurement goes (JSON) |
 //! | `guest`, `variant`, `seed` | what the measurement says of the run; optional |
 //! | `cost` | where goes what the run took, in seconds and memory (JSON, [`crate::cost`]); optional |
-//! | `champsim` | where a trace of the windows goes, for ChampSim; optional, and 64 bytes an instruction |
 //!
 //! A path that contains a comma cannot be given: QEMU cuts there.
 
@@ -29,8 +28,6 @@ pub struct Arguments {
     pub seed: u64,
     /// Where it goes what the run took.
     pub cost: Option<PathBuf>,
-    /// Where a trace goes.
-    pub champsim: Option<PathBuf>,
 }
 
 /// Why a run is refused.
@@ -38,9 +35,7 @@ pub struct Arguments {
 #[non_exhaustive]
 pub enum ArgumentError {
     /// There is no such argument.
-    #[error(
-        "unknown argument \"{0}\"; there are profile=, out=, guest=, variant=, seed=, cost= and champsim="
-    )]
+    #[error("unknown argument \"{0}\"; there are profile=, out=, guest=, variant=, seed= and cost=")]
     Unknown(String),
     /// A necessary one is not there.
     #[error("{0}= is missing: name the machine (profile=) and where the measurement goes (out=)")]
@@ -72,14 +67,13 @@ impl Arguments {
     /// # Errors
     /// If one is unknown, missing or no machine.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Arguments, ArgumentError> {
-        let (mut profile, mut out, mut cost, mut champsim) = (None, None, None, None);
+        let (mut profile, mut out, mut cost) = (None, None, None);
         let (mut guest, mut variant, mut seed) = (String::new(), String::new(), 0);
         for argument in arguments {
             match argument.split_once('=') {
                 Some(("profile", path)) => profile = Some(machine(path)?),
                 Some(("out", path)) => out = Some(PathBuf::from(path)),
                 Some(("cost", path)) => cost = Some(PathBuf::from(path)),
-                Some(("champsim", path)) => champsim = Some(PathBuf::from(path)),
                 Some(("guest", name)) => name.clone_into(&mut guest),
                 Some(("variant", name)) => name.clone_into(&mut variant),
                 Some(("seed", number)) => {
@@ -90,7 +84,7 @@ impl Arguments {
         }
         let profile = profile.ok_or(ArgumentError::Missing("profile"))?;
         let out = out.ok_or(ArgumentError::Missing("out"))?;
-        Ok(Arguments { profile, out, guest, variant, seed, cost, champsim })
+        Ok(Arguments { profile, out, guest, variant, seed, cost })
     }
 }
 

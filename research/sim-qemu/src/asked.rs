@@ -44,8 +44,6 @@ names! {
         Art = "art",
         /// The same, its hottest paths moved together after the load.
         ArtReorganised = "art-reorganised",
-        /// Its cache.
-        Cache = "cache",
     }
 }
 
@@ -59,23 +57,12 @@ impl Container {
         Container::BTree,
     ];
     /// Our own: programs in Rust, beside this one (`lookaside-own-index`).
-    pub const OWN: [Container; 4] =
-        [Container::Cuckoo, Container::Art, Container::ArtReorganised, Container::Cache];
+    pub const OWN: [Container; 3] = [Container::Cuckoo, Container::Art, Container::ArtReorganised];
 
     /// Whether it is one of our own.
     #[must_use]
     pub fn is_own(self) -> bool {
         Container::OWN.contains(&self)
-    }
-
-    /// Whether its compiled program knows a variant.
-    #[must_use]
-    pub fn has(self, variant: Variant) -> bool {
-        match self {
-            // Its items may move: only its own buffer can stand before its index.
-            Container::Cache => matches!(variant, Variant::Alone | Variant::Slb),
-            _ => Variant::COMPILED.contains(&variant),
-        }
     }
 }
 

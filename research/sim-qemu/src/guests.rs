@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Tools::find()                 qemu-x86_64, the plugin and the library beside this program: or what to install
-//!   tools.program(index, folder)  c++ kv.cpp ...                      once an index; our own indexes are programs already
+//!   tools.program(index, folder)  c++ kv.cpp ...                      once an index; our own are programs already
 //!   run.write_requests(path)        what research/workload draws          once a distribution
 //!   tools.command(...)            qemu-x86_64 -cpu Nehalem -plugin libsim_qemu.so,... kv requests ...
 //! ```
@@ -153,14 +153,12 @@ pub struct Simulated<'p> {
     pub out: &'p Path,
     /// For what the run takes ([`crate::cost::Cost`]).
     pub cost: Option<&'p Path>,
-    /// For a trace of the windows, for ChampSim: 64 bytes an instruction.
-    pub champsim: Option<&'p Path>,
 }
 
 impl<'p> Simulated<'p> {
     /// Nothing but the measurement.
     pub fn new(profile: &'p (impl AsRef<Path> + ?Sized), out: &'p Path) -> Simulated<'p> {
-        Simulated { profile: profile.as_ref(), out, cost: None, champsim: None }
+        Simulated { profile: profile.as_ref(), out, cost: None }
     }
 }
 
@@ -274,8 +272,7 @@ impl Tools {
         plugin.push(format!(",seed={}", run.seed));
         let files = [("profile", simulated.profile), ("out", simulated.out)];
         let cost = simulated.cost.map(|path| ("cost", path));
-        let trace = simulated.champsim.map(|path| ("champsim", path));
-        for (name, path) in files.into_iter().chain(cost).chain(trace) {
+        for (name, path) in files.into_iter().chain(cost) {
             if path.as_os_str().as_encoded_bytes().contains(&b',') {
                 return Err(GuestError::Comma(path.to_owned()));
             }
@@ -407,15 +404,13 @@ mod tests {
         let plain = Simulated::new("machine.toml", Path::new("out.json"));
         let usual = told(&plain).expect("no commas");
         assert!(usual.ends_with(",seed=1,profile=machine.toml,out=out.json"), "{usual}");
-        let champsim = Some(Path::new("trace"));
         let cost = Some(Path::new("cost"));
-        let more = told(&Simulated { cost, champsim, ..plain }).expect("no commas");
-        assert!(more.ends_with(",profile=machine.toml,out=out.json,cost=cost,champsim=trace"), "{more}");
+        let more = told(&Simulated { cost, ..plain }).expect("no commas");
+        assert!(more.ends_with(",profile=machine.toml,out=out.json,cost=cost"), "{more}");
         for cut in [
             Simulated { profile: Path::new("a,b"), ..plain },
             Simulated { out: Path::new("a,b"), ..plain },
             Simulated { cost: Some(Path::new("a,b")), ..plain },
-            Simulated { champsim: Some(Path::new("a,b")), ..plain },
         ] {
             assert!(matches!(told(&cut), Err(GuestError::Comma(path)) if path == Path::new("a,b")));
         }

@@ -26,7 +26,6 @@
 //! | [`simulation`] | what the machine makes of the guest's events |
 //! | [`address_space`] | pages that system calls take away |
 //! | [`cost`] | seconds and memory of a run |
-//! | [`trace`] | what is measured, recorded for another simulator |
 //! | [`arguments`] | what the plugin is told |
 //! | [`asked`] | programs, variants, distributions and hashes, by their names |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
@@ -55,6 +54,5 @@ mod plugin;
 pub mod protocol;
 pub mod run;
 pub mod simulation;
-pub mod trace;
 
 pub use plugin::{qemu_plugin_install, qemu_plugin_version};

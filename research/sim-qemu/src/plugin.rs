@@ -40,7 +40,6 @@ use crate::host_pages::HostPages;
 use crate::mailbox::Mailbox;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
-use crate::trace::{INCOMPLETE, Trace};
 
 /// QEMU asks for this before anything else.
 // SAFETY: the name is the interface's, and nobody else's.
@@ -154,11 +153,7 @@ unsafe fn install(
     });
     let arguments = Arguments::parse(arguments).map_err(|error| error.to_string())?;
     let core = Core::new(&arguments.profile).map_err(|error| error.to_string())?;
-    let mut simulation = Simulation::new(core);
-    if let Some(path) = &arguments.champsim {
-        let trace = Trace::create(path).map_err(|error| format!("champsim={}: {error}", path.display()))?;
-        simulation.record(trace);
-    }
+    let simulation = Simulation::new(core);
     let plugin = Plugin {
         functions,
         mailbox: Mailbox::default(),
@@ -422,9 +417,6 @@ extern "C" fn exits(_: Id, _: *mut c_void) {
     };
     if let Err(error) = measurement.write(out) {
         tell(&error.to_string());
-    }
-    if let Err(error) = simulation.finish_recording() {
-        tell(&format!("{INCOMPLETE}: {error}"));
     }
 }
 

@@ -4,7 +4,7 @@
 //!   a block begins          the block before it has ended: run it, with its accesses; its last branch went here
 //!   an access               noted, with its instruction's place
 //!   loadVA, insertSTLT      the block up to here is run, then the instruction; the guest gets the answer
-//!   a page goes             TLBs, STB and IPB hear of it: with the clock on, when the block with the system call has been run
+//!   a page goes             TLBs, STB and IPB hear of it: with the clock on, when the system call's block has been run
 //!   a phase begins          from here on: nothing, functional, detailed, measured
 //! ```
 //!
@@ -15,7 +15,6 @@
 //!
 //! Nothing here knows QEMU; the tests play guest themselves.
 
-use std::io;
 use std::ops::Range;
 
 use sim::stlt::TableError;
@@ -27,7 +26,6 @@ use sim::{
 use crate::address_space::Change;
 use crate::decode::{Meaning, Translator};
 use crate::protocol::{Operation, Phase, Request};
-use crate::trace::Trace;
 
 /// A translated block of instructions: straight-line code with one entry.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,7 +108,6 @@ pub struct Simulation {
     changes: Vec<Change>,
     began: (CoreStatistics, Statistics),
     windows: Vec<Window>,
-    trace: Option<Trace>,
 }
 
 impl Simulation {
@@ -125,21 +122,7 @@ impl Simulation {
             changes: Vec::new(),
             began: Default::default(),
             windows: Vec::new(),
-            trace: None,
         }
-    }
-
-    /// Records what is measured.
-    pub fn record(&mut self, trace: Trace) {
-        self.trace = Some(trace);
-    }
-
-    /// Ends the recording, if there is one.
-    ///
-    /// # Errors
-    /// If it is not complete.
-    pub fn finish_recording(&mut self) -> io::Result<()> {
-        self.trace.take().map_or(Ok(()), Trace::finish)
     }
 
     /// What is being done.
@@ -214,9 +197,6 @@ impl Simulation {
     }
 
     fn run(&mut self, instructions: &[Instruction], exit: Option<BranchOutcome>) {
-        if let Some(trace) = self.trace.as_mut().filter(|_| self.phase == Phase::Measured) {
-            trace.add(instructions, &self.accesses, exit);
-        }
         self.core.run_instructions(instructions, &self.accesses, exit);
         self.accesses.clear();
     }

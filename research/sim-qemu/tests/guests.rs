@@ -9,7 +9,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use sim::champsim::Record;
 use sim::{Frames, Inclusion, Measurement, PageSize, Profile, Window};
 use sim_qemu::asked::{Container, Distribution, Variant};
 use sim_qemu::guests::{GuestError, PROCESSOR, Simulated, Tools};
@@ -49,14 +48,9 @@ impl Bench {
 
     /// What a program of tests/c counts that has these arguments.
     fn run_test(&self, arguments: &[&str], profile: &str) -> Measurement {
-        self.run_test_told(arguments, &format!("profile={profile}"))
-    }
-
-    /// The same; the plugin is told this, and where the measurement goes.
-    fn run_test_told(&self, arguments: &[&str], told: &str) -> Measurement {
         let out = self.folder.path().join("run.json");
         let mut plugin = self.tools.plugin.clone().into_os_string();
-        plugin.push(format!(",{told},out={}", out.display()));
+        plugin.push(format!(",profile={profile},out={}", out.display()));
         let mut command = Command::new(&self.tools.qemu);
         command.args(["-cpu", PROCESSOR, "-plugin"]).arg(plugin).arg(&self.guest).args(arguments);
         assert_success(&command.output().expect("started"));
@@ -228,45 +222,14 @@ fn every_guest_runs_every_variant_and_finds_all() {
     }
 }
 
-fn records_of(trace: &Path) -> Vec<Record> {
-    sim::champsim::records(&std::fs::read(trace).expect("a trace")).expect("whole records")
-}
-
 #[test]
-fn a_trace_for_champsim_has_every_instruction_of_the_window() {
-    let Some(bench) = Bench::of(Container::UnorderedMap) else { return };
-    let run = Run {
-        records: 1000,
-        load: 0,
-        functional: 100,
-        window: 500,
-        ..small(Container::UnorderedMap, Variant::Alone)
-    };
-    let (out, trace) = (bench.folder.path().join("run.json"), bench.folder.path().join("trace"));
-    let simulated = Simulated { champsim: Some(&trace), ..Simulated::new("stlt_paper", &out) };
-    let command = bench.tools.command(&bench.guest, &bench.requests(&run), &run, &simulated);
-    assert_success(&command.expect("no Redis is concerned").output().expect("started"));
-    let window = Measurement::read(&out).expect("a measurement").windows[0];
-    let records = records_of(&trace);
-    assert_eq!(records.len() as u64, window.core.instructions);
-    let branches = records.iter().filter(|record| record.branch().is_some()).count() as u64;
-    assert!(branches.abs_diff(window.core.branches) <= 1, "where the last went, nobody knows");
-    let accesses =
-        records.iter().filter(|record| record.loads[0] != 0 || record.stores[0] != 0).count() as f64;
-    let counted = (window.memory.accesses.loads + window.memory.accesses.stores) as f64;
-    assert!((0.9..=1.0).contains(&(accesses / counted)), "{accesses} of {counted}: some make two");
-}
-
-#[test]
-fn children_of_a_guest_are_neither_measured_nor_in_its_trace() {
+fn children_of_a_guest_are_not_measured() {
     let Some(bench) = Bench::of_test("forks") else { return };
-    let trace = bench.folder.path().join("trace");
-    let measurement = bench.run_test_told(&[], &format!("profile=stlt_paper,champsim={}", trace.display()));
+    let measurement = bench.run_test(&[], "stlt_paper");
     assert_eq!(measurement.windows.len(), 1);
     let executed = measurement.windows[0].core.instructions;
     // Three times its work, and not the children's.
     assert!((9_000..30_000).contains(&executed), "{executed}");
-    assert_eq!(records_of(&trace).len() as u64, executed);
 }
 
 #[test]
@@ -282,7 +245,8 @@ fn imitation(folder: &Path, dict_find: &str, ae_main: &str) -> PathBuf {
     let (source, program) = (folder.join("imitation.c"), folder.join("imitation"));
     let text = format!(
         "__asm__(\".globl dictFind, aeMain\\n.type dictFind, @function\\n.type aeMain, @function\\n\"\n\
-         \"dictFind: .byte {dict_find}\\n ret\\n .skip 64, 0x90\\n aeMain: .byte {ae_main}\\n ret\\n .skip 64, 0x90\\n\");\n\
+         \"dictFind: .byte {dict_find}\\n ret\\n .skip 64, 0x90\\n\"\n\
+         \"aeMain: .byte {ae_main}\\n ret\\n .skip 64, 0x90\\n\");\n\
          long dbDictType[16];\n\
          int main(void) {{ return 0; }}\n"
     );

@@ -39,7 +39,6 @@
 //! | `shortcuts` | the fast path: what is where it was |
 //! | `stlt` | the table, its two instructions and its system calls |
 //! | `reservations`, `dram`, `predictor`, `core` | the clock: what overlaps, what queues, what was guessed wrong |
-//! | `champsim` | instructions, recorded for another simulator |
 //! | `measurement` | what one run measured, as a file |
 //! | `profile` | machines as data |
 //!
@@ -48,7 +47,6 @@
 #![forbid(unsafe_code)]
 
 mod cache;
-pub mod champsim;
 mod core;
 mod dram;
 mod frames;

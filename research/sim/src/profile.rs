@@ -127,7 +127,10 @@ pub struct Profile {
 #[non_exhaustive]
 pub enum ProfileError {
     /// Nobody knows its name.
-    #[error("there is no machine '{name}': there are {}; or give the path of a profile, which ends with .toml", known.join(", "))]
+    #[error(
+        "there is no machine '{name}': there are {}; or give the path of a profile, which ends with .toml",
+        known.join(", ")
+    )]
     Unknown {
         /// What was asked for.
         name: String,

@@ -588,7 +588,8 @@ proptest! {
                 core.execute(&instruction(&[1], &[1], 0), &[MemoryAccess::load(DATA + offset, 1)], None);
             }
         });
-        let sum: u64 = offsets.iter().map(|&offset| u64::from(machine.access(DATA + offset, AccessKind::Load).latency())).sum();
+        let mut latency = |&offset: &u64| u64::from(machine.access(DATA + offset, AccessKind::Load).latency());
+        let sum: u64 = offsets.iter().map(&mut latency).sum();
         prop_assert!(counted.cycles.abs_diff(sum) <= 2, "{} cycles, {} in all", counted.cycles, sum);
     }
 }

@@ -37,8 +37,8 @@ pub enum DistributionError {
     },
     /// The histogram of sizes has neither as many sizes as weights nor one more.
     #[error(
-        "{sizes} sizes do not go with {weights} weights: give as many sizes as weights (single sizes), or one more (the \
-         bounds of ranges)"
+        "{sizes} sizes do not go with {weights} weights: give as many sizes as weights (single sizes), or one more \
+         (the bounds of ranges)"
     )]
     Lengths {
         /// How many sizes there are.

@@ -3,7 +3,7 @@
 //!
 //! | name | shape of | what is alike |
 //! |---|---|---|
-//! | `generated/orm-busy` | cache2k's trace of that name | as many requests and keys, how popular keys are, how soon they come again |
+//! | `generated/orm-busy` | cache2k's trace of that name | number of requests and keys, popularity, recency |
 //! | `generated/web07` | cache2k's trace of that name | the same |
 //! | `generated/fb-cdn` | Meta's sample of a content-delivery network | the same; the form of keys |
 //! | `generated/kvcache_reg`, `generated/cdn`, ... | CacheLib's published workloads | popularity, sizes of keys |

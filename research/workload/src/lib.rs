@@ -31,8 +31,8 @@
 //! let zipfian = Zipfian::new(1_000_000, 0.99)?;
 //! assert!((zipfian.share_of_hottest(1) - 0.065).abs() < 0.0005);
 //!
-//! // Draw before the clock starts, and warm up with other draws than those that are measured: a cache that was warmed with
-//! // these shows a hit ratio that no later request will see.
+//! // Draw before the clock starts, and warm up with other draws than those that are measured: a cache that was warmed
+//! // with these shows a hit ratio that no later request will see.
 //! let mut ranks = zipfian.sample_iter(generator::seeded(7));
 //! let warm_up: Vec<u64> = ranks.by_ref().take(10_000).collect();
 //! let measured: Vec<u64> = ranks.take(10_000).collect();

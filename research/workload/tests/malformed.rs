@@ -9,7 +9,8 @@ use lookaside_workload::operation::CacheOperation;
 use lookaside_workload::trace::{Choice, Format, Record, Trace, TraceError};
 use proptest::prelude::*;
 
-const FB_CDN: &str = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate\n";
+const FB_CDN: &str = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,\
+                      SamplingRate\n";
 const CACHELIB_KV: &str = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n";
 
 fn xz(bytes: &[u8]) -> Vec<u8> {

@@ -168,8 +168,10 @@ fn the_tables_are_made_of_the_published_files() {
              # simulator, {name}.trace.xz. Copyright headissue GmbH, Jens Wilke, CC BY 4.0.\n"
         )
     };
-    const FB_CDN: &str = "# The shape of Meta's sample of a content-delivery network: https://github.com/facebook/CacheLib,\n\
-        # cachelib/cachebench/test_configs/short_bigcache_traces.csv. Copyright Meta Platforms, Inc. and affiliates, Apache License 2.0.\n";
+    const FB_CDN: &str = "# The shape of Meta's sample of a content-delivery network: \
+        https://github.com/facebook/CacheLib,\n\
+        # cachelib/cachebench/test_configs/short_bigcache_traces.csv. Copyright Meta Platforms, Inc. and affiliates, \
+        Apache License 2.0.\n";
     let mut tables = vec![
         (
             "words",

@@ -38,7 +38,7 @@ use crate::pool::Need;
 use crate::reclaim::Extent;
 use crate::shared::Engine;
 use crate::size_classes::{ClassId, LARGEST_CHUNK};
-use crate::slab::{Class, ClassState};
+use crate::slab::{Class, ClassState, Returned};
 use crate::unfinished::Unfinished;
 
 /// Chunks that a class keeps free or in limbo at the most; and no more than a page has.
@@ -194,6 +194,26 @@ impl<P: Policy> Engine<P> {
             class.lock().tallies.out_of_memory += 1;
             StoreError::OutOfMemory
         })
+    }
+
+    /// Takes up to so many free chunks of a class, for items to come; none where that would need anything else.
+    pub(crate) fn take_ahead(&self, id: ClassId, most: usize, taken: &mut Vec<Location>) {
+        if !self.has_a_page_for_each_class() {
+            return;
+        }
+        let class = self.class(id);
+        let mut state = class.lock();
+        let left = state.available().saturating_sub(self.reserve_of(class, &state));
+        taken.extend((0..most.min(left)).map_while(|_| self.take_chunk(class, &mut state)));
+    }
+
+    /// Gives chunks of a class back that were taken for items that have not come.
+    pub(crate) fn give_back(&self, class: &Class<P>, chunks: &mut Vec<Location>) {
+        let mut state = class.lock();
+        let emptied: Vec<Returned> =
+            chunks.drain(..).map(|at| class.push(&mut state, self.memory(), at)).collect();
+        drop(state);
+        emptied.into_iter().for_each(|returned| self.give_page(class, returned));
     }
 
     /// Steps 6 to 9.

@@ -21,7 +21,6 @@
 
 use crate::access::Accessed;
 use crate::allocation::StoreError;
-use crate::departure::Departure;
 use crate::item::{Expiry, Outline};
 use crate::policy::Policy;
 use crate::publication::{Published, Seen};
@@ -228,7 +227,7 @@ impl<P: Policy> Session<P> {
             }
         };
         let outline = Outline { key, flags, expiry, expiry_to_come, cas, value_len: value.len() };
-        let mut unfinished = self.engine.begin(&outline, &self.counters)?;
+        let mut unfinished = self.begin_item(&outline)?;
         if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
             self.engine.discard(&unfinished);
             return Err(error);
@@ -273,9 +272,8 @@ impl<P: Policy> Pinned<'_, P> {
                 return Progress::Done(result);
             }
             (Change::Remove(result), Some(hit)) => {
-                let engine = self.engine();
                 // Pinned since it was found.
-                let removed = engine.remove(hash, hit.item.location(), Departure::Asked, self.counters());
+                let removed = self.remove(hash, hit.item.location());
                 return if removed { Progress::Done(result) } else { Progress::Again };
             }
             (Change::Touch(expiry, result), Some(hit)) => return self.touch(hit, expiry, result, scratch),

@@ -172,8 +172,8 @@ impl<'a> Chunks<'a> {
         Some(self.memory.pool.turns().wrapping_sub(born))
     }
 
-    /// Chunks that the hand has passed on its way over so many positions, for what it says of the age of items: not those
-    /// that it has not looked at.
+    /// Chunks that the hand has passed on its way over so many positions, for what it says of the age of items: not
+    /// those that it has not looked at.
     pub(crate) fn passed(&self, positions: usize, freed: usize) -> usize {
         if self.chunk_size == LARGEST_CHUNK {
             // Here most positions have a part of an item that is looked at elsewhere.

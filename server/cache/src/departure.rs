@@ -48,7 +48,7 @@ impl<P: Policy> Engine<P> {
     /// Takes exactly this item out of the index and retires it; false if it is not there. The caller found it in the
     /// index and has been pinned since: no other item can have come to its location.
     pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
-        self.remove_where(hash, |found| found == at, why, counters)
+        self.remove_where(hash, at, |found| found == at, why, counters)
     }
 
     /// As [`remove`](Engine::remove), for a caller who found the item on its page: false also if another one has come
@@ -72,24 +72,30 @@ impl<P: Policy> Engine<P> {
                     Departure::Asked | Departure::Evicted => true,
                 }
         };
-        self.remove_where(hash, is_still, why, counters)
+        self.remove_where(hash, at, is_still, why, counters)
     }
 
     fn remove_where(
         &self,
         hash: u64,
-        mut is_it: impl FnMut(Location) -> bool,
+        at: Location,
+        is_it: impl FnMut(Location) -> bool,
         why: Departure,
         counters: &Counters,
     ) -> bool {
-        let change = self.change(hash);
-        let removed = self.table.remove(hash, |at| is_it(at) && self.leaves(at));
-        drop(change);
-        if let Some(at) = removed {
+        let removed = self.take_out(hash, is_it);
+        if removed {
             // SAFETY: removed by us, just now.
             unsafe { self.retire(at, why, counters) };
         }
-        removed.is_some()
+        removed
+    }
+
+    /// Takes the item of which `is_it` is true out of the index, and says whether it was there: it is the caller's to
+    /// retire.
+    pub(crate) fn take_out(&self, hash: u64, mut is_it: impl FnMut(Location) -> bool) -> bool {
+        let _change = self.change(hash);
+        self.table.remove(hash, |at| is_it(at) && self.leaves(at)).is_some()
     }
 
     /// What is told of an item that is being evicted.
@@ -164,15 +170,14 @@ impl<P: Policy> Engine<P> {
     /// The caller has taken this location out of the index: nobody else will retire it.
     pub(crate) unsafe fn retire(&self, at: Location, why: Departure, counters: &Counters) {
         // SAFETY: it is not reused before it is retired, which is ours to do.
+        let chunks = unsafe { self.count_out(at, counters) };
+        // SAFETY: as above.
         let item = unsafe { Item::at(&self.arena, at) };
-        counters.removed(1);
-        counters.bytes_removed(item.size() as u64);
         let now = self.now();
         let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(now));
         if why == Departure::Evicted && self.told.is_on() {
             self.told.tell(&self.evicted(item));
         }
-        let chunks = item.chunks_at_home();
         let class = self.class_of(at);
         let stamp = self.epochs.stamp();
         let mut state = class.lock();
@@ -196,6 +201,40 @@ impl<P: Policy> Engine<P> {
         let waiting = state.limbo_len();
         if waiting > LIMBO_LEFT_ALONE && waiting.is_multiple_of(RECYCLED_AT_ONCE) {
             self.recycle_some(class, state);
+        }
+    }
+
+    /// Counts an item that has left the index; says how many chunks of its class come free with it.
+    ///
+    /// # Safety
+    /// The caller has taken this location out of the index, and has not retired it.
+    pub(crate) unsafe fn count_out(&self, at: Location, counters: &Counters) -> usize {
+        // SAFETY: it is not reused before it is retired, which is the caller's to do.
+        let item = unsafe { Item::at(&self.arena, at) };
+        counters.removed(1);
+        counters.bytes_removed(item.size() as u64);
+        item.chunks_at_home()
+    }
+
+    /// Sends items to limbo that have left the index because somebody asked for it, and that have been
+    /// [counted out](Engine::count_out).
+    ///
+    /// # Safety
+    /// The caller has taken these locations out of the index: nobody else will retire them.
+    pub(crate) unsafe fn retire_all(&self, mut retired: &[(Location, usize)]) {
+        let stamp = self.epochs.stamp();
+        while let Some(&(first, _)) = retired.first() {
+            let class = self.class_of(first);
+            let mut state = class.lock();
+            let before = state.limbo_len();
+            let of_others = retired.iter().position(|&(at, _)| self.class_of(at).id() != class.id());
+            let (these, others) = retired.split_at(of_others.unwrap_or(retired.len()));
+            these.iter().for_each(|&(at, chunks)| class.postpone(&mut state, at, stamp, chunks));
+            retired = others;
+            let waiting = state.limbo_len();
+            if waiting > LIMBO_LEFT_ALONE && waiting / RECYCLED_AT_ONCE != before / RECYCLED_AT_ONCE {
+                self.recycle_some(class, state);
+            }
         }
     }
 

@@ -115,7 +115,8 @@ impl<P: Policy> Housekeeper<P> {
     }
 
     /// Has a class give a page to another one: the items on its oldest page are evicted. `None` stands for a class that
-    /// has pages to give, and for nobody in particular. Nobody needs to ask for it; pages follow the load by themselves.
+    /// has pages to give, and for nobody in particular. Nobody needs to ask for it; pages follow the load by
+    /// themselves.
     pub fn reassign(&mut self, from: Option<u8>, to: Option<u8>) -> Reassigned {
         if !self.engine.has_emptied() {
             return Reassigned::Busy;

@@ -101,6 +101,7 @@ mod ages;
 mod allocation;
 #[cfg(not(loom))]
 mod arena;
+mod batch;
 #[cfg(not(loom))]
 mod cache;
 #[cfg(not(loom))]

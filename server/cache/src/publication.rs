@@ -9,7 +9,6 @@ use cuckoo::{Insertion, Location, TooFull, Upsertion};
 
 use crate::access::Accessed;
 use crate::counters::Counters;
-use crate::departure::Departure;
 use crate::item::{Expiry, Item};
 use crate::newcomer::Newcomer;
 use crate::policy::Policy;
@@ -149,19 +148,28 @@ impl<P: Policy> Pinned<'_, P> {
         seen: Option<Seen>,
         newcomer: &Newcomer<'_>,
     ) -> Result<Option<Published>, TooFull> {
-        let found = self.find(newcomer.key(), newcomer.hash());
-        let (old, placed) = match (seen, found) {
-            (Some(seen), Some(hit)) => {
-                let is_as_seen = || hit.expiry() == seen.expiry && !self.has_expired(&hit);
-                let (engine, at) = (self.engine(), hit.item.location());
-                (Some(at), seen.is(&hit) && engine.replace_if(newcomer, at, is_as_seen))
+        let engine = self.engine();
+        let (old, placed) = match seen {
+            Some(seen) => {
+                // What lies there may be another key's by now, which has the same tag: it is looked at while it is in
+                // the index, for its buckets are locked. So it need not be searched for again.
+                let is_as_seen = || {
+                    // SAFETY: in the index, which cannot lose it meanwhile.
+                    let hit = self.hit(unsafe { Item::at(&engine.arena, seen.at) }, newcomer.hash());
+                    newcomer.has_key_of(seen.at)
+                        && seen.is(&hit)
+                        && hit.expiry() == seen.expiry
+                        && !self.has_expired(&hit)
+                };
+                (Some(seen.at), engine.replace_if(newcomer, seen.at, is_as_seen))
             }
-            (None, Some(hit)) => {
-                let at = hit.item.location();
-                (Some(at), self.engine().replace_if(newcomer, at, || self.has_expired(&hit)))
-            }
-            (None, None) => (None, self.insert(newcomer)?),
-            (Some(_), None) => (None, false),
+            None => match self.find(newcomer.key(), newcomer.hash()) {
+                Some(hit) => {
+                    let at = hit.item.location();
+                    (Some(at), engine.replace_if(newcomer, at, || self.has_expired(&hit)))
+                }
+                None => (None, self.insert(newcomer)?),
+            },
         };
         Ok(placed.then_some(Published::InPlaceOf(old)))
     }
@@ -172,7 +180,7 @@ impl<P: Policy> Pinned<'_, P> {
         engine.published(newcomer.item(), self.counters());
         if let Some(old) = old {
             // SAFETY: replaced by this thread, says the caller.
-            unsafe { engine.retire(old, Departure::Asked, self.counters()) };
+            unsafe { self.retire(old) };
         }
     }
 

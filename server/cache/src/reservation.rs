@@ -36,7 +36,7 @@ impl<P: Policy> Session<P> {
         }
         let mut reservation =
             Reservation { engine: self.engine.clone(), unfinished: None, verb, promised: value_len };
-        match self.engine.begin(&entry.outline(value_len), &self.counters) {
+        match self.begin_item(&entry.outline(value_len)) {
             Ok(unfinished) => {
                 reservation.unfinished = Some(unfinished);
                 Ok(reservation)
@@ -79,8 +79,8 @@ impl<P: Policy> Session<P> {
     }
 
     /// Stores a reserved value, all of which has come, if `decide` says so, which is shown the item that is there; as
-    /// [`Session::change`]. Expiry, flags and number are those that it was reserved with; the verb does not matter. (But
-    /// a `Set` for which there is no memory takes the item away: who wants it to stay reserves an `Add`.)
+    /// [`Session::change`]. Expiry, flags and number are those that it was reserved with; the verb does not matter.
+    /// (But a `Set` for which there is no memory takes the item away: who wants it to stay reserves an `Add`.)
     ///
     /// # Errors
     /// [`StoreError`]: the key is as it was.

@@ -15,6 +15,7 @@ use cuckoo::Location;
 use lookaside::Seat;
 
 use crate::access::{Accessed, Tick};
+use crate::batch::Batch;
 use crate::clock::Clock;
 use crate::counters::{Counters, Counts};
 use crate::departure::Departure;
@@ -39,6 +40,7 @@ pub struct Session<P: Policy = Clock> {
     pub(crate) copied: u64,
     /// See [`Session::class_met`].
     met: Cell<u8>,
+    pub(crate) batch: Batch,
 }
 
 impl<P: Policy> Session<P> {
@@ -51,6 +53,7 @@ impl<P: Policy> Session<P> {
             scratch: Vec::new(),
             copied: 0,
             met: Cell::new(0),
+            batch: Batch::default(),
         }
     }
 
@@ -79,11 +82,22 @@ impl<P: Policy> Session<P> {
     /// use what was found, because a pin holds back the memory of everything that leaves the cache meanwhile.
     #[inline]
     pub fn pin(&mut self) -> Pinned<'_, P> {
-        self.participant.pin();
+        if self.batch.is_spent() {
+            self.end_batch();
+        }
+        if !self.batch.has_pin() {
+            self.participant.pin();
+        }
         let engine = &self.engine;
         let now = engine.now();
         let moment = Moment { now, tick: Tick::of(now), generation: engine.flushes.generation() };
         Pinned { session: self, moment }
+    }
+}
+
+impl<P: Policy> Drop for Session<P> {
+    fn drop(&mut self) {
+        self.end_batch();
     }
 }
 
@@ -111,7 +125,9 @@ pub struct Pinned<'s, P: Policy = Clock> {
 
 impl<P: Policy> Drop for Pinned<'_, P> {
     fn drop(&mut self) {
-        self.session.participant.offline();
+        if !self.session.batch.holds_pins() {
+            self.session.participant.offline();
+        }
     }
 }
 
@@ -227,6 +243,10 @@ impl<'s, P: Policy> Pinned<'s, P> {
 
     pub(crate) fn counters(&self) -> &Counters {
         &self.session.counters
+    }
+
+    pub(crate) fn batch(&self) -> &Batch {
+        &self.session.batch
     }
 
     // Always: a call would pass six words and return five for each key of a batch.

@@ -20,7 +20,7 @@ const STEP: usize = 8;
 const MOST_STEPS: usize = LARGEST_CHUNK / STEP;
 
 /// The slab class of a chunk: an index into the sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClassId(pub(crate) u8);
 
 /// The chunk sizes, smallest first.

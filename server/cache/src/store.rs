@@ -93,7 +93,7 @@ impl<P: Policy> Session<P> {
         if let Verb::Append | Verb::Prepend = verb {
             return self.extend(verb, entry.key, entry.cas, value);
         }
-        let mut unfinished = match self.engine.begin(&entry.outline(value.len()), &self.counters) {
+        let mut unfinished = match self.begin_item(&entry.outline(value.len())) {
             Ok(unfinished) => unfinished,
             Err(error) => return Err(self.fail(verb, entry.key, error)),
         };
@@ -168,7 +168,7 @@ impl<P: Policy> Session<P> {
             let removed = if dead {
                 engine.remove_if_still(hash, at, Departure::Reclaimed, counters)
             } else {
-                engine.remove(hash, at, Departure::Asked, counters)
+                pinned.remove(hash, at)
             };
             if removed {
                 return !dead;

@@ -221,8 +221,8 @@ fn a_clients_own_number_is_kept_with_every_size_of_value() {
     assert_eq!((chunk(&without, 32), chunk(&with, 32)), (56, 64));
 }
 
-/// The last access is written at a grain of a minute, told to four seconds, as the last of them that is not to come, and
-/// survives any clock.
+/// The last access is written at a grain of a minute, told to four seconds, as the last of them that is not to come,
+/// and survives any clock.
 #[test]
 fn the_last_access_is_told_whatever_the_clock() {
     for start in [0, 1000, 65_500, 1_700_000_000, u32::MAX - 200] {

@@ -109,6 +109,8 @@ enum Operation {
     Flush,
     FlushIn(u32),
     Housekeeping(u8),
+    /// Writes come together from here on, as far as is known of these keys; or not any more.
+    Batch(Vec<u8>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -186,6 +188,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Flush),
         1 => (0u32..5).prop_map(Operation::FlushIn),
         2 => (1u8..4).prop_map(Operation::Housekeeping),
+        4 => prop::collection::vec(0u8..12, 0..20).prop_map(Operation::Batch),
     ]
 }
 
@@ -467,6 +470,8 @@ impl World {
                 self.housekeeper.step();
             }
             Operation::Flush => {
+                // It waits for those who are pinned.
+                self.session.end_batch();
                 self.model.items.clear();
                 self.model.flush_due = None;
                 self.cache.flush();
@@ -476,6 +481,11 @@ impl World {
                 self.model.tick(0);
                 self.cache.flush_at(Some(self.model.now + seconds));
                 self.housekeeper.step();
+            }
+            Operation::Batch(ref keys) if keys.is_empty() => self.session.end_batch(),
+            Operation::Batch(ref keys) => {
+                let keys: Vec<Vec<u8>> = keys.iter().copied().map(key_of).collect();
+                self.session.begin_batch(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>());
             }
             Operation::Housekeeping(steps) => {
                 for _ in 0..steps {
@@ -503,6 +513,7 @@ proptest! {
         for key in 0..12 {
             world.check(key)?;
         }
+        world.session.end_batch();
         // What is dead goes without being asked for; what is left is exactly what the model has.
         while world.housekeeper.step() == Todo::More {}
         world.housekeeper.step();

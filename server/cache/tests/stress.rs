@@ -101,6 +101,11 @@ impl Stress<'_> {
             let key = random.below(range) * WRITERS + writer;
             let (history, name) = (&self.histories[key], key_bytes(key));
             let version = history.made.load(Ordering::Relaxed);
+            match random.below(32) {
+                0..4 => session.begin_batch(&[&name]),
+                4 => session.end_batch(),
+                _ => {}
+            }
             if random.below(8) == 0 {
                 let next = version + 2 - version % 2;
                 history.announced.store(next, Ordering::SeqCst);

@@ -4,7 +4,7 @@
 //! ```text
 //!   main
 //!   serve                from the command line to a server that runs, and to its end
-//!   serve/command_line   serve/meaning                        serve/process
+//!   serve/command_line   serve/meaning     serve/log          serve/process
 //!   serve/file           serve/listen
 //!   serve/options        serve/extended
 //!   serve/manner         serve/later      serve/values        serve/limits

@@ -1,8 +1,8 @@
 //! The product's one binary, `lookaside`: a cache server that memcached's clients can talk to.
 //!
 //! `lookaside -p 11211 -m 64` means what it means to memcached; `serve` may stand before the options. By the name
-//! `memcached`, as a link for example, it takes that one's place in start scripts. What measures and simulates is another
-//! program, `lookaside-lab`, of which this one has nothing.
+//! `memcached`, as a link for example, it takes that one's place in start scripts. What measures and simulates is
+//! another program, `lookaside-lab`, of which this one has nothing.
 
 #![forbid(unsafe_code)]
 

@@ -317,6 +317,29 @@ fn a_file_for_the_process_id_that_cannot_be_written() {
     assert!(server.log().contains("/nowhere/at/all.pid"), "{}", server.log());
     let (code, _, said) = answer(Path::new(PROGRAM), &[&options[..], &["-p", "-1"]].concat());
     assert!(code == Some(1) && said.contains("/nowhere/at/all.pid"), "{said}");
+    // A full disk is known when the file is written.
+    let options = ["-P", "/dev/full", "-m", "8"];
+    let server = Serving::start(Command::new(PROGRAM).arg("--compat").args(options));
+    assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION"));
+    assert!(server.log().contains("/dev/full"), "{}", server.log());
+    let (code, _, said) = answer(Path::new(PROGRAM), &[&options[..], &["-p", "-1"]].concat());
+    assert!(code == Some(1) && said.contains("/dev/full"), "{said}");
+    // What was there before, and is no file, stays.
+    assert!(Path::new("/dev/full").exists());
+}
+
+/// A variable that is set to nothing names no file.
+#[test]
+fn an_empty_name_for_the_ports() {
+    let mut command = Command::new(PROGRAM);
+    command.args(["-p", "-1", "-m", "8"]).env("MEMCACHED_PORT_FILENAME", "").stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut said = String::new();
+    let out = child.stdout.take().expect("piped");
+    BufReader::new(out).read_line(&mut said).expect("text");
+    child.kill().expect("it runs");
+    child.wait().expect("it is our child");
+    assert!(said.contains("listens on"), "{said}");
 }
 
 /// What a client is answered by a server with these options.
@@ -350,6 +373,82 @@ fn a_client_may_stop_it_where_that_is_allowed() {
     let mut server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-A"]));
     server.connect().get_mut().write_all(b"shutdown\r\n").expect("the connection is open");
     assert_eq!(server.child.wait().expect("it is our child").code(), Some(0));
+}
+
+/// What is logged of a server with these options, and asked this, as far as it is of requests. `last` ends it, before
+/// requests are logged at last, for how much is logged counts when a line is written.
+fn logged(options: &[&str], requests: &[&str], last: &str) -> Vec<String> {
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8"]).args(options));
+    let mut client = server.connect();
+    for request in requests {
+        assert!(!ask(&mut client, request).is_empty());
+    }
+    wait_for(last, || Some(server.log()).filter(|log| log.contains(last)));
+    ask(&mut client, "verbosity 2\r\n");
+    ask(&mut client, "mg last\r\n");
+    let log = wait_for("the last line", || Some(server.log()).filter(|log| log.contains(" EN\n")));
+    // A socket has some number.
+    let lines = log.lines().filter_map(|line| line.split_once("lookaside::requests: "));
+    let without_number = |line: &str| {
+        let number = line.find(|c: char| c.is_ascii_digit()).unwrap_or(line.len());
+        let end = line[number..].find(' ').map_or(line.len(), |end| number + end);
+        if line.starts_with("> ") { line.to_owned() } else { format!("{}{}", &line[..number], &line[end..]) }
+    };
+    lines.map(|(_, line)| without_number(line)).collect()
+}
+
+/// As memcached's `-vv` and `-vvv` have them; clients may switch them on and off.
+#[test]
+fn requests_are_logged() {
+    let set_and_get = ["set a 0 0 1\r\nx\r\n", "get b\r\n", "gat 0 a\r\n"];
+    let end = ["< mg last", "> EN"];
+    assert_eq!(logged(&[], &set_and_get, ""), end);
+    assert_eq!(logged(&["-v"], &set_and_get, ""), end);
+    let told = ["< set a 0 0 1", "> STORED", "< get b", "> END", "< gat 0 a"];
+    let lines = logged(&["-vv"], &set_and_get, "sending key a\n");
+    assert!(lines[0].starts_with("< new client connection rip=127.0.0.1 "), "{lines:?}");
+    assert_eq!(lines[1..6], told);
+    let lines = logged(&["-vvv"], &set_and_get[..2], "NOT FOUND b\n");
+    assert_eq!(lines[1..5], ["< set a 0 0 1", "> NOT FOUND a", "> STORED", "< get b"]);
+    // And off again.
+    let lines = logged(&["-vv"], &["verbosity 1\r\n", "get b\r\n"], "");
+    assert!(lines.ends_with(&end.map(str::to_owned)) && !lines.contains(&"< get b".to_owned()), "{lines:?}");
+}
+
+/// What an option has set is shown, whether it has a meaning here or not.
+#[test]
+fn settings_are_shown_as_they_were_asked_for() {
+    let list = "hot_lru_pct=30,warm_lru_pct=25,hot_max_factor=0.5,warm_max_factor=3,temporary_ttl=9,\
+                tail_repair_time=11,slab_automove=2,slab_automove_ratio=0.5,slab_automove_window=12,\
+                slab_automove_freeratio=0.25,lru_crawler_tocrawl=13,no_lru_maintainer,ext_item_size=14,\
+                ext_max_frag=0.7,ext_drop_unread";
+    let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-N", "1", "-o", list]));
+    let mut client = server.connect();
+    let mut shown = vec![ask(&mut client, "stats settings\r\n")];
+    while shown.last().is_some_and(|line| line != "END\r\n") {
+        shown.push(ask(&mut client, ""));
+    }
+    for wanted in [
+        "hot_lru_pct 30",
+        "warm_lru_pct 25",
+        "hot_max_factor 0.50",
+        "warm_max_factor 3.00",
+        "temp_lru yes",
+        "temporary_ttl 9",
+        "tail_repair_time 11",
+        "slab_automove 2",
+        "slab_automove_ratio 0.50",
+        "slab_automove_window 12",
+        "slab_automove_freeratio 0.250",
+        "lru_crawler_tocrawl 13",
+        "lru_maintainer_thread no",
+        "ext_item_size 14",
+        "ext_max_frag 0.70",
+        "ext_drop_unread yes",
+        "num_napi_ids 1",
+    ] {
+        assert!(shown.contains(&format!("STAT {wanted}\r\n")), "{wanted}: {shown:?}");
+    }
 }
 
 /// Prefixes are counted from the start, up to the character that was given.

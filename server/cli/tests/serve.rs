@@ -16,7 +16,7 @@ fn log_lines_in_a_file_had_colour_codes() {
     let server = Serving::start(Command::new(PROGRAM).args(["-vv", "-m", "8"]));
     assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
     // It says that it listens while the first client may have come already.
-    let has_both = |log: &String| log.contains("connected") && log.contains("INFO");
+    let has_both = |log: &String| log.contains("new client connection") && log.contains("INFO");
     let log = wait_for("a line on the connection", || Some(server.log()).filter(has_both));
     assert!(!log.contains('\x1b'), "{log:?}");
 }
@@ -43,6 +43,28 @@ fn a_log_that_could_not_be_written_ended_the_server() {
     for _ in 0..3 {
         assert!(ask(&mut server.connect(), "version\r\n").starts_with("VERSION 1.6."));
     }
+}
+
+/// A log that nobody reads, as behind a pager or a logger that hangs, is full after some hundred lines. Then the thread
+/// that wrote the next one stood still, and with it whoever connected.
+#[test]
+fn a_log_that_nobody_reads_held_up_the_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(PROGRAM);
+    command.args(["-vvv", "-m", "8"]).stderr(Stdio::piped());
+    let mut server = Serving::start_with_its_own_log(&mut command, directory, PathBuf::from("/dev/null"));
+    for _ in 0..300 {
+        let mut client = server.connect();
+        for _ in 0..20 {
+            assert_eq!(ask(&mut client, "get a-key-that-is-not-there\r\n"), "END\r\n");
+        }
+    }
+    let pid = Pid::from_child(&server.child);
+    kill_process(pid, Signal::TERM).expect("it runs");
+    assert_eq!(server.child.wait().expect("it is our child").code(), Some(0));
+    let mut log = String::new();
+    server.child.stderr.take().expect("piped").read_to_string(&mut log).expect("text");
+    assert!(log.contains(" get a-key-that-is-not-there\n"), "{}", log.len());
 }
 
 /// With `-u`, where supplementary groups cannot be given up (in user name spaces, and so in containers without root),

@@ -7,9 +7,9 @@
 //!     +------- the client, when it is done ----+
 //! ```
 //!
-//! A worker hands the whole connection over, and gets it back with what it had left of the client's bytes when a listing
-//! is done; watchers stay here until they go. What a listing costs is spent here, in steps, with the low priority that
-//! the thread gives itself; what it shares with the workers is what any reader of the cache does.
+//! A worker hands the whole connection over, and gets it back with what it had left of the client's bytes when a
+//! listing is done; watchers stay here until they go. What a listing costs is spent here, in steps, with the low
+//! priority that the thread gives itself; what it shares with the workers is what any reader of the cache does.
 //!
 //! Watchers come first: their logs are taken at least every [`LONGEST_PAUSE`] while anybody watches, and every
 //! [`SHORTEST_PAUSE`] while much happens.
@@ -33,7 +33,7 @@ use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tuning::ITEMS_BETWEEN_RESTS;
 use crate::watch::{Ending, Entries, Log, Seat, What};
-use crate::worker::{Guest, WAKER};
+use crate::worker::{Guest, LOOK_FOR_SILENT, WAKER};
 
 /// How long the logs are left alone while events come, and while none do.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -74,6 +74,8 @@ impl Reception {
 struct Patron {
     guest: Guest,
     errand: Serving,
+    /// When it last took something, by the cache's clock.
+    active: u32,
     /// Whether its socket may take something, and may have something to read.
     writable: bool,
     readable: bool,
@@ -145,7 +147,8 @@ impl Aside {
         }
         let mut events = Events::with_capacity(64);
         let mut pause = SHORTEST_PAUSE;
-        let mut timeout = None;
+        // It may be to log from the start.
+        let mut timeout = Some(Duration::ZERO);
         while !self.shared.is_stopping() {
             match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -156,7 +159,7 @@ impl Aside {
             }
             let watched = self.patrons.iter().any(|(_, patron)| matches!(patron.errand, Serving::Watch(_)));
             timeout = None;
-            if watched {
+            if watched || self.shared.watch.observers().log() {
                 let events = self.shared.watch.tell(&mut self.scratch);
                 pause = if events > 0 { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
                 timeout = Some(pause);
@@ -167,6 +170,12 @@ impl Aside {
                 .collect::<Vec<_>>()
             {
                 let wait = match self.serve(number) {
+                    Turn::Waits if self.is_silent(number) => {
+                        self.metrics.idle_kicks(1);
+                        self.part(number, Ending::IdleTimeout);
+                        continue;
+                    }
+                    Turn::Waits if self.may_be_silent(number) => LOOK_FOR_SILENT,
                     Turn::Waits => continue,
                     Turn::Again => Duration::ZERO,
                     Turn::Rests(until) => until.saturating_duration_since(now).max(SHORTEST_PAUSE),
@@ -183,6 +192,18 @@ impl Aside {
             }
         }
         Ok(())
+    }
+
+    /// Whether the client is one of those that are closed if they take nothing for too long: a list waits for it, and
+    /// others for the list. Who watches may be told nothing for as long as nothing happens.
+    fn may_be_silent(&self, number: usize) -> bool {
+        self.shared.settings.idle_timeout > 0 && matches!(self.patrons[number].errand, Serving::Dump { .. })
+    }
+
+    /// Whether the client has taken nothing for too long.
+    fn is_silent(&self, number: usize) -> bool {
+        let silent = self.shared.cache.time().saturating_sub(self.patrons[number].active);
+        self.may_be_silent(number) && silent > self.shared.settings.idle_timeout
     }
 
     fn note(&mut self, event: &Event) {
@@ -217,7 +238,13 @@ impl Aside {
                 rested_at: 0,
             },
         };
-        entry.insert(Patron { guest, errand, writable: true, readable: false });
+        entry.insert(Patron {
+            guest,
+            errand,
+            active: self.shared.cache.time(),
+            writable: true,
+            readable: false,
+        });
     }
 
     /// Serves one client as far as its turn goes.
@@ -251,6 +278,7 @@ impl Aside {
                         Ok(0) => return Turn::Ended(Ending::Error),
                         Ok(bytes) => {
                             *sent += bytes;
+                            patron.active = self.shared.cache.time();
                             self.metrics.bytes_written(bytes as u64);
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => patron.writable = false,
@@ -293,7 +321,7 @@ impl Aside {
     fn part(&mut self, number: usize, ending: Ending) {
         let mut patron = self.patrons.remove(number);
         let presence = &patron.guest.client.presence;
-        if self.shared.watch.observers().watch(protocol::Streams::CONNEVENTS) {
+        if self.shared.watch.observers().hear_clients() {
             let (peer, descriptor) = (presence.peer().clone(), presence.descriptor());
             self.log.write(What::Closed { peer, ending, descriptor }, b"");
         }

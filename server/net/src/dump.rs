@@ -1,7 +1,8 @@
 //! What lists items: `lru_crawler metadump` and `mgdump`, `stats cachedump` and `stats sizes`.
 //!
 //! The cache is walked in steps of a page, so that neither a lock nor a pin is held for longer than it takes to write
-//! the lines of some thousand items. What comes and goes meanwhile may be listed or not; what stays is, most of it once.
+//! the lines of some thousand items. What comes and goes meanwhile may be listed or not; what stays is, most of it
+//! once.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cache::engine::{Expiry, Hit, Session, Walk};
+use protocol::binary::{self, Header};
 use protocol::reply;
 
 use crate::shared::Shared;
@@ -90,6 +92,8 @@ pub(crate) struct Dump {
     sizes: BTreeMap<usize, u64>,
     /// Unix time of second 0 of the cache's clock.
     epoch: u64,
+    /// The frame that asked, whose answer is frames; none: lines.
+    frame: Option<Header>,
     /// Held for as long as it is under way, if it is one of those that there is one of at a time.
     _crawl: Option<Crawl>,
 }
@@ -111,8 +115,14 @@ impl Dump {
             bytes: 0,
             sizes: BTreeMap::new(),
             epoch: shared.unix_time_of(0),
+            frame: None,
             _crawl: crawl,
         }
+    }
+
+    /// How many items there are of each size, in the binary protocol, for whoever has sent a frame with this header.
+    pub(crate) fn sizes_in_frames(header: Header, shared: &Shared) -> Self {
+        Dump { frame: Some(header), ..Dump::new(Listing::Sizes, None, shared) }
     }
 
     /// Items that were written so far.
@@ -160,6 +170,12 @@ impl Dump {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
+        if let Some(header) = &self.frame {
+            for (size, count) in &self.sizes {
+                binary::reply::stat(out, header, size.to_string().as_bytes(), count.to_string().as_bytes());
+            }
+            return binary::reply::stat(out, header, b"", b"");
+        }
         for (size, count) in &self.sizes {
             reply::stat(out, size, count);
         }

@@ -96,6 +96,7 @@ pub use in_process::InProcess;
 pub use server::{Furnished, Prepared, Server};
 pub use settings::{Detail, Protocol, Settings, TcpSocket, UnixSocket};
 pub use version::VERSION;
+pub use watch::REQUESTS;
 
 /// The programs of the READMEs and of the book, compiled and run.
 #[cfg(doctest)]

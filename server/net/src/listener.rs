@@ -318,7 +318,6 @@ fn accept_one(listening: &Listening) -> io::Result<Accepted> {
     match &listening.socket {
         Bound::Tcp(listener) => {
             let (stream, peer) = listener.accept()?;
-            debug!(%peer, "connected");
             // Replies are written whole; waiting to fill a segment would only delay them.
             if let Err(error) = stream.set_nodelay(true) {
                 debug!(%error, "no delay could not be set");

@@ -160,8 +160,8 @@ impl Server {
     }
 
     /// Has `tell` called if a thread of the server ends before it was told to, or if a client stops the server by
-    /// `shutdown`: then the server is to be stopped, which says why. Its threads end with the next event that they have. Only the first who asks is told, perhaps more than
-    /// once.
+    /// `shutdown`: then the server is to be stopped, which says why. Its threads end with the next event that they
+    /// have. Only the first who asks is told, perhaps more than once.
     pub fn when_broken(&self, tell: impl Fn() + Send + Sync + 'static) {
         // It may be set already: see above.
         let _ = self.shared.when_broken.set(Box::new(tell));

@@ -68,7 +68,8 @@ pub struct Settings {
     pub maxconns_fast: bool,
     /// Whether `stats sizes` counts.
     pub track_sizes: bool,
-    /// How much is logged, from 0 to 3, as `stats settings` shows it.
+    /// How much is logged, from 0 to 3: requests from 2 on, lookups as well at 3, each a line of `tracing` with the
+    /// target [`REQUESTS`](crate::REQUESTS). Clients can change it.
     pub verbosity: u32,
     /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
     pub read_buffers: usize,
@@ -85,6 +86,9 @@ pub struct Settings {
     pub large_pages: bool,
     /// The mark of the sockets that are listened on, and of their connections (`SO_MARK`), for firewalls; 0: none.
     pub socket_mark: u32,
+    /// What was asked for and has no meaning here, by memcached's names for it, in its order: `stats settings` shows
+    /// it.
+    pub asked: Vec<(String, Option<String>)>,
 }
 
 /// The protocol that a client is taken to speak.
@@ -211,6 +215,7 @@ impl Default for Settings {
             hash_power: 0,
             large_pages: false,
             socket_mark: 0,
+            asked: Vec::new(),
         }
     }
 }
@@ -376,7 +381,7 @@ impl Settings {
         self
     }
 
-    /// How much is logged, from 0 to 3, as `stats settings` shows it. What logs is not the server's to choose.
+    /// How much is logged from the start, from 0 to 3: see [`Settings::verbosity`].
     #[must_use]
     pub fn with_verbosity(mut self, level: u32) -> Self {
         self.verbosity = level;
@@ -431,6 +436,27 @@ impl Settings {
     pub fn with_socket_mark(mut self, mark: u32) -> Self {
         self.socket_mark = mark;
         self
+    }
+
+    /// Has `stats settings` show that this was asked for, a name of memcached's `-o`, which has no meaning here.
+    #[must_use]
+    pub fn with_asked(mut self, name: impl Into<String>, value: Option<String>) -> Self {
+        self.asked.push((name.into(), value));
+        self
+    }
+
+    /// The value that was asked for under this name last, if it is one of this kind.
+    #[must_use]
+    pub fn asked<T: std::str::FromStr>(&self, name: &str) -> Option<T> {
+        let (_, value) = self.asked.iter().rfind(|(asked, _)| asked == name)?;
+        value.as_ref()?.parse().ok()
+    }
+
+    /// Whether this was asked for, or its opposite, whatever was last.
+    pub(crate) fn asked_for(&self, name: &str) -> Option<bool> {
+        let opposite = format!("no_{name}");
+        let (last, _) = self.asked.iter().rfind(|(asked, _)| asked == name || *asked == opposite)?;
+        Some(last == name)
     }
 
     /// The cache that is asked for, empty.

@@ -26,6 +26,9 @@ const FIRST_SECOND: u32 = 1;
 /// The last second that the cache's clock shows. What is said to expire later, at the next one, then never does.
 const LAST_SECOND: u32 = u32::MAX - 1;
 
+/// The most that `verbosity` asks for.
+const MOST_VERBOSE: u32 = 2;
+
 /// What all threads share.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
@@ -56,6 +59,7 @@ impl Shared {
         let watch = Arc::<Watch>::default();
         watch.hear_of_evictions(&cache);
         watch.switch_detail(settings.detail.enabled);
+        watch.set_verbosity(settings.verbosity);
         Shared {
             started,
             cache,
@@ -64,7 +68,7 @@ impl Shared {
             stop: AtomicBool::new(false),
             when_broken: OnceLock::new(),
             connections: Arc::default(),
-            tuning: Tuning::new(settings.verbosity, settings.lru_crawler, settings.lru_crawler_sleep),
+            tuning: Tuning::new(&settings),
             watch,
             prefixes: AllPrefixes::new(settings.detail.delimiter),
             crawling: Arc::default(),
@@ -101,14 +105,27 @@ impl Shared {
         (self.started + u64::from(second)).saturating_sub(u64::from(FIRST_SECOND))
     }
 
+    /// Logs more or less from now on, as a client has asked for: as much as `-vv` at the most, as with memcached.
+    pub(crate) fn set_verbosity(&self, level: u32) {
+        let level = level.min(MOST_VERBOSE);
+        self.tuning.set_verbosity(level);
+        self.watch.set_verbosity(level);
+        // The thread that writes the lines sleeps for as long as nobody looks on.
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        for waker in self.wakers.lock().iter() {
+            if let Err(error) = waker.wake() {
+                warn!(%error, "a thread could not be woken");
+            }
+        }
+    }
+
     /// Has all threads end, as a client has asked for, and tells whoever waits for the server to end.
     pub(crate) fn shut_down(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        for waker in self.wakers.lock().iter() {
-            if let Err(error) = waker.wake() {
-                warn!(%error, "a thread could not be woken to stop");
-            }
-        }
+        self.wake_all();
         // Pairs with the fence of `when_broken`.
         fence(Ordering::SeqCst);
         if let Some(tell) = self.when_broken.get() {

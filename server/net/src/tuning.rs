@@ -1,7 +1,7 @@
 //! What commands can change while the server runs: `lru`, `lru_crawler`, `slabs automove` and `verbosity`.
 //!
-//! memcached's segmented LRU, its crawler and its page mover do not exist here: one clock chooses who goes, pages follow
-//! the load by themselves, and housekeeping removes what has expired. So most of these numbers are kept for one
+//! memcached's segmented LRU, its crawler and its page mover do not exist here: one clock chooses who goes, pages
+//! follow the load by themselves, and housekeeping removes what has expired. So most of these numbers are kept for one
 //! purpose, that `stats settings` shows what an operator has set. Two have an effect: a crawler that is disabled lists
 //! no keys, and its sleep is how long a listing rests between a thousand items.
 
@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+
+use crate::settings::Settings;
 
 /// Items that a listing writes between two rests.
 pub(crate) const ITEMS_BETWEEN_RESTS: usize = 1000;
@@ -26,15 +28,15 @@ pub(crate) struct Lru {
     pub(crate) temporary: Option<u32>,
 }
 
-impl Default for Lru {
-    fn default() -> Self {
+impl Lru {
+    fn new(settings: &Settings) -> Self {
         Lru {
             segmented: true,
-            hot_percent: 20,
-            warm_percent: 40,
-            hot_factor: 0.2,
-            warm_factor: 2.0,
-            temporary: None,
+            hot_percent: settings.asked("hot_lru_pct").unwrap_or(20),
+            warm_percent: settings.asked("warm_lru_pct").unwrap_or(40),
+            hot_factor: settings.asked("hot_max_factor").unwrap_or(0.2),
+            warm_factor: settings.asked("warm_max_factor").unwrap_or(2.0),
+            temporary: settings.asked("temporary_ttl"),
         }
     }
 }
@@ -48,9 +50,18 @@ pub(crate) struct Automove {
     pub(crate) free_ratio: f64,
 }
 
-impl Default for Automove {
-    fn default() -> Self {
-        Automove { level: 1, ratio: 0.8, window: 30, free_ratio: 0.01 }
+impl Automove {
+    fn new(settings: &Settings) -> Self {
+        let level = match settings.asked_for("slab_automove") {
+            Some(false) => 0,
+            _ => settings.asked("slab_automove").unwrap_or(1),
+        };
+        Automove {
+            level,
+            ratio: settings.asked("slab_automove_ratio").unwrap_or(0.8),
+            window: settings.asked("slab_automove_window").unwrap_or(30),
+            free_ratio: settings.asked("slab_automove_freeratio").unwrap_or(0.01),
+        }
     }
 }
 
@@ -67,22 +78,21 @@ pub(crate) struct Tuning {
 
 impl Tuning {
     /// memcached's numbers, and what the settings say.
-    pub(crate) fn new(verbosity: u32, crawler: bool, crawler_sleep: u32) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Tuning {
-            verbosity: AtomicU32::new(verbosity),
-            crawler: AtomicBool::new(crawler),
-            crawler_sleep: AtomicU32::new(crawler_sleep),
-            crawler_most: AtomicU32::new(0),
-            lru: Mutex::default(),
-            automove: Mutex::default(),
+            verbosity: AtomicU32::new(settings.verbosity),
+            crawler: AtomicBool::new(settings.lru_crawler),
+            crawler_sleep: AtomicU32::new(settings.lru_crawler_sleep),
+            crawler_most: AtomicU32::new(settings.asked("lru_crawler_tocrawl").unwrap_or(0)),
+            lru: Mutex::new(Lru::new(settings)),
+            automove: Mutex::new(Automove::new(settings)),
         }
     }
 
-    /// How much clients have asked to be logged. It is shown, and changes nothing: what is logged is the operator's to
-    /// say.
+    /// How much is logged, to show it.
     pub(crate) fn set_verbosity(&self, level: u32) {
         // Relaxed, as all of these: numbers that order nothing.
-        self.verbosity.store(level.min(2), Ordering::Relaxed);
+        self.verbosity.store(level, Ordering::Relaxed);
     }
 
     pub(crate) fn verbosity(&self) -> u32 {

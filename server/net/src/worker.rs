@@ -50,7 +50,7 @@ const _: () = assert!(RECEIVE >= 2 * MOST_LEFT);
 /// Events handled between two waits.
 const EVENTS: usize = 1024;
 /// How often the silent ones are looked for, where they are closed.
-const LOOK_FOR_SILENT: Duration = Duration::from_millis(500);
+pub(crate) const LOOK_FOR_SILENT: Duration = Duration::from_millis(500);
 /// Outputs kept for the next connection whose client is slow.
 const SPARE_OUTPUTS: usize = 16;
 /// The token of the waker; connections have the numbers below.
@@ -242,7 +242,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Closes the connections whose clients have neither sent nor taken anything for too long. Looked for once a second.
+    /// Closes the connections whose clients have neither sent nor taken anything for too long. Looked for once a
+    /// second.
     fn part_with_the_silent(&mut self) {
         let now = self.shared.cache.time();
         if now == self.looked {

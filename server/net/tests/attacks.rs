@@ -113,7 +113,8 @@ impl Attacked {
     }
 }
 
-/// What a request waits at the 99th percentile: the least of several times, for neighbours on the machine only add to it.
+/// What a request waits at the 99th percentile: the least of several times, for neighbours on the machine only add to
+/// it.
 fn waits(client: &mut Client) -> Duration {
     (0..5).map(|_| waits_once(client)).min().expect("several")
 }

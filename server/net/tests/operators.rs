@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::{Address, Client, settings, shorten, switched_off, wait_until};
 use lookaside_server::{InProcess, Server, Settings};
+use protocol::binary::{Header, opcode};
 
 fn start(settings: Settings) -> (Server, Client) {
     let server = Server::start(settings).expect("it starts");
@@ -359,6 +360,24 @@ fn items_are_counted_by_size() {
     assert_eq!(client.stat_lines("sizes"), [("32".into(), "20".into()), ("512".into(), "10".into())]);
     client.ask(b"delete k00\r\n", b"DELETED\r\n");
     assert_eq!(client.stats("sizes")["512"], "9");
+    // The same in frames, and what follows is answered behind them.
+    let mut binary = Client::connect(&Address::from(server.addresses()[0]));
+    let frame = |opcode: u8, key: &str| {
+        let mut frame = Vec::new();
+        Header::write_request(&mut frame, opcode, [0, key.len(), 0], 7, 0);
+        [frame, key.as_bytes().to_vec()].concat()
+    };
+    binary.send(&[frame(opcode::STAT, "sizes"), frame(opcode::NOOP, "")].concat());
+    for (opcode, name, value) in [
+        (opcode::STAT, "32", "20"),
+        (opcode::STAT, "512", "9"),
+        (opcode::STAT, "", ""),
+        (opcode::NOOP, "", ""),
+    ] {
+        let reply = binary.receive(24 + name.len() + value.len());
+        assert_eq!((reply[1], usize::from(reply[3]), reply[15]), (opcode, name.len(), 7));
+        assert_eq!(&reply[24..], format!("{name}{value}").as_bytes());
+    }
     server.stop().expect("no thread has failed");
 }
 
@@ -526,5 +545,25 @@ fn the_limit_of_memory_is_changed_in_use() {
     let failed = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
     client.ask(b"cache_memlimit 1000000000\r\n", failed);
     assert_eq!(client.stat("limit_maxbytes"), 128 << 20);
+    server.stop().expect("no thread has failed");
+}
+
+/// A list that nobody takes would keep all others from theirs: who has asked for it is closed as any other that is
+/// silent.
+#[test]
+fn a_list_that_nobody_takes() {
+    let (server, mut client) = start(settings().with_memory(64 << 20).with_idle_timeout(1));
+    let long = "k".repeat(200);
+    for first in (0..40_000).step_by(1000) {
+        let sets = (first..first + 1000).map(|number| format!("set {long}{number} 0 0 1 noreply\r\nx\r\n"));
+        client.send(sets.collect::<String>().as_bytes());
+        client.ask(b"mn\r\n", b"MN\r\n");
+    }
+    let place = Address::from(server.addresses()[0]);
+    let mut silent = Client::with_buffers(&place, Some(4096)).expect("there is room");
+    silent.send(b"lru_crawler metadump all\r\n");
+    wait_until("the list begins", || client.stat("lru_crawler_running") == 1);
+    client.ask(b"lru_crawler metadump all\r\n", b"BUSY currently processing crawler request\r\n");
+    wait_until("it is closed", || client.stat("idle_kicks") == 1 && client.stat("lru_crawler_running") == 0);
     server.stop().expect("no thread has failed");
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::client::{Address, Client, settings, wait_until};
+use crate::peer::Memcached;
 use lookaside_server::{Server, UnixSocket};
 
 struct Watched {
@@ -50,10 +51,15 @@ impl Watcher {
         let parts: BTreeMap<&str, &str> = line.split(' ').filter_map(|part| part.split_once('=')).collect();
         let (seconds, fraction) = parts["ts"].split_once('.').expect("a time");
         assert!(seconds.len() == 10 && fraction.len() == 6 && parts["gid"].parse::<u64>().is_ok(), "{line}");
-        let volatile = ["ts", "gid", "cfd", "rport", "clsid"];
-        let stays = |part: &&str| !volatile.contains(&part.split('=').next().unwrap_or_default());
-        line.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
+        lasting(&line)
     }
+}
+
+/// A line without time, number, socket and class.
+fn lasting(line: &str) -> String {
+    let volatile = ["ts", "gid", "cfd", "rport", "clsid"];
+    let stays = |part: &&str| !volatile.contains(&part.split('=').next().unwrap_or_default());
+    line.split(' ').filter(stays).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -80,14 +86,25 @@ fn each_stream_has_its_events() {
 
     let found = |key: &str, size: usize| format!("type=item_get key={key} status=found size={size}");
     let missed = |key: &str| format!("type=item_get key={key} status=not_found size=0");
+    // A key that is to be stored, or deleted, is looked up first.
     let expected = [
+        missed("foo"),
+        missed("bar%25x"),
         found("foo", 3),
         missed("nope"),
         found("foo", 3),
         missed("none"),
         found("foo", 3),
+        found("foo", 3),
+        found("foo", 3),
+        missed("none"),
+        missed("n"),
         found("n", 1),
+        found("foo", 3),
+        missed("foo"),
+        missed("gone"),
         "type=item_get key=gone status=expired size=0".to_owned(),
+        missed("large"),
     ];
     for line in &expected {
         assert_eq!(fetchers.event(), *line);
@@ -117,8 +134,8 @@ fn each_stream_has_its_events() {
     let deleted = "type=deleted key=foo cmd=delete size=3";
     assert_eq!(deletions.event(), deleted);
     let lines: Vec<String> = (0..expected.len() + 1).map(|_| both.event()).collect();
-    assert_eq!(lines[..6], expected[..6]);
-    assert_eq!((lines[6].as_str(), &lines[7]), (deleted, &expected[6]));
+    assert_eq!(lines[..13], expected[..13]);
+    assert_eq!((lines[13].as_str(), &lines[14..]), (deleted, &expected[13..]));
     let stats = client.stats("");
     assert_eq!((stats["log_watchers"].as_str(), stats["log_worker_dropped"].as_str()), ("4", "0"));
     assert!(stats["log_watcher_sent"].parse::<u64>().expect("a number") >= 25);
@@ -244,14 +261,100 @@ fn what_is_asked_in_the_meta_protocol_is_told_too() {
     client.ask(b"ms m 2\r\nhi\r\nmg m v\r\nmg none v\r\n", b"HD\r\nVA 2\r\nhi\r\nEN\r\n");
     client.ask(b"ma n N0 J5\r\nma n\r\nmd m\r\nmd m\r\n", b"HD\r\nHD\r\nHD\r\nNF\r\n");
     for line in [
+        "type=item_get key=m status=not_found size=0",
         "type=item_store key=m status=stored cmd=set ttl=0 size=2",
         "type=item_get key=m status=found size=2",
         "type=item_get key=none status=not_found size=0",
         "type=item_get key=n status=not_found size=0",
         "type=item_get key=n status=found size=1",
+        "type=item_get key=m status=found size=2",
         "type=deleted key=m cmd=md size=2",
+        "type=item_get key=m status=not_found size=0",
     ] {
         assert_eq!(watcher.event(), line);
     }
+    server.stop().expect("no thread has failed");
+}
+
+/// Each line as it came, once, however its bytes came; of a frame the command and the key.
+#[test]
+fn raw_commands() {
+    let Watched { server, place, mut client } = start(1, 64 << 20);
+    let mut watcher = Watcher::new(&place, "rawcmds");
+    client.ask(
+        b"get a b\r\nget c\r\nbogus\x07\r\n\r\n",
+        b"END\r\nEND\r\nERROR\r\nCLIENT_ERROR bad command line format\r\n",
+    );
+    // What of a request is here already is told once, when its line is whole.
+    for piece in ["set a 0", " 0 10\r\nget b\r\n", "abc"] {
+        client.send(piece.as_bytes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.ask(b"\r\nmg a s\r\n", b"STORED\r\nHD s10\r\n");
+    let large = "x".repeat(100_000);
+    client.ask(format!("set large 0 0 100000\r\n{large}\r\n").as_bytes(), b"STORED\r\n");
+    client.ask(b"set a 0 0 3000000 noreply\r\n", b"");
+    client.send("y".repeat(3_000_002).as_bytes());
+    client.ask(b"version\r\n", b"VERSION 1.6.45\r\n");
+    let mut binary = Client::connect(&place);
+    let mut frame = vec![0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1];
+    frame.extend_from_slice(&[0; 12]);
+    frame.push(b'q');
+    binary.send(&frame[..20]);
+    std::thread::sleep(Duration::from_millis(20));
+    binary.send(&frame[20..]);
+    for wanted in [
+        "get a b",
+        "get c",
+        "bogus\\x07",
+        "",
+        "set a 0 0 10",
+        "mg a s",
+        "set large 0 0 100000",
+        "set a 0 0 3000000 noreply",
+        "version",
+        "GET q",
+    ] {
+        let line = watcher.line();
+        let (_, text) = line.split_once(" <").expect("a command");
+        let (descriptor, text) = text.split_once(' ').unwrap_or((text, ""));
+        assert!(descriptor.parse::<u32>().is_ok() && text == wanted, "{line}");
+    }
+    server.stop().expect("no thread has failed");
+}
+
+/// What memcached accepts without a proxy.
+#[test]
+fn streams_that_tell_nothing_are_accepted() {
+    let Watched { server, place, mut client } = start(1, 64 << 20);
+    for stream in ["sysevents", "proxyreqs", "proxyevents", "proxyuser"] {
+        Watcher::new(&place, stream);
+    }
+    client.ask(b"watch proxycmds\r\n", b"ERROR\r\n");
+    server.stop().expect("no thread has failed");
+}
+
+/// The same lines in the same order, those of the lookups before a change among them.
+#[test]
+fn the_installed_memcached_tells_the_same() {
+    let Some(memcached) = Memcached::start_with(&[]) else { return };
+    let Watched { server, place, .. } = start(1, 64 << 20);
+    let script = "set a 0 0 1\r\n1\r\nget a\r\nget a b a\r\ngets b\r\nset a 0 0 2\r\n10\r\nadd a 0 0 1\r\nx\r\n\
+                  add b 0 0 1\r\nx\r\nreplace c 0 0 1\r\nx\r\nreplace b 0 0 2\r\nxy\r\nappend b 0 0 1\r\nz\r\n\
+                  prepend c 0 0 1\r\nz\r\ncas c 0 0 1 1\r\nx\r\nincr a 1\r\nincr c 1\r\ndecr b 1\r\ntouch a 0\r\n\
+                  touch c 0\r\ngat 0 a c\r\nms m 2\r\nab\r\nmg m v\r\nmg c v\r\nms m 1\r\nx\r\nmd m\r\nmd m\r\n\
+                  delete a\r\ndelete a\r\nget last\r\nmn\r\n";
+    let told = |place: &Address| {
+        let mut watcher = Watcher::new(place, "fetchers mutations");
+        let mut client = Client::connect(place);
+        client.send(script.as_bytes());
+        client.receive_through(b"MN\r\n");
+        let mut lines = Vec::new();
+        while !lines.last().is_some_and(|line: &String| line.contains("key=last ")) {
+            lines.push(lasting(&watcher.line()));
+        }
+        lines
+    };
+    assert_eq!(told(&place), told(&Address::from(memcached.address())));
     server.stop().expect("no thread has failed");
 }

@@ -1,5 +1,5 @@
-//! memcached's protocols, classic text, meta and binary: requests are parsed and replies are formatted here, and nothing
-//! is read or sent.
+//! memcached's protocols, classic text, meta and binary: requests are parsed and replies are formatted here, and
+//! nothing is read or sent.
 //!
 //! The server keeps a buffer of received bytes and works on it in two steps: [`split_line`] finds the next request
 //! line, [`parse`] turns it into a [`Request`] that borrows from the buffer, or into a [`Refusal`] that says what to

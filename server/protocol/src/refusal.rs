@@ -15,7 +15,8 @@ use std::fmt;
 pub enum Connection {
     /// Go on with the next line.
     Keep,
-    /// Close, after the answer if there is one. (memcached drops replies that still wait to be sent to this connection.)
+    /// Close, after the answer if there is one. (memcached drops replies that still wait to be sent to this
+    /// connection.)
     Close,
 }
 

@@ -53,9 +53,26 @@ impl<'a> Iterator for Tokens<'a> {
 /// Splits `text`, which starts with a token, after it, and drops the spaces in between.
 #[inline]
 pub(crate) fn split_token(text: &[u8]) -> (&[u8], &[u8]) {
-    let end = memchr::memchr(b' ', text).unwrap_or(text.len());
-    let (token, after) = text.split_at(end);
+    let (token, after) = text.split_at(token_length(text));
     (token, skip_spaces(after))
+}
+
+/// Bytes before the first space, eight at a time: tokens are short, and a call of a search for long ones takes as long
+/// as the search of a whole key here.
+#[inline]
+pub(crate) fn token_length(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    let (words, rest) = text.as_chunks::<8>();
+    for (number, &word) in words.iter().enumerate() {
+        let without = u64::from_le_bytes(word) ^ (ONES * b' ' as u64);
+        // The lowest byte that is zero has its top bit set here; those above it may, too.
+        let spaces = without.wrapping_sub(ONES) & !without & (ONES << 7);
+        if spaces != 0 {
+            return number * 8 + (spaces.trailing_zeros() / 8) as usize;
+        }
+    }
+    let in_rest = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
+    text.len() - rest.len() + in_rest
 }
 
 #[inline]
@@ -64,4 +81,23 @@ pub(crate) fn skip_spaces(mut text: &[u8]) -> &[u8] {
         text = after;
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_space_is_found(
+            text in prop::collection::vec(
+                prop_oneof![Just(b' '), Just(0x21), Just(0xA0), Just(0), any::<u8>()],
+                0..40,
+            )
+        ) {
+            let expected = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
+            prop_assert_eq!(token_length(&text), expected);
+        }
+    }
 }

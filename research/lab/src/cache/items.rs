@@ -1,7 +1,7 @@
 //! The items of the baselines, laid out as the paper counts them: memcached 1.4's, with what each design leaves out.
 //!
 //! ```text
-//!   bytes   24: older, newer, references   strict LRU only: two pointers and a count, rounded to words (paper, section 4)
+//!   bytes   24: older, newer, references   strict LRU only: two pointers and a count, in words (paper, section 4)
 //!            8: link                       chaining only
 //!           32: times, sizes, flags, number and the like: there, and not used by what is measured
 //!           16: key

@@ -3,7 +3,7 @@
 //! A value is a function of its key, its length and a version:
 //!
 //! ```text
-//!   | version, 8 bytes | hash of key, version and length, 8 bytes | a stretch of a fixed random block, from the hash on |
+//!   | version, 8 bytes | hash of key, version and length, 8 bytes | a stretch of a fixed block, from the hash on |
 //! ```
 //!
 //! So a value under another's key, of another length, or put together from two versions is found out: the hash does not

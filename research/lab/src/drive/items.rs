@@ -53,7 +53,8 @@ impl Items {
         let shortest = self.key_sizes.quantile(TOO_SHORT);
         if shortest < digits {
             return Err(DriveError::Settings(format!(
-                "keys of {shortest} bytes do not tell {records} records apart: ask for {digits} bytes, or for fewer records"
+                "keys of {shortest} bytes do not tell {records} records apart: ask for {digits} bytes, or for fewer \
+                 records"
             )));
         }
         Ok(())
@@ -125,7 +126,8 @@ pub fn sizes(name: &str, of: SizesOf, scale: f64) -> Result<AnySizes, DriveError
             SizesOf::Values => Box::new(EtcValueSizes),
         }
     } else if of == SizesOf::Values {
-        let known = "values have a number of bytes, a range like 10-100, 'etc', or one of CacheLib's workloads like kvcache_reg";
+        let known = "values have a number of bytes, a range like 10-100, 'etc', or one of CacheLib's workloads \
+                     like kvcache_reg";
         let workload = Workload::published(name).ok_or_else(|| wrong(known.into()))?;
         Box::new(workload.value_sizes().clone())
     } else {

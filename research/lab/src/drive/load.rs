@@ -288,8 +288,8 @@ impl Load {
         // What lasts for a time begins again; so many operations would be fewer.
         if matches!(until, Until::Sent) && drawn < operations {
             return Err(DriveError::Settings(format!(
-                "{operations} operations are more than {} MiB of requests, of which {drawn} are as many: ask for at most \
-                 these, or for a time (--duration)",
+                "{operations} operations are more than {} MiB of requests, of which {drawn} are as many: ask for at \
+                 most these, or for a time (--duration)",
                 SCRIPTS >> 20
             )));
         }

@@ -41,7 +41,10 @@ pub enum ExperimentError {
         reason: String,
     },
     /// A definition names a kind of experiment that this program does not have.
-    #[error("experiment '{experiment}' is of the kind '{kind}', which this program does not have: it has {}", known.join(", "))]
+    #[error(
+        "experiment '{experiment}' is of the kind '{kind}', which this program does not have: it has {}",
+        known.join(", ")
+    )]
     UnknownKind {
         /// The experiment.
         experiment: String,

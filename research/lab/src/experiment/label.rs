@@ -82,8 +82,9 @@ mod tests {
     fn points_of_a_quick_run_are_called_what_they_are() {
         let text = "name = 'x'\ntitle = 't'\nkind = 'none'\nabout = 'a'\nruns = 5\n[parameters]\n\
             points = [{ name = '0.1 M keys', range = 100_000 }, { name = '1 M keys', range = 1_000_000 }, \
-            { name = '1 M keys, 16 MB', range = 1_000_000 }, { name = 'one', range = 7 }]\nservers = [{ name = 'x2' }]\n\
-            [quick]\npoints = [{ name = '0.1 M keys', range = 30 }, { name = '1 M keys', range = 30 }, \
+            { name = '1 M keys, 16 MB', range = 1_000_000 }, { name = 'one', range = 7 }]\n\
+            servers = [{ name = 'x2' }]\n[quick]\n\
+            points = [{ name = '0.1 M keys', range = 30 }, { name = '1 M keys', range = 30 }, \
             { name = '1 M keys, 16 MB', range = 30 }, { name = 'one', range = 7 }]\nservers = [{ name = 'x2' }]\n\
             [rows]\nconfigurations = ['a']\nmetrics = ['speed']";
         let definition = Definition::parse(text, Path::new("x.toml")).unwrap();

@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_difference_is_in_the_metric_s_own_unit() {
-        let difference = "quantity = { configuration = 'ours', metric = 'longest', minus = { configuration = 'ours fixed' } }
-            at_most = 0.5";
+        let difference = "at_most = 0.5
+            quantity = { configuration = 'ours', metric = 'longest', minus = { configuration = 'ours fixed' } }";
         assert_eq!(verdict(difference), (Outcome::Met, Some(0.5), Some(String::new())));
     }
 

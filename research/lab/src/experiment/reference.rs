@@ -121,10 +121,12 @@ mod tests {
 
     fn beside(filter: &str) -> Result<Beside, ExperimentError> {
         let folder = tempfile::tempdir().unwrap();
-        let csv = "configuration,metric,value,unit,where\na,speed,7.5,M/s,Fig 1\na,space,13,B,Table 2\nb,speed,fast,M/s,Fig 1\n";
+        let csv = "configuration,metric,value,unit,where\na,speed,7.5,M/s,Fig 1\n\
+                   a,space,13,B,Table 2\nb,speed,fast,M/s,Fig 1\n";
         std::fs::write(folder.path().join("paper.csv"), csv).unwrap();
         let text = format!(
-            "file = 'paper.csv'\nfilter = {filter}\nours = {{ configuration = 'x', metric = 'speed' }}\ndiffers = 'Faster.'"
+            "file = 'paper.csv'\nfilter = {filter}\nours = {{ configuration = 'x', metric = 'speed' }}\n\
+                 differs = 'Faster.'"
         );
         let reference: Reference = toml::from_str(&text).unwrap();
         reference.beside(folder.path(), &[row("x", "1 thread", "speed", 9.0)])

@@ -158,8 +158,9 @@ fn section(definition: &Definition, report: &Report<'_>) -> Result<Markup, Chart
                 @for (quantity, differs) in report.differences() { p.differs { (quantity) ": " (differs) } }
             }
             p {
-                "Medians over all runs; thin lines are the extremes. " span.paper { "◆" } " is the paper's own number, where it \
-                 is of the same kind. Numbers of one picture come from one run on one machine; compare ratios, not pictures."
+                "Medians over all runs; thin lines are the extremes. " span.paper { "◆" } " is the paper's own number, \
+                 where it is of the same kind. Numbers of one picture come from one run on one machine; compare \
+                 ratios, not pictures."
             }
             (pictures(definition, report)?)
             @if !report.verdicts.is_empty() { (table_of("What was expected", &report.outcomes())) }

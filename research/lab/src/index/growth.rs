@@ -143,7 +143,8 @@ fn load(
             let known = &mut shortest[record as usize];
             *known = (*known).min(u32::try_from(nanoseconds).unwrap_or(u32::MAX));
             match inserted {
-                Insertion::Done { .. } => present.store(record + 1, Ordering::Release), // pairs with the reader's acquire
+                // pairs with the reader's acquire
+                Insertion::Done { .. } => present.store(record + 1, Ordering::Release),
                 Insertion::TooFull => {
                     present.store(all, Ordering::Release); // as above: lets the reader end
                     return Err(format!("a table for {all} keys was too full for number {record}"));

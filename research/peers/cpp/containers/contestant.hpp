@@ -191,7 +191,8 @@ public:
 
     template <std::size_t N>
     std::size_t get_many(void *const *keys, std::size_t count, void **entries) {
-        return lookaside_inline_get_group(raw_, session_, keys, count, entries, sizeof(Record<N>), hash_of<N>, is_of<N>);
+        return lookaside_inline_get_group(raw_, session_, keys, count, entries, sizeof(Record<N>), hash_of<N>,
+                                          is_of<N>);
     }
 
 protected:
@@ -259,7 +260,9 @@ struct Owned {
     static void destroy(Raw *raw) { lookaside_owned_destroy(raw); }
     static bool resize(Raw *raw, std::size_t bytes) { return lookaside_owned_resize(raw, bytes); }
     static void counts(Raw *raw, lookaside_counts &counts) { lookaside_owned_get_counts(raw, &counts, sizeof counts); }
-    static void verdict(Raw *raw, lookaside_verdict &verdict) { lookaside_owned_get_verdict(raw, &verdict, sizeof verdict); }
+    static void verdict(Raw *raw, lookaside_verdict &verdict) {
+        lookaside_owned_get_verdict(raw, &verdict, sizeof verdict);
+    }
     template <std::size_t N>
     static void emit(Raw *raw, const Key<N> &key, void *entry) {
         lookaside_owned_emit_key(raw, address(key), entry);
@@ -348,7 +351,9 @@ private:
             std::size_t length = count - first < BATCH ? count - first : BATCH;
             void *asked[BATCH], *entries[BATCH];
             for (std::size_t i = 0; i < length; i++) asked[i] = address(keys[first + i]);
-            if (visit.template get_many<N>(asked, length, entries) < length) search_missed(visit, asked, length, entries);
+            if (visit.template get_many<N>(asked, length, entries) < length) {
+                search_missed(visit, asked, length, entries);
+            }
             for (std::size_t i = 0; i < length; i++) tally.count(value(entries[i]));
         }
     }

@@ -22,7 +22,7 @@ struct HashTable {
 
 }  // namespace
 
-extern "C" peers::Contestant *lookaside_peers_dense_hash_map(peers::Form form, std::size_t key_bytes, std::size_t records,
-                                                             const lookaside_options *options) {
+extern "C" peers::Contestant *lookaside_peers_dense_hash_map(peers::Form form, std::size_t key_bytes,
+                                                             std::size_t records, const lookaside_options *options) {
     return peers::make<HashTable>(form, key_bytes, records, options);
 }

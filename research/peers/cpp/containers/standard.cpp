@@ -31,7 +31,8 @@ using peers::Form;
 
 extern "C" {
 
-Contestant *lookaside_peers_std_map(Form form, std::size_t key_bytes, std::size_t records, const lookaside_options *options) {
+Contestant *lookaside_peers_std_map(Form form, std::size_t key_bytes, std::size_t records,
+                                    const lookaside_options *options) {
     return peers::make<Tree>(form, key_bytes, records, options);
 }
 
@@ -52,9 +53,13 @@ void lookaside_peers_container_perform(Contestant *contestant, bool batches, con
     contestant->perform(batches, requests, count, *tally);
 }
 
-bool lookaside_peers_container_resize(Contestant *contestant, std::size_t bytes) noexcept { return contestant->resize(bytes); }
+bool lookaside_peers_container_resize(Contestant *contestant, std::size_t bytes) noexcept {
+    return contestant->resize(bytes);
+}
 
-void lookaside_peers_container_counts(Contestant *contestant, lookaside_counts *counts) noexcept { contestant->counts(*counts); }
+void lookaside_peers_container_counts(Contestant *contestant, lookaside_counts *counts) noexcept {
+    contestant->counts(*counts);
+}
 
 void lookaside_peers_container_verdict(Contestant *contestant, lookaside_verdict *verdict) noexcept {
     contestant->verdict(*verdict);

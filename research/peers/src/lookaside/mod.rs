@@ -6,7 +6,7 @@
 //! | `ordered` | scc's B+-tree, crossbeam's skip list |
 //! | `hashed` | hashbrown, papaya, dashmap |
 //! | `lmdb` | LMDB, through heed |
-//! | `containers` | C++: `std::map`, `std::unordered_map`, Abseil's, `dense_hash_map`; through the C interface: unsafe |
+//! | `containers` | C++: `std::map`, `std::unordered_map`, Abseil's, `dense_hash_map`; by the C interface: unsafe |
 //! | `handle_cell` | a handle that can be exchanged where it lies: unsafe, as `lmdb` is |
 
 #[cfg(containers)]

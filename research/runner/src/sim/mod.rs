@@ -8,7 +8,6 @@ use lookaside_cli::output::Outcome;
 
 use crate::definitions::Definitions;
 
-mod export;
 mod figure;
 mod run;
 
@@ -39,8 +38,6 @@ enum Command {
     Figure(Box<figure::Figure>),
     /// The same for a table: I or V
     Table(Box<figure::Table>),
-    /// Write the instructions of a run as a trace for ChampSim
-    Export(Box<export::Arguments>),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
@@ -49,7 +46,6 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Run(arguments) => run::run(&arguments, &definitions),
         Command::Figure(arguments) => figure::figure(&arguments, &definitions),
         Command::Table(arguments) => figure::table(&arguments, &definitions),
-        Command::Export(arguments) => export::run(&arguments, &definitions),
     }
 }
 

@@ -2,25 +2,22 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
-use lookaside_cli::output::{Outcome, OutputError, print, tell};
+use lookaside_cli::output::{Outcome, OutputError, print};
 use sim::{Estimate, Window};
 use sim_lab::configuration::{Configuration, FUNCTIONAL, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::machine::profile;
-use sim_lab::qemu::Qemu;
 use sim_lab::run::{Run, run as simulate};
 use sim_lab::store::Store;
 
 use super::error;
 use crate::definitions::{Definitions, named};
 
-// What is run; `sim export` asks for the same. (No documentation: it would become the command's.)
-#[derive(clap::Args, Debug, Clone)]
-pub(crate) struct Asked {
-    /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art, art-reorganised or
-    /// cache
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The program: redis, unordered_map, dense_hash_map, map or btree; under QEMU also cuckoo, art or
+    /// art-reorganised
     #[arg(long, value_name = "NAME", default_value = "unordered_map", value_parser = named::<Container>)]
     container: Container,
     /// How keys are looked up: alone, slb, stlt-sw, stlt-va or stlt; in this process also slb-batches and stlt-batches
@@ -45,8 +42,7 @@ pub(crate) struct Asked {
     #[arg(long, value_name = "NAME", default_value = "zipf", value_parser = named::<Distribution>)]
     distribution: Distribution,
     /// Bytes of the table in front: an STLT's rows (a power of two), or both tables of an SLB, of which the cache table
-    /// is a fifth (the SLB of cache is one table, and has all of them); if not given 48 a key, rounded up to a power of
-    /// two for an STLT
+    /// is a fifth; if not given 48 a key, rounded up to a power of two for an STLT
     #[arg(long, value_name = "NUM")]
     table_bytes: Option<u64>,
     /// Rows of a set of the STLT: 1, 2, 4 or 8
@@ -73,33 +69,20 @@ pub(crate) struct Asked {
     /// Who runs the program: in-process or qemu
     #[arg(long, value_name = "NAME", default_value = "in-process", value_parser = named::<Guest>)]
     guest: Guest,
-}
-
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    asked: Asked,
     /// Run the configuration in this file (JSON, as --json prints it) instead of the one that the options describe
     #[arg(long, value_name = "FILE")]
     configuration: Option<PathBuf>,
     /// Keep the run in this folder, and do not run it again if it is there
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
-    /// Under QEMU, write every instruction of the windows to this file as a trace for ChampSim, 64 bytes each; for
-    /// programs of this process there is 'lookaside-lab sim export'
-    #[arg(long, value_name = "FILE", conflicts_with = "store")]
-    champsim: Option<PathBuf>,
     /// Print everything that was counted, as JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Asked {
+impl Arguments {
     /// The configuration that was asked for.
-    pub(crate) fn configuration(
-        &self,
-        definitions: &Definitions,
-    ) -> Result<Configuration, Box<dyn std::error::Error>> {
+    fn asked(&self, definitions: &Definitions) -> Result<Configuration, Box<dyn std::error::Error>> {
         let mut machine = profile(&self.machine, &definitions.folder())?;
         for change in &self.change {
             let changes = toml::from_str(change).map_err(error)?;
@@ -127,15 +110,12 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
     let store = arguments.store.as_deref().map(Store::open).transpose()?;
     let configuration = match &arguments.configuration {
         Some(path) => read(path)?,
-        None => arguments.asked.configuration(definitions)?,
+        None => arguments.asked(definitions)?,
     };
     let finished = match store.as_ref().and_then(|store| store.get(&configuration)) {
         Some(kept) => kept,
         None => {
-            let run = match &arguments.champsim {
-                Some(path) => record(&configuration, path)?,
-                None => simulate(&configuration)?,
-            };
+            let run = simulate(&configuration)?;
             if let Some(store) = &store {
                 store.put(&run)?;
             }
@@ -148,24 +128,6 @@ pub(crate) fn run(arguments: &Arguments, definitions: &Definitions) -> Outcome {
         show(&finished)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// As [`simulate`], with a trace.
-fn record(configuration: &Configuration, path: &Path) -> Result<Run, Box<dyn std::error::Error>> {
-    if configuration.guest != Guest::Qemu {
-        return Err(error(
-            "--champsim is for --guest qemu: for programs of this process, use 'lookaside-lab sim export'",
-        ));
-    }
-    let started = Instant::now();
-    let qemu = Qemu::find()?;
-    let programs = Some(qemu.identity(configuration.container)?);
-    let (measurement, cost) = qemu.run(configuration, Some(path))?;
-    let bytes = std::fs::metadata(path).map_err(|why| error(format!("{}: {why}", path.display())))?.len();
-    let instructions = bytes / sim::champsim::RECORD as u64;
-    tell(format_args!("{instructions} instructions for ChampSim in {}", path.display()));
-    let seconds = started.elapsed().as_secs_f64();
-    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
 }
 
 fn read(path: &Path) -> Result<Configuration, Box<dyn std::error::Error>> {

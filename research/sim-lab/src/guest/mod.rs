@@ -6,7 +6,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `processor` | what executes a guest: a core, a machine without a clock, a trace, nobody |
+//! | `processor` | what executes a guest: a core, a machine without a clock, nobody |
 //! | `heap`, `records`, `keys` | where things lie, what they are |
 //! | `hash` | five hash functions |
 //! | `chained`, `open_addressing`, `red_black`, `b_tree`, `dictionary` | indexes |
@@ -50,7 +50,7 @@ pub use heap::{Heap, Order, Place};
 pub(crate) use keys::mix;
 pub use keys::{Key, Keys};
 pub use open_addressing::OpenAddressing;
-pub use processor::{Nobody, Pen, Processor, Recorder, Register};
+pub use processor::{Nobody, Pen, Processor, Register};
 pub use program::{GuestError, Program, Shape};
 pub use records::{Form, Records};
 pub use red_black::RedBlackTree;

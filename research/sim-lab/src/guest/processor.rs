@@ -1,4 +1,4 @@
-//! What a guest runs on: a core with a clock, a machine without one, or a file.
+//! What a guest runs on: a core with a clock, or a machine without one.
 //!
 //! A guest is a program in Rust that does what a compiled program would do and says so, instruction by
 //! instruction: [`Pen`] gives each a place in the code, the registers that it reads and writes, its access and
@@ -8,9 +8,6 @@
 //! Without a clock only the accesses count; that is how caches are warmed. Where not even those do, [`Nobody`]
 //! executes.
 
-use std::io::Write;
-
-use sim::champsim::{self, Branch};
 use sim::{AccessKind, BranchKind, BranchOutcome, Core, Instruction, Machine, MemoryAccess, Registers};
 
 use super::QUERY_ADDRESS;
@@ -114,69 +111,6 @@ impl Processor for Nobody {
     }
 
     fn insert_stlt(&mut self, _: &Instruction, _: u64, _: u64) {}
-}
-
-/// Writes what is executed as a trace for ChampSim. That simulator has no STLT: `loadVA` and `insertSTLT` are
-/// answered by a machine, and leave no instruction behind.
-#[derive(Debug)]
-pub struct Recorder<W: Write> {
-    writer: champsim::TraceWriter<W>,
-    machine: Machine,
-    failure: Option<std::io::Error>,
-}
-
-impl<W: Write> Recorder<W> {
-    /// Writes to `to`; `machine` answers the STLT's instructions.
-    pub fn new(to: W, machine: Machine) -> Recorder<W> {
-        Recorder { writer: champsim::TraceWriter::new(to), machine, failure: None }
-    }
-
-    /// Instructions written.
-    #[must_use]
-    pub fn instructions(&self) -> u64 {
-        self.writer.instructions()
-    }
-
-    /// Ends the trace.
-    ///
-    /// # Errors
-    /// The first error of writing.
-    pub fn finish(self) -> std::io::Result<W> {
-        match self.failure {
-            Some(error) => Err(error),
-            None => self.writer.finish(),
-        }
-    }
-}
-
-impl<W: Write> Processor for Recorder<W> {
-    fn execute(
-        &mut self,
-        instruction: &Instruction,
-        access: Option<MemoryAccess>,
-        outcome: Option<BranchOutcome>,
-    ) {
-        let branch =
-            instruction.branch.zip(outcome).map(|(kind, outcome)| Branch { kind, taken: outcome.taken });
-        let written = self.writer.push(instruction, access.as_slice(), branch);
-        if let (Err(error), None) = (written, &self.failure) {
-            self.failure = Some(error);
-        }
-    }
-
-    /// A trace has no prefetches: it is an instruction that does nothing.
-    fn prefetch(&mut self, instruction: &Instruction, _: u64) {
-        self.execute(instruction, None, None);
-    }
-
-    fn load_va(&mut self, _: &Instruction, integer: u64) -> u64 {
-        self.machine.load_va(integer).address
-    }
-
-    fn insert_stlt(&mut self, _: &Instruction, integer: u64, address: u64) {
-        self.machine.map(address);
-        self.machine.insert_stlt(integer, address);
-    }
 }
 
 /// A register of the guest.

@@ -71,7 +71,10 @@ pub enum GuestError {
     #[error("values of {0} bytes: give them from 8 to 4096")]
     ValueBytes(u64),
     /// Records that do not fit its heap.
-    #[error("records of {} GiB: a guest in this process has a heap of 64 GiB, so give it fewer or smaller ones", bytes >> 30)]
+    #[error(
+        "records of {} GiB: a guest in this process has a heap of 64 GiB, so give it fewer or smaller ones",
+        bytes >> 30
+    )]
     Heap {
         /// What they would take.
         bytes: u64,
@@ -159,7 +162,7 @@ impl Program {
             Container::Map => Index::RedBlackTree(RedBlackTree::new()),
             Container::BTree => Index::BTree(BTree::new(&mut records)),
             Container::Redis => Index::Dictionary(Dictionary::new(&mut records, capacity)),
-            own @ (Container::Cuckoo | Container::Art | Container::ArtReorganised | Container::Cache) => {
+            own @ (Container::Cuckoo | Container::Art | Container::ArtReorganised) => {
                 return Err(GuestError::Compiled(own.name()));
             }
         };

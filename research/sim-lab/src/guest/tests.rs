@@ -269,37 +269,6 @@ fn batches_answer_every_request_and_overlap_what_they_wait_for() {
 }
 
 #[test]
-fn a_trace_for_another_simulator_holds_what_was_executed() {
-    let mut program = Program::new(shape(Container::Map, Variant::Alone)).expect("legal");
-    let mut same = program.clone();
-    let mut counting = Counting::default();
-    program.run(&mut counting, 50);
-    let mut recorder = Recorder::new(Vec::new(), Machine::new(&Profile::stlt_paper()).expect("a machine"));
-    same.run(&mut recorder, 50);
-    assert_eq!(recorder.instructions(), counting.instructions);
-    let bytes = recorder.finish().expect("memory");
-    let records = sim::champsim::records(&bytes).expect("whole records");
-    assert_eq!(records.len() as u64, counting.instructions);
-    let addresses = |store: bool| {
-        let places = counting.accesses.iter().filter(move |access| access.store == store);
-        places.map(|access| access.address).collect::<Vec<_>>()
-    };
-    // A word that lies over two lines is two reads there.
-    let loads: Vec<u64> =
-        records.iter().map(|record| record.loads[0]).filter(|&address| address != 0).collect();
-    let stores: Vec<u64> =
-        records.iter().map(|record| record.stores[0]).filter(|&address| address != 0).collect();
-    assert_eq!((loads, stores), (addresses(false), addresses(true)));
-    let calls = records.iter().filter_map(|record| record.branch());
-    let (calls, returns) = calls.fold((0, 0), |(calls, returns), branch| match branch.kind {
-        sim::BranchKind::Call => (calls + 1, returns),
-        sim::BranchKind::Return => (calls, returns + 1),
-        _ => (calls, returns),
-    });
-    assert!(calls > 50 * 14 && calls == returns, "{calls} calls, {returns} returns");
-}
-
-#[test]
 fn impossible_guests_are_refused() {
     let refused = |shape| Program::new(shape).map(|_| ()).expect_err("impossible");
     let sound = shape(Container::Map, Variant::Alone);

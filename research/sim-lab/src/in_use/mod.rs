@@ -6,7 +6,7 @@
 //!
 //! | kind | module | question |
 //! |---|---|---|
-//! | `stlt-requests` | `requests` | what do a monitor, an attacker, and records and pages that move do to each request? |
+//! | `stlt-requests` | `requests` | what do a monitor, an attacker, moving records and pages do to each request? |
 //! | `stlt-resize` | `resize` | what does STLTresize cost, and how long does the table take to be warm again? |
 //! | `stlt-switches` | `switches` | what do other processes cost, by time slice (III-D1)? |
 //!
@@ -19,7 +19,7 @@
 //! machine = "gainestown"
 //! keys = 1_000_000
 //! value_bytes = 64
-//! warm_up = 8_000_000            # requests without a clock, of which the last `functional` concern more than the table
+//! warm_up = 8_000_000            # requests without a clock; the last `functional` of them concern more than the table
 //! functional = 500_000
 //! settle = 2_000                 # requests with the clock that are not counted
 //! ```

@@ -16,15 +16,15 @@
 //! from the request's number, the same for every way to look up.
 //!
 //! * **The monitor.** A request's cycles are those between the retirement of the last instruction before it and of its
-//!   own last: what the counter of cycles shows the monitor. Reading that counter, and the monitor's own branch, are not
-//!   simulated. Where `then` is given, it is asked for in turn with `distribution`, `every` so many requests.
+//!   own last: what the counter of cycles shows the monitor. Reading that counter, and the monitor's own branch, are
+//!   not simulated. Where `then` is given, it is asked for in turn with `distribution`, `every` so many requests.
 //! * **The attacker** has stored `records` of his own (hash tables have room for a twentieth of their keys), and asks
 //!   for them at random, with a `share` of all requests, in percent; the others ask as ever. With a known hash his keys
 //!   collide as he likes; with a hash that has a secret they collide nowhere, and everybody pays for that hash.
 //! * **Records.** Of a hundred requests, `moving_records` write theirs where there is room, change the index and tell
 //!   the table with `insertSTLT`. The pages that records have left are not let go.
-//! * **Pages.** In a thousand requests, `moving_pages` are withdrawn, as by the kernel's compaction or migration. Such a
-//!   page goes into the IPB; when that is full, the table is brought up to date, which takes the whole table
+//! * **Pages.** In a thousand requests, `moving_pages` are withdrawn, as by the kernel's compaction or migration. Such
+//!   a page goes into the IPB; when that is full, the table is brought up to date, which takes the whole table
 //!   ([`sim::Core::unmap`]).
 
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-/* The same program on a real processor and on the simulated one: anywhere software|hardware. It finds what it inserted, where
- * it inserted it last; it finds no other key's record for its own, and of two indexes none the other's. */
+/* The same program on a real processor and on the simulated one: anywhere software|hardware. It finds what it inserted,
+ * where it inserted it last; it finds no other key's record for its own, and of two indexes none the other's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,9 @@ static struct record *find(struct stlt *table, uint64_t key) {
     return record && record->key == key ? record : NULL;
 }
 
-static void insert(struct stlt *table, struct record *record) { stlt_anywhere_insert(table, hash(record->key), record); }
+static void insert(struct stlt *table, struct record *record) {
+    stlt_anywhere_insert(table, hash(record->key), record);
+}
 
 /* How many of the keys from `first` on are answered with anything. */
 static int answered(struct stlt *table, uint64_t first) {
@@ -46,7 +48,8 @@ static int two_indexes(unsigned ways) {
     int found = 0;
     for (uint64_t key = 0; key < RECORDS; key++) {
         for (uint64_t index = 0; index < 2; index++) {
-            struct record *record = (struct record *)stlt_anywhere_load(&table, stlt_with_table(hash(key), index, bits));
+            uint64_t integer = stlt_with_table(hash(key), index, bits);
+            struct record *record = (struct record *)stlt_anywhere_load(&table, integer);
             CHECK(!record || record->key != key || record == &records[index][key]);
             found += record == &records[index][key];
         }

@@ -1,4 +1,5 @@
-/* A guest that forks within a window, in two ways: the children are not measured, and find what their parent inserted. */
+/* A guest that forks within a window, in two ways: the children are not measured, and find what their parent
+ * inserted. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Accesses whose misses are known: misses PATTERN ROUNDS, over a matrix of 1024 rows of 1024 words of 4 bytes.
  *
- * One round warms the caches, ROUNDS are measured. What a round costs besides its accesses is a few words on the stack. */
+ * One round warms the caches, ROUNDS are measured. What a round costs besides its accesses is a few words on the
+ * stack. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -105,8 +105,8 @@ int main(void) {
     CHECK(found(gone) == 0);
     end();
 
-    /* One more, and the table is brought up to date: rows of pages that are there answer again, with the translations of
-     * now; rows of pages that are not are no more. */
+    /* One more, and the table is brought up to date: rows of pages that are there answer again, with the translations
+     * of now; rows of pages that are not are no more. */
     begin();
     struct region last = make(1);
     CHECK(munmap(last.pages, PAGE) == 0);

@@ -10,7 +10,7 @@
 //! | [`Core::stlt_resize`] | the clearing of the new table |
 //! | [`Core::switch_to`] | the process's array, put into the IPB again |
 //! | [`Core::stlt_update`] | the scan, asked for |
-//! | `STLTalloc`, `STLTfree` | nothing: they are the machine's only ([`Machine::stlt_alloc`](crate::Machine::stlt_alloc)) |
+//! | `STLTalloc`, `STLTfree` | nothing: they are only [the machine's](crate::Machine::stlt_alloc) |
 //!
 //! A table is allocated once, before anything is measured, and freed by nobody while something is: their time would be
 //! in no result. A program that frees its table and allocates another while it is measured has that for nothing, and

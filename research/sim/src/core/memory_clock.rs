@@ -1,7 +1,7 @@
 //! When an access is done: the clock over what the machine says.
 //!
 //! ```text
-//!   asked -> translation: TLB and STB take their cycles; a walk waits for a walker and reads its entries one after the other
+//!   asked -> translation: TLB and STB take their cycles; a walk waits for a walker and reads its entries in turn
 //!         -> the first cache had it: its latency; or, if the line is still on its way, when it arrives
 //!         -> another had it: wait for one of the miss buffers, then that level's latency
 //!         -> nobody had it: the same, and then memory's channel and latency

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   loadVA integer
-//!     read the integer's set, a line, or two for eight ways            load_cycles + reads + a cycle for each further step
+//!     read the integer's set, a line, or two for eight ways            load_cycles + reads + a cycle a further step
 //!     no row with its sub-integer, or its page is in the IPB: 0
 //!     put (page, entry) into the STB; raise the counter (a store)      the store is nobody's wait
 //!     the row's address

@@ -345,7 +345,8 @@ mod tests {
     #[test]
     fn a_row_of_each_format_tells_what_it_has() {
         let one = |format: Format, text: &str| format.records(text.as_bytes()).next().unwrap().unwrap();
-        let header = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,SamplingRate";
+        let header = "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,\
+                      SamplingRate";
         let row = "1585119590,cdn:v/t1.0-1/o.png.webp,1,616,1161,542,-1,-1,1209600,0.00100000";
         let cdn = one(Format::FbCdn, &format!("{header}\n{row}\n"));
         assert_eq!(cdn.key.to_string(), "cdn:v/t1.0-1/o.png.webp");

@@ -1,7 +1,7 @@
 //! `oracleGeneral`, the format in which libCacheSim publishes its traces.
 //!
 //! ```text
-//!   | time, u32 | object, u64 | bytes of the object, u32 | number of the next request for it, i64 |     little-endian, packed
+//!   | time, u32 | object, u64 | bytes of the object, u32 | number of the next request for it, i64 |     little-endian
 //! ```
 //!
 //! Every request is a read. There is no mark, but the last field tells much: it is -1 (or the largest number) where the

@@ -58,11 +58,16 @@ fn ends(ranks: u64, factor: f64) -> Vec<u64> {
 pub(crate) fn cachelib(name: &str, folder: &Path) -> String {
     let (config, pop) = (&json(&folder.join("config.json"))["test_config"], json(&folder.join("pop.json")));
     let mut out = format!(
-        "# The workload {name} of Meta, restated: operations, sizes and popularity as published with CacheLib (Berg et al., OSDI\n\
-         # 2020) for its program cachebench: https://github.com/facebook/CacheLib, cachelib/cachebench/test_configs, files config.json,\n\
-         # pop.json and sizes.json of this workload. Copyright Meta Platforms, Inc. and affiliates, Apache License 2.0.\n\
-         # Changed: popularity is by classes of keys, each a tenth larger than all before it together; sizes that one value in 500\n\
-         # has are as published, neighbours among the others within a tenth are their mean. Shares are parts of a billion.\n\
+        "# The workload {name} of Meta, restated: operations, sizes and popularity as published with CacheLib \
+         (Berg et al., OSDI\n\
+         # 2020) for its program cachebench: https://github.com/facebook/CacheLib, cachelib/cachebench/test_configs, \
+         files config.json,\n\
+         # pop.json and sizes.json of this workload. Copyright Meta Platforms, Inc. and \
+         affiliates, Apache License 2.0.\n\
+         # Changed: popularity is by classes of keys, each a tenth larger than all before it together; sizes that \
+         one value in 500\n\
+         # has are as published, neighbours among the others within a tenth are their mean. Shares are \
+         parts of a billion.\n\
          #\n\
          # get, lone_get: weights     key_sizes: the bounds of ranges, key_shares: their weights\n\
          # popularity: keys, and their requests' share          value: bytes, and its share\n"
@@ -115,8 +120,10 @@ const QUANTILES: usize = 16;
 pub(crate) fn requests(about: &str, records: &[Record]) -> String {
     let mut out = format!(
         "{about}\
-         # Changed: keys are by classes, the hottest first, each three tenths larger than all before it together. Of a class there are\n\
-         # its keys, their requests, and seventeen evenly spaced quantiles of the requests from one for a key to the next for it.\n"
+         # Changed: keys are by classes, the hottest first, each three tenths larger than all before it together. Of \
+         a class there are\n\
+         # its keys, their requests, and seventeen evenly spaced quantiles of the requests from one for a key to \
+         the next for it.\n"
     );
     let mut times: HashMap<&Key, Vec<u64>> = HashMap::new();
     for (at, record) in (0..).zip(records) {
@@ -144,7 +151,8 @@ pub(crate) fn requests(about: &str, records: &[Record]) -> String {
 /// The paths of objects, behind what [`requests`] tells.
 pub(crate) fn paths(records: &[Record]) -> String {
     let mut out = String::from(
-        "# path: so many keys are of this form. Six digits or more in a row are zeros here. Forms of fewer than four keys are left out.\n",
+        "# path: so many keys are of this form. Six digits or more in a row are zeros here. Forms of fewer than four \
+         keys are left out.\n",
     );
     let (mut known, mut forms) = (HashSet::new(), BTreeMap::new());
     for record in records {
@@ -169,7 +177,8 @@ pub(crate) fn paths(records: &[Record]) -> String {
 /// How letters follow each other in a list of words.
 pub(crate) fn words(text: &str) -> String {
     let mut out = String::from(
-        "# English words, restated: which letters follow which in the 234,369 words of https://github.com/efficient/SuRF,\n\
+        "# English words, restated: which letters follow which in the \
+         234,369 words of https://github.com/efficient/SuRF,\n\
          # test/words.txt, Apache License 2.0. Changed: the words themselves are not here.\n\
          #\n\
          # lengths: words of one letter, of two, and so on     first: words that begin with a, with b, and so on\n\

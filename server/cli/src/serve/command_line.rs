@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, FromArgMatches};
 
+use super::extended;
 use super::file::{self, Entry, FileError, Mistake};
+use super::listen;
 use super::manner::Manner;
 use super::options::{self, Options};
 
@@ -65,7 +67,12 @@ pub(super) fn read(manner: Manner, words: &[OsString]) -> Result<Options, Instea
 
 fn matches(command: &Command, words: &[OsString]) -> Result<ArgMatches, Instead> {
     let program = OsString::from(command.get_name());
-    let words = std::iter::once(program).chain(words.iter().cloned());
+    // memcached takes a value here, and does not mind it.
+    let plain = |word: &OsString| match word.to_str() {
+        Some(text) if text.starts_with("--verbose=") => "--verbose".into(),
+        _ => word.clone(),
+    };
+    let words = std::iter::once(program).chain(words.iter().map(plain));
     command.clone().try_get_matches_from(words).map_err(Instead::Answer)
 }
 
@@ -93,8 +100,22 @@ fn entries(command: &Command, text: &str) -> Result<Vec<Entry>, Mistake> {
             let said = said.lines().next().unwrap_or_default();
             Mistake { line: entry.line, what: said.strip_prefix("error: ").unwrap_or(said).to_owned() }
         })?;
+        check_lists(entry)?;
     }
     Ok(entries)
+}
+
+/// That the lists of an entry are lists.
+fn check_lists(entry: &Entry) -> Result<(), Mistake> {
+    let wrong = |what| Mistake { line: entry.line, what };
+    for word in &entry.words {
+        if let Some(list) = word.strip_prefix("--extended=") {
+            extended::parse(list).map_err(|error| wrong(error.to_string()))?;
+        } else if let Some(list) = word.strip_prefix("--listen=") {
+            listen::parse(list).map_err(|error| wrong(error.to_string()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The names that a file may have: all long ones, but for what is asked and not set.
@@ -147,6 +168,12 @@ mod tests {
             ("daemon = 'yes'", "FILE, line 1: unexpected value 'yes' for '--daemon'"),
             ("comfig = 'x'", "FILE, line 1: there is no option 'comfig'; did you mean"),
             ("config = 'x'", "FILE, line 1: there is no option 'config'"),
+            ("\nthreads = [1, 2]", "FILE, line 2: threads takes one value"),
+            ("\nverbose = 'much'", "FILE, line 2: verbose is from 0 to 3"),
+            ("\nextended = 'modern,bogus'", "FILE, line 2: Illegal suboption \"bogus\""),
+            ("\n[extended]\nidle_timeout = 'x'", "FILE, line 3: -o idle_timeout needs a number"),
+            ("\n[extended]\nssl_key = 'x'", "FILE, line 3: -o ssl_key: TLS is not offered yet"),
+            ("\nlisten = ['127.0.0.1', '::1:x']", "FILE, line 2: cannot listen on '::1:x'"),
         ] {
             let refusal = read_with(text, &[]).err().expect(text);
             assert!(refusal.starts_with(said), "{text}: {refusal}");
@@ -215,9 +242,19 @@ mod tests {
     fn what_memcacheds_getopt_takes() {
         let read =
             |words: &[&str]| read(Manner::Memcached, &words.iter().map(OsString::from).collect::<Vec<_>>());
-        let options =
-            read(&["-vvMkp11300", "-m64M", "--thr=2", "--max-item", "2m", "-D-", "-omodern", "-d", "-d"])
-                .expect("sound");
+        let options = read(&[
+            "-vMkp11300",
+            "--verbose=1",
+            "-m64M",
+            "--thr=2",
+            "--max-item",
+            "2m",
+            "-D-",
+            "-omodern",
+            "-d",
+            "-d",
+        ])
+        .expect("sound");
         assert_eq!(
             (options.verbose, options.port, options.memory_limit, options.threads),
             (2, 11300, 64 << 20, 2)

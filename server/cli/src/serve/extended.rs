@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use super::later::Later;
 
 /// What a name of the list comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Suboption {
     /// Whether a connection beyond the most is closed at once.
@@ -36,9 +36,19 @@ pub enum Suboption {
     /// Whether clients may have pages moved.
     SlabReassign(bool),
     /// It is so anyway.
-    Given,
-    /// This name sets what this server does not have.
-    Moot(&'static str),
+    Given(Named),
+    /// This sets what this server does not have.
+    Moot(Named),
+}
+
+/// A name with its value, if it has one, to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Named {
+    /// The name.
+    pub name: &'static str,
+    /// What stands behind it.
+    pub value: Option<String>,
 }
 
 /// Why a list is refused.
@@ -108,6 +118,7 @@ enum Becomes {
     This(Suboption),
     /// This, with the name's number.
     Number(fn(u32) -> Suboption),
+    Given,
     /// What is so anyway if the value is this one, else nothing here.
     GivenIf(&'static str),
     Moot,
@@ -129,7 +140,6 @@ const SOME: Takes = Takes::Number(1..=u32::MAX);
 const POSITIVE: Takes = Takes::Fraction(0.0, f64::INFINITY);
 const SHARE: Takes = Takes::Fraction(0.0, 1.0);
 const PERCENT: Takes = Takes::Number(1..=79);
-const GIVEN: Becomes = Becomes::This(Suboption::Given);
 const TLS: Becomes = Becomes::Later(Later::Tls);
 
 /// All names, in the order of memcached's help, and then those that it does not tell.
@@ -144,7 +154,7 @@ static NAMES: &[Name] = &[
     name("lru_crawler_sleep", Takes::Number(0..=1_000_000), Becomes::Number(Suboption::LruCrawlerSleep)),
     name("lru_crawler_tocrawl", ANY, Becomes::Moot),
     name("read_buf_mem_limit", Takes::Number(0..=1 << 20), Becomes::Number(Suboption::ReadBuffers)),
-    name("lru_maintainer", Takes::Nothing, GIVEN),
+    name("lru_maintainer", Takes::Nothing, Becomes::Given),
     name("no_lru_maintainer", Takes::Nothing, Becomes::Moot),
     name("hot_lru_pct", PERCENT, Becomes::Moot),
     name("warm_lru_pct", PERCENT, Becomes::Moot),
@@ -157,7 +167,7 @@ static NAMES: &[Name] = &[
     name("worker_logbuf_size", SOME, Becomes::Moot),
     name("track_sizes", Takes::Nothing, Becomes::This(Suboption::TrackSizes)),
     name("no_hashexpand", Takes::Nothing, Becomes::Moot),
-    name("modern", Takes::Nothing, GIVEN),
+    name("modern", Takes::Nothing, Becomes::Given),
     name("no_modern", Takes::Nothing, Becomes::Moot),
     name("sock_cookie_id", ANY, Becomes::Number(Suboption::SocketMark)),
     name("ext_path", Takes::Text, Becomes::Moot),
@@ -193,7 +203,10 @@ static NAMES: &[Name] = &[
     name("slab_automove_window", SOME, Becomes::Moot),
     name("slab_sizes", Takes::Nothing, Becomes::Moot),
     name("drop_privileges", Takes::Nothing, Becomes::Moot),
-    name("no_drop_privileges", Takes::Nothing, GIVEN),
+    name("no_drop_privileges", Takes::Nothing, Becomes::Given),
+    name("inline_ascii_resp", Takes::Nothing, Becomes::Given),
+    name("no_inline_ascii_resp", Takes::Nothing, Becomes::Given),
+    name("no_chunked_items", Takes::Nothing, Becomes::Given),
     name("resp_obj_mem_limit", Takes::Nothing, Becomes::Moot),
 ];
 
@@ -224,12 +237,14 @@ fn one(given: &str) -> Result<Suboption, ListError> {
         return Err(ListError::Later { name: known.name, what });
     }
     let number = known.takes.check(known.name, value)?;
-    Ok(match known.becomes {
-        Becomes::This(suboption) => suboption,
+    let named = || Named { name: known.name, value: value.map(str::to_owned) };
+    Ok(match &known.becomes {
+        Becomes::This(suboption) => suboption.clone(),
         Becomes::Number(suboption) => suboption(number),
-        Becomes::GivenIf(so) if value.unwrap_or(so) == so => Suboption::Given,
-        Becomes::GivenIf(_) | Becomes::Moot => Suboption::Moot(known.name),
-        Becomes::Later(what) => return Err(ListError::Later { name: known.name, what }),
+        Becomes::Given => Suboption::Given(named()),
+        Becomes::GivenIf(so) if value.unwrap_or(so) == *so => Suboption::Given(named()),
+        Becomes::GivenIf(_) | Becomes::Moot => Suboption::Moot(named()),
+        Becomes::Later(what) => return Err(ListError::Later { name: known.name, what: *what }),
     })
 }
 
@@ -303,17 +318,19 @@ mod tests {
     #[test]
     fn what_is_so_anyway_is_not_told_and_the_rest_is() {
         for list in ["modern", "slab_automove", "slab_automove=1", "lru_maintainer", "hash_algorithm=xxh3"] {
-            assert_eq!(parse(list), Ok(vec![Suboption::Given]), "{list}");
+            assert!(matches!(parse(list).expect(list)[..], [Suboption::Given(_)]), "{list}");
         }
-        assert_eq!(parse("hash_algorithm=jenkins"), Ok(vec![Suboption::Moot("hash_algorithm")]));
-        assert_eq!(parse("hot_lru_pct=20"), Ok(vec![Suboption::Moot("hot_lru_pct")]));
+        let moot =
+            |name, value: &str| Ok(vec![Suboption::Moot(Named { name, value: Some(value.to_owned()) })]);
+        assert_eq!(parse("hash_algorithm=jenkins"), moot("hash_algorithm", "jenkins"));
+        assert_eq!(parse("hot_lru_pct=20"), moot("hot_lru_pct", "20"));
     }
 
     /// As getsubopt(3) has it.
     #[test]
     fn commas_and_values_that_nobody_wants() {
         assert_eq!(parse(""), Ok(vec![]));
-        assert_eq!(parse("modern,"), Ok(vec![Suboption::Given]));
+        assert_eq!(parse("modern,"), Ok(vec![Suboption::Given(Named { name: "modern", value: None })]));
         assert_eq!(parse("maxconns_fast=0"), Ok(vec![Suboption::MaxconnsFast(true)]));
         for list in [",", ",modern", "modern,,", "modern,,modern"] {
             assert_eq!(parse(list), Err(ListError::Unknown(String::new())), "{list}");

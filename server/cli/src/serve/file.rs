@@ -67,6 +67,8 @@ pub(super) struct Entry {
 
 /// The table of the file whose entries are names of `-o`, and the option that it stands for.
 const TABLE: &str = "extended";
+/// The options that may be given more than once, each time with more.
+const LISTS: [&str; 2] = ["listen", TABLE];
 
 /// The entries of a file, in the order of their lines; `names` are the long names that there are.
 ///
@@ -106,10 +108,11 @@ fn words(name: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
         DeValue::Boolean(true) => Ok(vec![format!("--{name}")]),
         DeValue::Boolean(false) => Ok(Vec::new()),
         // How often it is said is how much it means.
-        DeValue::Integer(_) if name == "verbose" => {
+        _ if name == "verbose" => {
             let times = text(name, value)?.parse().ok().filter(|&times: &usize| times <= 3);
             times.map(|times| vec!["--verbose".into(); times]).ok_or_else(|| "verbose is from 0 to 3".into())
         }
+        DeValue::Array(_) if !LISTS.contains(&name) => Err(format!("{name} takes one value")),
         DeValue::Array(values) => {
             let one =
                 |value: &toml::Spanned<DeValue<'_>>| Ok(format!("--{name}={}", text(name, value.get_ref())?));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use server::{Settings, TcpSocket, UnixSocket};
 
-use super::extended::{self, ListError, Suboption};
+use super::extended::{self, ListError, Named, Suboption};
 use super::later::Later;
 use super::listen::{self, ListenError};
 use super::manner::Manner;
@@ -17,12 +17,16 @@ use super::options::Options;
 /// The environment variable that names the file which the chosen ports are written to, as with memcached.
 const PORT_FILE: &str = "MEMCACHED_PORT_FILENAME";
 
+/// The most that the hot and the warm items have together in memcached, in percent.
+const MOST_OF_BOTH: u32 = 80;
+
 /// Why options mean no settings.
 #[derive(Debug)]
 pub(super) enum OptionError {
     Listen(ListenError),
     ItemSize { item: usize, memory: usize },
     NapiIds { ids: u32, threads: u16 },
+    LruShares { hot: u32, warm: u32 },
     Path { path: PathBuf, error: io::Error },
     List(ListError),
     Later { option: &'static str, what: Later },
@@ -40,6 +44,11 @@ impl fmt::Display for OptionError {
             OptionError::NapiIds { ids, threads } => {
                 write!(f, "{ids} queues (-N) are more than {threads} threads (-t): ask for as many at most")
             }
+            OptionError::LruShares { hot, warm } => write!(
+                f,
+                "-o hot_lru_pct and warm_lru_pct are {hot} and {warm} percent, and may be {MOST_OF_BOTH} together: \
+                 lower one of them"
+            ),
             OptionError::Path { path, error } => {
                 write!(f, "cannot tell where '{}' is: {error}", path.display())
             }
@@ -100,12 +109,14 @@ pub(super) fn of(options: &Options, manner: Manner) -> Result<Meaning, OptionErr
     if options.slab_min_size.is_some() {
         moot.push("-n".into());
     }
-    if options.napi_ids.is_some() {
+    if let Some(ids) = options.napi_ids {
         moot.push("-N".into());
+        settings = settings.with_asked("num_napi_ids", Some(ids.to_string()));
     }
     let settings = with_extended(settings, &options.extended, &mut moot)?;
     let mut settings = with_sockets(settings, options, manner, &mut moot)?;
-    settings.port_file = std::env::var_os(PORT_FILE).map(PathBuf::from).map(absolute).transpose()?;
+    let port_file = std::env::var_os(PORT_FILE).filter(|file| !file.is_empty());
+    settings.port_file = port_file.map(PathBuf::from).map(absolute).transpose()?;
     let is_local_by_default =
         manner == Manner::Lookaside && options.listen.is_empty() && !settings.tcp.is_empty();
     Ok(Meaning { settings, moot, is_local_by_default })
@@ -143,13 +154,18 @@ fn with_extended(
                 Suboption::LruCrawler(enabled) => settings.with_lru_crawler(enabled),
                 Suboption::LruCrawlerSleep(microseconds) => settings.with_lru_crawler_sleep(microseconds),
                 Suboption::SlabReassign(enabled) => settings.with_slab_reassign(enabled),
-                Suboption::Given => settings,
-                Suboption::Moot(name) => {
+                Suboption::Given(Named { name, value }) => settings.with_asked(name, value),
+                Suboption::Moot(Named { name, value }) => {
                     moot.push(format!("-o {name}"));
-                    settings
+                    settings.with_asked(name, value)
                 }
             };
         }
+    }
+    let share = |name: &str, usual| settings.asked(name).unwrap_or(usual);
+    let (hot, warm) = (share("hot_lru_pct", 20), share("warm_lru_pct", 40));
+    if hot + warm > MOST_OF_BOTH {
+        return Err(OptionError::LruShares { hot, warm });
     }
     Ok(settings)
 }
@@ -343,6 +359,8 @@ mod tests {
             ("-l 192.0.2.1.example", "192.0.2.1.example"),
             ("-o bogus", "Illegal suboption \"bogus\""),
             ("-o idle_timeout=x", "which 'x' is not"),
+            ("-o hot_lru_pct=50,warm_lru_pct=31", "50 and 31 percent, and may be 80 together"),
+            ("-o hot_lru_pct=41", "41 and 40 percent"),
             ("-o ssl_key=x", "TLS is not offered yet"),
             ("-Z", "TLS is not offered yet"),
             ("-S", "SASL is not offered yet"),

@@ -11,6 +11,7 @@ mod file;
 mod later;
 mod limits;
 mod listen;
+mod log;
 mod manner;
 mod meaning;
 mod options;
@@ -18,12 +19,11 @@ mod process;
 mod values;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use server::{Furnished, Prepared, Settings};
-use tracing::level_filters::LevelFilter;
 use tracing::warn;
 
 pub use later::Later;
@@ -31,6 +31,7 @@ pub use later::Later;
 use crate::output::{Outcome, OutputError, tell};
 use command_line::Instead;
 use extended::ListError;
+use log::Log;
 use manner::Manner;
 use meaning::{Meaning, OptionError};
 use options::Options;
@@ -78,7 +79,7 @@ pub fn run(program: &OsStr, words: &[OsString]) -> Outcome {
 }
 
 fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
-    log(options.verbose, manner);
+    let log = Log::begin(options.verbose, manner);
     let mut ending = Ending::register()?;
     let Meaning { settings, moot, is_local_by_default } = meaning;
     if !moot.is_empty() {
@@ -109,7 +110,7 @@ fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
         if is_pidfile_later && account.is_some() { None } else { create_pidfile(options, manner)? };
     if let Some(account) = account {
         let socket = prepared.settings().unix.iter().map(|socket| socket.path.as_path());
-        let files: Vec<_> = socket.chain(pidfile.as_ref().map(PidFile::path)).collect();
+        let files: Vec<_> = socket.chain(pidfile.as_ref().and_then(PidFile::own_path)).collect();
         process::become_user(&account, &files)?;
         if is_pidfile_later {
             pidfile = create_pidfile(options, manner)?;
@@ -128,44 +129,36 @@ fn serve(options: &Options, manner: Manner, meaning: Meaning) -> Outcome {
         process::lock_memory();
     }
     if let Some(pidfile) = &mut pidfile {
-        pidfile.write()?;
+        or_told(pidfile.write(), manner)?;
     }
+    log.start()?;
     let server = prepared.start()?;
     let handle = ending.handle();
     server.when_broken(move || handle.close());
     ending.wait();
-    server.stop()?;
+    let outcome = server.stop();
+    log.finish();
+    outcome?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file for the process id, if one is wanted. Where it cannot be had, memcached says so, and serves.
+/// The file for the process id, if one is wanted.
 fn create_pidfile(options: &Options, manner: Manner) -> Result<Option<PidFile>, ProcessError> {
-    match options.pidfile.as_deref().map(PidFile::create).transpose() {
+    match options.pidfile.as_deref().map(|path| or_told(PidFile::create(path), manner)) {
+        Some(outcome) => outcome,
+        None => Ok(None),
+    }
+}
+
+/// What came of the file for the process id; without one memcached serves all the same, and says so.
+fn or_told<T>(outcome: Result<T, ProcessError>, manner: Manner) -> Result<Option<T>, ProcessError> {
+    match outcome {
         Err(error) if manner == Manner::Memcached => {
             tell(format_args!("{}: {error}", manner.program()));
             Ok(None)
         }
-        outcome => outcome,
+        outcome => outcome.map(Some),
     }
-}
-
-fn log(verbosity: u8, manner: Manner) {
-    let level = match (verbosity, manner) {
-        (0, Manner::Memcached) => LevelFilter::ERROR,
-        (0, Manner::Lookaside) => LevelFilter::WARN,
-        (1, _) => LevelFilter::INFO,
-        (2, _) => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
-    };
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_ansi(std::io::stderr().is_terminal() && !no_color)
-        // A line that cannot be written, because a disk is full or a reader gone, is lost. Saying so in its place, as
-        // is the default, cannot work either, and panics: the server would end for want of a log.
-        .log_internal_errors(false)
-        .with_writer(std::io::stderr)
-        .init();
 }
 
 /// What to say if more memory is asked for than there is.

@@ -102,11 +102,13 @@ pub(super) struct Options {
     pub(super) delimiter: Option<u8>,
 
     /// Threads that serve
-    #[arg(short, long, value_name = "NUM", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(short, long, value_name = "NUM", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(super) threads: u16,
 
     /// Requests served for one connection before others have their turn
-    #[arg(short = 'R', long, value_name = "NUM", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'R', long, value_name = "NUM", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_reqs_per_event: u32,
 
     /// Do without compare-and-swap
@@ -172,8 +174,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
-    /// Start as memcached does: on all addresses, and without a word unless -v is given. So it is, too, for a program of
-    /// the name 'memcached'
+    /// Start as memcached does: on all addresses, and without a word unless -v is given. So it is, too, for a program
+    /// of the name 'memcached'
     #[arg(long)]
     pub(super) compat: bool,
 

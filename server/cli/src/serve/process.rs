@@ -6,6 +6,7 @@ use std::ffi::CString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -183,30 +184,46 @@ pub(super) fn go_into_background(keep_output: bool) -> Result<(), ProcessError> 
 pub(super) struct PidFile {
     path: PathBuf,
     file: File,
+    is_regular: bool,
 }
 
 impl PidFile {
-    /// Makes the file, empty yet: in the background the process will have another number.
+    /// Makes the file, with an empty line yet: in the background the process will have another number, but that the
+    /// disk is full is to be known before.
     pub(super) fn create(path: &Path) -> Result<PidFile, ProcessError> {
         let refused = |error| ProcessError::PidFile { path: path.to_owned(), error };
         let path = std::path::absolute(path).map_err(refused)?;
         let file = File::create(&path).map_err(refused)?;
-        Ok(PidFile { path, file })
+        let is_regular = file.metadata().map_err(refused)?.is_file();
+        // Dropped, it is removed again.
+        let mut made = PidFile { path, file, is_regular };
+        if is_regular {
+            made.file.write_all(b"\n").map_err(refused)?;
+        }
+        Ok(made)
     }
 
     pub(super) fn write(&mut self) -> Result<(), ProcessError> {
-        writeln!(self.file, "{}", std::process::id())
-            .map_err(|error| ProcessError::PidFile { path: self.path.clone(), error })
+        let line = format!("{}\n", std::process::id());
+        let written = if self.is_regular {
+            self.file.write_all_at(line.as_bytes(), 0)
+        } else {
+            self.file.write_all(line.as_bytes())
+        };
+        written.map_err(|error| ProcessError::PidFile { path: self.path.clone(), error })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Where it is, if it is the server's own: a device or a pipe is not.
+    pub(super) fn own_path(&self) -> Option<&Path> {
+        self.is_regular.then_some(&self.path)
     }
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if let Some(path) = self.own_path() {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

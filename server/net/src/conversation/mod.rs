@@ -17,12 +17,15 @@
 //! ```
 //!
 //! Gets that follow each other, in one line or in many, are looked up together ([`crate::gets`]); their replies are
-//! written in order. Nothing else is reordered.
+//! written in order. Of writes that follow each other the memory is asked for together ([`writes`]). Nothing else is
+//! reordered.
 
 mod binary;
 mod block;
 mod meta;
 mod text;
+mod told;
+mod writes;
 
 use protocol::binary::REQUEST_MAGIC;
 use protocol::{ErrorReply, KeyStream, reply};
@@ -98,6 +101,8 @@ pub(crate) struct Conversation {
     state: State,
     /// Whether the line of a storage command was offered, and not all of its value.
     has_line: bool,
+    /// Whether the request that comes next was told already, to those who want to hear of requests.
+    is_told: bool,
     /// The protocol that the client speaks; [`Protocol::Auto`] before its first byte.
     protocol: Protocol,
 }
@@ -105,7 +110,7 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// A conversation that has not begun, in this protocol.
     pub(crate) fn new(protocol: Protocol) -> Self {
-        Conversation { state: State::Command, has_line: false, protocol }
+        Conversation { state: State::Command, has_line: false, is_told: false, protocol }
     }
 
     /// Serves what can be served of `data`: what was left of the last offer, followed by what has come since.
@@ -114,6 +119,8 @@ impl Conversation {
         let whole_turn = executor.requests_per_turn();
         let mut turn = whole_turn;
         self.has_line = false;
+        // Whoever heard of it may have gone, and others come.
+        self.is_told &= executor.hears_requests();
         let mut copied = executor.copied();
         let needs = loop {
             let copied_before = std::mem::replace(&mut copied, executor.copied());
@@ -128,14 +135,19 @@ impl Conversation {
                     executor.metrics().yields(1);
                     break Needs::Turn;
                 }
+                State::Command if executor.hears_requests() => self.told(rest, &mut turn, executor, output),
                 State::Command => self.request(rest, &mut turn, executor, output),
-                State::Value(block) => match block.receive(rest, executor, output) {
-                    (consumed, true) => {
-                        self.state = State::Command;
-                        Ok(consumed)
+                State::Value(block) => {
+                    let before = output.bytes().len();
+                    match block.receive(rest, executor, output) {
+                        (consumed, true) => {
+                            self.state = State::Command;
+                            told::tell_reply(before, executor, output);
+                            Ok(consumed)
+                        }
+                        (_, false) => Err((rest.len(), Needs::Input)),
                     }
-                    (_, false) => Err((rest.len(), Needs::Input)),
-                },
+                }
                 State::Swallow(left) => {
                     let swallowed = rest.len().min(*left);
                     *left -= swallowed;

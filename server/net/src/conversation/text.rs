@@ -1,15 +1,17 @@
 //! Serving the text protocol: lines, among them those of meta commands.
 
 use cache::engine::Hit;
+use protocol::meta::MetaRequest;
 use protocol::{
     Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState,
     Verb, parse, reply, split_line,
 };
 
 use super::block::Asker as Storer;
+use super::writes::Written;
 use super::{Conversation, MOST_BUFFERED, Needs, State, Step};
 use crate::executor::{After, Context, Executor, How, StoreOutcome, Storing};
-use crate::gets::{Asker, Group, Unanswered};
+use crate::gets::{self, Asker, Group, Unanswered};
 use crate::output::Output;
 
 /// Where a piece of `data` begins in it.
@@ -61,20 +63,44 @@ impl Conversation {
         *turn -= 1;
         match parse(line) {
             Ok(Request::Get(get)) => self.gets(get, line.len(), rest, turn, executor, output),
-            Ok(Request::Store(store)) => self.store(&store, line.len(), rest, executor, output),
             Ok(Request::GetAndTouch { exptime, mut keys, with_cas }) => {
                 let first = keys.next().map_or(line.len(), |key| offset_in(line, &key));
                 self.state = State::List { stream: KeyStream::resume(with_cas), exptime: Some(exptime) };
                 Ok(first)
             }
-            Ok(Request::Meta(request)) => self.meta(&request, line.len(), rest, turn, executor, output),
-            Ok(request) => match executor.execute(&request, output) {
-                After::GoOn => Ok(line.len()),
-                After::Later => Err((0, Needs::Turn)),
-                After::Aside => Err((line.len(), Needs::Aside)),
-                After::Close => Err((line.len(), Needs::Close)),
+            Ok(Request::Meta(MetaRequest::Get(request))) => {
+                self.meta_get(&request, line.len(), rest, turn, executor, output)
+            }
+            Ok(request) => match written(&request) {
+                None => self.carry_out(&request, line.len(), rest, executor, output),
+                Some((key, block)) => {
+                    let (line, total) = (line.len(), line.len() + block);
+                    let first = Written { request, key, line, total };
+                    self.writes(first, rest, turn, parse_written, Self::carry_out, executor, output)
+                }
             },
             Err(refusal) => self.refuse(refusal, line.len(), output),
+        }
+    }
+
+    /// Carries out a request that is no get, whose line has `line` bytes at the start of `rest`.
+    fn carry_out(
+        &mut self,
+        request: &Request<'_>,
+        line: usize,
+        rest: &[u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        match request {
+            Request::Store(store) => self.store(store, line, rest, executor, output),
+            Request::Meta(request) => self.meta(request, line, rest, executor, output),
+            request => match executor.execute(request, output) {
+                After::GoOn => Ok(line),
+                After::Later => Err((0, Needs::Turn)),
+                After::Aside => Err((line, Needs::Aside)),
+                After::Close => Err((line, Needs::Close)),
+            },
         }
     }
 
@@ -96,37 +122,28 @@ impl Conversation {
     /// Serves a get, whose line has `line` bytes at the start of `rest`, and those that follow it at once.
     fn gets<'d>(
         &mut self,
-        mut get: GetRequest<'d>,
+        get: GetRequest<'d>,
         line: usize,
         rest: &'d [u8],
         turn: &mut usize,
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        let mut group = Group::new();
-        let mut end = line;
-        let mut answered;
-        loop {
-            answered = gather(&mut group, get.keys, get.with_cas, executor, output);
-            if answered.is_err() {
-                break;
-            }
+        let next = |rest| match split_line(rest) {
+            Line::Complete(line) => match parse(line) {
+                Ok(Request::Get(next)) => Some((next, line.len())),
+                _ => None,
+            },
+            _ => None,
+        };
+        gets::serve((get, line), rest, turn, executor, output, next, |get, _, group, executor, output| {
+            gather(group, get.keys, get.with_cas, executor, output)?;
             if let Some(getter) = group.last() {
                 getter.is_last = true;
             }
-            if *turn > 0
-                && let Line::Complete(line) = split_line(&rest[end..])
-                && let Ok(Request::Get(next)) = parse(line)
-            {
-                *turn -= 1;
-                end += line.len();
-                get = next;
-            } else {
-                answered = group.answer(executor, output);
-                break;
-            }
-        }
-        answered.map(|()| end).map_err(|Unanswered { key, asker }| {
+            Ok(())
+        })
+        .map_err(|Unanswered { key, asker }| {
             self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
             (offset_in(rest, key), Needs::Room)
         })
@@ -204,6 +221,33 @@ impl Conversation {
     }
 }
 
+/// The key that a request writes, if it is one, and the bytes that follow its line; of a key in base64 nobody knows
+/// where it lies.
+fn written<'d>(request: &Request<'d>) -> Option<(&'d [u8], usize)> {
+    Some(match request {
+        Request::Store(store) => (store.key.as_bytes(), store.length + reply::CRLF.len()),
+        Request::Delete { key, .. } | Request::Arithmetic { key, .. } | Request::Touch { key, .. } => {
+            (key.as_bytes(), 0)
+        }
+        Request::Meta(MetaRequest::Set(set)) => (set.key.plain()?, set.length + reply::CRLF.len()),
+        Request::Meta(MetaRequest::Delete(delete)) => (delete.key.plain()?, 0),
+        Request::Meta(MetaRequest::Arithmetic(arithmetic)) => (arithmetic.key.plain()?, 0),
+        _ => return None,
+    })
+}
+
+/// The request that begins here, if it writes.
+fn parse_written(rest: &[u8]) -> Option<Written<'_, Request<'_>>> {
+    // Mostly a get, in a load of gets and sets: it is parsed when its turn comes.
+    if rest.starts_with(b"g") {
+        return None;
+    }
+    let Line::Complete(line) = split_line(rest) else { return None };
+    let request = parse(line).ok()?;
+    let (key, block) = written(&request)?;
+    Some(Written { request, key, line: line.len(), total: line.len() + block })
+}
+
 /// Adds the keys of a list to a group.
 #[inline]
 fn gather<'d>(
@@ -258,9 +302,6 @@ fn write_value(hit: &Hit<'_>, with_cas: bool, context: Context<'_>, output: &mut
     let cas = with_cas.then(|| context.cas(hit));
     let value = hit.contiguous();
     reply::value_header(output.bytes(), hit.key(), hit.flags(), hit.value_len(), cas);
-    match value {
-        Some(value) => output.bytes().extend_from_slice(value),
-        None => output.value(hit.keep().expect("a value in several pieces can be kept")),
-    }
+    gets::write_value(value, hit, output);
     output.bytes().extend_from_slice(reply::CRLF);
 }

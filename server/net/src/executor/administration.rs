@@ -7,9 +7,10 @@ use super::{After, Executor, answer};
 use crate::output::Output;
 
 impl Executor {
-    /// Notes how much is to be logged.
+    /// Logs more, or less, from now on.
     pub(super) fn verbosity(&mut self, level: u32, noreply: bool, output: &mut Output) {
-        self.shared.tuning.set_verbosity(level);
+        self.shared.set_verbosity(level);
+        self.look_around();
         answer(output, noreply, reply::OK);
     }
 

@@ -1,5 +1,6 @@
 //! Listing items: `lru_crawler`, `stats cachedump`, `stats sizes`. It is checked here, and done beside the workers.
 
+use protocol::binary::Header;
 use protocol::{Cachedump, ErrorReply, LruCrawlerRequest, reply};
 
 use super::{After, Executor, answer};
@@ -114,6 +115,17 @@ impl Executor {
             return After::GoOn;
         }
         self.goes_aside(Errand::Dump(Box::new(Dump::new(Listing::Sizes, None, &self.shared))))
+    }
+}
+
+impl Executor {
+    /// Has items counted by their size for whoever has sent a frame with this header; false if they are not counted.
+    pub(crate) fn sizes_in_frames(&mut self, header: Header) -> bool {
+        let counts = self.shared.settings.track_sizes;
+        if counts {
+            self.goes_aside(Errand::Dump(Box::new(Dump::sizes_in_frames(header, &self.shared))));
+        }
+        counts
     }
 }
 

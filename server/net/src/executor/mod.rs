@@ -106,6 +106,16 @@ impl Executor {
         self.errand.take()
     }
 
+    /// Begins a batch of writes of these keys.
+    pub(crate) fn begin_batch(&mut self, keys: &[&[u8]]) {
+        self.session.begin_batch(keys);
+    }
+
+    /// Ends it.
+    pub(crate) fn end_batch(&mut self) {
+        self.session.end_batch();
+    }
+
     fn goes_aside(&mut self, errand: Errand) -> After {
         self.errand = Some(errand);
         After::Aside

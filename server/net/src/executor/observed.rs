@@ -20,6 +20,9 @@ pub(super) struct Met {
     pub(super) size: usize,
 }
 
+/// Bytes of a request, or of a reply, that are told.
+const MOST_TOLD: usize = 2048;
+
 impl Met {
     pub(super) fn of(hit: &Hit<'_>) -> Met {
         Met { class: hit.class(), size: hit.value_len() }
@@ -30,7 +33,34 @@ impl Executor {
     /// Begins a turn of the connection with this socket.
     pub(crate) fn begin_turn(&mut self, descriptor: RawFd) {
         self.descriptor = descriptor;
+        self.look_around();
+    }
+
+    /// Sees who looks on at the moment.
+    pub(super) fn look_around(&mut self) {
         self.observers = self.shared.watch.observers();
+    }
+
+    /// Whether requests are told as they come.
+    #[inline]
+    pub(crate) fn hears_requests(&self) -> bool {
+        self.observers.hear_requests()
+    }
+
+    /// A request has come, of which this is to be told.
+    #[cold]
+    pub(crate) fn observe_request(&self, text: &[u8]) {
+        let text = &text[..text.len().min(MOST_TOLD)];
+        self.log.write(What::Asked { descriptor: self.descriptor }, text);
+    }
+
+    /// It was answered like this.
+    #[cold]
+    pub(crate) fn observe_reply(&self, text: &[u8]) {
+        if self.observers.log() {
+            let text = &text[..text.len().min(MOST_TOLD)];
+            self.log.write(What::Answered { descriptor: self.descriptor }, text);
+        }
     }
 
     /// Whether somebody looks on.
@@ -49,12 +79,15 @@ impl Executor {
             });
         }
         self.observe_lookup(key, met, before);
+        if met.is_some() && self.observers.log() {
+            self.log.write(What::Sent { descriptor: self.descriptor }, key);
+        }
     }
 
     /// A key was looked up by another command than a get.
     #[cold]
     pub(super) fn observe_lookup(&self, key: &[u8], met: Option<Met>, before: &Counts) {
-        if !self.observers.watch(Streams::FETCHERS) {
+        if !self.observers.hear_lookups() {
             return;
         }
         let counts = self.session.counts();
@@ -101,6 +134,15 @@ impl Executor {
         Some(Met::of(&hit))
     }
 
+    /// A key is about to be stored or deleted: memcached looks it up first, and tells so. What is there now.
+    #[cold]
+    pub(super) fn observe_target(&mut self, key: &[u8]) -> Option<Met> {
+        let before = self.session.counts();
+        let met = self.before_a_change(key);
+        self.observe_lookup(key, met, &before);
+        met
+    }
+
     /// A key was deleted, if it was there.
     #[cold]
     pub(super) fn observe_delete(&self, key: &[u8], command: Command, met: Option<Met>) {
@@ -116,7 +158,7 @@ impl Executor {
 
     /// A client has come.
     pub(crate) fn observe_arrival(&self, peer: &crate::connections::Place, descriptor: RawFd) {
-        if self.shared.watch.observers().watch(Streams::CONNEVENTS) {
+        if self.shared.watch.observers().hear_clients() {
             self.log.write(What::Connected { peer: peer.clone(), descriptor }, b"");
         }
     }
@@ -128,7 +170,7 @@ impl Executor {
         ending: Ending,
         descriptor: RawFd,
     ) {
-        if self.shared.watch.observers().watch(Streams::CONNEVENTS) {
+        if self.shared.watch.observers().hear_clients() {
             self.log.write(What::Closed { peer: peer.clone(), ending, descriptor }, b"");
         }
     }
@@ -158,7 +200,7 @@ impl Executor {
         let answer = match request {
             DetailRequest::On | DetailRequest::Off => {
                 self.shared.watch.switch_detail(request == DetailRequest::On);
-                self.observers = self.shared.watch.observers();
+                self.look_around();
                 reply::OK
             }
             DetailRequest::Dump => {

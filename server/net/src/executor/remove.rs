@@ -15,9 +15,10 @@ pub(crate) enum Removed {
 }
 
 impl Executor {
-    /// Removes a key, if it has this number; `by` is told to those who watch. One that has another number is not counted.
+    /// Removes a key, if it has this number; `by` is told to those who watch. One that has another number is not
+    /// counted.
     pub(crate) fn remove(&mut self, key: &[u8], if_cas: Option<u64>, by: Command) -> Removed {
-        let met = if self.is_observed() { self.before_a_change(key) } else { None };
+        let met = if self.is_observed() { self.observe_target(key) } else { None };
         let removed = match if_cas {
             None if self.session.delete(key) => Removed::Done,
             None => Removed::NotFound,

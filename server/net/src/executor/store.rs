@@ -29,7 +29,8 @@ pub(crate) enum How {
     Set,
     Add,
     Replace,
-    /// If what is there has this number; or a higher one, if stale values are welcome: then the new one counts as stale.
+    /// If what is there has this number; or a higher one, if stale values are welcome: then the new one counts as
+    /// stale.
     Swap {
         cas: u64,
         allow_stale: bool,
@@ -89,6 +90,9 @@ impl Executor {
     /// Stores a value that is there.
     pub(crate) fn store(&mut self, storing: &Storing<'_>, value: &[u8]) -> StoreOutcome {
         let class = self.shared.cache.class_of(&storing.entry(), value.len());
+        if self.is_observed() {
+            self.observe_target(storing.key);
+        }
         let outcome = match storing.how.verb(self.shared.settings.cas_disabled) {
             Some(verb) => {
                 self.session.store(verb, storing.entry(), value).map(|stored| outcome(stored, value.len()))
@@ -184,6 +188,9 @@ impl Executor {
         let Reserved { reservation, how, flags, expiry, own_cas, or_nothing } = reserved;
         let (class, key, length) = (reservation.class(), reservation.key(), reservation.value_len());
         let storing = Storing { key: &key, how, flags, expiry, own_cas, length, or_nothing };
+        if self.is_observed() {
+            self.observe_target(&key);
+        }
         let outcome = if how.verb(self.shared.settings.cas_disabled).is_some() {
             self.session.commit(reservation).map(|stored| outcome(stored, length))
         } else {

@@ -15,24 +15,25 @@ impl Shared {
     pub(super) fn settings(&self, out: &mut Vec<u8>) {
         self.started_with(out);
         self.tuned(out);
+        let asked = |name: &str| self.settings.asked::<u32>(name);
         let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
-        // What is not built in, as memcached shows it where it is not switched on.
-        for (name, value) in [
-            ("ext_item_size", "0"),
-            ("ext_item_age", "0"),
-            ("ext_low_ttl", "0"),
-            ("ext_recache_rate", "0"),
-            ("ext_wbuf_size", "0"),
-            ("ext_compact_under", "0"),
-            ("ext_drop_under", "0"),
-            ("ext_max_sleep", "0"),
-            ("ext_max_frag", "0.00"),
+        // What is not built in: as it was asked for, else 0.
+        for name in [
+            "ext_item_size",
+            "ext_item_age",
+            "ext_low_ttl",
+            "ext_recache_rate",
+            "ext_wbuf_size",
+            "ext_compact_under",
+            "ext_drop_under",
+            "ext_max_sleep",
         ] {
-            stat(name, &value);
+            stat(name, &asked(name).unwrap_or(0));
         }
+        stat("ext_max_frag", &format!("{:.2}", self.settings.asked("ext_max_frag").unwrap_or(0.0)));
         stat("slab_automove_freeratio", &format!("{:.3}", self.tuning.automove.lock().free_ratio));
+        stat("ext_drop_unread", &yes(self.settings.asked_for("ext_drop_unread").unwrap_or(false)));
         for (name, value) in [
-            ("ext_drop_unread", "no"),
             ("ssl_enabled", "no"),
             ("ssl_chain_cert", "(null)"),
             ("ssl_key", "(null)"),
@@ -44,11 +45,14 @@ impl Shared {
             ("ssl_session_cache", "no"),
             ("ssl_kernel_tls", "no"),
             ("ssl_min_version", "NULL"),
-            ("num_napi_ids", "(null)"),
-            ("memory_file", "(null)"),
         ] {
             stat(name, &value);
         }
+        stat(
+            "num_napi_ids",
+            &asked("num_napi_ids").map_or_else(|| "(null)".to_owned(), |ids| ids.to_string()),
+        );
+        stat("memory_file", &"(null)");
         stat("eviction_policy", &<cache::engine::Clock as cache::engine::Policy>::NAME);
         stat("page_kind", &self.cache.page_kind());
     }
@@ -103,11 +107,11 @@ impl Shared {
         stat("lru_crawler", &yes(tuning.has_crawler()));
         stat("lru_crawler_sleep", &tuning.crawler_sleep().as_micros());
         stat("lru_crawler_tocrawl", &tuning.crawler_most());
-        stat("tail_repair_time", &0);
+        stat("tail_repair_time", &settings.asked("tail_repair_time").unwrap_or(0_u32));
         stat("flush_enabled", &yes(settings.flush_allowed));
         stat("dump_enabled", &yes(settings.dumps_allowed));
         stat("hash_algorithm", &"xxh3");
-        stat("lru_maintainer_thread", &"no");
+        stat("lru_maintainer_thread", &yes(settings.asked_for("lru_maintainer").unwrap_or(true)));
         stat("lru_segmented", &yes(lru.segmented));
         stat("hot_lru_pct", &lru.hot_percent);
         stat("warm_lru_pct", &lru.warm_percent);

@@ -30,6 +30,12 @@ pub(crate) enum What {
     Deleted { command: Command, class: u8, size: usize },
     /// An item made way for others.
     Evicted { fetched: bool, ttl: Option<u32>, last_access: u32, class: u8, size: usize },
+    /// A request has come: its line, or what a frame says, stands in the key's place.
+    Asked { descriptor: RawFd },
+    /// It was answered: what with stands in the key's place.
+    Answered { descriptor: RawFd },
+    /// A value is sent.
+    Sent { descriptor: RawFd },
     /// A client has come.
     Connected { peer: Place, descriptor: RawFd },
     /// A client has gone.
@@ -91,6 +97,9 @@ impl What {
             What::Deleted { .. } => Streams::DELETIONS,
             What::Evicted { .. } => Streams::EVICTIONS,
             What::Connected { .. } | What::Closed { .. } => Streams::CONNEVENTS,
+            What::Asked { .. } => Streams::RAWCMDS,
+            // For the log alone.
+            What::Answered { .. } | What::Sent { .. } => Streams::NONE,
         }
     }
 }
@@ -100,6 +109,7 @@ impl Event {
     pub(super) fn write_line(&self, key: &[u8], line: &mut String) {
         // memcached writes the microseconds without leading zeros; nobody could read them as a part of a second so.
         let _ = write!(line, "ts={}.{:06} gid={} ", self.at.as_secs(), self.at.subsec_micros(), self.number);
+        let text = Printable(key);
         let key = UriEncoded(key);
         let _ = match &self.what {
             What::Fetched { status, class, size, descriptor } => writeln!(
@@ -114,7 +124,8 @@ impl Event {
             ),
             What::Stored { status, command, ttl, class, size, descriptor } => writeln!(
                 line,
-                "type=item_store key={key} status={} cmd={command} ttl={ttl} clsid={class} cfd={descriptor} size={size}",
+                "type=item_store key={key} status={} cmd={command} ttl={ttl} clsid={class} cfd={descriptor} \
+                 size={size}",
                 match status {
                     StoredAs::NotStored => "not_stored",
                     StoredAs::Stored => "stored",
@@ -151,6 +162,30 @@ impl Event {
                     Ending::IdleTimeout => "idle_timeout",
                 }
             ),
+            What::Asked { descriptor } => writeln!(line, "<{descriptor} {text}"),
+            What::Answered { descriptor } | What::Sent { descriptor } => {
+                writeln!(line, ">{descriptor} {text}")
+            }
+        };
+    }
+
+    /// The line of the server's own log, without a line feed, as memcached writes it with `-vv`; with `all` as with
+    /// `-vvv`. Nothing for what is not logged.
+    pub(super) fn write_log(&self, key: &[u8], all: bool, line: &mut String) {
+        let text = Printable(key);
+        let _ = match &self.what {
+            What::Asked { descriptor } => write!(line, "<{descriptor} {text}"),
+            What::Answered { descriptor } => write!(line, ">{descriptor} {text}"),
+            What::Sent { descriptor } => write!(line, ">{descriptor} sending key {text}"),
+            What::Connected { peer, descriptor } => {
+                write!(line, "<{descriptor} new client connection {}", Remote(peer))
+            }
+            What::Closed { descriptor, .. } => write!(line, "<{descriptor} connection closed."),
+            What::Fetched { status: Fetched::Found, .. } if all => write!(line, "> FOUND KEY {text}"),
+            What::Fetched { .. } if all => write!(line, "> NOT FOUND {text}"),
+            What::Fetched { .. } | What::Stored { .. } | What::Deleted { .. } | What::Evicted { .. } => {
+                Ok(())
+            }
         };
     }
 }
@@ -166,6 +201,22 @@ impl Display for Remote<'_> {
             }
             Place::Unix(_) | Place::Nameless => f.write_str("rip=unix rport=0 transport=local"),
         }
+    }
+}
+
+/// What a client has sent, as it stands in a log: nothing in it moves a terminal's cursor.
+struct Printable<'a>(&'a [u8]);
+
+impl Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &byte in self.0 {
+            if byte == b' ' || byte.is_ascii_graphic() {
+                f.write_char(char::from(byte))?;
+            } else {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -11,6 +11,8 @@
 //! lines of them and sends them. Nobody waits for anybody: an event for which a log has no room is dropped and counted,
 //! a line for which a watcher's buffer has none is skipped, counted, and the watcher is told how many were when there
 //! is room again. The lines of one thread come in order; those of several can be put in order by their `gid`.
+//!
+//! The server's own log of requests (`-vv`, or `verbosity 2`) goes the same way, and is bounded by the same logs.
 
 mod event;
 mod log;
@@ -26,15 +28,23 @@ use event::Event;
 pub(crate) use event::{Command, Ending, Fetched, StoredAs, UriEncoded, What};
 pub(crate) use log::{Entries, LOG_BYTES, Log};
 use protocol::Streams;
+use tracing::debug;
 pub(crate) use watcher::{WATCHER_BYTES, Watcher};
 
 /// As many may watch at the same time.
 const MOST_WATCHERS: usize = 20;
-/// The bit of [`Observers`] that is not a stream's.
+/// The bits of [`Observers`] that are no stream's: `stats detail` counts; requests are logged; lookups are, too.
 const DETAIL: u32 = 1 << 31;
+const LOGGED: u32 = 1 << 30;
+const ALL_LOGGED: u32 = 1 << 29;
+const NO_STREAMS: u32 = DETAIL | LOGGED | ALL_LOGGED;
+/// The target of the lines that are logged, with `tracing`, of requests, as [`Settings::verbosity`] asks for it.
+///
+/// [`Settings::verbosity`]: crate::Settings::verbosity
+pub const REQUESTS: &str = "lookaside::requests";
 
-/// Who looks on: the streams that somebody watches, and whether `stats detail` counts. One word, so that a request
-/// has one question to ask: is it zero?
+/// Who looks on: the streams that somebody watches, whether `stats detail` counts, and whether requests are logged. One
+/// word, so that a request has one question to ask: is it zero?
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Observers(u32);
 
@@ -55,6 +65,30 @@ impl Observers {
     #[inline]
     pub(crate) fn detail(self) -> bool {
         self.0 & DETAIL != 0
+    }
+
+    /// Whether requests are logged.
+    #[inline]
+    pub(crate) fn log(self) -> bool {
+        self.0 & LOGGED != 0
+    }
+
+    /// Whether requests are told as they come: they are logged, or somebody watches them.
+    #[inline]
+    pub(crate) fn hear_requests(self) -> bool {
+        self.0 & (LOGGED | Streams::RAWCMDS.bits()) != 0
+    }
+
+    /// Whether lookups are told.
+    #[inline]
+    pub(crate) fn hear_lookups(self) -> bool {
+        self.0 & (ALL_LOGGED | Streams::FETCHERS.bits()) != 0
+    }
+
+    /// Whether it is told that clients come and go.
+    #[inline]
+    pub(crate) fn hear_clients(self) -> bool {
+        self.0 & (LOGGED | Streams::CONNEVENTS.bits()) != 0
     }
 }
 
@@ -80,6 +114,8 @@ pub(crate) struct Watch {
     number: Arc<AtomicU64>,
     logs: Mutex<Vec<Arc<Mutex<Entries>>>>,
     dropped: Arc<AtomicU64>,
+    /// Of those, what the server's own log has told.
+    told_dropped: AtomicU64,
     written: Arc<AtomicU64>,
     skipped: AtomicU64,
     sent: AtomicU64,
@@ -133,6 +169,17 @@ impl Watch {
         }
     }
 
+    /// Logs requests from `-vv` on, and lookups from `-vvv` on.
+    pub(crate) fn set_verbosity(&self, level: u32) {
+        let log = match level {
+            0 | 1 => 0,
+            2 => LOGGED,
+            _ => LOGGED | ALL_LOGGED,
+        };
+        let change = |observers| Some(observers & !(LOGGED | ALL_LOGGED) | log);
+        let _ = self.observers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+    }
+
     /// One more watcher, who is told all that happens from here on; `None` if there are as many as there may be.
     pub(crate) fn enter(self: &Arc<Self>, streams: Streams) -> Option<Seat> {
         let mut watchers = self.watchers.lock();
@@ -154,7 +201,7 @@ impl Watch {
     /// Has events of the streams that somebody watches, and of no others, logged from now on.
     fn set_streams(&self, watchers: &[Arc<Mutex<Watcher>>]) {
         let all = watchers.iter().fold(Streams::NONE, |all, watcher| all | watcher.lock().streams());
-        let change = |observers| Some(observers & DETAIL | all.bits());
+        let change = |observers| Some(observers & NO_STREAMS | all.bits());
         // It sets it, whatever it was.
         let _ = self.observers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
         if let Some(tell) = self.tell_evictions.get() {
@@ -162,12 +209,21 @@ impl Watch {
         }
     }
 
-    /// Makes lines of all events that were logged and adds them to the watchers' buffers; how many events there were.
+    /// Makes lines of all events that were logged and adds them to the watchers' buffers, and to the server's own log
+    /// if it has such lines; how many events there were.
     pub(crate) fn tell(&self, scratch: &mut Entries) -> usize {
         let mut line = String::new();
         let (mut sent, mut skipped) = (0, 0);
+        let observers = self.observers();
         let taken = self.take(scratch, |event, key| {
             line.clear();
+            if observers.log() {
+                event.write_log(key, observers.0 & ALL_LOGGED != 0, &mut line);
+                if !line.is_empty() {
+                    debug!(target: REQUESTS, "{line}");
+                    line.clear();
+                }
+            }
             for watcher in self.watchers.lock().iter() {
                 let mut watcher = watcher.lock();
                 if watcher.wants(event) {
@@ -179,6 +235,11 @@ impl Watch {
                 }
             }
         });
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        let missing = dropped - self.told_dropped.swap(dropped, Ordering::Relaxed);
+        if observers.log() && missing > 0 {
+            debug!(target: REQUESTS, "{missing} lines are missing: there was no room");
+        }
         self.sent.fetch_add(sent, Ordering::Relaxed);
         self.skipped.fetch_add(skipped, Ordering::Relaxed);
         taken

@@ -215,7 +215,8 @@ const EXCHANGES: &[(&str, &str)] = &[
     // Data that does not end where it was said to: as many bytes are taken as were announced, and what was there stays
     (
         "set a 0 0 3\r\nold\r\nset a 0 0 1\r\nabcd\r\nget a\r\n",
-        "STORED\r\nCLIENT_ERROR bad data chunk\r\nCLIENT_ERROR bad command line format\r\nVALUE a 0 3\r\nold\r\nEND\r\n",
+        "STORED\r\nCLIENT_ERROR bad data chunk\r\nCLIENT_ERROR bad command line format\r\n\
+         VALUE a 0 3\r\nold\r\nEND\r\n",
     ),
     ("set a 0 0 5\r\nabc\r\nxyversion\r\n", "CLIENT_ERROR bad data chunk\r\n$VERSION"),
     ("set a 0 0 3 noreply\r\nabcdeget a\r\n", "END\r\n"),

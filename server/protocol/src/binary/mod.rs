@@ -4,10 +4,10 @@
 //! what has been received; of a frame that stores, all but its value. Each command is a file here, which says what its
 //! frame consists of; replies are written by [`reply`].
 //!
-//! What a frame may be is checked as memcached checks it: a key that is too long, extras or a value where there are none,
-//! and lengths that do not fit each other are answered and end the connection, for what follows may be anything. One
-//! thing is done better: the body of a command that does not exist is skipped, where memcached 1.6.18 takes what follows
-//! it for the body.
+//! What a frame may be is checked as memcached checks it: a key that is too long, extras or a value where there are
+//! none, and lengths that do not fit each other are answered and end the connection, for what follows may be anything.
+//! One thing is done better: the body of a command that does not exist is skipped, where memcached 1.6.18 takes what
+//! follows it for the body.
 
 mod arithmetic;
 mod delete;

@@ -1,8 +1,8 @@
 //! The meta protocol: commands of two letters, `mg` to `mn`, on the same connections as the classic ones.
 //!
-//! `<command> <key> [<length>] <flag>*`, and for `ms` a data block. A flag is a letter, some with a token behind it; what
-//! is asked for is answered in the order of the flags. Each command is a file here: how its line is read, and how its
-//! reply is written. What the flags do is the server's to know.
+//! `<command> <key> [<length>] <flag>*`, and for `ms` a data block. A flag is a letter, some with a token behind it;
+//! what is asked for is answered in the order of the flags. Each command is a file here: how its line is read, and how
+//! its reply is written. What the flags do is the server's to know.
 //!
 //! The errors are memcached 1.6.45's, with one difference: where the length of a data block cannot be told, the
 //! connection is closed after the answer, because nobody can know which of the bytes that follow are commands.

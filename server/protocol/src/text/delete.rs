@@ -13,8 +13,8 @@ use crate::token::Tokens;
 /// would read the error: a client that waits for none would go on with a stale item.
 pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     let mut tokens = Tokens::after_name(rest);
-    let noreply = tokens.clone().end_in_noreply();
     let key = tokens.next().ok_or(BAD_FORMAT)?;
+    let noreply = tokens.clone().last().unwrap_or(key) == b"noreply";
     let is_time = tokens.clone().next() == Some(b"0");
     if !noreply && tokens.count() > usize::from(is_time) {
         return Err(Refusal::answer(ErrorReply::DeleteUsage));

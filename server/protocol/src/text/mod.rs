@@ -5,16 +5,17 @@
 //!
 //! 1. A line of fewer than four bytes, its ending included, is a bad line whatever it says.
 //! 2. The command's name is everything up to the first space, so a line that starts with a space has an empty name.
-//! 3. Commands on keys, `stats`, `version`, `quit`, `watch` and the meta commands are known by that name. They count tokens first and give
-//!    up without noticing `noreply`; a storage command reads its length in the same step. Then comes `noreply` (the
-//!    last token, even where it is also the key: `delete noreply` deletes silently), and errors from here on are silent
-//!    if it is there: the key's length, then the numbers from left to right.
+//! 3. Commands on keys, `stats`, `version`, `quit`, `watch` and the meta commands are known by that name. They count
+//!    tokens first and give up without noticing `noreply`; a storage command reads its length in the same step. Then
+//!    comes `noreply` (the last token, even where it is also the key: `delete noreply` deletes silently), and errors
+//!    from here on are silent if it is there: the key's length, then the numbers from left to right.
 //! 4. The name of everything else is the first *token*, so a leading space does no harm to `flush_all`; `noreply`
 //!    silences even "no such command". If no such command exists and the last token starts with `HTTP/`, a browser has
 //!    lost its way, and the connection is closed.
 //!
-//! `get`, `gets`, `set` and `mg` are looked for before anything else, because nearly all requests are of these. (Rejected: a
-//! perfect hash of the name. The length and the bytes that `match` compares are about as fast, and legible.)
+//! `get`, `gets`, `set` and `mg` are looked for before anything else, because nearly all requests are of these.
+//! (Rejected: a perfect hash of the name. The length and the bytes that `match` compares are about as fast, and
+//! legible.)
 
 mod administration;
 mod arithmetic;
@@ -64,7 +65,8 @@ use crate::token::Tokens;
 ///
 /// ```
 /// # use lookaside_protocol::{Connection, ErrorReply, Request, StoreRequest, parse};
-/// let Ok(Request::Store(StoreRequest { key, flags, length, noreply, .. })) = parse(b"set k 7 0 5\r\n") else { panic!() };
+/// let request = parse(b"set k 7 0 5\r\n");
+/// let Ok(Request::Store(StoreRequest { key, flags, length, noreply, .. })) = request else { panic!() };
 /// assert_eq!((key.as_bytes(), flags, length, noreply), (b"k".as_slice(), 7, 5, false));
 ///
 /// let refusal = parse(b"set k seven 0 5\r\n").unwrap_err();
@@ -126,8 +128,8 @@ fn other_command(text: &[u8]) -> Result<Request<'_>, Refusal> {
 /// `<key> <argument> [noreply]`. `incr k noreply` is both: no number, and so an error, and the error is silent.
 fn key_and_argument(rest: &[u8]) -> Result<(Key<'_>, &[u8], bool), Refusal> {
     let mut tokens = Tokens::after_name(rest);
-    let noreply = tokens.clone().end_in_noreply();
     let (Some(key), Some(argument)) = (tokens.next(), tokens.next()) else { return Err(BAD_FORMAT) };
+    let noreply = tokens.last().unwrap_or(argument) == b"noreply";
     let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
     Ok((key, argument, noreply))
 }

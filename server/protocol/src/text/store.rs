@@ -5,7 +5,7 @@ use super::request::Request;
 use super::{BAD_FORMAT, ErrorReply, Refusal};
 use crate::key::Key;
 use crate::number::{c_i64, c_u64, strict_i32, strict_u64};
-use crate::token::Tokens;
+use crate::token::{Tokens, skip_spaces, token_length};
 
 /// The longest data block that can be announced: with its CRLF it has to fit a signed 32-bit number.
 pub const MAX_VALUE_LENGTH: usize = i32::MAX as usize - 2;
@@ -64,6 +64,12 @@ impl Verb {
 /// `<key> <flags> <exptime> <bytes> [noreply]`, and for `cas` its id before `noreply`.
 #[inline]
 pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
+    let rest = skip_spaces(rest);
+    if !matches!(verb, Verb::Cas(_))
+        && let Some(request) = parse_plain(rest, verb)
+    {
+        return Ok(Request::Store(request));
+    }
     let mut tokens = Tokens::after_name(rest);
     let key = tokens.next();
     let flags = tokens.rest();
@@ -86,6 +92,40 @@ pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
         other => other,
     };
     Ok(Request::Store(StoreRequest { verb, key, flags, exptime, length, noreply }))
+}
+
+/// A line as clients write it, read once from left to right: a key, three short numbers with a space before each, and
+/// nothing else but `noreply`. Of any other line, good or bad, nothing is said.
+#[inline]
+fn parse_plain(rest: &[u8], verb: Verb) -> Option<StoreRequest<'_>> {
+    let (key, rest) = rest.split_at(token_length(rest));
+    let key = Key::from_token(key)?;
+    let (flags, rest) = short_number(rest)?;
+    let (exptime, rest) = short_number(rest)?;
+    let (length, rest) = short_number(rest)?;
+    let noreply = match rest {
+        b"" => false,
+        b" noreply" => true,
+        _ => return None,
+    };
+    Some(StoreRequest { verb, key, flags, exptime: exptime as i32, length: length as usize, noreply })
+}
+
+/// A space and up to nine digits, if no more of them follow.
+#[inline]
+fn short_number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let digits = text.strip_prefix(b" ")?;
+    let mut number = 0;
+    let mut length = 0;
+    while let Some(digit) = digits.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10)
+    {
+        if length == 9 {
+            return None;
+        }
+        number = number * 10 + u32::from(digit);
+        length += 1;
+    }
+    (length > 0).then(|| (number, &digits[length..]))
 }
 
 /// The length of a data block, if there can be one so long.

@@ -10,8 +10,9 @@ use crate::token::Tokens;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Streams(u32);
 
-/// The streams by their names. Of system events and raw commands there are none here; who watches them is told nothing.
-const NAMES: [(&str, Streams); 7] = [
+/// The streams by their names. Of system events and of those of memcached's proxy there are none here; who watches them
+/// is told nothing, as by a memcached without a proxy.
+const NAMES: [(&str, Streams); 10] = [
     ("fetchers", Streams::FETCHERS),
     ("mutations", Streams::MUTATIONS),
     ("evictions", Streams::EVICTIONS),
@@ -19,6 +20,9 @@ const NAMES: [(&str, Streams); 7] = [
     ("deletions", Streams::DELETIONS),
     ("sysevents", Streams::SYSEVENTS),
     ("rawcmds", Streams::RAWCMDS),
+    ("proxyreqs", Streams::PROXYREQS),
+    ("proxyevents", Streams::PROXYEVENTS),
+    ("proxyuser", Streams::PROXYUSER),
 ];
 
 impl Streams {
@@ -38,6 +42,12 @@ impl Streams {
     pub const SYSEVENTS: Streams = Streams(32);
     /// Lines as they come.
     pub const RAWCMDS: Streams = Streams(64);
+    /// What a proxy is asked.
+    pub const PROXYREQS: Streams = Streams(128);
+    /// What happens to a proxy's servers.
+    pub const PROXYEVENTS: Streams = Streams(256);
+    /// What a proxy's own program says.
+    pub const PROXYUSER: Streams = Streams(512);
 
     /// A bit for each stream.
     pub const fn bits(self) -> u32 {

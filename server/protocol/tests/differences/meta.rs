@@ -21,8 +21,8 @@ pub(crate) const META_DIFFERENCES: &[Difference] = &[
         theirs: "CLIENT_ERROR bad command line format\r\nMN\r\n",
     },
     Difference {
-        reason: "a key comes back in base64 if it was stored so, and not if it was asked for so: what a client asks in, \
-                 it can read, and an item need not remember",
+        reason: "a key comes back in base64 if it was stored so, and not if it was asked for so: what a client asks \
+                 in, it can read, and an item need not remember",
         who: Who::All,
         applies: |line| {
             (line.is_meta() && has(line, "b") && has(line, "k")) || line.is(&["me"]) && has(line, "b")

@@ -236,7 +236,8 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         theirs: "CLIENT_ERROR bad command line format\r\nERROR\r\n",
     },
     Difference {
-        reason: "noreply was noticed by the commands that have it, and only where it belongs; by those, though, before the rest",
+        reason: "noreply was noticed by the commands that have it, and only where it belongs; by those, though, \
+                 before the rest",
         who: Who::Older,
         applies: |line| {
             line.tokens.iter().take(23).next_back() == Some(&b"noreply".as_slice()) && line.is_refused()

@@ -26,8 +26,13 @@ pub(crate) struct Memcached {
 impl Memcached {
     /// Starts it with everything switched off that this crate answers for as switched off, or says why there is none.
     pub(crate) fn start() -> Option<Memcached> {
+        Self::start_with(&["-W", "-X"])
+    }
+
+    /// Starts it with these options.
+    pub(crate) fn start_with(options: &[&str]) -> Option<Memcached> {
         let program = env::var("LOOKASIDE_MEMCACHED").unwrap_or_else(|_| "memcached".into());
-        match Self::try_start(&program) {
+        match Self::try_start(&program, options) {
             Ok(memcached) => Some(memcached),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 outside::skip(format_args!("{program} is not installed"));
@@ -37,7 +42,7 @@ impl Memcached {
         }
     }
 
-    fn try_start(program: &str) -> io::Result<Memcached> {
+    fn try_start(program: &str, options: &[&str]) -> io::Result<Memcached> {
         let directory = tempfile::tempdir()?;
         let mut command = Command::new(program);
         if fs::metadata(directory.path())?.uid() == 0 {
@@ -47,7 +52,8 @@ impl Memcached {
         }
         let port_file = directory.path().join("port");
         let child = command
-            .args(["-l", "127.0.0.1", "-p", "-1", "-U", "0", "-t", "1", "-W", "-X"])
+            .args(["-l", "127.0.0.1", "-p", "-1", "-U", "0", "-t", "1"])
+            .args(options)
             .args(["-o", "no_slab_reassign,no_lru_crawler,no_lru_maintainer"])
             .env("MEMCACHED_PORT_FILENAME", &port_file)
             .stderr(Stdio::null())

@@ -3,7 +3,9 @@
 
 use sim_guest::{Phase, enter};
 
-use crate::engine::Engine;
+use crate::engine::Indexed;
+use crate::in_front::InFront;
+use crate::index::Index;
 use crate::options::Options;
 use crate::record::{Key, key};
 
@@ -12,18 +14,18 @@ pub(crate) const SET: u32 = 1 << 31;
 /// Requests whose keys are made at once: they stay in the first cache.
 const GROUP: usize = 64;
 
-pub(crate) struct Driver<'o, E> {
-    engine: E,
+pub(crate) struct Driver<'o, I, F> {
+    engine: Indexed<I, F>,
     requests: &'o [u32],
     lost: u64,
 }
 
-impl<'o, E: Engine> Driver<'o, E> {
+impl<'o, 'r, I: Index, F: InFront<'r>> Driver<'o, I, F> {
     /// Performs all that the options ask for.
     ///
     /// # Errors
     /// If there are fewer requests, one could not be carried out, or a GET did not find its record.
-    pub(crate) fn run(engine: E, options: &'o Options) -> Result<(), String> {
+    pub(crate) fn run(engine: Indexed<I, F>, options: &'o Options) -> Result<(), String> {
         let mut driver = Driver { engine, requests: &options.requests, lost: 0 };
         for _ in 0..options.number("records", 0)? {
             driver.engine.set()?;

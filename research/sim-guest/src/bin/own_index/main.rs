@@ -6,7 +6,6 @@
 //! | `cuckoo` | the optimistic cuckoo table |
 //! | `art` | the adaptive radix tree |
 //! | `art-reorganised` | the same, its hottest paths moved together after the load |
-//! | `cache` | the cache, with room for everything: its values are in it, and read there |
 //!
 //! | variant | in front of the index |
 //! |---|---|
@@ -15,9 +14,8 @@
 //! | `stlt-sw` | STLT-SW, the table of the hardware kept by software alone |
 //! | `stlt-va`, `stlt` | the hardware, without and with translations in its rows |
 //!
-//! Of the cache, whose items may move, there are `alone` and `slb`, the lookaside buffer before its own index. Requests
-//! and phases are those of `research/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and values, of 64. It ends
-//! with 0 if every GET found its record.
+//! Requests and phases are those of `research/sim-qemu/guests/driver.hpp`; so are keys, of 24 bytes, and values, of 64.
+//! It ends with 0 if every GET found its record.
 //!
 //! | module | idea |
 //! |---|---|
@@ -25,7 +23,7 @@
 //! | `record` | keys, values, hashes |
 //! | `index` | keys to numbers of records |
 //! | `in_front` | what may stand before an index |
-//! | `engine` | both together, or the cache |
+//! | `engine` | both together |
 //! | `driver` | the requests of a run, phase by phase |
 
 mod driver;
@@ -43,7 +41,7 @@ use sim_guest::{Hints, Variant};
 use stlt_sw::Table;
 
 use driver::{Driver, SET};
-use engine::{Indexed, Items};
+use engine::Indexed;
 use in_front::{Hardware, Library, Nothing, Software};
 use index::{Cuckoo, Index, Radix};
 use options::Options;
@@ -62,8 +60,7 @@ fn guest() -> Result<(), String> {
             let reorganised = name == "art-reorganised";
             with_table(Radix::new(&records, &tree, session.pin(), reorganised), &records, &options)
         }
-        Some("cache") => with_cache(&records, &options),
-        _ => Err("index= is cuckoo, art, art-reorganised or cache".into()),
+        _ => Err("index= is cuckoo, art or art-reorganised".into()),
     }
 }
 
@@ -91,18 +88,6 @@ fn with_table(index: impl Index, records: &[Record], options: &Options) -> Resul
         }
         Some(other) => Err(format!("variant={other}: there are alone, slb, stlt-sw, stlt-va and stlt")),
     }
-}
-
-fn with_cache(records: &[Record], options: &Options) -> Result<(), String> {
-    let lookaside = match options.text("variant") {
-        Some("alone") | None => 0,
-        Some("slb") if options.text("slb-options") == Some("paper") => {
-            return Err("slb-options=paper: a cache has this project's table, not the paper's".into());
-        }
-        Some("slb") => options.number("slb", 1 << 24)? as usize,
-        Some(other) => return Err(format!("variant={other}: a cache has alone and slb")),
-    };
-    Driver::run(Items::new(records, lookaside)?, options)
 }
 
 #[allow(clippy::print_stderr, reason = "a program tells whoever started it")]

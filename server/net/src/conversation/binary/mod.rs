@@ -11,6 +11,7 @@ use protocol::binary::{BinaryRequest, Frame, HEADER_LENGTH, Header, Status, pars
 
 pub(super) use store::answer as answer_store;
 
+use super::writes::Written;
 use super::{Conversation, Needs, State, Step};
 use crate::executor::{Executor, Flushed};
 use crate::output::Output;
@@ -42,40 +43,81 @@ impl Conversation {
             Frame::Foreign => return Err((0, Needs::Abort)),
         };
         *turn -= 1;
-        let out = output.bytes();
-        match request {
-            BinaryRequest::Get(request) => {
-                return get::gather(header, request, length, rest, turn, executor, output)
-                    .map_err(|unanswered| (unanswered, Needs::Room));
+        if let BinaryRequest::Get(request) = request {
+            return get::gather((header, request), length, rest, turn, executor, output)
+                .map_err(|unanswered| (unanswered, Needs::Room));
+        }
+        let request = (header, request);
+        match written(&request.1) {
+            None => self.carry_out_frame(&request, length, rest, executor, output),
+            Some((key, value)) => {
+                let first = Written { request, key, line: length, total: length + value };
+                self.writes(first, rest, turn, parse_written, Self::carry_out_frame, executor, output)
             }
+        }
+    }
+
+    /// Carries out the frame at the start of `rest`, of so many bytes but for a value.
+    fn carry_out_frame(
+        &mut self,
+        (header, request): &(Header, BinaryRequest<'_>),
+        length: usize,
+        rest: &[u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        let out = output.bytes();
+        match *request {
+            BinaryRequest::Get(_) => unreachable!("looked up with those that follow it"),
             BinaryRequest::Touch { get, exptime, with_value } => {
-                get::touch(&header, &get, exptime, with_value, executor, output);
+                get::touch(header, &get, exptime, with_value, executor, output);
             }
             BinaryRequest::Store(request) => {
-                return self.binary_store(&header, &request, length, rest, executor, output);
+                return self.binary_store(header, &request, length, rest, executor, output);
             }
             BinaryRequest::Delete { key, quiet } => {
-                remove::remove(&header, key, quiet, executor, out);
+                remove::remove(header, key, quiet, executor, out);
             }
-            BinaryRequest::Arithmetic(request) => arithmetic::count(&header, &request, executor, out),
+            BinaryRequest::Arithmetic(request) => arithmetic::count(header, &request, executor, out),
             BinaryRequest::Flush { delay, quiet } => match executor.flush_all(delay) {
                 Flushed::Done if quiet => {}
-                Flushed::Done => reply::success(out, &header, 0),
-                Flushed::NotAllowed => reply::failure(out, &header, Status::AuthFailure),
+                Flushed::Done => reply::success(out, header, 0),
+                Flushed::NotAllowed => reply::failure(out, header, Status::AuthFailure),
                 Flushed::Later => return Err((0, Needs::Turn)),
             },
-            BinaryRequest::Stat { topic } => stats::stats(&header, topic, executor, out),
-            BinaryRequest::Noop => reply::success(out, &header, 0),
-            BinaryRequest::Version => reply::text(out, &header, VERSION.as_bytes()),
+            BinaryRequest::Stat { topic: b"sizes" } if executor.sizes_in_frames(*header) => {
+                return Err((length, Needs::Aside));
+            }
+            BinaryRequest::Stat { topic } => stats::stats(header, topic, executor, out),
+            BinaryRequest::Noop => reply::success(out, header, 0),
+            BinaryRequest::Version => reply::text(out, header, VERSION.as_bytes()),
             BinaryRequest::Quit { quiet } => {
                 if !quiet {
-                    reply::success(out, &header, 0);
+                    reply::success(out, header, 0);
                 }
                 return Err((length, Needs::Close));
             }
         }
         Ok(length)
     }
+}
+
+/// The key that a request writes, if it is one, and the bytes of its value.
+fn written<'d>(request: &BinaryRequest<'d>) -> Option<(&'d [u8], usize)> {
+    match request {
+        BinaryRequest::Store(store) => Some((store.key, store.length)),
+        BinaryRequest::Delete { key, .. } => Some((key, 0)),
+        BinaryRequest::Arithmetic(arithmetic) => Some((arithmetic.key, 0)),
+        BinaryRequest::Touch { get, .. } => Some((get.key, 0)),
+        _ => None,
+    }
+}
+
+/// The frame that begins here, if it writes.
+fn parse_written(rest: &[u8]) -> Option<Written<'_, (Header, BinaryRequest<'_>)>> {
+    let Frame::Request { header, request, length } = parse(rest) else { return None };
+    let (key, value) = written(&request)?;
+    Some(Written { request: (header, request), key, line: length, total: length + value })
 }
 
 /// What an error is called here.

@@ -6,7 +6,7 @@ mod delete;
 mod get;
 mod set;
 
-use protocol::meta::{MAX_DECODED_LENGTH, MetaRequest, reply};
+use protocol::meta::{MAX_DECODED_LENGTH, MetaGet, MetaRequest, reply};
 
 pub(super) use set::answer as answer_set;
 
@@ -15,22 +15,34 @@ use crate::executor::Executor;
 use crate::output::Output;
 
 impl Conversation {
-    /// Serves a meta command, whose line has `line` bytes at the start of `rest`.
-    pub(super) fn meta<'d>(
+    /// Serves a meta get, and if it changes nothing, those that follow it at once.
+    pub(super) fn meta_get<'d>(
         &mut self,
-        request: &MetaRequest<'d>,
+        request: &MetaGet<'d>,
         line: usize,
         rest: &'d [u8],
         turn: &mut usize,
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
+        if !request.is_lookup() {
+            return self.meta(&MetaRequest::Get(*request), line, rest, executor, output);
+        }
+        get::gather(*request, line, rest, turn, executor, output)
+            .map_err(|unanswered| (unanswered, Needs::Room))
+    }
+
+    /// Serves a meta command, whose line has `line` bytes at the start of `rest`.
+    pub(super) fn meta<'d>(
+        &mut self,
+        request: &MetaRequest<'d>,
+        line: usize,
+        rest: &'d [u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
         let place = &mut [0; MAX_DECODED_LENGTH];
         match request {
-            MetaRequest::Get(request) if request.is_lookup() => {
-                return get::gather(*request, line, rest, turn, executor, output)
-                    .map_err(|unanswered| (unanswered, Needs::Room));
-            }
             MetaRequest::Get(request) => {
                 get::get(request, request.key.decode(place), executor, output);
             }

@@ -1,0 +1,194 @@
+//! Writes that come together: what each of them would do for itself is done once for all.
+//!
+//! ```text
+//!   begin     ask for the index lines of all keys, then for the items that are there
+//!   write     one after the other, in order, each as ever, but:
+//!               chunks are taken for the rest of the batch at once, under one lock of their class
+//!               the session stays pinned
+//!               what has left the index waits here
+//!   end       what waits goes to limbo: one stamp and one lock of its class for all; unpin; give back spare chunks
+//! ```
+//!
+//! A batch holds back the memory of what leaves the cache as any pin does, for a few microseconds. Whoever has to wait
+//! for memory lets go first, as he would have to wait for himself ([`Session::let_go`]): so in a cache that is short of
+//! memory writes are what they are without a batch.
+//!
+//! What waits here is stamped later than it left the index, which is safe: a stamp may be too late, never too early.
+//!
+//! Rejected: *to look everything up first, and then to change it*, as lookups do. What was found is to be looked at
+//! again when its turn comes, for an earlier write may have changed it: nothing is saved.
+
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+
+use cuckoo::Location;
+
+use crate::allocation::StoreError;
+use crate::departure::Departure;
+use crate::index::GROUP;
+use crate::item::Outline;
+use crate::policy::Policy;
+use crate::session::{Pinned, Session};
+use crate::size_classes::ClassId;
+use crate::unfinished::Unfinished;
+
+/// Pins that a write may need: it is tried again if somebody else was faster.
+const PINS_OF_A_WRITE: usize = 4;
+
+/// A session's batch of writes.
+#[derive(Default)]
+pub(crate) struct Batch {
+    is_open: Cell<bool>,
+    /// Whether the session is pinned for it.
+    is_pinned: Cell<bool>,
+    /// Pins that it is good for: it ends by itself, or whoever forgets to end it would hold back memory for ever.
+    pins_left: usize,
+    /// Writes that are still to come, as far as it knows.
+    expected: usize,
+    /// Chunks of one class, which are this session's.
+    spare: Vec<Location>,
+    class: ClassId,
+    /// Items that have left the index, and how many chunks of their class come free with each.
+    retired: RefCell<Vec<(Location, usize)>>,
+}
+
+impl Batch {
+    /// Whether a pin that is wanted is one too many.
+    #[inline]
+    pub(crate) fn is_spent(&mut self) -> bool {
+        let before = self.pins_left;
+        self.pins_left = before.saturating_sub(1);
+        self.is_open.get() && before == 0
+    }
+
+    /// Whether a pin that is dropped holds on for the batch.
+    #[inline]
+    pub(crate) fn holds_pins(&self) -> bool {
+        self.is_open.get()
+    }
+
+    /// Whether a pin that is wanted is there; it is from now on, if the batch is open.
+    #[inline]
+    pub(crate) fn has_pin(&self) -> bool {
+        self.is_open.get() && self.is_pinned.replace(true)
+    }
+}
+
+impl<P: Policy> Session<P> {
+    /// Begins a batch of writes of these keys, by asking for the memory that they will touch, their cache misses
+    /// overlapping: of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Until
+    /// [`end_batch`](Session::end_batch), or for a few times as many writes, writes of this session cost less, and hold
+    /// back memory as a pin does. What waits for those who are pinned, as
+    /// [`Cache::flush`](crate::engine::Cache::flush) does, waits for the batch to end: this thread ends it first.
+    ///
+    /// ```
+    /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
+    /// let mut session = cache.session();
+    /// let keys: [&[u8]; 3] = [b"a", b"b", b"a"];
+    /// session.begin_batch(&keys);
+    /// for key in keys {
+    ///     session.store(Verb::Set, Entry::new(key), b"value")?;
+    /// }
+    /// session.end_batch();
+    /// assert_eq!(cache.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_batch(&mut self, keys: &[&[u8]]) {
+        let engine = &*self.engine;
+        let mut hashes = [0; GROUP];
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = engine.hash(key);
+        }
+        let entries = engine.entries(engine.flushes.generation());
+        engine.table.prefetch_many(entries, &hashes[..keys.len().min(GROUP)]);
+        self.batch.is_open.set(true);
+        self.batch.expected = keys.len();
+        self.batch.pins_left = PINS_OF_A_WRITE * keys.len();
+    }
+
+    /// Ends a batch, if there is one.
+    pub fn end_batch(&mut self) {
+        self.let_go();
+        self.batch.is_open.set(false);
+        self.give_back_spare();
+    }
+
+    /// Unpins a session that is pinned for its batch: what it has found before is not looked at again.
+    pub(crate) fn let_go(&self) {
+        if !self.batch.is_pinned.replace(false) {
+            return;
+        }
+        let retired = &mut *self.batch.retired.borrow_mut();
+        // SAFETY: taken out of the index by this session, which tells nobody else.
+        unsafe { self.engine.retire_all(retired) };
+        retired.clear();
+        self.participant.offline();
+    }
+
+    fn give_back_spare(&mut self) {
+        if !self.batch.spare.is_empty() {
+            self.engine.give_back(self.engine.class(self.batch.class), &mut self.batch.spare);
+        }
+    }
+
+    /// Starts an item, as the engine does; in a batch with a chunk that it has taken beforehand.
+    pub(crate) fn begin_item(&mut self, outline: &Outline<'_>) -> Result<Unfinished, StoreError> {
+        if self.batch.is_open.get() {
+            if let Some(at) = self.spare_chunk(outline) {
+                // SAFETY: allocated for this session, in the class for items of this size.
+                return Ok(unsafe { Unfinished::begin(&self.engine.arena, at, outline, P::NEWCOMER) });
+            }
+            self.let_go();
+        }
+        self.engine.begin(outline, &self.counters)
+    }
+
+    fn spare_chunk(&mut self, outline: &Outline<'_>) -> Option<Location> {
+        if outline.is_chained() {
+            return None;
+        }
+        let class = self.engine.sizes.class_for(outline.first_chunk())?;
+        let expected = self.batch.expected;
+        self.batch.expected = expected.saturating_sub(1);
+        if self.batch.class != class {
+            self.give_back_spare();
+            self.batch.class = class;
+        }
+        if self.batch.spare.is_empty() {
+            self.engine.take_ahead(class, expected.clamp(1, GROUP), &mut self.batch.spare);
+        }
+        self.batch.spare.pop()
+    }
+}
+
+impl<P: Policy> Pinned<'_, P> {
+    /// Sends an item that has left the index to limbo, at the end of the batch if there is one.
+    ///
+    /// # Safety
+    /// The caller has taken this location out of the index: nobody else will retire it.
+    pub(crate) unsafe fn retire(&self, at: Location) {
+        let batch = self.batch();
+        if batch.is_open.get() {
+            // SAFETY: the caller's, until it is in limbo.
+            let chunks = unsafe { self.engine().count_out(at, self.counters()) };
+            batch.retired.borrow_mut().push((at, chunks));
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.engine().retire(at, Departure::Asked, self.counters()) };
+        }
+    }
+
+    /// Takes exactly this item out of the index, which somebody has asked for, and retires it; false if it is not
+    /// there. It was found in the index under this pin: no other item can have come to its location.
+    pub(crate) fn remove(&self, hash: u64, at: Location) -> bool {
+        let removed = self.engine().take_out(hash, |found| found == at);
+        if removed {
+            // SAFETY: taken out by us, just now.
+            unsafe { self.retire(at) };
+        }
+        removed
+    }
+}

@@ -1,0 +1,103 @@
+//! Writes on their way: those that have come together are parsed first, and the memory that they will touch is asked
+//! for while the first one is served.
+//!
+//! ```text
+//!   parse        as many as are complete, at most a group
+//!   prefetch     the index lines of all keys, then the items that are there
+//!   serve        one after the other, in order, as if each had come by itself
+//! ```
+//!
+//! A write waits for an index line and for the item that it replaces. What is asked for beforehand is only asked for:
+//! each write looks again, so that writes of one key, and of other connections, need no care.
+//!
+//! Rejected: *to look everything up first and then to change it*, as gets are. What was found is to be looked at again
+//! when its turn comes, for an earlier write of the run may have changed it, so nothing is saved.
+
+use cache::engine::GROUP;
+
+use super::{COPIED_FOR_A_REQUEST, Conversation, State, Step};
+use crate::executor::Executor;
+use crate::output::Output;
+
+/// A request that writes.
+pub(super) struct Written<'d, R> {
+    pub(super) request: R,
+    pub(super) key: &'d [u8],
+    /// Bytes of the request, but for its value.
+    pub(super) line: usize,
+    /// Bytes of the request.
+    pub(super) total: usize,
+}
+
+impl Conversation {
+    /// Serves a request that writes, at the start of `rest`, and those that follow it at once: as `parse` finds them,
+    /// by `serve`.
+    #[allow(clippy::too_many_arguments, reason = "what is served, how the next is found, and who serves")]
+    pub(super) fn writes<'d, R>(
+        &mut self,
+        first: Written<'d, R>,
+        rest: &'d [u8],
+        turn: &mut usize,
+        parse: impl Fn(&'d [u8]) -> Option<Written<'d, R>>,
+        serve: impl Fn(&mut Self, &R, usize, &'d [u8], &mut Executor, &mut Output) -> Step,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        let next = rest.get(first.total..).and_then(&parse);
+        let Some(mut next) = next.filter(|next| *turn > 0 && next.total <= rest.len() - first.total) else {
+            return serve(self, &first.request, first.line, rest, executor, output);
+        };
+        let mut run = [const { None }; GROUP];
+        let mut keys = [first.key; GROUP];
+        let (mut len, mut end) = (1, first.total);
+        run[0] = Some(first);
+        loop {
+            keys[len] = next.key;
+            end += next.total;
+            run[len] = Some(next);
+            len += 1;
+            if len == GROUP.min(*turn + 1) {
+                break;
+            }
+            match parse(&rest[end..]) {
+                Some(following) if following.total <= rest.len() - end => next = following,
+                _ => break,
+            }
+        }
+        executor.begin_batch(&keys[..len]);
+        let step = self.in_order(&run, rest, turn, serve, executor, output);
+        executor.end_batch();
+        step
+    }
+
+    /// Serves requests one after the other, as far as they can be.
+    fn in_order<'d, R>(
+        &mut self,
+        run: &[Option<Written<'d, R>>],
+        rest: &'d [u8],
+        turn: &mut usize,
+        serve: impl Fn(&mut Self, &R, usize, &'d [u8], &mut Executor, &mut Output) -> Step,
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        let copied = executor.copied();
+        let mut at = 0;
+        for (i, written) in run.iter().flatten().enumerate() {
+            if i > 0 {
+                // What the caller looks at between two requests.
+                if output.is_full()
+                    || !matches!(self.state, State::Command)
+                    || executor.copied() - copied >= COPIED_FOR_A_REQUEST
+                {
+                    break;
+                }
+                *turn -= 1;
+            }
+            match serve(self, &written.request, written.line, &rest[at..], executor, output) {
+                Ok(consumed) => at += consumed,
+                Err((consumed, needs)) => return Err((at + consumed, needs)),
+            }
+        }
+        Ok(at)
+    }
+}
