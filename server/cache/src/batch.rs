@@ -15,8 +15,8 @@
 //!
 //! What waits here is stamped later than it left the index, which is safe: a stamp may be too late, never too early.
 //!
-//! Rejected: *to look everything up first, and then to change it*, as lookups do. What was found is to be looked at again
-//! when its turn comes, for an earlier write may have changed it: nothing is saved.
+//! Rejected: *to look everything up first, and then to change it*, as lookups do. What was found is to be looked at
+//! again when its turn comes, for an earlier write may have changed it: nothing is saved.
 
 #![allow(unsafe_code)]
 
@@ -181,8 +181,8 @@ impl<P: Policy> Pinned<'_, P> {
         }
     }
 
-    /// Takes exactly this item out of the index, which somebody has asked for, and retires it; false if it is not there.
-    /// It was found in the index under this pin: no other item can have come to its location.
+    /// Takes exactly this item out of the index, which somebody has asked for, and retires it; false if it is not
+    /// there. It was found in the index under this pin: no other item can have come to its location.
     pub(crate) fn remove(&self, hash: u64, at: Location) -> bool {
         let removed = self.engine().take_out(hash, |found| found == at);
         if removed {

@@ -14,6 +14,38 @@ pub(crate) trait Asker: Copy + Default {
     fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output);
 }
 
+/// Serves a get and those that follow it at once, as many as the turn allows, and says where the last of them ends in
+/// `rest`, at whose start the first one stands with `length` bytes. `next` finds a get at the start of what it is
+/// given, and says how many bytes it has; `add` adds the keys of the one that begins at this place to the group.
+///
+/// # Errors
+/// As [`Group::answer`].
+#[inline]
+pub(crate) fn serve<'d, G, A: Asker>(
+    (mut get, length): (G, usize),
+    rest: &'d [u8],
+    turn: &mut usize,
+    executor: &mut Executor,
+    output: &mut Output,
+    next: impl Fn(&'d [u8]) -> Option<(G, usize)>,
+    add: impl Fn(G, usize, &mut Group<'d, A>, &mut Executor, &mut Output) -> Result<(), Unanswered<'d, A>>,
+) -> Result<usize, Unanswered<'d, A>> {
+    let mut group = Group::new();
+    let (mut at, mut end) = (0, length);
+    loop {
+        add(get, at, &mut group, executor, output)?;
+        if *turn > 0
+            && let Some((following, length)) = next(&rest[end..])
+        {
+            *turn -= 1;
+            (get, at, end) = (following, end, end + length);
+        } else {
+            group.answer(executor, output)?;
+            return Ok(end);
+        }
+    }
+}
+
 /// Keys that wait to be looked up together.
 pub(crate) struct Group<'d, A> {
     keys: [&'d [u8]; GROUP],
@@ -86,10 +118,10 @@ impl<'d, A: Asker> Group<'d, A> {
     }
 }
 
-/// Writes the value of an item: a copy of a small one, a large one as it lies.
+/// Writes the value of an item: a copy of a small one, which lies in one piece, a large one as it lies.
 #[inline]
-pub(crate) fn write_data(hit: &Hit<'_>, output: &mut Output) {
-    match hit.contiguous() {
+pub(crate) fn write_value(contiguous: Option<&[u8]>, hit: &Hit<'_>, output: &mut Output) {
+    match contiguous {
         Some(value) => output.bytes().extend_from_slice(value),
         None => output.value(hit.keep().expect("a value in several pieces can be kept")),
     }

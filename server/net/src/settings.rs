@@ -68,8 +68,8 @@ pub struct Settings {
     pub maxconns_fast: bool,
     /// Whether `stats sizes` counts.
     pub track_sizes: bool,
-    /// How much is logged, from 0 to 3: requests from 2 on, lookups as well at 3, each a line of `tracing` with the target
-    /// [`REQUESTS`](crate::REQUESTS). Clients can change it.
+    /// How much is logged, from 0 to 3: requests from 2 on, lookups as well at 3, each a line of `tracing` with the
+    /// target [`REQUESTS`](crate::REQUESTS). Clients can change it.
     pub verbosity: u32,
     /// Bytes that all connections together may take for half requests and for replies that are not taken; 0: 64 MiB.
     pub read_buffers: usize,

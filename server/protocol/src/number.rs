@@ -1,4 +1,4 @@
-//! Numbers as memcached reads them, which it does in two ways.
+//! Numbers as memcached reads them, which it does in two ways, and as it writes them.
 //!
 //! Lengths, deltas, CAS ids, and the times of `touch`, `gat` and `flush_all` go through a strict reader: decimal digits
 //! only, at most 11 bytes for 32 bits and 22 for 64 (so `000000000001` is refused), and a sign only where the number is
@@ -65,6 +65,16 @@ pub(crate) fn c_i64(text: &[u8]) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
+/// Appends a number in decimal. Most are flags, times, and lengths of small values: of one digit or two.
+#[inline]
+pub(crate) fn append(out: &mut Vec<u8>, number: u64) {
+    match number {
+        0..10 => out.push(b'0' + number as u8),
+        10..100 => out.extend_from_slice(&[b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]),
+        _ => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+    }
+}
+
 struct CNumber {
     negative: bool,
     magnitude: u64,
@@ -121,6 +131,15 @@ mod tests {
         assert_eq!(strict_i32(b"-0"), Some(0));
         assert_eq!(strict_i32(b"--1"), None);
         assert_eq!(strict_i32(b"+1"), None);
+    }
+
+    #[test]
+    fn numbers_are_written_as_they_are_read() {
+        for number in (0..2000).chain([u64::MAX]) {
+            let mut text = b"x".to_vec();
+            append(&mut text, number);
+            assert_eq!(text, format!("x{number}").as_bytes());
+        }
     }
 
     #[test]

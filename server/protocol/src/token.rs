@@ -57,8 +57,8 @@ pub(crate) fn split_token(text: &[u8]) -> (&[u8], &[u8]) {
     (token, skip_spaces(after))
 }
 
-/// Bytes before the first space, eight at a time: tokens are short, and a call of a search for long ones takes as long as
-/// the search of a whole key here.
+/// Bytes before the first space, eight at a time: tokens are short, and a call of a search for long ones takes as long
+/// as the search of a whole key here.
 #[inline]
 pub(crate) fn token_length(text: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -90,7 +90,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_space_is_found(text in prop::collection::vec(prop_oneof![Just(b' '), Just(0x21), Just(0xA0), Just(0), any::<u8>()], 0..40)) {
+        fn the_first_space_is_found(
+            text in prop::collection::vec(
+                prop_oneof![Just(b' '), Just(0x21), Just(0xA0), Just(0), any::<u8>()],
+                0..40,
+            )
+        ) {
             let expected = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
             prop_assert_eq!(token_length(&text), expected);
         }

@@ -3,10 +3,11 @@
 
 use crate::lines;
 use crate::naive::{self, Outcome};
+use lookaside_protocol::meta::{MetaGet, MetaRequest};
 use lookaside_protocol::response::{self, Parsed};
 use lookaside_protocol::{
-    Connection, ErrorReply, KeyStream, Line, Operation, Refusal, StreamState, apply, expiry, flush, parse,
-    reply, split_line,
+    Connection, ErrorReply, KeyStream, Line, Operation, Refusal, Request, StreamState, apply, expiry, flush,
+    parse, reply, split_line,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -48,6 +49,26 @@ proptest! {
             request.write(&mut plain);
             prop_assert_eq!(split_line(&plain), Line::Complete(&plain));
             prop_assert_eq!(parse(&plain), Ok(request));
+        }
+    }
+
+    /// The way of those that are gathered, and the one of all lines.
+    #[test]
+    fn a_meta_get_is_the_same_either_way(line in mg_line(), after in "[\\x00-\\xff]{0,20}") {
+        let received = [line.as_slice(), after.as_bytes()].concat();
+        let expected = match parse(&line) {
+            Ok(Request::Meta(MetaRequest::Get(get))) if get.is_lookup() => Some((get, line.len())),
+            _ => None,
+        };
+        prop_assert_eq!(MetaGet::next_lookup(&received), expected, "{}", line.escape_ascii());
+        if let Ok(Request::Meta(MetaRequest::Get(get))) = parse(&line) {
+            let flags: Vec<Vec<u8>> =
+                get.flags.iter().map(|flag| [&[flag.letter], flag.argument].concat()).collect();
+            let words = line.split(|byte| b" \r\n".contains(byte)).filter(|word| !word.is_empty());
+            prop_assert_eq!(flags, words.skip(2).collect::<Vec<_>>());
+        }
+        for end in 0..line.len() {
+            prop_assert_eq!(MetaGet::next_lookup(&line[..end]), None);
         }
     }
 
@@ -152,6 +173,20 @@ proptest! {
 }
 
 /// A `get` or `gets` with keys of any length and any bytes, sometimes with one that is too long, or with none.
+/// An `mg` of any flags, right or wrong, with spaces as they come.
+fn mg_line() -> impl Strategy<Value = Vec<u8>> {
+    let plain = proptest::sample::select(b"vqskfctlhxIPL".to_vec()).prop_map(|letter| vec![letter]);
+    let argument =
+        proptest::sample::select(vec!["O7", "N30", "T0", "R30", "C1", "b", "u", "z", "O", "M", "vx"])
+            .prop_map(|flag| flag.as_bytes().to_vec());
+    let flag = prop_oneof![8 => plain, 1 => argument];
+    let space = prop_oneof![9 => Just(b" ".to_vec()), 1 => Just(b"  ".to_vec())];
+    let word = (space, flag).prop_map(|(space, flag)| [space, flag].concat());
+    let end = proptest::sample::select(vec!["\r\n", "\n", " \r\n"]);
+    ("mg {1,2}(key|YQ==)?", vec(word, 0..13), end)
+        .prop_map(|(start, words, end)| [start.into_bytes(), words.concat(), end.into()].concat())
+}
+
 fn long_get_line() -> impl Strategy<Value = Vec<u8>> {
     let byte = any::<u8>().prop_map(|byte| if b" \n".contains(&byte) { b'\r' } else { byte });
     let key = prop_oneof![

@@ -46,8 +46,8 @@ impl fmt::Display for OptionError {
             }
             OptionError::LruShares { hot, warm } => write!(
                 f,
-                "-o hot_lru_pct and warm_lru_pct are {hot} and {warm} percent, and may be {MOST_OF_BOTH} together: lower \
-                 one of them"
+                "-o hot_lru_pct and warm_lru_pct are {hot} and {warm} percent, and may be {MOST_OF_BOTH} together: \
+                 lower one of them"
             ),
             OptionError::Path { path, error } => {
                 write!(f, "cannot tell where '{}' is: {error}", path.display())

@@ -11,7 +11,7 @@ use super::block::Asker as Storer;
 use super::writes::Written;
 use super::{Conversation, MOST_BUFFERED, Needs, State, Step};
 use crate::executor::{After, Context, Executor, How, StoreOutcome, Storing};
-use crate::gets::{Asker, Group, Unanswered};
+use crate::gets::{self, Asker, Group, Unanswered};
 use crate::output::Output;
 
 /// Where a piece of `data` begins in it.
@@ -122,37 +122,28 @@ impl Conversation {
     /// Serves a get, whose line has `line` bytes at the start of `rest`, and those that follow it at once.
     fn gets<'d>(
         &mut self,
-        mut get: GetRequest<'d>,
+        get: GetRequest<'d>,
         line: usize,
         rest: &'d [u8],
         turn: &mut usize,
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        let mut group = Group::new();
-        let mut end = line;
-        let mut answered;
-        loop {
-            answered = gather(&mut group, get.keys, get.with_cas, executor, output);
-            if answered.is_err() {
-                break;
-            }
+        let next = |rest| match split_line(rest) {
+            Line::Complete(line) => match parse(line) {
+                Ok(Request::Get(next)) => Some((next, line.len())),
+                _ => None,
+            },
+            _ => None,
+        };
+        gets::serve((get, line), rest, turn, executor, output, next, |get, _, group, executor, output| {
+            gather(group, get.keys, get.with_cas, executor, output)?;
             if let Some(getter) = group.last() {
                 getter.is_last = true;
             }
-            if *turn > 0
-                && let Line::Complete(line) = split_line(&rest[end..])
-                && let Ok(Request::Get(next)) = parse(line)
-            {
-                *turn -= 1;
-                end += line.len();
-                get = next;
-            } else {
-                answered = group.answer(executor, output);
-                break;
-            }
-        }
-        answered.map(|()| end).map_err(|Unanswered { key, asker }| {
+            Ok(())
+        })
+        .map_err(|Unanswered { key, asker }| {
             self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
             (offset_in(rest, key), Needs::Room)
         })
@@ -311,9 +302,6 @@ fn write_value(hit: &Hit<'_>, with_cas: bool, context: Context<'_>, output: &mut
     let cas = with_cas.then(|| context.cas(hit));
     let value = hit.contiguous();
     reply::value_header(output.bytes(), hit.key(), hit.flags(), hit.value_len(), cas);
-    match value {
-        Some(value) => output.bytes().extend_from_slice(value),
-        None => output.value(hit.keep().expect("a value in several pieces can be kept")),
-    }
+    gets::write_value(value, hit, output);
     output.bytes().extend_from_slice(reply::CRLF);
 }

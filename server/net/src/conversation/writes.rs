@@ -1,5 +1,5 @@
-//! Writes on their way: those that have come together are parsed first, and the memory that they will touch is asked for
-//! while the first one is served.
+//! Writes on their way: those that have come together are parsed first, and the memory that they will touch is asked
+//! for while the first one is served.
 //!
 //! ```text
 //!   parse        as many as are complete, at most a group
@@ -32,6 +32,7 @@ pub(super) struct Written<'d, R> {
 impl Conversation {
     /// Serves a request that writes, at the start of `rest`, and those that follow it at once: as `parse` finds them,
     /// by `serve`.
+    #[allow(clippy::too_many_arguments, reason = "what is served, how the next is found, and who serves")]
     pub(super) fn writes<'d, R>(
         &mut self,
         first: Written<'d, R>,

@@ -209,8 +209,8 @@ impl Watch {
         }
     }
 
-    /// Makes lines of all events that were logged and adds them to the watchers' buffers, and to the server's own log if
-    /// it has such lines; how many events there were.
+    /// Makes lines of all events that were logged and adds them to the watchers' buffers, and to the server's own log
+    /// if it has such lines; how many events there were.
     pub(crate) fn tell(&self, scratch: &mut Entries) -> usize {
         let mut line = String::new();
         let (mut sent, mut skipped) = (0, 0);

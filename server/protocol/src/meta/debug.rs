@@ -3,6 +3,7 @@
 use super::{MetaKey, MetaRequest, base64, reply};
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
+use crate::number::append;
 use crate::refusal::Refusal;
 use crate::reply::CRLF;
 use crate::text::Request;
@@ -59,7 +60,7 @@ impl MetaDebug<'_> {
         out.extend_from_slice(b" exp=");
         match ttl {
             None => out.extend_from_slice(b"-1"),
-            Some(ttl) => out.extend_from_slice(itoa::Buffer::new().format(*ttl).as_bytes()),
+            Some(ttl) => append(out, *ttl),
         }
         let fetch = if *is_fetched { "yes" } else { "no" };
         write!(out, " la={idle} cas={cas} fetch={fetch} cls={class} size={size}\r\n")

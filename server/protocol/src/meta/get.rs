@@ -1,6 +1,7 @@
 //! `mg <key> <flag>*`.
 
 use super::{Flags, Letters, MetaKey, MetaRequest, key_and_flags, reply, write_key_and_flags};
+use crate::line::strip_ending;
 use crate::refusal::Refusal;
 use crate::text::Request;
 
@@ -13,8 +14,8 @@ pub struct MetaGet<'a> {
     pub flags: Flags<'a>,
 }
 
-/// With these it is more than a lookup: they store, or look without being seen.
-const MORE: Letters = Letters::of(b"NTu");
+/// With these it is more than a lookup of the key that is there: it is in base64, they store, or look without being seen.
+const MORE: Letters = Letters::of(b"bNTu");
 
 #[inline]
 pub(crate) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
@@ -23,11 +24,31 @@ pub(crate) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     Ok(Request::Meta(MetaRequest::Get(MetaGet { key, flags })))
 }
 
-impl MetaGet<'_> {
+impl<'a> MetaGet<'a> {
+    /// The `mg` at the start of what was received, with the length of its line, if one stands there that
+    /// [is a lookup](MetaGet::is_lookup). It is for those who gather them: other commands need not be told apart.
+    ///
+    /// ```
+    /// # use lookaside_protocol::meta::MetaGet;
+    /// let (request, length) = MetaGet::next_lookup(b"mg key v\r\nmg key T30\r\n").unwrap();
+    /// assert_eq!((request.key.plain(), length), (Some(b"key".as_slice()), 10));
+    /// assert_eq!(MetaGet::next_lookup(b"mg key T30\r\n"), None);
+    /// ```
+    #[inline]
+    pub fn next_lookup(received: &'a [u8]) -> Option<(MetaGet<'a>, usize)> {
+        if !received.starts_with(b"mg ") {
+            return None;
+        }
+        let length = memchr::memchr(b'\n', received)? + 1;
+        let (key, flags) = key_and_flags(&strip_ending(&received[..length])[3..]).ok()?;
+        let request = MetaGet { key, flags };
+        (request.is_lookup() && flags.check_opaque().is_ok()).then_some((request, length))
+    }
+
     /// Whether it can be looked up like the key of a `get`, together with others.
     #[inline]
     pub fn is_lookup(&self) -> bool {
-        !self.key.is_base64() && !self.flags.has_any(MORE)
+        !self.flags.has_any(MORE)
     }
 
     /// Whether the value is wanted.

@@ -1,6 +1,7 @@
 //! Replies of meta commands: a code of two letters, and the flags that were asked for, in the order of the request.
 
 use super::{Flag, Flags, MetaKey, encode_base64};
+use crate::number::append;
 use crate::reply::CRLF;
 
 pub use super::debug::Facts;
@@ -25,17 +26,26 @@ pub const STALE: &[u8] = b" X";
 pub const TAKEN: &[u8] = b" Z";
 
 /// The start of a reply with a value: the code and the length.
-#[inline]
+#[inline(always)]
 pub fn value(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(b"VA ");
-    append_number(out, length as u64);
+    append(out, length as u64);
 }
 
 /// A number, behind the letter of the flag that asked for it.
 #[inline]
 pub fn number(out: &mut Vec<u8>, letter: u8, number: u64) {
-    out.extend_from_slice(&[b' ', letter]);
-    append_number(out, number);
+    // Not in line: what has one digit is most of what is asked for, and there are many who ask.
+    #[inline(never)]
+    fn long_number(out: &mut Vec<u8>, letter: u8, number: u64) {
+        out.extend_from_slice(&[b' ', letter]);
+        append(out, number);
+    }
+    if number < 10 {
+        out.extend_from_slice(&[b' ', letter, b'0' + number as u8]);
+    } else {
+        long_number(out, letter, number);
+    }
 }
 
 /// The time to live, behind the letter of the flag that asked for it: `-1` for one that does not end.
@@ -47,20 +57,26 @@ pub fn ttl(out: &mut Vec<u8>, seconds: Option<u64>) {
     }
 }
 
+/// The key, as it was asked for.
+#[inline]
+pub fn key(out: &mut Vec<u8>, key: &MetaKey<'_>) {
+    out.extend_from_slice(b" k");
+    match key.plain() {
+        Some(key) => out.extend_from_slice(key),
+        None => {
+            // What was understood, and not what was sent, of which parts may have been skipped.
+            encode_base64(out, key.decode(&mut [0; super::MAX_DECODED_LENGTH]));
+            out.extend_from_slice(b" b");
+        }
+    }
+}
+
 /// What every command echoes, if this flag asks for it: the key, the opaque token. Says whether it did.
 #[inline]
 pub fn echo(out: &mut Vec<u8>, flag: Flag<'_>, key: &MetaKey<'_>) -> bool {
     match flag.letter {
         b'k' => {
-            out.extend_from_slice(b" k");
-            match key.plain() {
-                Some(key) => out.extend_from_slice(key),
-                None => {
-                    // What was understood, and not what was sent, of which parts may have been skipped.
-                    encode_base64(out, key.decode(&mut [0; super::MAX_DECODED_LENGTH]));
-                    out.extend_from_slice(b" b");
-                }
-            }
+            self::key(out, key);
             true
         }
         b'O' => {
@@ -79,13 +95,4 @@ pub fn line(out: &mut Vec<u8>, code: &[u8], key: &MetaKey<'_>, flags: &Flags<'_>
         echo(out, flag, key);
     }
     out.extend_from_slice(CRLF);
-}
-
-#[inline]
-fn append_number(out: &mut Vec<u8>, number: u64) {
-    if number < 10 {
-        out.push(b'0' + number as u8);
-    } else {
-        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    }
 }

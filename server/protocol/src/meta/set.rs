@@ -2,6 +2,7 @@
 
 use super::{Flags, MetaKey, MetaRequest};
 use crate::error::ErrorReply;
+use crate::number::append;
 use crate::refusal::Refusal;
 use crate::reply::CRLF;
 use crate::text::{Request, value_length};
@@ -81,7 +82,7 @@ impl MetaSet<'_> {
         out.extend_from_slice(b"ms ");
         out.extend_from_slice(self.key.text());
         out.push(b' ');
-        out.extend_from_slice(itoa::Buffer::new().format(self.length).as_bytes());
+        append(out, self.length as u64);
         self.flags.write(out);
     }
 }

@@ -1,9 +1,10 @@
 //! Replies: the fixed lines as constants, the others written to the end of a byte vector.
 //!
 //! The hot one is the header of a value. It reserves room once for the longest header there can be, so that the pieces
-//! are appended without growing the vector in between; numbers are formatted by `itoa`.
+//! are appended without growing the vector in between; numbers of more than two digits are formatted by `itoa`.
 
 use crate::key::MAX_KEY_LENGTH;
+use crate::number::append;
 use std::fmt::Display;
 use std::io::Write;
 
@@ -36,17 +37,20 @@ pub fn value_header(out: &mut Vec<u8>, key: &[u8], flags: u32, length: usize, ca
     out.reserve(LONGEST);
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
-    append_number(out, b' ', u64::from(flags));
-    append_number(out, b' ', length as u64);
+    out.push(b' ');
+    append(out, flags.into());
+    out.push(b' ');
+    append(out, length as u64);
     if let Some(cas) = cas {
-        append_number(out, b' ', cas);
+        out.push(b' ');
+        append(out, cas);
     }
     out.extend_from_slice(CRLF);
 }
 
 /// The reply to `incr` and `decr`: the number on a line.
 pub fn number(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    append(out, number);
     out.extend_from_slice(CRLF);
 }
 
@@ -67,15 +71,4 @@ pub fn version(out: &mut Vec<u8>, version: &str) {
     out.extend_from_slice(b"VERSION ");
     out.extend_from_slice(version.as_bytes());
     out.extend_from_slice(CRLF);
-}
-
-#[inline]
-fn append_number(out: &mut Vec<u8>, before: u8, number: u64) {
-    out.push(before);
-    // Flags and the length of a small value: nearly always one or two digits.
-    if number < 10 {
-        out.push(b'0' + number as u8);
-    } else {
-        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    }
 }

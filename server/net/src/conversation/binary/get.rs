@@ -4,7 +4,7 @@ use cache::engine::Hit;
 use protocol::binary::{BinaryGet, BinaryRequest, Frame, Header, Status, parse, reply};
 
 use crate::executor::{Context, Executor};
-use crate::gets::{self, Asker, Group, Unanswered};
+use crate::gets::{self, Asker};
 use crate::output::Output;
 
 /// Who asks for a key.
@@ -30,32 +30,31 @@ impl Asker for BinaryGetter<'_> {
 /// # Errors
 /// Where the first frame begins that is not answered, for the output is full.
 pub(super) fn gather<'d>(
-    mut header: Header,
-    mut request: BinaryGet<'d>,
+    first: (Header, BinaryGet<'d>),
     length: usize,
     rest: &'d [u8],
     turn: &mut usize,
     executor: &mut Executor,
     output: &mut Output,
 ) -> Result<usize, usize> {
-    let mut group = Group::new();
-    let unanswered = |unanswered: Unanswered<'_, BinaryGetter<'_>>| unanswered.asker.at;
-    let (mut at, mut end) = (0, length);
-    loop {
-        let getter = BinaryGetter { request: Some((header, request)), at };
-        group.add(request.key, getter, executor, output).map_err(unanswered)?;
-        if *turn > 0
-            && let Frame::Request { header: next_header, request: next, length } = parse(&rest[end..])
-            && let BinaryRequest::Get(next) = next
-        {
-            *turn -= 1;
-            (at, end) = (end, end + length);
-            (header, request) = (next_header, next);
-        } else {
-            group.answer(executor, output).map_err(unanswered)?;
-            return Ok(end);
+    let next = |rest| match parse(rest) {
+        Frame::Request { header, request: BinaryRequest::Get(next), length } => {
+            Some(((header, next), length))
         }
-    }
+        _ => None,
+    };
+    gets::serve(
+        (first, length),
+        rest,
+        turn,
+        executor,
+        output,
+        next,
+        |request, at, group, executor, output| {
+            group.add(request.1.key, BinaryGetter { request: Some(request), at }, executor, output)
+        },
+    )
+    .map_err(|unanswered| unanswered.asker.at)
 }
 
 /// Serves a touch, with or without its value.
@@ -95,6 +94,6 @@ fn write(
     reply::begin(output.bytes(), header, Status::Success, &flags, lengths, cas);
     output.bytes().extend_from_slice(key.unwrap_or_default());
     if with_value {
-        gets::write_data(hit, output);
+        gets::write_value(hit.contiguous(), hit, output);
     }
 }

@@ -44,7 +44,7 @@ impl Conversation {
         };
         *turn -= 1;
         if let BinaryRequest::Get(request) = request {
-            return get::gather(header, request, length, rest, turn, executor, output)
+            return get::gather((header, request), length, rest, turn, executor, output)
                 .map_err(|unanswered| (unanswered, Needs::Room));
         }
         let request = (header, request);

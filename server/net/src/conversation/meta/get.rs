@@ -1,12 +1,11 @@
 //! `mg`.
 
 use cache::engine::{Expiry, Hit};
-use protocol::meta::{MetaGet, MetaRequest, reply};
+use protocol::meta::{MetaGet, reply};
 use protocol::reply::CRLF;
-use protocol::{Line, Request, parse, split_line};
 
 use crate::executor::{Context, Executor};
-use crate::gets::{self, Asker, Group, Unanswered};
+use crate::gets::{self, Asker};
 use crate::output::Output;
 
 /// Who asks for a key by `mg`.
@@ -37,33 +36,27 @@ impl Asker for MetaGetter<'_> {
 /// # Errors
 /// Where the first line begins that is not answered, for the output is full.
 pub(super) fn gather<'d>(
-    mut request: MetaGet<'d>,
+    request: MetaGet<'d>,
     line: usize,
     rest: &'d [u8],
     turn: &mut usize,
     executor: &mut Executor,
     output: &mut Output,
 ) -> Result<usize, usize> {
-    let mut group = Group::new();
-    let unanswered = |unanswered: Unanswered<'_, MetaGetter<'_>>| unanswered.asker.at;
-    let (mut at, mut end) = (0, line);
-    loop {
-        let key = request.key.plain().unwrap_or_default();
-        let getter = MetaGetter { request: Some(request), at };
-        group.add(key, getter, executor, output).map_err(unanswered)?;
-        if *turn > 0
-            && let Line::Complete(line) = split_line(&rest[end..])
-            && let Ok(Request::Meta(MetaRequest::Get(next))) = parse(line)
-            && next.is_lookup()
-        {
-            *turn -= 1;
-            (at, end) = (end, end + line.len());
-            request = next;
-        } else {
-            group.answer(executor, output).map_err(unanswered)?;
-            return Ok(end);
-        }
-    }
+    let next = MetaGet::next_lookup;
+    gets::serve(
+        (request, line),
+        rest,
+        turn,
+        executor,
+        output,
+        next,
+        |request, at, group, executor, output| {
+            let key = request.key.plain().unwrap_or_default();
+            group.add(key, MetaGetter { request: Some(request), at }, executor, output)
+        },
+    )
+    .map_err(|unanswered| unanswered.asker.at)
 }
 
 /// Serves an `mg` of any kind.
@@ -97,7 +90,8 @@ pub(super) fn get(request: &MetaGet<'_>, key: &[u8], executor: &mut Executor, ou
 }
 
 /// Writes what there is to say of an item, and says which expiry it gets, if it gets one.
-#[inline]
+// Always: the class of what is written, which its callers count, takes what is read here.
+#[inline(always)]
 fn write_hit(
     request: &MetaGet<'_>,
     hit: &Hit<'_>,
@@ -107,19 +101,21 @@ fn write_hit(
     let flags = &request.flags;
     let is_known = |cas| context.cas(hit) == cas;
     let with_value = request.wants_value() && !flags.number(b'C').is_some_and(is_known);
-    let is_stale = hit.is_stale();
-    let mut is_taken = hit.is_won();
-    let mut is_wanted = is_stale;
+    // All that is read of the item is read before anything is written: it would be read, and worked out, again after.
+    let (length, value) = (hit.value_len(), hit.contiguous());
+    let mut is_wanted = hit.is_stale();
     let mut touched = None;
     let out = output.bytes();
     if with_value {
-        reply::value(out, hit.value_len());
+        reply::value(out, length);
     } else {
         out.extend_from_slice(reply::DONE);
     }
     for flag in flags.iter() {
         match flag.letter {
-            b's' => reply::number(out, b's', hit.value_len() as u64),
+            b'v' | b'q' => {}
+            b'k' => reply::key(out, &request.key),
+            b's' => reply::number(out, b's', length as u64),
             b'f' => reply::number(out, b'f', hit.flags().into()),
             b'c' => reply::number(out, b'c', context.cas(hit)),
             b't' => reply::ttl(out, context.ttl(touched.unwrap_or_else(|| hit.expiry()))),
@@ -135,23 +131,30 @@ fn write_hit(
             }
         }
     }
-    let has_won = is_wanted && !is_taken && hit.win();
-    is_taken |= is_wanted && !has_won;
-    if is_taken {
+    if is_wanted || hit.is_won() {
+        write_lease(out, hit, is_wanted);
+    }
+    out.extend_from_slice(CRLF);
+    if with_value {
+        gets::write_value(value, hit, output);
+        output.bytes().extend_from_slice(CRLF);
+    }
+    touched
+}
+
+/// Writes whether the item is stale, and who is to fetch it: one of all who want that.
+#[cold]
+fn write_lease(out: &mut Vec<u8>, hit: &Hit<'_>, is_wanted: bool) {
+    let has_won = is_wanted && !hit.is_won() && hit.win();
+    if !has_won {
         out.extend_from_slice(reply::TAKEN);
     }
-    if is_stale {
+    if hit.is_stale() {
         out.extend_from_slice(reply::STALE);
     }
     if has_won {
         out.extend_from_slice(reply::WON);
     }
-    out.extend_from_slice(CRLF);
-    if with_value {
-        gets::write_data(hit, output);
-        output.bytes().extend_from_slice(CRLF);
-    }
-    touched
 }
 
 /// Whether something expires before then.
