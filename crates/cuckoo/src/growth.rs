@@ -109,8 +109,8 @@ impl<L: Layout> Table<L> {
         }
     }
 
-    /// Splits buckets until there is room for `additional` entries more, at the load at which inserts split them. Others
-    /// go on meanwhile. Where growth stops, so does this.
+    /// Splits buckets until there is room for `additional` entries more, at the load at which inserts split them.
+    /// Others go on meanwhile. Where growth stops, so does this.
     ///
     /// # Panics
     /// If `hasher` does.

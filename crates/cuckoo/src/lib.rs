@@ -14,8 +14,8 @@
 //! ```
 //!
 //! [`Table`] is the index, for who owns the entries himself: from keys to 48-bit [`Location`]s. After Fan, Andersen and
-//! Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing", NSDI 2013, section 3; and
-//! beyond it in three ways:
+//! Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching and Smarter Hashing", NSDI 2013, section 3;
+//! and beyond it in three ways:
 //!
 //! - **Many writers.** The paper serialises them. Here a writer locks the two buckets of its key, and no more than
 //!   three at any moment.

@@ -10,8 +10,8 @@
 //!
 //! An entry, key and value, lies in a slot of its own and never changes: whoever has found it reads it in peace, and an
 //! update puts another entry in its place. The index has its address and a tag in one word. So a lookup reads the key's
-//! two buckets and the entry, takes no lock and writes nothing that other threads read; and an entry takes its own bytes
-//! and some ten of index.
+//! two buckets and the entry, takes no lock and writes nothing that other threads read; and an entry takes its own
+//! bytes and some ten of index.
 //!
 //! # Closures
 //!
@@ -85,9 +85,9 @@ use crate::hash::Hashes;
 /// }
 /// ```
 ///
-/// A map claims addresses for 2^28 buckets, 16 GiB, wherever the process may have so many, and memory as it grows. It is
-/// meant for a program's large or shared maps, and not to be one of thousands. Memory that it has had stays the map's,
-/// for new entries, until it is dropped.
+/// A map claims addresses for 2^28 buckets, 16 GiB, wherever the process may have so many, and memory as it grows. It
+/// is meant for a program's large or shared maps, and not to be one of thousands. Memory that it has had stays the
+/// map's, for new entries, until it is dropped.
 pub struct HashMap<K, V, S = RandomState> {
     pub(self) core: Core<K, V, S>,
 }

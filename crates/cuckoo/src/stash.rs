@@ -15,8 +15,8 @@
 //!   split, merge:   the mark goes with the entries, before the geometry is published
 //! ```
 //!
-//! *Who reads, who writes.* A mark is set under its bucket's lock, and read without one: beside a miss, of which it is a
-//! part. Whoever saw the insert of a stashed key end sees its marks: they were set before, and are never taken back;
+//! *Who reads, who writes.* A mark is set under its bucket's lock, and read without one: beside a miss, of which it is
+//! a part. Whoever saw the insert of a stashed key end sees its marks: they were set before, and are never taken back;
 //! and whoever looks in a bucket that was split since knows the geometry, behind whose publication the copy of the mark
 //! is. The list changes for a key under the locks of the key's buckets, so whoever holds these reads it in peace.
 //! An entry never moves between a bucket and the list. So a miss needs no other second look than it has.

@@ -14,14 +14,15 @@
 //!
 //! Both buckets of a move are locked, and a visit locks its bucket, so a move is either wholly before a visit of one of
 //! its buckets or wholly behind it. *Whether there are walks* is asked of a counter, by a relaxed load: one that is
-//! registered since and has visited one of the two buckets has unlocked it before the mover locked it, and the mover sees
-//! the counter as that visit left it; one that has visited neither need not be told.
+//! registered since and has visited one of the two buckets has unlocked it before the mover locked it, and the mover
+//! sees the counter as that visit left it; one that has visited neither need not be told.
 //!
 //! A split moves to a bucket that is new, and so not visited, a merge from the last one. In the stash nothing moves. A
 //! bucket is visited for a moment, and no lock is held while an entry is told.
 //!
-//! Rejected: *to read the buckets without locks*, as lookups do: an entry that is moved meanwhile is told twice or not at
-//! all, and who removes what is old misses some; *to stop those who move*, for as long as somebody looks at each entry.
+//! Rejected: *to read the buckets without locks*, as lookups do: an entry that is moved meanwhile is told twice or not
+//! at all, and who removes what is old misses some; *to stop those who move*, for as long as somebody looks at each
+//! entry.
 
 use atomics::{AtomicUsize, Mutex, Ordering};
 

@@ -1,5 +1,5 @@
-//! The map beside the standard library's: every method, on maps so small and hashes so narrow that buckets overflow; and
-//! what no sequence of operations shows: destructors, panics, types of odd shapes.
+//! The map beside the standard library's: every method, on maps so small and hashes so narrow that buckets overflow;
+//! and what no sequence of operations shows: destructors, panics, types of odd shapes.
 
 use std::collections::HashMap as Model;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};

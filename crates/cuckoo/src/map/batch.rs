@@ -14,8 +14,8 @@ where
     K: Hash + Eq,
     S: BuildHasher,
 {
-    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`HashMapRef::get`] could have given
-    /// during the call; the batch as a whole is no snapshot.
+    /// The values of many keys: `values[i]` becomes that of `keys[i]`. Each is what [`HashMapRef::get`] could have
+    /// given during the call; the batch as a whole is no snapshot.
     ///
     /// Where the map is larger than the caches, that takes about half of the time of one lookup after the other, or
     /// less.

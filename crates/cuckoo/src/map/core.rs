@@ -13,8 +13,8 @@
 //! have it: it is retired once.
 //!
 //! A [`Pinned`] brings a map and a pin of its collector together, so that no pin of another map can be meant; what it
-//! lends, it lends for as long as it is borrowed, and [`Pinned::refresh`] borrows it alone. Everything above this module
-//! is safe.
+//! lends, it lends for as long as it is borrowed, and [`Pinned::refresh`] borrows it alone. Everything above this
+//! module is safe.
 //!
 //! # What the table may call
 //!

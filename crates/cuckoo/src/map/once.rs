@@ -2,9 +2,9 @@
 //!
 //! A closure that makes a value may take long, may use the map, and may panic. So it runs under no lock of the table's,
 //! but under one of some mutexes, chosen by the key's hash; who waits for it sleeps. A thread that is in such a closure
-//! already, of whatever map, takes the mutex if it is free and else goes on without: then two threads may make the value
-//! of the same key, and one of them sees the other's. So there is no circle of threads that wait for each other, and a
-//! map can be used, and filled, from within.
+//! already, of whatever map, takes the mutex if it is free and else goes on without: then two threads may make the
+//! value of the same key, and one of them sees the other's. So there is no circle of threads that wait for each other,
+//! and a map can be used, and filled, from within.
 //!
 //! Rejected: *a place holder in the table*, which every lookup would have to tell from an entry; *the table's own
 //! locks*, which are spun for, and under which neighbours and growth would wait for the closure; *a panic for who comes

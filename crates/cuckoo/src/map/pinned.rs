@@ -71,8 +71,8 @@ impl<'m, K, V, S> HashMapRef<'m, K, V, S> {
         self.len() == 0
     }
 
-    /// All entries, in no order. Others may write meanwhile: an entry that is there throughout is told once. A key whose
-    /// value is exchanged meanwhile may be told with both.
+    /// All entries, in no order. Others may write meanwhile: an entry that is there throughout is told once. A key
+    /// whose value is exchanged meanwhile may be told with both.
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter(self.pinned.walk())
     }
