@@ -7,7 +7,7 @@ use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
-use lookaside::{Config as TableConfig, Handle, Map, OwnedMap, PageKind, MapRef};
+use lookaside::{Config as TableConfig, Handle, Map, MapRef, OwnedMap, PageKind};
 use lookaside_art::index::Encode;
 use lookaside_art::{Config, OwnedTree, Tree};
 use proptest::prelude::*;
