@@ -21,7 +21,7 @@ fn mapped() -> usize {
 }
 
 fn config() -> Config {
-    Config::with_size(WHOLE).pages(PageKind::Base)
+    Config::with_size(WHOLE).fits(true).pages(PageKind::Base)
 }
 
 fn map() -> Map<u64, u64, Index> {
