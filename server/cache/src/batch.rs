@@ -20,60 +20,16 @@
 
 #![allow(unsafe_code)]
 
-use std::cell::{Cell, RefCell};
-
 use cuckoo::Location;
 
 use crate::allocation::StoreError;
 use crate::departure::Departure;
 use crate::index::GROUP;
 use crate::item::Outline;
+use crate::open_batch::PINS_OF_A_WRITE;
 use crate::policy::Policy;
 use crate::session::{Pinned, Session};
-use crate::size_classes::ClassId;
 use crate::unfinished::Unfinished;
-
-/// Pins that a write may need: it is tried again if somebody else was faster.
-const PINS_OF_A_WRITE: usize = 4;
-
-/// A session's batch of writes.
-#[derive(Default)]
-pub(crate) struct Batch {
-    is_open: Cell<bool>,
-    /// Whether the session is pinned for it.
-    is_pinned: Cell<bool>,
-    /// Pins that it is good for: it ends by itself, or whoever forgets to end it would hold back memory for ever.
-    pins_left: usize,
-    /// Writes that are still to come, as far as it knows.
-    expected: usize,
-    /// Chunks of one class, which are this session's.
-    spare: Vec<Location>,
-    class: ClassId,
-    /// Items that have left the index, and how many chunks of their class come free with each.
-    retired: RefCell<Vec<(Location, usize)>>,
-}
-
-impl Batch {
-    /// Whether a pin that is wanted is one too many.
-    #[inline]
-    pub(crate) fn is_spent(&mut self) -> bool {
-        let before = self.pins_left;
-        self.pins_left = before.saturating_sub(1);
-        self.is_open.get() && before == 0
-    }
-
-    /// Whether a pin that is dropped holds on for the batch.
-    #[inline]
-    pub(crate) fn holds_pins(&self) -> bool {
-        self.is_open.get()
-    }
-
-    /// Whether a pin that is wanted is there; it is from now on, if the batch is open.
-    #[inline]
-    pub(crate) fn has_pin(&self) -> bool {
-        self.is_open.get() && self.is_pinned.replace(true)
-    }
-}
 
 impl<P: Policy> Session<P> {
     /// Begins a batch of writes of these keys, by asking for the memory that they will touch, their cache misses
@@ -107,31 +63,6 @@ impl<P: Policy> Session<P> {
         self.batch.is_open.set(true);
         self.batch.expected = keys.len();
         self.batch.pins_left = PINS_OF_A_WRITE * keys.len();
-    }
-
-    /// Ends a batch, if there is one.
-    pub fn end_batch(&mut self) {
-        self.let_go();
-        self.batch.is_open.set(false);
-        self.give_back_spare();
-    }
-
-    /// Unpins a session that is pinned for its batch: what it has found before is not looked at again.
-    pub(crate) fn let_go(&self) {
-        if !self.batch.is_pinned.replace(false) {
-            return;
-        }
-        let retired = &mut *self.batch.retired.borrow_mut();
-        // SAFETY: taken out of the index by this session, which tells nobody else.
-        unsafe { self.engine.retire_all(retired) };
-        retired.clear();
-        self.participant.offline();
-    }
-
-    fn give_back_spare(&mut self) {
-        if !self.batch.spare.is_empty() {
-            self.engine.give_back(self.engine.class(self.batch.class), &mut self.batch.spare);
-        }
     }
 
     /// Starts an item, as the engine does; in a batch with a chunk that it has taken beforehand.

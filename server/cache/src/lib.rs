@@ -49,6 +49,7 @@
 //!                    resize         store
 //!                    ages           change
 //!                    piece          publication
+//!                                   batch
 //!                                   session
 //!   comes and goes   allocation
 //!                    reclaim
@@ -64,6 +65,7 @@
 //!                    item
 //!                    size_classes
 //!                    arena
+//!                    open_batch
 //!   alone            recency  epoch  stamp  access  pace  config  counters  class_report
 //! ```
 //!
@@ -71,6 +73,7 @@
 //! |---|---|
 //! | `face` | the cache as a program uses it |
 //! | `cache`, `session`, `store`, `reservation` | the engine as a server uses it: made, read, written, in pieces |
+//! | `batch`, `open_batch` | writes that come together: what is done once for all; what a session keeps meanwhile |
 //! | `change`, `publication`, `newcomer` | one key changed as a whole; how an item comes into the index, numbered |
 //! | `walk`, `ages`, `piece` | all items in bounded steps; the oldest of a class; a piece of a page |
 //! | `resize` | another limit for a cache in use |
@@ -101,6 +104,7 @@ mod ages;
 mod allocation;
 #[cfg(not(loom))]
 mod arena;
+#[cfg(not(loom))]
 mod batch;
 #[cfg(not(loom))]
 mod cache;
@@ -139,6 +143,8 @@ mod item_loom_tests;
 mod judge;
 #[cfg(not(loom))]
 mod newcomer;
+#[cfg(not(loom))]
+mod open_batch;
 #[cfg(not(loom))]
 mod pace;
 #[cfg(not(loom))]

@@ -15,7 +15,6 @@ use cuckoo::Location;
 use lookaside::Seat;
 
 use crate::access::{Accessed, Tick};
-use crate::batch::Batch;
 use crate::clock::Clock;
 use crate::counters::{Counters, Counts};
 use crate::departure::Departure;
@@ -23,6 +22,7 @@ use crate::epoch::Participant;
 use crate::front::{Front, Lookup};
 use crate::index::GROUP;
 use crate::item::{Expiry, Generation, Item};
+use crate::open_batch::OpenBatch;
 use crate::policy::Policy;
 use crate::shared::Engine;
 use crate::stamp::Number;
@@ -40,7 +40,7 @@ pub struct Session<P: Policy = Clock> {
     pub(crate) copied: u64,
     /// See [`Session::class_met`].
     met: Cell<u8>,
-    pub(crate) batch: Batch,
+    pub(crate) batch: OpenBatch,
 }
 
 impl<P: Policy> Session<P> {
@@ -53,7 +53,7 @@ impl<P: Policy> Session<P> {
             scratch: Vec::new(),
             copied: 0,
             met: Cell::new(0),
-            batch: Batch::default(),
+            batch: OpenBatch::default(),
         }
     }
 
@@ -76,6 +76,32 @@ impl<P: Policy> Session<P> {
     #[must_use]
     pub fn class_met(&self) -> u8 {
         self.met.get()
+    }
+
+    /// Ends a batch, if there is one.
+    pub fn end_batch(&mut self) {
+        self.let_go();
+        self.batch.is_open.set(false);
+        self.give_back_spare();
+    }
+
+    /// Unpins a session that is pinned for its batch: what it has found before is not looked at again.
+    pub(crate) fn let_go(&self) {
+        if !self.batch.is_pinned.replace(false) {
+            return;
+        }
+        let retired = &mut *self.batch.retired.borrow_mut();
+        // SAFETY: taken out of the index by this session, which tells nobody else.
+        unsafe { self.engine.retire_all(retired) };
+        retired.clear();
+        self.participant.offline();
+    }
+
+    /// Gives back the chunks that were taken for the batch.
+    pub(crate) fn give_back_spare(&mut self) {
+        if !self.batch.spare.is_empty() {
+            self.engine.give_back(self.engine.class(self.batch.class), &mut self.batch.spare);
+        }
     }
 
     /// Pins the session, for lookups. Cheap, but not free: pin once for a batch, and not for longer than it takes to
@@ -245,7 +271,7 @@ impl<'s, P: Policy> Pinned<'s, P> {
         &self.session.counters
     }
 
-    pub(crate) fn batch(&self) -> &Batch {
+    pub(crate) fn batch(&self) -> &OpenBatch {
         &self.session.batch
     }
 
