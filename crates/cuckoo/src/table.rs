@@ -347,7 +347,7 @@ impl<L: Layout> Table<L> {
             geometry.only_grown_to(now) && now.candidates(hash, tag) == (first, second)
         };
         if unmoved && (now == geometry.word() || is_as_it_was()) {
-            if self.is_marked(first, second) { Probe::Stashed } else { Probe::Absent }
+            if self.stash.is_some() && self.is_marked(first, second) { Probe::Stashed } else { Probe::Absent }
         } else {
             Probe::Disturbed
         }

@@ -81,8 +81,8 @@ pub struct Config {
     /// an eighth, and so on. It is then found in fewer lines. When it has no room there any more, the whole table
     /// begins empty. While one is copied to the other, both take memory, and the old one does until all threads have
     /// refreshed or ended their visits some times. Not by default: a key that shares its line is no longer the first
-    /// there, and lookups of a thousand keys take twice as long for it. A Log Table begins empty with each. Lookups see to it, as
-    /// [`crate::Visit::uses_table`] counts them. An owner's table ([`crate::OwnedMap`]) is of one size.
+    /// there, and lookups of a thousand keys take twice as long for it. A Log Table begins empty with each. Lookups see
+    /// to it, as [`crate::Visit::uses_table`] counts them. An owner's table ([`crate::OwnedMap`]) is of one size.
     pub fits: bool,
 }
 

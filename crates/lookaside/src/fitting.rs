@@ -3,10 +3,10 @@
 //! A bucket is a line, and a key's line is its own: a hundred thousand hot keys in a table of 32 MB lie in nearly as
 //! many lines, six megabytes of them, seven eighths of which are empty. In two megabytes they lie two and three to a
 //! line, and the second-level cache of a core holds the table. "It is ideal to match the cache size to the actual
-//! working set size" (the paper, section 4.2.1): there the user does, who rarely knows. But keys that share a line are no
-//! longer the first in it, where a lookup looks first, and that costs more than the nearer cache saves: a thousand keys
-//! are found half as fast, a hundred thousand about as fast. So a table is of one size unless something else is asked
-//! for.
+//! working set size" (the paper, section 4.2.1): there the user does, who rarely knows. But keys that share a line are
+//! no longer the first in it, where a lookup looks first, and that costs more than the nearer cache saves: a thousand
+//! keys are found half as fast, a hundred thousand about as fast. So a table is of one size unless something else is
+//! asked for.
 //!
 //! ```text
 //!   whole --- for an eighth of its slots in lookups nothing much is new, and an eighth is in use at most ---> folded

@@ -24,9 +24,9 @@
 //!
 //! # What is counted
 //!
-//! Which hits warm their slot is decided before the bucket is looked at: a branch that depends on a line which is yet to
-//! come cannot be predicted. Hits and misses are not counted, and there is no monitor: who gives the closure that asks
-//! the index can count its calls.
+//! Which hits warm their slot is decided before the bucket is looked at: a branch that depends on a line which is yet
+//! to come cannot be predicted. Hits and misses are not counted, and there is no monitor: who gives the closure that
+//! asks the index can count its calls.
 //!
 //! Rejected: *a view that clears the table when it is dropped*: it may be forgotten, so that the table must be cleared
 //! before it is used again all the same; *a reader for each thread, with its random numbers*: one more thing to keep,

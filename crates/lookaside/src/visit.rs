@@ -1,8 +1,8 @@
 //! A thread's visit to a buffer that others visit, too: pinned, it finds and emits, and what it finds stays while it
 //! lasts.
 //!
-//! What a thread keeps for a buffer ([`Seat`]) lies in its record at the buffer's collector: whoever has pinned has found
-//! it. So a visit is no more than a pin, and one of a single lookup costs little.
+//! What a thread keeps for a buffer ([`Seat`]) lies in its record at the buffer's collector: whoever has pinned has
+//! found it. So a visit is no more than a pin, and one of a single lookup costs little.
 
 use crate::buffer::{Buffer, Guard, Write};
 use crate::seat::{GROUP, Seat};
@@ -53,8 +53,8 @@ impl<'b> Visit<'b> {
         self.buffer
     }
 
-    /// Lets go of what was removed so far, and pins anew. What this thread has retired is freed at every second refresh,
-    /// if nobody holds it, or where that is much at the first.
+    /// Lets go of what was removed so far, and pins anew. What this thread has retired is freed at every second
+    /// refresh, if nobody holds it, or where that is much at the first.
     #[inline]
     pub fn refresh(&mut self) {
         self.emit_waiting();

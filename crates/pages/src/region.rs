@@ -482,8 +482,8 @@ impl Region {
         }
     }
 
-    /// Keeps the first huge page's worth of the region in base pages, as long as nothing lies there yet. For what begins
-    /// small and may stay so: its first line is not to take two megabytes.
+    /// Keeps the first huge page's worth of the region in base pages, as long as nothing lies there yet. For what
+    /// begins small and may stay so: its first line is not to take two megabytes.
     pub fn begin_with_base_pages(&self) {
         if self.obtained == PageKind::Transparent && !cfg!(miri) {
             // A refusal costs memory and harms nobody.

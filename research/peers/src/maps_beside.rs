@@ -6,7 +6,7 @@
 //! | papaya | one table of pointers, entries on the heap | under a guard that is kept | the same |
 //! | dashmap | shards of hashbrown, each under a lock | `get` | the same |
 //! | scc | buckets under locks | `read_sync` | the same |
-//! | sharded hashbrown | 64 tables, each under parking_lot's lock: what a programmer writes in an afternoon | under the lock | the same |
+//! | sharded hashbrown | 64 tables under locks, what one writes in an afternoon | under the lock | the same |
 //!
 //! All hold keys and values themselves, and hash with foldhash. For each kind of key and each number of them, all maps
 //! are made with room for it, filled by one thread, and asked in turn, run by run, for fresh keys behind a warm-up.

@@ -3,8 +3,8 @@
 //! | operation | closure | if another thread comes between |
 //! |---|---|---|
 //! | `try_insert`, `get_or_insert` | none | the key is there: that one counts |
-//! | `get_or_insert_with` | makes a value, once, while others wait for it | a plain insert counts, and the new value is dropped |
-//! | `update`, `update_or_insert`, `compute` | turns the old value into a new one | it runs again, on what is there now |
+//! | `get_or_insert_with` | makes a value, once; others wait for it | a plain insert counts, the new value is dropped |
+//! | `update`, `update_or_insert`, `compute` | makes a new value of the old | it runs again, on what is there now |
 //! | `remove_if` | says whether | it is asked again, of what is there now |
 //!
 //! An old entry is exchanged, or removed, only if it is still the one that the closure has seen: it is known by its

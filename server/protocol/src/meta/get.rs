@@ -14,7 +14,7 @@ pub struct MetaGet<'a> {
     pub flags: Flags<'a>,
 }
 
-/// With these it is more than a lookup of the key that is there: it is in base64, they store, or look without being seen.
+/// With these it is more than a lookup of the key that is there: it is in base64, they store, or look unseen.
 const MORE: Letters = Letters::of(b"bNTu");
 
 #[inline]
