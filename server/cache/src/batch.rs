@@ -35,8 +35,8 @@ impl<P: Policy> Session<P> {
     /// Begins a batch of writes of these keys, by asking for the memory that they will touch, their cache misses
     /// overlapping: of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Until
     /// [`end_batch`](Session::end_batch), or for a few times as many writes, writes of this session cost less, and hold
-    /// back memory as a pin does. What waits for those who are pinned, as
-    /// [`Cache::flush`](crate::engine::Cache::flush) does, waits for the batch to end: this thread ends it first.
+    /// back memory as a pin does. Who may wait for those who are pinned ([`Cache::flush`](crate::engine::Cache::flush),
+    /// a housekeeper) waits for the batch to end: this thread ends it first.
     ///
     /// ```
     /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};

@@ -269,6 +269,12 @@ impl World {
     }
 
     fn apply(&mut self, operation: &Operation) -> Result<(), TestCaseError> {
+        // What may flush may have to wait for those who are pinned.
+        if let Operation::Tick(_) | Operation::Flush | Operation::FlushIn(_) | Operation::Housekeeping(_) =
+            operation
+        {
+            self.session.end_batch();
+        }
         match *operation {
             Operation::Store { verb, key: number, len, flags, expiry, cas, pieces } => {
                 self.stores += 1;
@@ -470,8 +476,6 @@ impl World {
                 self.housekeeper.step();
             }
             Operation::Flush => {
-                // It waits for those who are pinned.
-                self.session.end_batch();
                 self.model.items.clear();
                 self.model.flush_due = None;
                 self.cache.flush();
