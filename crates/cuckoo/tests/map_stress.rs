@@ -274,7 +274,7 @@ fn no_increment_is_lost() {
     let map = HashMap::new();
     let increments = changes() as u64;
     std::thread::scope(|scope| {
-        let run = |thread| {
+        let run = |thread: u64| {
             let map = &map;
             scope.spawn(move || {
                 let (mut pinned, mut random) = (map.pin(), Random(77 + thread));
@@ -301,7 +301,7 @@ fn a_walk_tells_each_key_that_stays_once() {
     (0..STAYS).for_each(|key| _ = map.pin().insert(key, key));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let run = |thread| {
+        let run = |thread: u64| {
             let (map, is_over) = (&map, &is_over);
             scope.spawn(move || {
                 let (mut pinned, mut random) = (map.pin(), Random(99 + thread));
