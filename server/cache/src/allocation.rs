@@ -80,11 +80,7 @@ impl<P: Policy> Engine<P> {
     /// Starts an item: its first chunk, with header and key. The session must not be pinned: it would hold back what it
     /// waits for.
     pub(crate) fn begin(&self, outline: &Outline<'_>, counters: &Counters) -> Result<Unfinished, StoreError> {
-        let bytes = outline.first_chunk() + outline.value_len - outline.first_room();
-        if bytes > self.config.largest_item || outline.value_len > u32::MAX as usize {
-            return Err(StoreError::TooLarge);
-        }
-        let class = self.sizes.class_for(outline.first_chunk()).ok_or(StoreError::TooLarge)?;
+        let class = self.class_for(outline)?;
         if outline.is_chained() {
             let class = self.class(class);
             class.prefer_passed(&mut class.lock(), self.memory());
@@ -92,6 +88,16 @@ impl<P: Policy> Engine<P> {
         let at = self.allocate(class, counters)?;
         // SAFETY: just allocated, in a class for items of this size or of a larger one.
         Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
+    }
+
+    /// The class of an item's first chunk, if the item may be so large.
+    #[inline]
+    pub(crate) fn class_for(&self, outline: &Outline<'_>) -> Result<ClassId, StoreError> {
+        let bytes = outline.first_chunk() + outline.value_len - outline.first_room();
+        if bytes > self.config.largest_item || outline.value_len > u32::MAX as usize {
+            return Err(StoreError::TooLarge);
+        }
+        self.sizes.class_for(outline.first_chunk()).ok_or(StoreError::TooLarge)
     }
 
     /// Appends to the value of an unfinished item, in as many further chunks as that takes. The session must not be

@@ -81,7 +81,7 @@ impl<P: Policy> Session<P> {
         if outline.is_chained() {
             return None;
         }
-        let class = self.engine.sizes.class_for(outline.first_chunk())?;
+        let class = self.engine.class_for(outline).ok()?;
         let expected = self.batch.expected;
         self.batch.expected = expected.saturating_sub(1);
         if self.batch.class != class {
@@ -121,5 +121,29 @@ impl<P: Policy> Pinned<'_, P> {
             unsafe { self.retire(at) };
         }
         removed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::StoreError;
+    use crate::engine::{Cache, Config, Entry, Stored, Verb};
+
+    #[test]
+    fn an_item_may_be_no_larger_in_a_batch() {
+        let config = Config { largest_item: 1000, ..Config::with_limit(64 << 20) };
+        let cache: Cache = Cache::new(config).expect("a cache");
+        let mut session = cache.session();
+        session.store(Verb::Set, Entry::new(b"large"), b"old").expect("room");
+        // Of the largest size, so that its class has chunks to be taken ahead.
+        let largest = 1000 - 8 - b"small".len();
+        session.begin_batch(&[b"small", b"large"]);
+        let stored = session.store(Verb::Set, Entry::new(b"small"), &vec![1; largest]);
+        assert!(matches!(stored, Ok(Stored::Stored(_))), "{stored:?}");
+        let stored = session.store(Verb::Set, Entry::new(b"large"), &vec![1; largest + 1]);
+        assert_eq!(stored, Err(StoreError::TooLarge));
+        session.end_batch();
+        assert!(session.pin().get(b"large").is_none(), "a set that fails leaves nothing");
+        assert_eq!(cache.len(), 1);
     }
 }
