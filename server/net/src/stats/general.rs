@@ -7,7 +7,7 @@ use nix::sys::time::TimeValLike;
 use protocol::reply;
 
 use crate::counted::Counted;
-use crate::shared::{Shared, unix_time};
+use crate::shared::Shared;
 use crate::version::VERSION;
 use crate::watch::Logged;
 use crate::worker::RECEIVE;
@@ -23,7 +23,7 @@ impl Shared {
 
     /// The process and its connections.
     fn process(&self, Counted { arrivals, .. }: &Counted, out: &mut Vec<u8>) {
-        let now = unix_time();
+        let now = self.time();
         let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
         stat("pid", &std::process::id());
         stat("uptime", &now.saturating_sub(self.started));
