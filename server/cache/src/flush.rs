@@ -18,7 +18,7 @@
 //! Rejected: a time of storing in every item (memcached), four bytes each, and items stored in the second of the flush
 //! are in doubt; comparing stamps, which wrap.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use parking_lot::Mutex;
 
@@ -84,8 +84,8 @@ impl Flushes {
     pub(crate) fn generation_to_store(&self, pinned: Generation, now: u32) -> Generation {
         #[cold]
         fn hiding(flushes: &Flushes, current: u8, pinned: Generation, now: u32) -> Generation {
-            // Relaxed: written before the bit was set, and seen by all who see that: they have read the clock, which
-            // was set after both. Who reads it late stores a moment earlier.
+            // Pairs with the release of `start`: who has seen the bit sees the second.
+            fence(Ordering::Acquire);
             if now <= flushes.hidden.load(Ordering::Relaxed) { Generation::before(current) } else { pinned }
         }
         let current = self.current.load(Ordering::Relaxed);
@@ -131,7 +131,8 @@ impl Flushes {
             return false;
         }
         self.unswept.store(unswept + 1, Ordering::Relaxed);
-        self.current.store(current.wrapping_add(1) & !HIDES | hides, Ordering::Relaxed);
+        // Release: pairs with the fence of `generation_to_store`.
+        self.current.store(current.wrapping_add(1) & !HIDES | hides, Ordering::Release);
         self.flushed.fetch_add(1, Ordering::Relaxed);
         pending.last = Some(stamp());
         true
