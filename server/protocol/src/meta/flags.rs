@@ -6,11 +6,11 @@
 //! replies come in the order of the flags: so what is kept is the text, and a set of the letters. Numbers are read
 //! again where they are wanted. (Rejected: a field for each. Most commands have none or one of the twelve.)
 //!
-//! Nearly all lines are in *short form*: one space before each flag, each letter once, behind small letters nothing, and
-//! behind capital ones a number of a few digits or a token that is not long. That is found out in the pass that finds
-//! the end of the line, and then the text is the list of the flags: it is walked from letter to letter again when the
-//! reply is written, and only capital letters are looked behind. All else takes the long way: the line's end is looked
-//! for first, then each token's. In a pipeline the walk is done once ([`super::lookups`]).
+//! Nearly all lines are in *short form*: one space before each flag, each letter once, behind small letters nothing,
+//! and behind capital ones a number of a few digits or a token that is not long. That is found out in the pass that
+//! finds the end of the line, and then the text is the list of the flags: it is walked from letter to letter again when
+//! the reply is written, and only capital letters are looked behind. All else takes the long way: the line's end is
+//! looked for first, then each token's. In a pipeline the walk is done once ([`super::lookups`]).
 //!
 //! Rejected: the order of the letters in one word, six bits each. Keeping it took as long as walking the text, and a
 //! letter with something behind it had no place there.

@@ -24,7 +24,8 @@ pub(crate) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     Ok(Request::Meta(MetaRequest::Get(MetaGet { key, flags })))
 }
 
-/// The `mg` at the start of what was received, as [`MetaLookups::next`](super::MetaLookups::next) gives it, of any form.
+/// The `mg` at the start of what was received, as [`MetaLookups::next`](super::MetaLookups::next) gives it, of any
+/// form.
 // Not inlined: nearly all are found before.
 #[inline(never)]
 pub(super) fn next_lookup(received: &[u8]) -> Option<(MetaGet<'_>, usize)> {
