@@ -526,6 +526,8 @@ proptest! {
             world.check(key)?;
         }
         world.session.end_batch();
+        // What was stored in a second that a flush hides is swept when that is over.
+        world.apply(&Operation::Tick(1))?;
         // What is dead goes without being asked for; what is left is exactly what the model has.
         while world.housekeeper.step() == Todo::More {}
         world.housekeeper.step();
