@@ -45,9 +45,7 @@ const TURNS: usize = 9;
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().expect("a number"));
     let (records, lookups) = (arguments.next().unwrap_or(100_000), arguments.next().unwrap_or(4_000_000));
-    // As C's tables and an owner's are by default. One that fits itself lies in fewer lines: that is not what the
-    // border costs.
-    let config = Config::with_size(32 << 20).fits(false);
+    let config = Config::with_size(32 << 20);
     let key = |number: usize| -> Key { [7, 7, number as u64] };
     let random = Random::new(1);
     // Skewed: the cube of a uniform share.

@@ -12,9 +12,8 @@
  *
  * 1. ALONE. One thread at a time uses the buffer and the index (or a lock of yours sees to it). SLB_get, SLB_emit,
  *    lookaside_get_many; SLB_invalidate or SLB_update with each change of the index, before an entry is freed.
- *    Several threads that only look up may do so under a lock that they share and that writers have for themselves; if
- *    the table fits what is asked for (lookaside_options.fits), they pin as in 3. lookaside_owned_* is this way at its
- *    fastest, for a buffer that only ever one thread uses.
+ *    Several threads that only look up may do so under a lock that they share and that writers have for themselves.
+ *    lookaside_owned_* is this way at its fastest, for a buffer that only ever one thread uses.
  *
  * 2. LOCKS, the paper's protocol.
  *        look up:  SLB_lock(b, key); SLB_get; search the index; SLB_emit; use the entry; SLB_unlock(b, key);
@@ -106,9 +105,8 @@ typedef uint64_t lookaside_ticket;
 
 // Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer,
 // in lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(),
-// lookaside_resize(), SLB_destroy(), or as a thread ends; and in lookups, SLB_unlock() and lookaside_write_end(),
-// where the table fits what is asked for. It must not call functions of the same buffer, nor wait for a lock that
-// somebody has who calls one.
+// lookaside_resize(), SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for a
+// lock that somebody has who calls one.
 typedef void (*lookaside_freefunc)(void *entry, void *context);
 
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.
@@ -178,13 +176,6 @@ typedef struct lookaside_options {
     uint32_t entry_bytes;
     // Whether the monitor watches, and switches the table off where it does not pay.
     bool monitor;
-    // Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an
-    // eighth, and so on; when it has no room there any more, the whole table begins empty. Then any lookup may replace
-    // the table, as lookaside_resize() does: what needs a pin where others may resize needs one, threads that only
-    // look up under a lock that they share need one, too, and what was retired may be freed in lookups, SLB_unlock()
-    // and lookaside_write_end(). It is replaced only while no other thread holds a lock: where one nearly always does,
-    // it stays as it is for long. The owner-only form does without.
-    bool fits;
     // The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     uint32_t layout;
     // Whether each bit of a hash depends on the whole key, as in a random number, so that hashes are used as they are:
@@ -212,9 +203,9 @@ typedef struct lookaside_counts {
     uint64_t invalidations;
     // Slots that they cleared.
     uint64_t cleared;
-    // Entries that the tables have room for now: it changes where they fit what is asked for (lookaside_options.fits).
+    // Entries that the tables have room for.
     uint64_t capacity;
-    // Bytes of the tables now: as capacity.
+    // Bytes of the tables.
     uint64_t bytes;
 } lookaside_counts;
 
@@ -382,8 +373,7 @@ void lookaside_write_begin(struct SLB *b,
 
 // Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one
 // was there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old
-// entry. Where the table fits what is asked for, retired entries may be freed here: see lookaside_freefunc. NULL `b`
-// or `key`, or no lock of this thread on the key: nothing.
+// entry. NULL `b` or `key`, or no lock of this thread on the key: nothing.
 //
 // # Safety
 // As SLB_update().
@@ -526,7 +516,7 @@ bool lookaside_clear(struct SLB *b);
 const char *lookaside_last_error(void);
 
 // What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end.
-// Needs a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
+// Needs a pin where others may resize. Nothing if `b` or `counts` is NULL.
 //
 // # Safety
 // `counts` is NULL, or points to `bytes` bytes.
@@ -534,8 +524,7 @@ void lookaside_get_counts(struct SLB *b,
                           struct lookaside_counts *counts,
                           size_t bytes);
 
-// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or the
-// table fits what is asked for. NULL: 0.
+// Entries that the table holds; counted by walking over it. Needs a pin where others may resize. NULL: 0.
 //
 // # Safety
 // `b` is NULL, or a buffer.

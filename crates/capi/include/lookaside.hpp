@@ -258,7 +258,7 @@ public:
     /// Lets the monitor watch, or not.
     void monitor(bool watching) noexcept { Form::monitor(raw(), watching); }
 
-    /// What has happened so far. Under a pin where others may resize, or the table fits what is asked for.
+    /// What has happened so far. Under a pin where others may resize.
     lookaside_counts counts() const noexcept {
         lookaside_counts counts{};
         Form::counts(raw(), &counts);

@@ -10,9 +10,8 @@ use crate::session::{self, Session};
 
 /// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer,
 /// in lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(),
-/// lookaside_resize(), SLB_destroy(), or as a thread ends; and in lookups, SLB_unlock() and lookaside_write_end(),
-/// where the table fits what is asked for. It must not call functions of the same buffer, nor wait for a lock that
-/// somebody has who calls one.
+/// lookaside_resize(), SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for a
+/// lock that somebody has who calls one.
 pub type lookaside_freefunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_void, context: *mut c_void)>;
 
 /// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see
@@ -115,8 +114,7 @@ pub unsafe extern "C" fn lookaside_write_begin(b: *mut SLB, key: *const c_void) 
 
 /// Ends a write, after the index has changed. `entry` is what the index now has for the key: it enters if the old one
 /// was there, as with SLB_update(); NULL if there is none, or if it shall not enter. Only after this retire the old
-/// entry. Where the table fits what is asked for, retired entries may be freed here: see lookaside_freefunc. NULL `b`
-/// or `key`, or no lock of this thread on the key: nothing.
+/// entry. NULL `b` or `key`, or no lock of this thread on the key: nothing.
 ///
 /// # Safety
 /// As SLB_update().

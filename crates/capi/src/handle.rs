@@ -12,13 +12,11 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use lookaside::{
-    Admission, Buffer, Config, CounterPolicy, CreateError, Guard, Mark, Passed, Pointer, Replaced, Seat, Slb,
-    Ticket,
+    Admission, Buffer, Config, CounterPolicy, CreateError, Guard, Mark, Pointer, Seat, Slb, Ticket,
 };
-use parking_lot::Mutex;
 
 use crate::layout::{LOOKASIDE_OFF, Line, Lines, Prefix, SLOTS};
 use crate::session::{Registry, Session};
@@ -69,10 +67,6 @@ pub(crate) struct Callbacks {
 pub(crate) struct Shared {
     pub(crate) buffer: Buffer,
     lines: AtomicPtr<Lines>,
-    /// Tables that have been replaced by those that fit, and their lines, until a thread without a lock lets them go:
-    /// that may run what users have given to free entries by.
-    replaced: Mutex<Vec<(Replaced, Option<*mut Lines>)>>,
-    any_replaced: AtomicBool,
     pub(crate) registry: Arc<Registry>,
     pub(crate) id: u64,
     entry_bytes: usize,
@@ -104,8 +98,6 @@ impl Shared {
         let lines = Lines::of(unsafe { buffer.table() });
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
-            replaced: Mutex::default(),
-            any_replaced: AtomicBool::new(false),
             buffer,
             registry: Arc::default(),
             id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
@@ -133,50 +125,6 @@ impl Shared {
         unsafe { self.buffer.resize_exclusively(size, &guard, publish) }
     }
 
-    /// Lets the table fit what is asked for: by this session, which has nothing of the table, and has done this since
-    /// the last time; whether the next should be soon.
-    fn fit(&self, session: &Session, passed: Passed) -> bool {
-        // Of an owner, who pins nothing, a lookup outside of this one may have the table: its callbacks may look up
-        // again.
-        if session.is_owners() {
-            return false;
-        }
-        let mut lines = None;
-        let publish = |table: &Slb| lines = Some(self.publish(table));
-        // SAFETY: as in `resize`.
-        let (soon, replaced) =
-            unsafe { self.buffer.fit_exclusively(passed, |stripe| session.holds(stripe), publish) };
-        if let Some(table) = replaced {
-            let mut waiting = self.replaced.lock();
-            waiting.push((table, lines));
-            // Under the lock, as where it is taken back: else one that is added meanwhile could go unseen.
-            self.any_replaced.store(true, Ordering::Relaxed);
-        }
-        self.let_go(session);
-        soon
-    }
-
-    /// Retires what has been replaced, if this thread holds no lock.
-    fn let_go(&self, session: &Session) {
-        if self.any_replaced.load(Ordering::Relaxed)
-            && !session.holds_any()
-            && let Some(guard) = session.guard()
-        {
-            let replaced = {
-                let mut waiting = self.replaced.lock();
-                self.any_replaced.store(false, Ordering::Relaxed);
-                std::mem::take(&mut *waiting)
-            };
-            for (table, lines) in replaced {
-                // SAFETY: as in `resize`.
-                unsafe {
-                    guard.retire_table(table);
-                    lines.into_iter().for_each(|lines| retire_lines(lines, &guard));
-                }
-            }
-        }
-    }
-
     /// Where the lines of the table are. See the head of this module.
     #[inline(always)]
     pub(crate) fn lines(&self) -> Lines {
@@ -198,12 +146,6 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // Before the buffer, whose collector frees whatever was retired to it, in whichever thread.
         self.registry.close();
-        for (table, lines) in self.replaced.get_mut().drain(..) {
-            // SAFETY: nobody uses it any more.
-            unsafe { table.free() };
-            // SAFETY: as below.
-            lines.into_iter().for_each(|lines| drop(unsafe { Box::from_raw(lines) }));
-        }
         // SAFETY: made by `Box::into_raw`; nobody else has it.
         drop(unsafe { Box::from_raw(*self.lines.get_mut()) });
     }
@@ -299,8 +241,7 @@ impl Handle {
     pub(crate) fn turn(&self, session: &Session, lookups: u32) {
         session.gather();
         let shared = &self.shared;
-        let fit = |passed| shared.fit(session, passed);
-        let uses_table = session.seat.turn(&shared.buffer, lookups, || self.table().capacity(), fit);
+        let uses_table = session.seat.turn(&shared.buffer, lookups, || self.table().capacity());
         session.face.uses_table.set(uses_table.into());
         session.begin_turn();
     }
@@ -524,7 +465,6 @@ impl Handle {
     pub(crate) fn unlock(&self, session: &Session, hash: u64) {
         if session.let_go(Buffer::stripe_of(hash)) {
             self.shared.buffer.unlock(hash);
-            self.shared.let_go(session);
         }
     }
 

@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// What a folded table has to hold: of two keys a line, thrown at random, one in 1,500 has no room beside seven
+    /// What a table that has as many keys as it should has to hold: of two keys a line, thrown at random, one in 1,500 has no room beside seven
     /// others.
     #[test]
     fn few_hashes_a_step_apart_have_room_in_a_small_table_whatever_the_step() {

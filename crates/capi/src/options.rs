@@ -70,13 +70,6 @@ pub struct lookaside_options {
     pub entry_bytes: u32,
     /// Whether the monitor watches, and switches the table off where it does not pay.
     pub monitor: bool,
-    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a quarter of it, an
-    /// eighth, and so on; when it has no room there any more, the whole table begins empty. Then any lookup may replace
-    /// the table, as lookaside_resize() does: what needs a pin where others may resize needs one, threads that only
-    /// look up under a lock that they share need one, too, and what was retired may be freed in lookups, SLB_unlock()
-    /// and lookaside_write_end(). It is replaced only while no other thread holds a lock: where one nearly always does,
-    /// it stays as it is for long. The owner-only form does without.
-    pub fits: bool,
     /// The layout of the buckets that the caller's `lookaside_inline.h` knows, or 0 if it has none.
     pub layout: u32,
     /// Whether each bit of a hash depends on the whole key, as in a random number, so that hashes are used as they are:
@@ -84,15 +77,14 @@ pub struct lookaside_options {
     pub avalanching: bool,
 }
 
-/// What [`Config::default`] has, but no size yet, and a table that stays as large as it was made: one that fits itself
-/// has to be asked for, since who has written by the rules of the other may have no pin where this one needs it.
+/// What [`Config::default`] has, but no size yet.
 impl Default for lookaside_options {
     fn default() -> lookaside_options {
-        lookaside_options { fits: false, ..lookaside_options::from(&Config::with_size(0)) }
+        lookaside_options::from(&Config::with_size(0))
     }
 }
 
-/// All that a [`Config`] says, `fits` too. What it does not say is the default.
+/// All that a [`Config`] says. What it does not say is the default.
 impl From<&Config> for lookaside_options {
     fn from(config: &Config) -> lookaside_options {
         let (admission, threshold, sampling) = match config.admission {
@@ -120,7 +112,6 @@ impl From<&Config> for lookaside_options {
             indexes: 1,
             entry_bytes: 128,
             monitor: true,
-            fits: config.fits,
             layout: 0,
             avalanching: false,
         }
@@ -169,7 +160,7 @@ impl lookaside_options {
         };
         let config = Config::with_size(self.size).log_ratio(self.log_ratio as usize).admission(admission);
         let config = config.counters(counters).newcomer(narrow("newcomer", self.newcomer)?);
-        Ok(config.pages(self.page_kind()?).fits(self.fits))
+        Ok(config.pages(self.page_kind()?))
     }
 
     fn callbacks(&self) -> Callbacks {

@@ -275,11 +275,6 @@ impl Session {
         self.granted.set(left);
     }
 
-    /// Whether it is an owner's, which pins nothing.
-    pub(crate) fn is_owners(&self) -> bool {
-        self.shared_buffer().is_none()
-    }
-
     /// What is shared with others; `None` in an owner's.
     fn shared_buffer(&self) -> Option<&Shared> {
         // SAFETY: in a call of this thread, so nobody else opens the contents; no reference to them stays.

@@ -28,9 +28,9 @@ pub struct lookaside_counts {
     pub invalidations: u64,
     /// Slots that they cleared.
     pub cleared: u64,
-    /// Entries that the tables have room for now: it changes where they fit what is asked for (lookaside_options.fits).
+    /// Entries that the tables have room for.
     pub capacity: u64,
-    /// Bytes of the tables now: as capacity.
+    /// Bytes of the tables.
     pub bytes: u64,
 }
 
@@ -90,7 +90,7 @@ pub(crate) unsafe fn write_counts(
 }
 
 /// What has happened so far. `bytes` is sizeof *counts as the caller knows it: newer libraries add fields at the end.
-/// Needs a pin where others may resize, or the table fits what is asked for. Nothing if `b` or `counts` is NULL.
+/// Needs a pin where others may resize. Nothing if `b` or `counts` is NULL.
 ///
 /// # Safety
 /// `counts` is NULL, or points to `bytes` bytes.
@@ -103,8 +103,7 @@ pub unsafe extern "C" fn lookaside_get_counts(b: *mut SLB, counts: *mut lookasid
     }
 }
 
-/// Entries that the table holds; counted by walking over it. Needs a pin where others may resize, or the
-/// table fits what is asked for. NULL: 0.
+/// Entries that the table holds; counted by walking over it. Needs a pin where others may resize. NULL: 0.
 ///
 /// # Safety
 /// `b` is NULL, or a buffer.

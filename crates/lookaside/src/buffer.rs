@@ -14,11 +14,9 @@
 //!
 //! # Who holds a table
 //!
-//! Tables are replaced while they are used ([`Buffer::resize`]; by lookups, where the table fits itself:
-//! `Config::fits`), and the old one goes when all guards have gone that were there then. [`Buffer::resize`] and
-//! [`crate::Visit::uses_table`] retire it to the buffer's own collector, which visits pin ([`Buffer::pin`]), and so
-//! does [`Buffer::resize_exclusively`]; [`Buffer::fit_exclusively`] leaves it to the caller. Nobody can check cheaply
-//! that all who look have pinned the buffer, so it is a promise.
+//! Tables are replaced while they are used ([`Buffer::resize`]), and the old one goes when all guards have gone that
+//! were there then: it is retired to the buffer's own collector, which visits pin ([`Buffer::pin`]). Nobody can check
+//! cheaply that all who look have pinned the buffer, so it is a promise.
 //!
 //! | module | who is at the buffer |
 //! |---|---|
@@ -35,9 +33,7 @@ use atomics::reclaim::{self, Collector};
 use parking_lot::Mutex;
 
 use crate::config::{Config, CreateError};
-use crate::current::Current;
-pub use crate::current::Replaced;
-use crate::fitting::{Account, Fitting, Passed, Step};
+use crate::atomic_table::{AtomicTable, Replaced};
 use crate::mark::{MOST_MARK_BITS, Mark, NoMarkLeft};
 use crate::monitor::{Monitor, Verdict};
 use crate::random::Random;
@@ -82,7 +78,7 @@ impl Guard<'_> {
     /// # Safety
     /// Whoever may still be looking at it has pinned the buffer.
     #[allow(unsafe_code)]
-    pub unsafe fn retire_table(&self, replaced: Replaced) {
+    unsafe fn retire_table(&self, replaced: Replaced) {
         // SAFETY: the caller's promise.
         unsafe { replaced.retire(&self.0) };
     }
@@ -107,10 +103,8 @@ impl Seats {
 
 /// A table in front of one index or several.
 pub struct Buffer {
-    pub(crate) table: Current,
+    pub(crate) table: AtomicTable,
     pub(crate) stripes: Stripes,
-    fitting: Mutex<Fitting>,
-    passed: Account,
     config: Mutex<Config>,
     mark_bits: u32,
     marks: AtomicUsize,
@@ -149,10 +143,8 @@ impl Buffer {
         let seats = Arc::new(Seats { number, made: AtomicU64::new(0), counted: table.counted() });
         let made = Arc::clone(&seats);
         Ok(Buffer {
-            table: Current::new(table),
+            table: AtomicTable::new(table),
             stripes: Stripes::new()?,
-            fitting: Mutex::new(Fitting::new()),
-            passed: Account::default(),
             config: Mutex::new(config.clone()),
             mark_bits: indexes.next_power_of_two().trailing_zeros(),
             marks: AtomicUsize::new(0),
@@ -231,36 +223,25 @@ impl Buffer {
     unsafe fn begin<'b>(&'b self, hash: u64, look: impl FnOnce(&Slb)) -> Write<'b> {
         let held = self.stripes.lock(hash);
         // SAFETY: the caller's promise.
-        look(unsafe { self.table.load() });
-        let (mut cleared, mut kept) = (0, Cell::new(None));
-        let vacate = |table: &'b Slb| {
-            let (slots, slot) = table.vacate(hash);
-            cleared += slots;
-            give_up(kept.replace(slot.map(|slot| (table, slot))));
-        };
-        // SAFETY: the caller's promise.
-        let table = unsafe { self.table.everywhere(vacate) };
-        if kept.get_mut().is_some_and(|(of, _)| !std::ptr::eq(of, table)) {
-            give_up(kept.take());
-        }
-        Write { buffer: self, table, hash, cleared, kept, _held: held }
+        let table = unsafe { self.table.load() };
+        look(table);
+        let (cleared, kept) = table.vacate(hash);
+        Write { buffer: self, table, hash, cleared, kept: Cell::new(kept), _held: held }
     }
 
-    /// Clears the slots of a hash; the table in use, and how many they were. For those who hold the hash's stripe, or
-    /// are alone.
+    /// Clears the slots of a hash; how many they were. For those who hold the hash's stripe, or are alone.
     ///
     /// # Safety
     /// As [`Buffer::table`].
     #[allow(unsafe_code)]
     #[inline]
-    pub(crate) unsafe fn clear(&self, hash: u64) -> (&Slb, usize) {
-        let mut cleared = 0;
+    pub(crate) unsafe fn clear(&self, hash: u64) -> usize {
         // SAFETY: the caller's promise.
-        let table = unsafe { self.table.everywhere(|table| cleared += table.clear(hash)) };
-        (table, cleared)
+        unsafe { self.table.load() }.clear(hash)
     }
 
-    /// Forgets a pointer that was emitted with this hash: for memory that is about to be freed without a write.
+    /// Forgets a pointer that was emitted with this hash: for memory that is about to be freed without a write. Whoever
+    /// may have been about to emit it has left the buffer since.
     pub fn forget(&self, hash: u64, pointer: Pointer) {
         let _guard = self.pin();
         // SAFETY: as in `pinned`.
@@ -278,7 +259,7 @@ impl Buffer {
     #[inline]
     pub(crate) unsafe fn forget_guarded(&self, hash: u64, pointer: Pointer) {
         // SAFETY: the caller's promise.
-        unsafe { self.table.everywhere(|table| table.forget(hash, pointer)) };
+        unsafe { self.table.load() }.forget(hash, pointer);
     }
 
     /// Shows the table as it is now.
@@ -305,8 +286,7 @@ impl Buffer {
     /// The table in use: for those who hold a stripe by [`Buffer::lock`] and write without tickets.
     ///
     /// # Safety
-    /// While it is used, the caller has pinned the buffer ([`Buffer::pin`]), or nobody resizes it or lets it fit itself
-    /// ([`crate::Visit::uses_table`], [`Seat::turn`]).
+    /// While it is used, the caller has pinned the buffer ([`Buffer::pin`]), or nobody resizes it.
     #[inline]
     #[must_use]
     #[allow(unsafe_code)]
@@ -325,9 +305,7 @@ impl Buffer {
         // SAFETY: of the buffer's collector, as the guards of visits are.
         #[allow(unsafe_code)]
         unsafe {
-            for table in self.resize_guarded(size, none, |_| {})?.into_iter().flatten() {
-                guard.retire_table(table);
-            }
+            guard.retire_table(self.resize_guarded(size, none, |_| {})?);
         }
         // Tickets stay good: they speak of the index, and a write that is going on holds its stripe until that has
         // changed.
@@ -354,10 +332,7 @@ impl Buffer {
     ) -> Result<(), CreateError> {
         // SAFETY: the caller's promise.
         unsafe {
-            for table in self.resize_guarded(size, || self.stripes.lock_all(), publish)?.into_iter().flatten()
-            {
-                guard.retire_table(table);
-            }
+            guard.retire_table(self.resize_guarded(size, || self.stripes.lock_all(), publish)?);
         }
         Ok(())
     }
@@ -372,127 +347,17 @@ impl Buffer {
         size: usize,
         stripes: impl FnOnce() -> Vec<Held<'b>>,
         publish: impl FnOnce(&Slb),
-    ) -> Result<[Option<Replaced>; 2], CreateError> {
-        let mut fitting = self.fitting.lock();
+    ) -> Result<Replaced, CreateError> {
         let mut config = self.config.lock();
         let resized = config.resized(size);
         let table = Slb::new(&resized)?;
         let stripes = stripes();
         publish(&table);
-        let replaced = [self.table.abandon(), self.table.replace(table)];
+        let replaced = self.table.replace(table);
         drop(stripes);
         *config = resized;
-        fitting.begins_anew();
-        self.passed.take();
         self.monitor.begins_anew();
-        Ok(replaced.map(Replaced::some))
-    }
-
-    /// One step towards a table that fits what is asked for, by a thread that has nothing of the table and since the
-    /// last step has done this; whether the next should come soon.
-    ///
-    /// # Safety
-    /// All who use the table have pinned the buffer, as `guard` has.
-    #[allow(unsafe_code)]
-    pub(crate) unsafe fn fit(&self, passed: Passed, guard: &Guard<'_>) -> bool {
-        // SAFETY: the caller's promise.
-        let (soon, replaced) = unsafe { self.fit_under(passed, || Some(Vec::new()), |_| {}) };
-        if let Some(replaced) = replaced {
-            // SAFETY: the caller's promise.
-            unsafe { guard.retire_table(replaced) };
-        }
-        soon
-    }
-
-    /// The same for faces as those of [`Buffer::resize_exclusively`]: when the table is to be replaced, all stripes are
-    /// taken but those that this thread `holds`; while somebody has one for long, the old table stays. What was
-    /// replaced is to be [retired](Guard::retire_table) by the caller.
-    ///
-    /// # Safety
-    /// As [`Buffer::resize_exclusively`]; and this thread has nothing of the table.
-    #[allow(unsafe_code)]
-    pub unsafe fn fit_exclusively(
-        &self,
-        passed: Passed,
-        holds: impl Fn(usize) -> bool,
-        publish: impl FnOnce(&Slb),
-    ) -> (bool, Option<Replaced>) {
-        // SAFETY: the caller's promise.
-        unsafe { self.fit_under(passed, || self.stripes.try_lock_all(holds), publish) }
-    }
-
-    /// # Safety
-    /// Who uses the table has pinned a collector to which what is given is retired, or holds one of these stripes, or
-    /// is this thread, which has nothing of it.
-    #[allow(unsafe_code)]
-    unsafe fn fit_under<'b>(
-        &'b self,
-        passed: Passed,
-        stripes: impl FnOnce() -> Option<Vec<Held<'b>>>,
-        publish: impl FnOnce(&Slb),
-    ) -> (bool, Option<Replaced>) {
-        self.passed.add(passed);
-        // Else another thread does what there is to do. No user code runs under it: nothing is pinned, and nothing
-        // freed.
-        let Some(mut fitting) = self.fitting.try_lock() else { return (false, None) };
-        // SAFETY: replaced under this lock only.
-        let table = unsafe { self.table.load() };
-        let replaced = match fitting.step(table, self.passed.take()) {
-            Step::Nothing => None,
-            Step::Fold(times) => match table.folded(times) {
-                Some(folded) => {
-                    fitting.copied(0);
-                    self.table.begin(folded).some()
-                }
-                None => {
-                    fitting.has_failed();
-                    None
-                }
-            },
-            Step::Copy { from, to } => {
-                // SAFETY: under this lock there is one at a time.
-                if let Some(successor) = unsafe { self.table.successor() } {
-                    table.copy_lines(from..to, successor);
-                }
-                fitting.copied(to);
-                None
-            }
-            Step::Succeed => match stripes() {
-                Some(_held) => {
-                    fitting.has_folded();
-                    self.passed.take();
-                    // SAFETY: as above.
-                    unsafe { self.table.successor() }.inspect(|folded| publish(folded));
-                    self.table.succeed()
-                }
-                // The copy cannot be given up either: who has a stripe may be clearing it.
-                None => {
-                    fitting.has_to_wait();
-                    None
-                }
-            },
-            // Made before the stripes are taken: nobody is to wait for the system to give memory.
-            Step::Unfold => match Slb::new(&self.config.lock()) {
-                Ok(whole) => match stripes() {
-                    Some(_held) => {
-                        fitting.has_unfolded();
-                        self.passed.take();
-                        self.monitor.begins_anew();
-                        publish(&whole);
-                        Some(self.table.replace(whole))
-                    }
-                    None => {
-                        fitting.has_to_wait();
-                        None
-                    }
-                },
-                Err(_) => {
-                    fitting.has_failed();
-                    None
-                }
-            },
-        };
-        (fitting.is_at_work(), replaced)
+        Ok(replaced)
     }
 
     /// As [`crate::Visit::ticket`], for faces that keep their guards themselves.
@@ -520,7 +385,7 @@ impl Buffer {
         self.pinned(|table| table.hottest(most, mark))
     }
 
-    /// Pointers that the table has room for now: it changes as the table fits itself (`Config::fits`).
+    /// Pointers that the table has room for.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.pinned(Slb::capacity)
@@ -532,7 +397,7 @@ impl Buffer {
         self.pinned(Slb::occupancy)
     }
 
-    /// The table's bytes now: they change as it fits itself (`Config::fits`).
+    /// The table's bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.pinned(Slb::bytes)
@@ -577,23 +442,9 @@ pub struct Write<'b> {
     table: &'b Slb,
     hash: u64,
     pub(crate) cleared: usize,
-    /// A slot of the table that is kept for what is put in.
-    kept: Cell<Option<(&'b Slb, usize)>>,
+    /// A slot that was cleared, for what is put in.
+    kept: Cell<Option<usize>>,
     _held: Held<'b>,
-}
-
-/// Nothing will be put into this slot.
-fn give_up(kept: Option<(&Slb, usize)>) {
-    if let Some((table, _)) = kept {
-        table.give_up();
-    }
-}
-
-impl Drop for Write<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        give_up(self.kept.take());
-    }
 }
 
 impl Write<'_> {
@@ -603,7 +454,7 @@ impl Write<'_> {
         if self.cleared > 0 {
             let random = Random::new(self.hash);
             match self.kept.take() {
-                Some((table, slot)) => table.fill(slot, self.hash, pointer, &random),
+                Some(slot) => self.table.fill(slot, self.hash, pointer, &random),
                 None => drop(self.table.insert(self.hash, pointer, &random)),
             }
         }

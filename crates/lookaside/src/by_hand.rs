@@ -4,7 +4,6 @@
 //! What needs the seat alone is in `seat`; here is what needs the buffer, too.
 
 use crate::buffer::Buffer;
-use crate::fitting::Passed;
 use crate::seat::Seat;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
@@ -12,17 +11,11 @@ use crate::word::Pointer;
 
 impl Seat {
     /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The
-    /// first call of these is of so many lookups. Tells the counts. `fit` is [`Buffer::fit_exclusively`].
+    /// first call of these is of so many lookups. Tells the counts.
     #[cold]
-    pub fn turn(
-        &self,
-        buffer: &Buffer,
-        lookups: u32,
-        capacity: impl Fn() -> usize,
-        fit: impl FnOnce(Passed) -> bool,
-    ) -> bool {
+    pub fn turn(&self, buffer: &Buffer, lookups: u32, capacity: impl Fn() -> usize) -> bool {
         self.tell(buffer);
-        self.next_turn(lookups, &buffer.monitor, capacity, fit)
+        self.next_turn(lookups, &buffer.monitor, capacity)
     }
 
     /// Tells the buffer what was counted, and takes note if its monitor watches no more.
@@ -46,7 +39,7 @@ impl Seat {
     pub unsafe fn clear_held(&self, buffer: &Buffer, hash: u64) -> usize {
         let tally = &self.tally;
         // SAFETY: the caller's promise.
-        let (_, cleared) = unsafe { buffer.clear(hash) };
+        let cleared = unsafe { buffer.clear(hash) };
         tally.invalidations.add(1);
         tally.cleared.add(cleared as u64);
         cleared

@@ -77,18 +77,11 @@ pub struct Config {
     pub newcomer: u8,
     /// The pages that the tables are asked to lie in.
     pub pages: PageKind,
-    /// Whether the Cache Table may be smaller than `size` while what is asked for has room in a part of it: a quarter,
-    /// an eighth, and so on. It is then found in fewer lines. When it has no room there any more, the whole table
-    /// begins empty. While one is copied to the other, both take memory, and the old one does until all threads have
-    /// refreshed or ended their visits some times. Not by default: a key that shares its line is no longer the first
-    /// there, and lookups of a thousand keys take twice as long for it. A Log Table begins empty with each. Lookups see
-    /// to it, as [`crate::Visit::uses_table`] counts them. An owner's table ([`crate::OwnedMap`]) is of one size.
-    pub fits: bool,
 }
 
 impl Config {
     /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the emissions
-    /// logged, a threshold of three, counters raised by every hit, a table of one size.
+    /// logged, a threshold of three, counters raised by every hit.
     ///
     /// ```
     /// use lookaside::{Admission, Config};
@@ -103,12 +96,11 @@ impl Config {
             counters: CounterPolicy::EveryHit,
             newcomer: 1,
             pages: PageKind::Transparent,
-            fits: false,
         }
     }
 
-    /// What measured best: no log, every emission enters, counters that rise ever more rarely, newcomers begin at the
-    /// bottom, and a table of one size. (Counting every hit, as the paper does, keeps a little more of what is hot,
+    /// What measured best: no log, every emission enters, counters that rise ever more rarely, and newcomers begin at
+    /// the bottom. (Counting every hit, as the paper does, keeps a little more of what is hot,
     /// 86.5 % of hits instead of 85.3 % where the table is full, and writes a line at each hit:
     /// research/experiments/slb-warm-up.toml and slb-shared-writes.toml show both. The paper's log by itself keeps
     /// nothing more.)
@@ -150,12 +142,6 @@ impl Config {
     #[must_use]
     pub fn pages(self, pages: PageKind) -> Config {
         Config { pages, ..self }
-    }
-
-    /// Sets [`Config::fits`](#structfield.fits).
-    #[must_use]
-    pub fn fits(self, fits: bool) -> Config {
-        Config { fits, ..self }
     }
 }
 

@@ -148,8 +148,7 @@ pub struct Front<T, S = RandomState> {
 }
 
 impl<T: Lent> Front<T> {
-    /// An empty front. All of [`Config::size`] is used: by items that need a second word for half as many slots. (Of
-    /// one size: `Config::fits` means nothing here.)
+    /// An empty front. All of [`Config::size`] is used: by items that need a second word for half as many slots.
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, or no memory.

@@ -47,7 +47,7 @@
 //!   8    words  shared          visit          by_hand                  who is at the buffer
 //!   7      +-------------- buffer ---------------+
 //!   6      |                                   seat      front          what a thread keeps; references
-//!   5      current    fitting                            wide
+//!   5      atomic_table                                  wide
 //!   4      slb                                           lent  lock
 //!   3      bucket                                              index
 //!   2      tags       log_table  stripes       watch           entry    hashing
@@ -63,8 +63,7 @@
 //! | `config`, `mark`, `random` | what can be chosen; an index's number at a shared table; cheap random numbers |
 //! | `lines`, `log_table`, `slb` | memory by lines; the paper's two tables, and who may enter |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
-//! | `current` | the table can be replaced while it is used |
-//! | `fitting` | and is, by a smaller one, while what is asked for has room there |
+//! | `atomic_table` | the table can be replaced while it is used |
 //! | `stats` | what is counted, by each thread for itself |
 //! | `monitor` | off where it does not pay, on again where it does |
 //! | `watch` | a thread's trials of that |
@@ -78,9 +77,9 @@
 //! | `map`, `owned` | the safe faces, their compounds and their words |
 //! | `lent`, `wide`, `front` | references, and how slots keep them; a second word a slot; a safe table of them |
 
+mod atomic_table;
 mod bucket;
 mod config;
-mod current;
 mod lines;
 mod log_table;
 mod mark;
@@ -97,8 +96,6 @@ mod buffer;
 mod by_hand;
 #[cfg(not(loom))]
 mod entry;
-#[cfg(not(loom))]
-mod fitting;
 #[cfg(not(loom))]
 mod folding;
 #[cfg(not(loom))]
@@ -149,9 +146,8 @@ pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {
-    buffer::{Buffer, Guard, Replaced, Write},
+    buffer::{Buffer, Guard, Write},
     entry::{Found, Handle, Pin, Removed, Sought},
-    fitting::Passed,
     folding::{FoldingHasher, FoldingState, RandomState},
     front::Front,
     hashing::{Hashing, IntoHashing, mix},

@@ -143,10 +143,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Whether the next so many lookups are to ask the table.
     #[inline(always)]
     fn uses_table(&self, lookups: u32) -> bool {
-        // An owner's table is of one size. A lookup runs the user's code, which may look up again: were the table
-        // replaced there, nobody could say that the lookup outside has nothing of it.
-        let (seat, monitor) = (&self.seat, &self.buffer().monitor);
-        seat.uses_table(lookups, monitor, || self.table().capacity(), |_| false)
+        self.seat.uses_table(lookups, &self.buffer().monitor, || self.table().capacity())
     }
 
     /// Clears the table for a write; how many slots.

@@ -27,7 +27,6 @@
 
 use std::cell::Cell;
 
-use crate::fitting::Passed;
 use crate::monitor::Monitor;
 use crate::random::Random;
 use crate::slb::{Emission, Slb};
@@ -64,8 +63,6 @@ pub struct Seat {
     warming: Cell<Option<(u64, usize)>>,
     /// Free slots filled: not told to anyone, and so never reset.
     pub(crate) filled: Cell<u64>,
-    /// Keys thrown out since the table last was to fit.
-    thrown_out: Cell<u64>,
     /// Tickets, hashes and pointers.
     emissions: [Cell<Option<(u64, u64, Pointer)>>; EMISSIONS],
 }
@@ -190,7 +187,6 @@ impl Seat {
             warming: Cell::new(None),
             random,
             filled: Cell::new(0),
-            thrown_out: Cell::new(0),
             emissions: Default::default(),
         }
     }
@@ -215,9 +211,8 @@ impl Seat {
         lookups: u32,
         monitor: &Monitor,
         capacity: impl Fn() -> usize,
-        fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
-        self.asks(Lookups::of_call(lookups), monitor, capacity, fit)
+        self.asks(Lookups::of_call(lookups), monitor, capacity)
     }
 
     /// As [`Seat::turn`], whose caller counts.
@@ -226,23 +221,15 @@ impl Seat {
         lookups: u32,
         monitor: &Monitor,
         capacity: impl Fn() -> usize,
-        fit: impl FnOnce(Passed) -> bool,
     ) -> bool {
-        let uses = self.asks(Lookups::of_block(lookups), monitor, capacity, fit);
+        let uses = self.asks(Lookups::of_block(lookups), monitor, capacity);
         self.tally.leave_out();
         uses
     }
 
     #[inline(always)]
-    fn asks(
-        &self,
-        lookups: Lookups,
-        monitor: &Monitor,
-        capacity: impl Fn() -> usize,
-        fit: impl FnOnce(Passed) -> bool,
-    ) -> bool {
-        let fit = |lookups| fit(Passed { lookups, evictions: self.thrown_out.take() });
-        self.watch.uses_table(&self.tally, lookups, monitor, &self.filled, capacity, fit)
+    fn asks(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        self.watch.uses_table(&self.tally, lookups, monitor, &self.filled, capacity)
     }
 
     /// As [`Seat::find`], after [`Seat::uses_table`] has said so for this lookup alone: that counts it, so a hit has
@@ -360,7 +347,6 @@ impl Seat {
                 Some(Emission::Replaced) => {
                     tally.admissions.add(1);
                     tally.evictions.add(1);
-                    self.thrown_out.set(self.thrown_out.get() + 1);
                 }
                 Some(Emission::Refused | Emission::Present) => {}
             }

@@ -14,9 +14,7 @@
 //! line is written a miss instead of one in twenty, and the table is as good as it gets almost as soon as an ideal one
 //! would be. Both are measured in research/experiments/slb-warm-up.toml.
 
-use std::ops::Range;
-
-use atomics::{AtomicUsize, Ordering, fence};
+use atomics::{AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
 use crate::bucket::Bucket;
@@ -62,13 +60,28 @@ pub enum Emission {
 #[derive(Debug)]
 pub struct Slb {
     buckets: Lines<Bucket>,
-    log: Option<LogTable>,
-    /// Slots in use. Emissions count what they fill, invalidations what they clear. In a line of its own: every hit
-    /// reads what is beside it.
-    filled: CachePadded<AtomicUsize>,
+    log: Option<Log>,
     config: Config,
     /// An emission is logged, or enters, if a random number is below this.
     sampled_below: u64,
+}
+
+/// What admission by a log needs.
+#[derive(Debug)]
+struct Log {
+    table: LogTable,
+    /// Slots in use: while some are free, everyone enters. Emissions count what they fill, invalidations what they
+    /// clear. In a line of its own: every hit reads what is beside it.
+    filled: CachePadded<AtomicUsize>,
+}
+
+impl Log {
+    /// Slots in use. What has just been filled may be cleared, and counted as that, before who has filled it counts it:
+    /// then there seem to be fewer than none.
+    fn in_use(&self) -> usize {
+        let counted = self.filled.load(Ordering::Relaxed);
+        usize::try_from(counted.cast_signed()).unwrap_or(0)
+    }
 }
 
 impl Slb {
@@ -81,14 +94,14 @@ impl Slb {
         let (log, sampling) = match config.admission {
             Admission::Logged { sampling, .. } => {
                 let size = config.size.saturating_mul(config.log_ratio);
-                (Some(LogTable::new(Slb::lines(lines_of(size)?, config)?)), sampling)
+                let table = LogTable::new(Slb::lines(lines_of(size)?, config)?);
+                (Some(Log { table, filled: CachePadded::new(AtomicUsize::new(0)) }), sampling)
             }
             Admission::Sampled { sampling } => (None, sampling),
         };
         Ok(Slb {
             buckets: Slb::lines(lines_of(config.size)?, config)?,
             log,
-            filled: CachePadded::new(AtomicUsize::new(0)),
             config: config.clone(),
             // Saturates: a share of one is u64::MAX.
             sampled_below: (sampling * (u64::MAX as f64)) as u64,
@@ -110,22 +123,22 @@ impl Slb {
         line(&self.buckets, hash)
     }
 
-    /// Slots in use. What has just been filled may be cleared, and counted as that, before who has filled it counts it:
-    /// then there seem to be fewer than none.
-    fn in_use(&self) -> usize {
-        let counted = self.filled.load(Ordering::Relaxed);
-        usize::try_from(counted.cast_signed()).unwrap_or(0)
-    }
-
-    /// Counts slots off.
-    fn has_emptied(&self, slots: usize) {
-        if slots > 0 {
-            self.filled.fetch_sub(slots, Ordering::Relaxed);
+    /// Counts a slot that was free.
+    #[inline]
+    fn has_filled(&self) {
+        if let Some(log) = &self.log {
+            log.filled.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.in_use() >= self.capacity()
+    /// Counts slots off.
+    #[inline]
+    fn has_emptied(&self, slots: usize) {
+        if let Some(log) = &self.log
+            && slots > 0
+        {
+            log.filled.fetch_sub(slots, Ordering::Relaxed);
+        }
     }
 
     fn sampled(&self, random: &Random) -> bool {
@@ -195,14 +208,13 @@ impl Slb {
 
     /// Whether an emission with this hash is worth a lock. Counts it as an emission.
     pub fn wants(&self, hash: u64, random: &Random) -> bool {
-        match self.config.admission {
+        match (&self.log, self.config.admission) {
             // Counted here, before the stripe is locked: the log is a line of its own.
-            Admission::Logged { threshold, .. } if self.is_full() => {
-                self.sampled(random)
-                    && self.log.as_ref().is_some_and(|log| log.append(hash) > usize::from(threshold))
+            (Some(log), Admission::Logged { threshold, .. }) => {
+                log.in_use() < self.capacity()
+                    || self.sampled(random) && log.table.append(hash) > usize::from(threshold)
             }
-            Admission::Logged { .. } => true,
-            Admission::Sampled { .. } => self.sampled(random),
+            _ => self.sampled(random),
         }
     }
 
@@ -225,7 +237,7 @@ impl Slb {
             if bucket.exchange(slot, old, new) {
                 if old == Word::EMPTY {
                     bucket.welcome(slot, newcomer, counters);
-                    self.filled.fetch_add(1, Ordering::Relaxed);
+                    self.has_filled();
                     return Emission::Admitted;
                 }
                 bucket.settle(slot, newcomer, counters);
@@ -237,40 +249,47 @@ impl Slb {
 
     /// Forgets every pointer that has the tag of this hash: those of all its keys, and perhaps a few others. How many.
     pub fn clear(&self, hash: u64) -> usize {
-        let (cleared, _) = self.empty(hash);
-        self.has_emptied(cleared);
-        cleared
+        self.vacate(hash).0
     }
 
-    /// As [`Slb::clear`], for a write that will put another pointer in with this hash: one of the cleared slots may be
-    /// kept for it, and counts as filled until [`Slb::fill`] or [`Slb::give_up`]. The caller holds the stripe of
-    /// `hash`.
+    /// As [`Slb::clear`], for a write that will put another pointer in with this hash; gives the first of the cleared
+    /// slots as well, for [`Slb::fill`]. The caller holds the stripe of `hash`.
     pub(crate) fn vacate(&self, hash: u64) -> (usize, Option<usize>) {
-        let (cleared, kept) = self.empty(hash);
-        // That which is kept counts as filled: two exchanges less of a word that all threads share.
-        self.has_emptied(cleared.saturating_sub(1));
-        (cleared, kept)
+        let bucket = self.bucket(hash);
+        let (mut emptied, mut first) = (0, None);
+        // Who holds the stripe sees every word of this tag, and meanwhile no other comes. One that has gone was thrown
+        // out.
+        for slot in bucket.tagged(hash) {
+            let mut word = bucket.load(slot);
+            while word != Word::EMPTY && word.has_tag_of(hash) {
+                if bucket.exchange(slot, word, Word::EMPTY) {
+                    emptied += 1;
+                    first = first.or(Some(slot));
+                }
+                word = bucket.load(slot);
+            }
+        }
+        self.has_emptied(emptied);
+        (emptied, first)
     }
 
-    /// Puts a wanted pointer into the slot that [`Slb::vacate`] kept for it, or if another has come there, as
-    /// [`Slb::insert`] does.
+    /// Puts a wanted pointer into a slot that [`Slb::vacate`] gave, or if another has come there, as [`Slb::insert`]
+    /// does.
     pub(crate) fn fill(&self, slot: usize, hash: u64, pointer: Pointer, random: &Random) {
         // As warm as what it takes the place of.
-        if !self.bucket(hash).exchange(slot, Word::EMPTY, Word::new(hash, pointer)) {
-            self.give_up();
+        if self.bucket(hash).exchange(slot, Word::EMPTY, Word::new(hash, pointer)) {
+            self.has_filled();
+        } else {
             self.insert(hash, pointer, random);
         }
-    }
-
-    /// Nothing will be put into a slot that was kept.
-    pub(crate) fn give_up(&self) {
-        self.has_emptied(1);
     }
 
     /// Forgets all pointers.
     pub fn reset(&mut self) {
         self.buckets.iter().for_each(Bucket::reset);
-        *self.filled = AtomicUsize::new(0);
+        if let Some(log) = &self.log {
+            log.filled.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Forgets this pointer, emitted with this hash.
@@ -307,98 +326,15 @@ impl Slb {
     /// Bytes of memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.buckets.len() * 64 + self.log.as_ref().map_or(0, LogTable::bytes)
-    }
-
-    /// Pointers that it holds, as it has counted, and lines that they lie in; `None` of a table that is always of one
-    /// size.
-    #[cfg_attr(loom, allow(dead_code))]
-    pub(crate) fn filled(&self) -> Option<(usize, usize)> {
-        self.config.fits.then(|| (self.in_use(), self.buckets.len()))
-    }
-
-    /// An empty table of so many times half as many lines, to which [`Slb::copy_lines`] can copy; `None` if there can
-    /// be none.
-    pub(crate) fn folded(&self, times: u32) -> Option<Slb> {
-        Slb::new(&self.config.resized((self.buckets.len() >> times) * 64)).ok()
-    }
-
-    /// Copies pointers of these lines to a table that [`Slb::folded`] gave. What is cleared meanwhile from this table,
-    /// and then from that one, is in neither: [`crate::current`] has the protocol.
-    pub(crate) fn copy_lines(&self, lines: Range<usize>, folded: &Slb) {
-        let times = (self.buckets.len() / folded.buckets.len()).trailing_zeros();
-        for line in lines {
-            let (from, to) = (&self.buckets[line], &folded.buckets[line >> times]);
-            let temperatures = from.temperatures();
-            let copied: [Option<(usize, Word)>; SLOTS] = std::array::from_fn(|slot| {
-                let word = from.load(slot);
-                let place = folded.adopt(to, word, temperatures[slot])?;
-                Some((place, word))
-            });
-            // Pairs with the fence in `Current::everywhere`: who clears sees what was copied, or is seen to have
-            // cleared.
-            fence(Ordering::SeqCst);
-            for (slot, copied) in copied.into_iter().enumerate() {
-                if let Some((place, word)) = copied
-                    && from.load(slot) != word
-                    && to.exchange(place, word, Word::EMPTY)
-                {
-                    folded.filled.fetch_sub(1, Ordering::Relaxed);
-                }
-            }
-        }
+        self.buckets.len() * 64 + self.log.as_ref().map_or(0, |log| log.table.bytes())
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(test)]
 impl Slb {
-    /// Puts a word in the place of another, as an emission does that throws it out.
-    pub(crate) fn throw_out(&self, hash: u64, slot: usize, old: Word, new: Word) {
-        self.bucket(hash).exchange(slot, old, new);
-    }
-}
-
-impl Slb {
-    /// Empties the slots that have the tag of this hash, and does not count that; how many, and the first of them.
-    fn empty(&self, hash: u64) -> (usize, Option<usize>) {
-        let bucket = self.bucket(hash);
-        let (mut emptied, mut first) = (0, None);
-        // Who holds the stripe sees every word of this tag, and meanwhile no other comes. One that has gone was thrown
-        // out.
-        for slot in bucket.tagged(hash) {
-            let mut word = bucket.load(slot);
-            while word != Word::EMPTY && word.has_tag_of(hash) {
-                if bucket.exchange(slot, word, Word::EMPTY) {
-                    emptied += 1;
-                    first = first.or(Some(slot));
-                }
-                word = bucket.load(slot);
-            }
-        }
-        (emptied, first)
-    }
-
-    /// Puts a word of another table into a free slot of this bucket, or into that of a colder one; where it is then.
-    fn adopt(&self, bucket: &Bucket, word: Word, temperature: u8) -> Option<usize> {
-        if word == Word::EMPTY {
-            return None;
-        }
-        let free = bucket.words().find(|(_, word)| *word == Word::EMPTY);
-        let coldest = || {
-            let colder =
-                bucket.temperatures().into_iter().enumerate().filter(|(_, other)| *other < temperature);
-            let (slot, _) = colder.min_by_key(|(_, temperature)| *temperature)?;
-            Some((slot, bucket.load(slot)))
-        };
-        let (slot, old) = free.or_else(coldest)?;
-        if !bucket.exchange(slot, old, word) {
-            return None;
-        }
-        if old == Word::EMPTY {
-            self.filled.fetch_add(1, Ordering::Relaxed);
-        }
-        bucket.welcome(slot, temperature, self.config.counters);
-        Some(slot)
+    /// Slots in use, by its own count; as they are where it keeps none.
+    pub(crate) fn in_use(&self) -> usize {
+        self.log.as_ref().map_or_else(|| self.occupancy(), Log::in_use)
     }
 }
 
@@ -449,7 +385,7 @@ mod tests {
     /// Emits one key after the other until the table is full.
     fn fill(table: &Slb, random: &Random) -> u64 {
         let mut key = 0;
-        while !table.is_full() {
+        while table.in_use() < table.capacity() {
             let outcome = emit(table, hash(key), pointer(key), random);
             assert!(outcome != Emission::Refused && outcome != Emission::Contended, "{outcome:?}");
             assert!(holds(table, hash(key), pointer(key)), "not throttled while the table is not full");
@@ -502,7 +438,7 @@ mod tests {
         {
             let table = Slb::new(&Config::paper(mebibytes << 20)).unwrap();
             assert_eq!(table.capacity(), entries);
-            assert_eq!(table.log.as_ref().unwrap().bytes() / 64 * crate::log_table::TAGS, tags);
+            assert_eq!(table.log.as_ref().unwrap().table.bytes() / 64 * crate::log_table::TAGS, tags);
             assert_eq!(table.bytes(), 5 * (mebibytes << 20));
         }
     }
@@ -533,7 +469,7 @@ mod tests {
         let (gone, _) =
             (0..fresh).map(|key| (key, holds(&table, hash(key), pointer(key)))).find(|it| it.1).unwrap();
         assert!(table.clear(hash(gone)) >= 1);
-        assert!(!table.is_full());
+        assert!(table.in_use() < table.capacity());
         let outcome = emit(&table, hash(fresh), pointer(fresh), &random);
         assert!(matches!(outcome, Emission::Admitted | Emission::Replaced), "{outcome:?}");
     }
@@ -596,13 +532,13 @@ mod tests {
             assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Present);
             assert_eq!(table.occupancy(), 1);
             assert_eq!(table.clear(hash(1)), 1);
-            assert_eq!((table.occupancy(), table.filled.load(Ordering::Relaxed)), (0, 0));
+            assert_eq!((table.occupancy(), table.in_use()), (0, 0));
         }
     }
 
     #[test]
     fn clearing_forgets_all_of_a_tag_and_nobody_else() {
-        let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
         let tag = |tag: u64, low: u64| tag << Pointer::BITS | low;
         for (key, hash) in [tag(7, 1), tag(7, 2), tag(8, 3), tag(7, 4), tag(0, 5)].into_iter().enumerate() {
             assert_eq!(emit(&table, hash, pointer(key as u64), &random), Emission::Admitted);
@@ -611,19 +547,19 @@ mod tests {
         assert_eq!(table.clear(tag(7, 99)), 3);
         assert!(holds(&table, tag(8, 3), pointer(2)) && holds(&table, tag(0, 5), pointer(4)));
         assert_eq!(table.clear(tag(0, 0)), 1, "empty slots are not counted");
-        assert_eq!((table.occupancy(), table.filled.load(Ordering::Relaxed)), (1, 1));
+        assert_eq!((table.occupancy(), table.in_use()), (1, 1));
     }
 
     #[test]
     fn forgetting_takes_out_one_pointer() {
-        let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
+        let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
         let hash = 7 << Pointer::BITS;
         (0..3).for_each(|key| assert_eq!(emit(&table, hash, pointer(key), &random), Emission::Admitted));
         table.forget(hash, pointer(1));
         table.forget(hash, pointer(9));
         table.forget(8 << Pointer::BITS, pointer(0));
         assert_eq!([0, 1, 2].map(|key| holds(&table, hash, pointer(key))), [true, false, true]);
-        assert_eq!((table.occupancy(), table.filled.load(Ordering::Relaxed)), (2, 2));
+        assert_eq!((table.occupancy(), table.in_use()), (2, 2));
     }
 
     #[test]

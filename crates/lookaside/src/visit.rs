@@ -64,15 +64,11 @@ impl<'b> Visit<'b> {
 
     /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]:
     /// the monitor's decision, which may be one for a lookup alone and another for several. Counts them: those that ask
-    /// as hits, of which the misses are taken off. 1024 at most: more count as so many. Here a table that fits itself
-    /// (`Config::fits`) is copied and replaced, some of it at a time: who never asks has one of one size.
+    /// as hits, of which the misses are taken off. 1024 at most: more count as so many.
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
-        // SAFETY: pinned, as all who visit are.
-        #[allow(unsafe_code)]
-        let fit = |passed| unsafe { self.buffer.fit(passed, &self.guard) };
-        self.seat().uses_table(lookups, &self.buffer.monitor, || self.table().capacity(), fit)
+        self.seat().uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
     }
 
     #[inline(always)]

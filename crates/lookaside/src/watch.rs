@@ -25,7 +25,7 @@
 //!
 //! While a table first fills it must look worse than it is: nothing is tried before free slots have become rare, or
 //! four times as many lookups have been made as there are slots. An empty table in the place of another (it was
-//! resized, or is whole again: `fitting`) first fills like any: it is on, and what was found of the other is forgotten.
+//! resized) first fills like any: it is on, and what was found of the other is forgotten.
 //!
 //! # One at a time, and in batches
 //!
@@ -52,8 +52,7 @@ pub(crate) const BLOCK: u32 = 1024;
 const SHORTEST: u32 = 16;
 /// And at most.
 const LONGEST: u32 = 8192;
-/// Blocks after which it is seen to whether the table fits; at once where there is something to be done about it: slots
-/// to be copied, or a table to be replaced.
+/// Blocks that are let pass together between trials.
 const PART: u32 = 64;
 /// Blocks that are timed together where calls of both kinds come.
 const MIXED: u32 = 16;
@@ -137,14 +136,9 @@ pub(crate) struct Watch {
     passed_end: Cell<u64>,
     /// Lookups of both kinds before the part.
     before: Cell<u64>,
-    /// Whether there was something to be done about the table, so that the next part should be short.
-    soon: Cell<bool>,
-    /// Lookups that asked, of which was told who lets the table fit.
-    told: Cell<u64>,
     phase: Cell<Phase>,
     /// Lookups of the phase behind its part of now. After each part without the table is seen whether the watching has
-    /// been ended, so that no lookup has to; after each with it, whether the table fits. In a trial a part is a block,
-    /// or about that.
+    /// been ended, so that no lookup has to. In a trial a part is a block, or about that.
     behind: Cell<u32>,
     /// What the part began with.
     call: Cell<Call>,
@@ -188,8 +182,6 @@ impl Watch {
             asked_end: Cell::new(0),
             passed_end: Cell::new(0),
             before: Cell::new(0),
-            soon: Cell::new(false),
-            told: Cell::new(0),
             phase: Cell::new(Phase::Decided),
             behind: Cell::new(SHORTEST * BLOCK),
             call: Cell::new(Call::Single),
@@ -209,8 +201,7 @@ impl Watch {
     }
 
     /// Whether the next lookups are to ask the table; counts them. `filled` is how many free slots this thread has
-    /// filled so far, of the table's `capacity`. `fit` is told of those that asked it now and then, and says whether it
-    /// wants to be soon again.
+    /// filled so far, of the table's `capacity`.
     #[inline(always)]
     pub(crate) fn uses_table(
         &self,
@@ -219,11 +210,10 @@ impl Watch {
         monitor: &Monitor,
         filled: &Cell<u64>,
         capacity: impl Fn() -> usize,
-        fit: impl FnOnce(u64) -> bool,
     ) -> bool {
         match self.take(tally, lookups) {
             Some(asks) => asks,
-            None => self.next_block(tally, lookups, monitor, filled.get(), capacity, fit),
+            None => self.next_block(tally, lookups, monitor, filled.get(), capacity),
         }
     }
 
@@ -265,14 +255,7 @@ impl Watch {
         monitor: &Monitor,
         filled: u64,
         capacity: impl Fn() -> usize,
-        fit: impl FnOnce(u64) -> bool,
     ) -> bool {
-        // Not in a trial, whose blocks are to be alike.
-        if self.phase.get() == Phase::Decided {
-            // Those of trials, too: what they threw out is told with them.
-            let asked = tally.asked.get();
-            self.soon.set(fit(asked - self.told.replace(asked)));
-        }
         let before = self.call.replace(lookups.call);
         if !monitor.is_watching() || self.begun.get() != monitor.begun() {
             self.start_anew(monitor, filled);
@@ -319,9 +302,7 @@ impl Watch {
         let are_alike = monitor.is_on(Call::Single) == monitor.is_on(Call::Batch);
         let length = match phase {
             // Where calls of both kinds come, or would go other ways, the next block may be the other's.
-            Phase::Decided if asks && !self.soon.get() && self.together.get() == 1 && are_alike => {
-                PART * BLOCK
-            }
+            Phase::Decided if asks && self.together.get() == 1 && are_alike => PART * BLOCK,
             Phase::Decided => BLOCK,
             _ if self.together.get() == 1 => BLOCK,
             _ => self.uneven_length(),

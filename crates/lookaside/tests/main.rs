@@ -5,7 +5,6 @@ mod compounds;
 mod destructors;
 mod ending_threads;
 mod examples;
-mod fitting;
 mod front;
 mod lies;
 mod model;

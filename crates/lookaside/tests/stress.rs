@@ -4,7 +4,7 @@
 //! Each key is written by one thread, which numbers its changes: it announces a change before it makes it and records
 //! it when it is made. A reader notes what was made before its lookup and what was announced when it returned; the
 //! version it saw must lie between. Two maps with equal keys share one table, so that nobody may see the other's; the
-//! table is resized, or left to fit what is asked for, and its monitor switched on and off, all the while.
+//! table is resized, and its monitor switched on and off, all the while.
 
 mod random;
 
@@ -117,10 +117,6 @@ struct World<I> {
     histories: Vec<History>,
     ledger: Arc<Ledger>,
     running: AtomicBool,
-    /// Keys that are asked for.
-    asked: AtomicUsize,
-    /// How often the table has been replaced by a smaller one, and that by a larger one.
-    refitted: AtomicUsize,
 }
 
 impl<I: Index> World<I> {
@@ -140,7 +136,7 @@ impl<I: Index> World<I> {
             // All of its keys once, so that most are there, and then some of those that are asked for.
             let of_writer = match change {
                 ..KEYS_OF_WRITER => change,
-                _ => random.key(self.asked.load(Ordering::Relaxed) / WRITERS),
+                _ => random.key(KEYS / WRITERS),
             };
             let key = of_writer * WRITERS + writer;
             let (history, (map, name)) = (&self.histories[key], Self::name(key));
@@ -191,9 +187,8 @@ impl<I: Index> World<I> {
             // Kept over many lookups, while what was found may be removed and its memory asked for.
             let mut kept: Vec<&Record> = Vec::new();
             for _ in 0..1 + random.below(20) {
-                let asked = self.asked.load(Ordering::Relaxed);
                 let keys: Vec<usize> =
-                    (0..1 + random.below(20)).map(|_| random.key(asked) / 2 * 2 + map).collect();
+                    (0..1 + random.below(20)).map(|_| random.key(KEYS) / 2 * 2 + map).collect();
                 let made: Vec<u64> =
                     keys.iter().map(|&key| self.histories[key].made.load(Ordering::SeqCst)).collect();
                 let names: Vec<u32> = keys.iter().map(|&key| Self::name(key).1).collect();
@@ -217,21 +212,10 @@ impl<I: Index> World<I> {
     }
 
     /// Whether everything that can happen to the buffer has happened.
-    fn saw_all(&self, disturbance: Disturbance) -> bool {
+    fn saw_all(&self) -> bool {
         let counts = self.maps[0].buffer().counts();
         let by_table = counts.hits > 0 && counts.misses > 0 && counts.cleared > 0;
-        by_table
-            && match disturbance {
-                Disturbance::Resizing(_) => counts.evictions > 0 && counts.bypassed > 0,
-                Disturbance::Refitting(_) => self.refitted.load(Ordering::Relaxed) >= 3,
-            }
-    }
-
-    fn disturb(&self, disturbance: Disturbance) {
-        match disturbance {
-            Disturbance::Resizing(sizes) => self.resize(sizes),
-            Disturbance::Refitting(whole) => self.refit(whole),
-        }
+        by_table && counts.evictions > 0 && counts.bypassed > 0
     }
 
     fn resize(&self, sizes: [usize; 2]) {
@@ -242,50 +226,10 @@ impl<I: Index> World<I> {
             (0..random.below(200)).for_each(|_| std::thread::yield_now());
         }
     }
-
-    /// A few keys are asked for until the table is as small as they want it, and then all until it is another.
-    fn refit(&self, whole: usize) {
-        /// No table that fits itself is smaller, and all keys have no room in it.
-        const SMALLEST: usize = 64 * 64;
-        let buffer = self.maps[0].buffer();
-        // It is to be used, whatever it costs here.
-        buffer.monitor(false);
-        let wait = |done: &dyn Fn() -> bool| {
-            while self.running.load(Ordering::Relaxed) && !done() {
-                std::thread::yield_now();
-            }
-        };
-        while self.running.load(Ordering::Relaxed) {
-            self.asked.store(KEYS / 8, Ordering::Relaxed);
-            // It has many keys, and is impatient no more.
-            buffer.resize(whole).unwrap();
-            wait(&|| buffer.bytes() < whole);
-            if buffer.bytes() != SMALLEST {
-                // Of what had been asked for before, too much was still in it, and all keys may have room.
-                continue;
-            }
-            self.asked.store(KEYS, Ordering::Relaxed);
-            // It may have been whole meanwhile, and be as small by now as all of them want it.
-            wait(&|| buffer.bytes() != SMALLEST);
-            if buffer.bytes() == SMALLEST {
-                // The writers are done.
-                return;
-            }
-            self.refitted.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 }
 
-/// What happens to the table meanwhile.
-#[derive(Debug, Clone, Copy)]
-enum Disturbance {
-    /// It is replaced by empty ones of these sizes.
-    Resizing([usize; 2]),
-    /// What is asked for has room in a part of its so many bytes, and then it has not.
-    Refitting(usize),
-}
-
-fn stress<I: Index>(config: &Config, disturbance: Disturbance, changes: usize) {
+/// Behind a table that is replaced by empty ones of these sizes.
+fn stress<I: Index>(config: &Config, sizes: [usize; 2], changes: usize) {
     let buffer = SharedBuffer::for_indexes(config, 2).unwrap();
     let map = || Map::sharing(I::empty(), &buffer, RandomState::default()).unwrap();
     let ledger = Arc::new(Ledger {
@@ -297,21 +241,19 @@ fn stress<I: Index>(config: &Config, disturbance: Disturbance, changes: usize) {
         histories: (0..KEYS).map(|_| History::default()).collect(),
         ledger: ledger.clone(),
         running: AtomicBool::new(true),
-        asked: AtomicUsize::new(KEYS),
-        refitted: AtomicUsize::new(0),
     };
     std::thread::scope(|scope| {
         let world = &world;
         let writers: Vec<_> =
             (0..WRITERS).map(|writer| scope.spawn(move || world.write(writer, changes))).collect();
         let mut others: Vec<_> = (0..READERS).map(|reader| scope.spawn(move || world.read(reader))).collect();
-        others.push(scope.spawn(move || world.disturb(disturbance)));
+        others.push(scope.spawn(move || world.resize(sizes)));
         // By hand, because the thread sanitizer sees a join and does not see the end of a scope.
         let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
         // A machine with few cores may have run the writers while nobody read: the readers stay until all of it was
         // seen.
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !world.saw_all(disturbance) && Instant::now() < deadline {
+        while !world.saw_all() && Instant::now() < deadline {
             std::thread::yield_now();
         }
         world.running.store(false, Ordering::Relaxed);
@@ -323,13 +265,7 @@ fn stress<I: Index>(config: &Config, disturbance: Disturbance, changes: usize) {
         histories.filter(|history| history.made.load(Ordering::SeqCst) % 2 == 1).count()
     };
     assert_eq!(world.maps.each_ref().map(Map::len), [present(0), present(1)]);
-    let (counts, refitted) = (world.maps[0].buffer().counts(), world.refitted.load(Ordering::Relaxed));
-    let table = (world.maps[0].buffer().bytes(), world.maps[0].buffer().occupancy());
-    assert!(
-        world.saw_all(disturbance),
-        "{counts:?}, refitted {refitted} times, (bytes, slots in use): {table:?}, asked for: {}",
-        world.asked.load(Ordering::Relaxed)
-    );
+    assert!(world.saw_all(), "{:?}", world.maps[0].buffer().counts());
     let (made, left) = (ledger.made.load(Ordering::SeqCst), present(0) + present(1));
     world.maps[0].buffer().collect();
     let held_back = (made - left).checked_sub(ledger.dropped());
@@ -355,20 +291,12 @@ macro_rules! stress_tests {
 
             #[test]
             fn behind_a_table_of_a_line() {
-                let resizing = Disturbance::Resizing([64, 128]);
-                stress::<$index>(&base(Config::with_size(64)), resizing, changes());
-            }
-
-            #[test]
-            fn behind_a_table_that_fits() {
-                let whole = 128 << 10;
-                stress::<$index>(&base(Config::with_size(whole).fits(true)), Disturbance::Refitting(whole), changes());
+                stress::<$index>(&base(Config::with_size(64)), [64, 128], changes());
             }
 
             #[test]
             fn behind_the_papers_table() {
-                let resizing = Disturbance::Resizing([1 << 10, 1 << 12]);
-                stress::<$index>(&base(Config::paper(1 << 10)), resizing, changes());
+                stress::<$index>(&base(Config::paper(1 << 10)), [1 << 10, 1 << 12], changes());
             }
         }
     )* };

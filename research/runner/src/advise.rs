@@ -23,9 +23,7 @@ of as many entries would answer that knows what will be asked: where it is low, 
 
 Leave the table out where the advice says so: before an index that is about as fast as the table, or where
 keys seldom come again. Run it on a machine that does nothing else, and with a trace as long as the table
-lives: a short one is all warm-up. It does not know what batches gain, and how threads share a table. Its
-tables are of one size: one that fits itself, as a map's does by default, lies in less while that has room for
-all that is asked for.
+lives: a short one is all warm-up. It does not know what batches gain, and how threads share a table.
 Examples:
   lookaside-lab advise generated/orm-busy
   lookaside-lab advise requests.csv.gz --column user_id --index-cost 350

@@ -97,7 +97,6 @@ public:
         options.entry_bytes = sizeof(Key);
         options.monitor = false;
         // The table has the bytes that it was given, as the paper's.
-        options.fits = false;
         options.layout = LOOKASIDE_INLINE_LAYOUT;
         buffer = lookaside_owned_create(&options);
         if (!buffer) refuse(lookaside_last_error());

@@ -89,7 +89,7 @@ fn location(pointer: Pointer) -> Option<Location> {
 impl Front {
     /// A buffer whose table takes so many bytes.
     pub(crate) fn new(bytes: usize, pages: PageKind) -> Result<Front, CreateError> {
-        let config = lookaside::Config::with_size(bytes).pages(pages).fits(false);
+        let config = lookaside::Config::with_size(bytes).pages(pages);
         let buffer = Buffer::new(&config)?;
         buffer.monitor(false);
         Ok(Front { buffer })

@@ -1,4 +1,4 @@
-/* Readers and writers at once, with tickets and with locks, while the table is resized, or fits what is asked for:
+/* Readers and writers at once, with tickets and with locks, while the table is resized:
  * what is found is never freed memory, never another key's, and never older than what the same thread has seen before,
  * or than the last write that had ended before it looked. At the end everything retired has been freed, also if
  * threads outlive the buffer. */
@@ -23,10 +23,6 @@ static _Atomic(record *) slots[KEYS];
 /* The version of the last write that has ended. */
 static atomic_uint_fast64_t ended[KEYS];
 static atomic_long retired, freed, hits, writers_left;
-/* Keys that are asked for; how often the table has become smaller and larger again, and how often it is to. */
-static atomic_uint_fast64_t asked;
-static atomic_long refitted;
-static long refit;
 /* Seconds for which the writers wait for the readers, who may have few of a busy machine's. */
 enum { PATIENCE = 240 };
 static time_t begun;
@@ -71,7 +67,7 @@ static void *read_on(void *argument) {
     lookaside_session *session = lookaside_inline_attach(b);
     pthread_barrier_wait(&barrier);
     while (atomic_load(&writers_left) > 0) {
-        uint64_t key = next_random(&state) % (next_random(&state) % atomic_load(&asked) + 1);
+        uint64_t key = next_random(&state) % (next_random(&state) % KEYS + 1);
         uint64_t least = atomic_load(&ended[key]);
         record *found;
         lookaside_ticket ticket;
@@ -106,7 +102,7 @@ static void *read_on(void *argument) {
             void *keys[BATCH], *entries[BATCH];
             lookaside_ticket tickets[BATCH];
             for (int i = 0; i < BATCH; i++) {
-                numbers[i] = next_random(&state) % (next_random(&state) % atomic_load(&asked) + 1);
+                numbers[i] = next_random(&state) % (next_random(&state) % KEYS + 1);
                 keys[i] = &numbers[i];
                 leasts[i] = atomic_load(&ended[numbers[i]]);
             }
@@ -137,10 +133,10 @@ static void *write_on(void *argument) {
     /* So many, and on until the readers have seen something of it. */
     for (uint64_t done = 1;
          done <= CHANGES ||
-         ((atomic_load(&hits) < 1000 || atomic_load(&refitted) < refit) && time(NULL) - begun < PATIENCE);
+         (atomic_load(&hits) < 1000 && time(NULL) - begun < PATIENCE);
          done++) {
         /* Each writer has its own keys: so their versions rise. */
-        uint64_t key = next_random(&state) % (atomic_load(&asked) / WRITERS) * WRITERS + which;
+        uint64_t key = next_random(&state) % (KEYS / WRITERS) * WRITERS + which;
         record *new = NULL, *old;
         if (done % 4 != 0) {
             new = malloc(sizeof *new);
@@ -181,41 +177,11 @@ static void *resize_on(void *unused) {
     return NULL;
 }
 
-static uint64_t bytes_now(void) {
-    lookaside_counts counts;
-    lookaside_pin(b);
-    lookaside_get_counts(b, &counts, sizeof counts);
-    lookaside_unpin(b);
-    return counts.bytes;
-}
-
-/* Few keys are asked for until the table is as small as they want it, and then all until it is another. */
-static void *refit_on(void *unused) {
-    (void)unused;
-    /* No table that fits itself is smaller, and all keys have no room in it. */
-    enum { WHOLE = 1 << 16, SMALLEST = 64 * 64 };
-    while (atomic_load(&writers_left) > 0) {
-        /* So few that no line of the smallest table has too many, or it would be whole again before anyone sees it
-         * small: one has four. */
-        atomic_store(&asked, KEYS / 32);
-        CHECK(lookaside_resize(b, WHOLE));
-        while (atomic_load(&writers_left) > 0 && bytes_now() == WHOLE) sched_yield();
-        /* Of what had been asked for before, too much may still have been in it: then all keys may have room. */
-        if (bytes_now() != SMALLEST) continue;
-        atomic_store(&asked, KEYS);
-        while (atomic_load(&writers_left) > 0 && bytes_now() == SMALLEST) sched_yield();
-        if (bytes_now() == SMALLEST) return NULL;
-        atomic_fetch_add(&refitted, 1);
-    }
-    return NULL;
-}
-
-static void together(uint32_t counters, void *(*disturb)(void *)) {
+static void together(uint32_t counters) {
     lookaside_options options;
     lookaside_default_options(&options, sizeof options);
     options.size = 1024, options.match = match, options.keyhash = hash_of_key, options.entryhash = hash_of_entry;
     options.pages = LOOKASIDE_PAGES_BASE, options.monitor = false, options.counters = counters;
-    options.fits = disturb == refit_on;
     b = lookaside_create(&options);
     CHECK(b != NULL);
     struct reader readers[READERS + 1] = {{TICKETS, 1}, {INLINED, 2}, {BATCHES, 3}, {LOCKS, 4}};
@@ -224,19 +190,15 @@ static void together(uint32_t counters, void *(*disturb)(void *)) {
     int count = 0;
     CHECK(pthread_barrier_init(&barrier, NULL, WRITERS + READERS + 1) == 0);
     atomic_store(&writers_left, WRITERS);
-    atomic_store(&asked, KEYS);
-    atomic_store(&refitted, 0);
     begun = time(NULL);
-    refit = disturb == refit_on ? 3 : 0;
     for (int i = 0; i < WRITERS; i++) CHECK(pthread_create(&threads[count++], NULL, write_on, &writers[i]) == 0);
     for (int i = 0; i <= READERS; i++) CHECK(pthread_create(&threads[count++], NULL, read_on, &readers[i]) == 0);
-    CHECK(pthread_create(&threads[count++], NULL, disturb, NULL) == 0);
+    CHECK(pthread_create(&threads[count++], NULL, resize_on, NULL) == 0);
     for (int i = 0; i < count; i++) CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(pthread_barrier_destroy(&barrier) == 0);
     lookaside_counts counts;
     lookaside_get_counts(b, &counts, sizeof counts);
     CHECK(counts.hits > 0 && counts.misses > 0 && counts.admissions > 0 && counts.invalidations >= WRITERS * CHANGES);
-    CHECK(atomic_load(&refitted) >= refit);
     CHECK(atomic_load(&hits) > 0 && counts.hits >= (uint64_t)atomic_load(&hits));
     SLB_destroy(b);
     CHECK(atomic_load(&retired) > 0 && atomic_load(&freed) == atomic_load(&retired));
@@ -316,9 +278,8 @@ static void late_calls(void) {
 }
 
 int main(void) {
-    together(LOOKASIDE_COUNT_FALLING, resize_on);
-    together(LOOKASIDE_COUNT_EVERY_HIT, resize_on);
-    together(LOOKASIDE_COUNT_FALLING, refit_on);
+    together(LOOKASIDE_COUNT_FALLING);
+    together(LOOKASIDE_COUNT_EVERY_HIT);
     one_after_the_other();
     late_calls();
     puts("threads: nothing stale, nothing lost");

@@ -24,9 +24,9 @@ fn there_are_as_many_marks_as_asked_for_or_up_to_the_next_power_of_two() {
 
 /// A table of seven slots, six of them in use or all, by its own count and by ours.
 #[test]
-fn a_slot_that_is_kept_for_a_write_is_counted_once_and_in_the_end() {
+fn what_a_write_clears_and_puts_in_is_counted() {
     let hash = |key: u64| (key + 1) << 52;
-    let config = Config::with_size(64).fits(true);
+    let config = Config::paper(64);
     let after = |end: fn(&Visit<'_>, Write<'_>)| {
         let buffer = Buffer::new(&config).unwrap();
         let visit = buffer.visit();
@@ -34,7 +34,7 @@ fn a_slot_that_is_kept_for_a_write_is_counted_once_and_in_the_end() {
             visit.emit(&visit.ticket(hash(key)), hash(key), pointer(key));
         }
         end(&visit, visit.write(hash(3)));
-        let (counted, _) = visit.table().filled().unwrap();
+        let counted = visit.table().in_use();
         assert_eq!(counted, visit.table().occupancy());
         (counted, visit.find(hash(3), |_| true))
     };
@@ -49,66 +49,6 @@ fn a_slot_that_is_kept_for_a_write_is_counted_once_and_in_the_end() {
         write.put(pointer(9));
     });
     assert_eq!(taken, (7, Some(pointer(9))));
-}
-
-/// Where the table is being copied, that which is kept may be the copy's.
-#[test]
-#[allow(unsafe_code)]
-fn nothing_is_kept_in_a_table_that_is_only_a_copy() {
-    let config = Config::with_size(128).fits(true).pages(crate::PageKind::Base);
-    let buffer = Buffer::new(&config).unwrap();
-    let visit = buffer.visit();
-    let hash = 5 << Pointer::BITS;
-    visit.emit(&visit.ticket(hash), hash, pointer(1));
-    let none = buffer.table.begin(visit.table().folded(1).unwrap());
-    assert!(none.some().is_none());
-    // SAFETY: one thread.
-    let copy = unsafe { buffer.table.successor() }.unwrap();
-    visit.table().copy_lines(0..2, copy);
-    assert_eq!((copy.filled(), copy.occupancy()), (Some((1, 1)), 1));
-    let write = visit.write(hash);
-    write.put(pointer(2));
-    drop(write);
-    assert_eq!((copy.filled(), copy.occupancy()), (Some((0, 1)), 0));
-    assert_eq!((visit.table().filled(), visit.table().occupancy()), (Some((1, 2)), 1));
-    assert_eq!(visit.find(hash, |_| true), Some(pointer(2)));
-}
-
-/// What a thread does that has found another at it, and what it does while a stripe is held.
-#[test]
-#[allow(unsafe_code)]
-fn lookups_count_wherever_they_are_told_and_a_held_stripe_puts_off_that_the_table_is_replaced() {
-    let config = Config::with_size(64 << 10).fits(true).pages(crate::PageKind::Base);
-    let buffer = Buffer::new(&config).unwrap();
-    let visit = buffer.visit();
-    for key in 0..100u64 {
-        let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        visit.emit(&visit.ticket(hash), hash, pointer(key));
-    }
-    drop(visit);
-    let whole = buffer.capacity();
-    let is_at_work_after = |lookups| {
-        let (soon, replaced) =
-            // SAFETY: nobody else uses the buffer.
-            unsafe { buffer.fit_exclusively(Passed { lookups, evictions: 0 }, |_| false, |_| {}) };
-        // SAFETY: as above.
-        replaced.into_iter().for_each(|table| unsafe { table.free() });
-        soon
-    };
-    assert!(!is_at_work_after(whole as u64), "it sees what there is");
-    let other = buffer.fitting.lock();
-    assert!(!is_at_work_after(whole as u64), "another is at it");
-    drop(other);
-    assert!(is_at_work_after(0), "what was told meanwhile has been forgotten");
-    buffer.lock(7);
-    for _ in 0..200 {
-        assert!(is_at_work_after(0));
-        assert_eq!(buffer.capacity(), whole);
-    }
-    buffer.unlock(7);
-    assert!((0..200).any(|_| !is_at_work_after(0)), "never replaced");
-    assert!(buffer.capacity() <= whole / 4);
-    assert_eq!(buffer.occupancy(), 100);
 }
 
 /// The same key, and so the same hash but for the mark, in every index.

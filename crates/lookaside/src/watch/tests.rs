@@ -31,7 +31,7 @@ impl Thread {
     /// Whether lookups ask a table of such a capacity, of which so much has been filled.
     fn asks(&self, monitor: &Monitor, lookups: Lookups, filled: &Cell<u64>, capacity: usize) -> bool {
         let Thread { watch, tally } = self;
-        watch.uses_table(tally, lookups, monitor, filled, || capacity, |_| false)
+        watch.uses_table(tally, lookups, monitor, filled, || capacity)
     }
 
     /// Lookups that asked, and those that did not.

@@ -298,7 +298,7 @@ fn play(
     let slb = |config: Config| replay::play(&config, trace, entries, counted_from, progress);
     match table {
         // What is asked is which size pays, so each table stays as large as it is made.
-        Kept::Slb => slb(Config::with_size(size).fits(false)).map_err(|error| refused(error.to_string())),
+        Kept::Slb => slb(Config::with_size(size)).map_err(|error| refused(error.to_string())),
         Kept::SlbPaper => slb(Config::paper(size)).map_err(|error| refused(error.to_string())),
         Kept::Stlt => replay::play_stlt(size, trace, entries, counted_from, progress)
             .map_err(|error| refused(error.to_string())),

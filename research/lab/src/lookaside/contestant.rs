@@ -380,11 +380,6 @@ impl<const N: usize> Entrant<N> {
         };
         Entrant { stlt: Some(stlt), ..self }
     }
-
-    /// Whether a shared table before it fits itself unless something else is asked for.
-    pub(super) fn fits_by_default(&self) -> bool {
-        self.called.is_none()
-    }
 }
 
 fn map_over<const N: usize, I: SharedIndex<N>>(

@@ -356,39 +356,6 @@ mod tests {
         });
     }
 
-    /// A lookup may replace a table that fits itself, which is why all are pinned: what was found before is found
-    /// after, by each way to ask, and what is replaced then is never found again. Other tables stay.
-    #[test]
-    fn a_table_that_fits_itself_is_folded_under_lookups() {
-        for (form, fits) in
-            [(Form::Inlined, true), (Form::Called, true), (Form::Inlined, false), (Form::Owned, true)]
-        {
-            // Half of the records are asked for: an eighth of the slots has room for three times as many.
-            let config = Config::with_size(1 << 18).fits(fits);
-            let options = lookaside_options { monitor: false, ..lookaside_options::from(&config) };
-            let made = Foreign::new::<24>(0, form, RECORDS as usize, &raw const options).unwrap();
-            let (whole, contestant): (_, &dyn Contestant<24>) = (made.counted().capacity, &made);
-            let look_up = |value_of: fn(u64) -> u64, rounds| {
-                let mut expected = Tally::default();
-                (0..RECORDS / 2)
-                    .for_each(|number| expected.count(Some(Value::expected(value_of(2 * number)))));
-                let calls = [Call::Single, Call::Batch].into_iter().cycle().take(rounds);
-                calls.for_each(|call| assert_eq!(answers(contestant, call), expected, "{form:?}, {call:?}"));
-            };
-            fill(contestant, 0, 0..RECORDS);
-            std::thread::scope(|scope| {
-                let threads = if contestant.abilities().shared_reads { 2 } else { 1 };
-                (0..threads).for_each(|_| _ = scope.spawn(|| look_up(|number| number, 200)));
-            });
-            let folds = fits && form != Form::Owned;
-            assert_eq!(made.counted().capacity < whole, folds, "{form:?}: {:?} of {whole}", made.counted());
-            let put = |number| Request { key: Key::of(number), record: number + RECORDS, set: true };
-            let requests: Vec<_> = (0..RECORDS).map(put).collect();
-            contestant.perform(0, Call::Single, &requests);
-            look_up(|number| number + RECORDS, 2);
-        }
-    }
-
     #[test]
     fn stlt_has_four_ways_there_or_is_refused() {
         let made = entrants::<24>().remove(0).stlt.unwrap()(10, 4096, 8);

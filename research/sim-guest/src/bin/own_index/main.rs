@@ -74,7 +74,7 @@ fn with_table(index: impl Index, records: &[Record], options: &Options) -> Resul
             let paper = options.text("slb-options") == Some("paper");
             let config = if paper { Config::paper(bytes) } else { Config::with_size(bytes) };
             // The table has the bytes that it was given, as the paper's.
-            let buffer = Buffer::new(&config.fits(false)).map_err(|error| error.to_string())?;
+            let buffer = Buffer::new(&config).map_err(|error| error.to_string())?;
             Driver::run(Indexed::new(index, Library { visit: buffer.visit(), records }), options)
         }
         Some("stlt-sw") => {
