@@ -55,7 +55,7 @@ macro_rules! ordered {
         }
     )* };
 }
-ordered!(AtomicBool: bool, AtomicU16: u16, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
+ordered!(AtomicBool: bool, AtomicU16: u16, AtomicU8: u8, AtomicU32: u32, AtomicU64: u64, AtomicUsize: usize);
 
 macro_rules! counted {
     ($($name:ident: $value:ty),*) => { $(

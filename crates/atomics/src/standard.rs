@@ -3,7 +3,7 @@
 pub use std::hint::spin_loop;
 pub use std::sync::Arc;
 pub use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 pub use std::thread::yield_now;
 

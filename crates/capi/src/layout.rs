@@ -25,7 +25,7 @@
 //! A lookup may be made in C between two turns of its session: [`lookaside_session`].
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 use lookaside::{Mark, Pointer, Seat, Slb};
 
@@ -66,7 +66,8 @@ pub(crate) const SLOTS: usize = 7;
 #[derive(Debug)]
 pub(crate) struct Line {
     slots: [AtomicU64; SLOTS],
-    counters: AtomicU64,
+    /// The last is of no slot.
+    counters: [AtomicU8; 8],
 }
 
 impl Line {
@@ -82,15 +83,14 @@ impl Line {
     /// lookaside_inline_warm().
     #[inline(always)]
     pub(crate) fn warm(&self, slot: usize, warmest: u32) -> bool {
-        let counters = self.counters.load(Ordering::Relaxed);
-        let temperature = (counters >> (8 * slot) & 0xff) as u32;
-        if temperature >= warmest {
+        let temperature = self.counters[slot].load(Ordering::Relaxed);
+        if u32::from(temperature) >= warmest {
             return true;
         }
-        if temperature < 255 {
-            self.counters.store(counters + (1 << (8 * slot)), Ordering::Relaxed);
+        if temperature < u8::MAX {
+            self.counters[slot].store(temperature + 1, Ordering::Relaxed);
         }
-        temperature < 255
+        temperature < u8::MAX
     }
 }
 

@@ -139,7 +139,7 @@ fn emit(handle: &Handle, session: &Session, entry: *mut c_void, hash: impl FnOnc
         && session.face.uses_table.get() != 0
         && let Some(hash) = hash()
     {
-        session.seat.emit_held(handle.table(), hash, pointer);
+        session.seat.emit_alone(handle.table(), hash, pointer);
     }
 }
 

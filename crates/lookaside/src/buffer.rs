@@ -32,8 +32,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use atomics::reclaim::{self, Collector};
 use parking_lot::Mutex;
 
-use crate::config::{Config, CreateError};
 use crate::atomic_table::{AtomicTable, Replaced};
+use crate::config::{Config, CreateError};
 use crate::mark::{MOST_MARK_BITS, Mark, NoMarkLeft};
 use crate::monitor::{Monitor, Verdict};
 use crate::random::Random;
@@ -90,14 +90,12 @@ struct Seats {
     /// Of this buffer, and of no other.
     number: u64,
     made: AtomicU64,
-    /// [`Slb::counted`] of its tables, of any size.
-    counted: u32,
 }
 
 impl Seats {
     fn seat(&self) -> Seat {
         let made = self.made.fetch_add(1, Ordering::Relaxed);
-        Seat::new(Random::new(self.number << 32 ^ made), self.counted)
+        Seat::new(Random::new(self.number << 32 ^ made))
     }
 }
 
@@ -140,7 +138,7 @@ impl Buffer {
         }
         let table = Slb::new(config)?;
         let number = BUFFERS.fetch_add(1, Ordering::Relaxed);
-        let seats = Arc::new(Seats { number, made: AtomicU64::new(0), counted: table.counted() });
+        let seats = Arc::new(Seats { number, made: AtomicU64::new(0) });
         let made = Arc::clone(&seats);
         Ok(Buffer {
             table: AtomicTable::new(table),

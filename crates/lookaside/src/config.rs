@@ -26,16 +26,14 @@ pub enum Admission {
     },
 }
 
-/// Of the hits that count by [`CounterPolicy::Falling`]: one lookup in 2^3 counts at all, if it is a hit.
-pub(crate) const SELDOM: u32 = 3;
-
 /// How a hit warms its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum CounterPolicy {
     /// The paper's: every hit, to 255, then another counter is lowered.
     EveryHit,
-    /// STLT's: ever more rarely, to 15.
+    /// Every hit, to 15, where a counter stays: lines that are hit most are no longer written. All counters of a bucket
+    /// fall by what the victim's was when a newcomer takes its place.
     #[default]
     Falling,
     /// Never: slots are replaced at random, and a hit writes nothing.
@@ -43,13 +41,11 @@ pub enum CounterPolicy {
 }
 
 impl CounterPolicy {
-    /// How many of 2^32 lookups count, less one: which ones is decided before the bucket is looked at (`seat`), since a
-    /// branch that depends on a line which is yet to come cannot be predicted, and a wrong guess holds up the lookups
-    /// behind this one.
-    pub(crate) fn counted(self) -> u32 {
+    /// A hit counts while its counter is less than this; 256 where one that is full lowers another.
+    pub(crate) fn warmest(self) -> u32 {
         match self {
-            CounterPolicy::EveryHit => u32::MAX,
-            CounterPolicy::Falling => u32::MAX >> SELDOM,
+            CounterPolicy::EveryHit => 256,
+            CounterPolicy::Falling => 15,
             CounterPolicy::Never => 0,
         }
     }

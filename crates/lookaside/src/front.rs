@@ -34,7 +34,6 @@
 
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -54,8 +53,6 @@ const GROUP: usize = 16;
 
 thread_local! {
     static RANDOM: Random = const { Random::new(1) };
-    /// A Weyl sequence: each number is below a bound as often as a random one, and five instructions away.
-    static LOOKUPS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Who has such items, and takes them: to be shared by threads if they are, and invariant.
@@ -142,8 +139,6 @@ pub struct Front<T, S = RandomState> {
     /// Of items that need them.
     words: Option<Words>,
     hashing: Hashing<S>,
-    /// Hits that warm their slot: of all lookups, those whose number of 64 bits is no more than this.
-    counted: u64,
     items: Items<T>,
 }
 
@@ -167,8 +162,7 @@ impl<T: Lent, S> Front<T, S> {
         let size = if T::WIDE { config.size / 2 } else { config.size };
         let table = Slb::new(&config.resized(size))?;
         let words = if T::WIDE { Some(Words::beside(&table, config)?) } else { None };
-        let counted = u64::from(table.counted()) << 32 | u64::from(u32::MAX);
-        Ok(Front { table, words, hashing: hasher.into_hashing(), counted, items: PhantomData })
+        Ok(Front { table, words, hashing: hasher.into_hashing(), items: PhantomData })
     }
 
     /// The same memory, emptied, for what is lent next: by the same index when it has been changed, by the next
@@ -202,8 +196,8 @@ impl<T: Lent, S> Front<T, S> {
     pub fn recycle<U: Lent>(mut self) -> Front<U, S> {
         const { assert!(T::WIDE == U::WIDE, "one needs a second word for each slot, the other does not") };
         self.table.reset();
-        let Front { table, words, hashing, counted, .. } = self;
-        Front { table, words, hashing, counted, items: PhantomData }
+        let Front { table, words, hashing, .. } = self;
+        Front { table, words, hashing, items: PhantomData }
     }
 
     /// Items that it has room for.
@@ -243,7 +237,6 @@ impl<T: Lent, S> Front<T, S> {
     /// The item of a key that the table has.
     #[inline(always)]
     fn look<Q: ?Sized>(&self, hash: u64, key: &Q, mut is: impl FnMut(T, &Q) -> bool) -> Option<T> {
-        let counts = self.counts();
         let mut found = None;
         let slot = self.find(hash, |item| {
             let accepted = is(item, key);
@@ -252,21 +245,11 @@ impl<T: Lent, S> Front<T, S> {
             }
             accepted
         })?;
-        if counts {
-            self.warm(hash, slot);
-        }
+        self.warm(hash, slot);
         found
     }
 
-    /// Whether the next hit is to warm its slot.
     #[inline(always)]
-    fn counts(&self) -> bool {
-        let number = LOOKUPS.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        LOOKUPS.set(number);
-        number <= self.counted
-    }
-
-    #[inline]
     fn warm(&self, hash: u64, slot: usize) {
         RANDOM.with(|random| self.table.warm(hash, slot, random));
     }
@@ -405,9 +388,7 @@ impl<T: Lent, S: BuildHasher> Front<T, S> {
         for (((&key, &hash), seen), found) in keys.iter().zip(&hashes).zip(seen).zip(found) {
             *found = match seen {
                 Some((slot, item)) if is(item, key) => {
-                    if self.counts() {
-                        self.warm(hash, slot);
-                    }
+                    self.warm(hash, slot);
                     Some(item)
                 }
                 // It may be behind another with the same tag.

@@ -106,14 +106,35 @@ impl<S> fmt::Debug for Hashing<S> {
     }
 }
 
-/// As `BuildHasher::hash_one`, mixed if need be; but always inlined: a call is a tenth of a hit.
-#[allow(clippy::manual_hash_one)]
+/// As `BuildHasher::hash_one`, mixed if need be.
 #[inline(always)]
 pub(crate) fn hash_of<Q: Hash + ?Sized>(hashing: &Hashing<impl BuildHasher>, key: &Q) -> u64 {
-    let mut state = hashing.hasher.build_hasher();
-    key.hash(&mut state);
-    let hash = state.finish();
-    if hashing.mixes { mix(hash) } else { hash }
+    hashing.even(hashing.hash_as_is(key))
+}
+
+impl<S> Hashing<S> {
+    /// Whether hashes are to be mixed.
+    pub(crate) fn mixes(&self) -> bool {
+        self.mixes
+    }
+
+    /// A hash of all even bits.
+    #[inline(always)]
+    pub(crate) fn even(&self, hash: u64) -> u64 {
+        if self.mixes { mix(hash) } else { hash }
+    }
+
+    /// As `BuildHasher::hash_one`, but always inlined: a call is a tenth of a hit.
+    #[allow(clippy::manual_hash_one)]
+    #[inline(always)]
+    pub(crate) fn hash_as_is<Q: Hash + ?Sized>(&self, key: &Q) -> u64
+    where
+        S: BuildHasher,
+    {
+        let mut state = self.hasher.build_hasher();
+        key.hash(&mut state);
+        state.finish()
+    }
 }
 
 /// Odd, with well-mixed bits.

@@ -50,7 +50,7 @@
 //!   5      atomic_table                                  wide
 //!   4      slb                                           lent  lock
 //!   3      bucket                                              index
-//!   2      tags       log_table  stripes       watch           entry    hashing
+//!   2                 log_table  stripes       watch           entry    hashing
 //!   1      word       lines      single_flight monitor                  folding
 //!          config     mark       random        stats
 //!
@@ -59,7 +59,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `word`, `tags`, `bucket` | a slot is one word; seven slots and their counters are a line, compared at once |
+//! | `word`, `bucket` | a slot is one word; seven slots and their counters are a line |
 //! | `config`, `mark`, `random` | what can be chosen; an index's number at a shared table; cheap random numbers |
 //! | `lines`, `log_table`, `slb` | memory by lines; the paper's two tables, and who may enter |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
@@ -86,7 +86,6 @@ mod mark;
 mod random;
 mod slb;
 mod stripes;
-mod tags;
 mod wide;
 mod word;
 

@@ -24,6 +24,9 @@ use crate::word::{Pointer, Word};
 const HASH: u64 = 7 << 52;
 const OTHER: u64 = 8 << 52;
 
+/// Every hit counts, and one of a full counter lowers another.
+const EVERY_HIT: u32 = 256;
+
 fn pointer(number: u64) -> Pointer {
     Pointer::new(number).unwrap()
 }
@@ -212,11 +215,11 @@ fn counters_that_race_lose_counts_and_never_run_over_into_their_neighbours() {
         let other = thread::spawn({
             let bucket = bucket.clone();
             move || {
-                bucket.raise(3, CounterPolicy::EveryHit, &Random::new(2));
-                bucket.raise(2, CounterPolicy::EveryHit, &Random::new(2));
+                bucket.raise(3, EVERY_HIT, &Random::new(2));
+                bucket.raise(2, EVERY_HIT, &Random::new(2));
             }
         });
-        bucket.raise(2, CounterPolicy::EveryHit, &Random::new(1));
+        bucket.raise(2, EVERY_HIT, &Random::new(1));
         other.join().unwrap();
         let after = bucket.temperatures();
         // Raised once, twice or, where a count was lost, not at all; lowered when a full one was hit.

@@ -43,7 +43,7 @@ use crate::entry::{
     prefetch, prefetch_to_succeed,
 };
 use crate::folding::RandomState;
-use crate::hashing::{Hashing, IntoHashing, hash_of};
+use crate::hashing::{Hashing, IntoHashing};
 use crate::index::{Find, Ordered, Scan, SharedDiscard, SharedStore, View};
 use crate::lock::RwLock;
 use crate::mark::{Mark, NoMarkLeft};
@@ -115,6 +115,8 @@ pub struct Map<K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomStat
     _departed: Departed<K, V>,
     hashing: Hashing<S>,
     mark: Mark,
+    /// Whether hashes are neither mixed nor marked: one question, where most maps have nothing to do.
+    hashes_as_is: bool,
     buffer: SharedBuffer,
     reclaimer: Arc<Reclaimer>,
     entries: Entries<K, V>,
@@ -164,11 +166,13 @@ impl<K, V, I, S> Map<K, V, I, S> {
         let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>, true);
         let present = Present::at(&buffer.0);
         let (ending, departed) = ends(&reclaimer);
+        let hashing = hasher.into_hashing();
         Ok(Map {
             _ending: ending,
             index,
             _departed: departed,
-            hashing: hasher.into_hashing(),
+            hashes_as_is: !hashing.mixes() && mark.is_alone(),
+            hashing,
             mark,
             buffer,
             reclaimer,
@@ -222,12 +226,19 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().remove(key)
     }
 
+    /// The hash of a key as the table sees it.
+    #[inline(always)]
+    fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        let hash = self.hashing.hash_as_is(key);
+        if self.hashes_as_is { hash } else { self.mark.on(self.hashing.even(hash)) }
+    }
+
     /// A new entry of this map, that nobody knows of.
     fn handle(&self, key: K, value: V) -> Handle<K, V>
     where
         K: Hash,
     {
-        let hash = self.mark.on(hash_of(&self.hashing, &key));
+        let hash = self.hash(&key);
         Draft::new(key, value, hash, &self.reclaimer).handle()
     }
 
@@ -265,7 +276,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
 
     #[inline(always)]
     fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        self.map.mark.on(hash_of(&self.map.hashing, key))
+        self.map.hash(key)
     }
 
     #[inline(always)]

@@ -25,6 +25,11 @@ impl Mark {
         Mark { number: (number as u64) << 1 << (63 - bits), others: u64::MAX >> bits }
     }
 
+    /// Whether it changes no hash: of the only index of a buffer.
+    pub(crate) fn is_alone(self) -> bool {
+        self.others == u64::MAX
+    }
+
     /// Whether a hash, or the highest bits of one, are this index's.
     pub(crate) fn is_on(self, hash: u64) -> bool {
         hash & !self.others == self.number

@@ -33,7 +33,7 @@ use crate::index::{Discard, Find, Ordered, Scan, Store};
 use crate::mark::Mark;
 use crate::monitor::Verdict;
 use crate::seat::{GROUP, Seat};
-use crate::slb::Slb;
+use crate::slb::{HitLines, Slb};
 use crate::stats::Counts;
 use crate::word::Pointer;
 
@@ -89,7 +89,18 @@ pub struct OwnedMap<K: 'static, V: 'static, I = Ordered<K, V>, S = RandomState> 
     reclaimer: Arc<Reclaimer>,
     /// The owner's, who needs no epoch, no stripe and no ticket.
     seat: Seat,
+    /// Of the table in the graveyard's buffer, as it is now.
+    lines: HitLines<'static>,
     entries: Entries<K, V>,
+}
+
+/// Those of the table in use.
+///
+/// # Safety
+/// They are used only while the buffer lives, and until it is resized.
+unsafe fn lines_of(buffer: &Buffer) -> HitLines<'static> {
+    // SAFETY: the caller's promise; the table lies in a box of its own, whatever becomes of the buffer's place.
+    unsafe { std::mem::transmute::<HitLines<'_>, HitLines<'static>>(buffer.table.load().lines()) }
 }
 
 impl<K, V, I> OwnedMap<K, V, I, RandomState> {
@@ -116,6 +127,8 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
         let graveyard =
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
         let seat = graveyard.buffer.seat();
+        // SAFETY: as in `lines_of`: the map has the buffer.
+        let lines = unsafe { lines_of(&graveyard.buffer) };
         let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>, false);
         let (ending, departed) = ends(&reclaimer);
         Ok(OwnedMap {
@@ -125,6 +138,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
             graveyard,
             reclaimer,
             seat,
+            lines,
             entries: Entries::default(),
         })
     }
@@ -143,7 +157,16 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Whether the next so many lookups are to ask the table.
     #[inline(always)]
     fn uses_table(&self, lookups: u32) -> bool {
-        self.seat.uses_table(lookups, &self.buffer().monitor, || self.table().capacity())
+        match self.seat.uses_table(lookups) {
+            Some(uses) => uses,
+            None => self.next_block(lookups),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_block(&self, lookups: u32) -> bool {
+        self.seat.next_block(lookups, &self.buffer().monitor, || self.table().capacity())
     }
 
     /// Clears the table for a write; how many slots.
@@ -182,7 +205,10 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// # Errors
     /// As [`OwnedMap::with_index`]. Then the old one stays.
     pub fn resize(&mut self, size: usize) -> Result<(), CreateError> {
-        self.buffer().resize(size)
+        self.buffer().resize(size)?;
+        // SAFETY: as in `lines_of`: the map has the buffer.
+        self.lines = unsafe { lines_of(self.buffer()) };
+        Ok(())
     }
 
     /// Lets the monitor watch, or not: if not, the table is always used.
@@ -308,7 +334,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             found.key().borrow() == key
         };
-        let pointer = self.seat.find_on_account(self.table(), hash, holds)?;
+        let pointer = self.seat.find_on_account(self.lines, hash, holds)?;
         // SAFETY: as above.
         Some(unsafe { Found::at(pointer) })
     }
@@ -318,7 +344,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         if found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
-            self.seat.emit_held(self.table(), hash, pointer);
+            self.seat.emit_alone(self.table(), hash, pointer);
         }
     }
 

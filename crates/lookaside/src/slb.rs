@@ -60,10 +60,32 @@ pub enum Emission {
 #[derive(Debug)]
 pub struct Slb {
     buckets: Lines<Bucket>,
-    log: Option<Log>,
+    log: Option<Box<Log>>,
+    /// A hit counts while its slot's counter is less than this.
+    warmest: u32,
     config: Config,
     /// An emission is logged, or enters, if a random number is below this.
     sampled_below: u64,
+}
+
+/// What a hit needs of a table: for who can keep it from one lookup to the next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HitLines<'t> {
+    buckets: &'t [Bucket],
+    warmest: u32,
+}
+
+impl HitLines<'_> {
+    /// As [`Slb::hit`].
+    #[inline(always)]
+    pub(crate) fn hit(
+        self,
+        hash: u64,
+        random: &Random,
+        accept: impl FnMut(Pointer) -> bool,
+    ) -> Option<Pointer> {
+        line(self.buckets, hash).hit(hash, self.warmest, random, accept)
+    }
 }
 
 /// What admission by a log needs.
@@ -94,14 +116,15 @@ impl Slb {
         let (log, sampling) = match config.admission {
             Admission::Logged { sampling, .. } => {
                 let size = config.size.saturating_mul(config.log_ratio);
-                let table = LogTable::new(Slb::lines(lines_of(size)?, config)?);
-                (Some(Log { table, filled: CachePadded::new(AtomicUsize::new(0)) }), sampling)
+                let table = LogTable::new(Slb::make(lines_of(size)?, config)?);
+                (Some(Box::new(Log { table, filled: CachePadded::new(AtomicUsize::new(0)) })), sampling)
             }
             Admission::Sampled { sampling } => (None, sampling),
         };
         Ok(Slb {
-            buckets: Slb::lines(lines_of(config.size)?, config)?,
+            buckets: Slb::make(lines_of(config.size)?, config)?,
             log,
+            warmest: config.counters.warmest(),
             config: config.clone(),
             // Saturates: a share of one is u64::MAX.
             sampled_below: (sampling * (u64::MAX as f64)) as u64,
@@ -109,18 +132,24 @@ impl Slb {
     }
 
     #[cfg(not(loom))]
-    fn lines<L: pages::Zeroed>(lines: usize, config: &Config) -> Result<Lines<L>, CreateError> {
+    fn make<L: pages::Zeroed>(lines: usize, config: &Config) -> Result<Lines<L>, CreateError> {
         Ok(Lines::map(lines, config.pages)?)
     }
 
     #[cfg(loom)]
-    fn lines<L: Default>(lines: usize, _config: &Config) -> Result<Lines<L>, CreateError> {
+    fn make<L: Default>(lines: usize, _config: &Config) -> Result<Lines<L>, CreateError> {
         Ok((0..lines).map(|_| L::default()).collect())
     }
 
     #[inline(always)]
     fn bucket(&self, hash: u64) -> &Bucket {
         line(&self.buckets, hash)
+    }
+
+    /// What a hit needs.
+    #[inline(always)]
+    pub(crate) fn lines(&self) -> HitLines<'_> {
+        HitLines { buckets: &self.buckets, warmest: self.warmest }
     }
 
     /// Counts a slot that was free.
@@ -173,28 +202,17 @@ impl Slb {
         self.find(hash, |_| true)
     }
 
-    /// How many of 2^32 lookups are to be followed by [`Slb::warm`] if they are hits, less one.
-    pub(crate) fn counted(&self) -> u32 {
-        self.config.counters.counted()
-    }
-
-    /// Warms a slot that was found with this hash. It may hold another's entry by now.
-    #[inline]
+    /// Counts a hit of a slot that was found with this hash. It may hold another's entry by now, whose warmth this is
+    /// not: a counter costs hits, never an answer.
+    #[inline(always)]
     pub fn warm(&self, hash: u64, slot: usize, random: &Random) {
-        let bucket = self.bucket(hash);
-        // Another's entry may have come there since the hit, whose warmth this is not.
-        if bucket.load(slot).pointer_for(hash).is_some() {
-            bucket.raise(slot, self.config.counters, random);
-        }
+        self.bucket(hash).raise(slot, self.warmest, random);
     }
 
-    /// [`Slb::find`], and the hit counted if chance will have it: for who keeps no [`crate::Seat`].
+    /// [`Slb::find`], and the hit counted.
+    #[inline(always)]
     pub fn hit(&self, hash: u64, random: &Random, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        let (slot, pointer) = self.find(hash, accept)?;
-        if random.next() >> 32 <= u64::from(self.counted()) {
-            self.warm(hash, slot, random);
-        }
-        Some(pointer)
+        self.lines().hit(hash, random, accept)
     }
 
     /// Asks for the memory that a call with this hash will touch.
@@ -220,6 +238,26 @@ impl Slb {
 
     /// Puts a wanted pointer in. The caller holds the stripe of `hash`.
     pub fn insert(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission {
+        self.insert_by(hash, pointer, random, Bucket::exchange)
+    }
+
+    /// As [`Slb::insert`], for who is the only one to write: an exchange would wait for all loads before it, those of
+    /// the search in the index among them.
+    pub(crate) fn insert_alone(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission {
+        self.insert_by(hash, pointer, random, |bucket, slot, _, new| {
+            bucket.store(slot, new);
+            true
+        })
+    }
+
+    #[inline(always)]
+    fn insert_by(
+        &self,
+        hash: u64,
+        pointer: Pointer,
+        random: &Random,
+        put: impl Fn(&Bucket, usize, Word, Word) -> bool,
+    ) -> Emission {
         let (bucket, new) = (self.bucket(hash), Word::new(hash, pointer));
         let Config { counters, newcomer, .. } = self.config;
         for _ in 0..ATTEMPTS {
@@ -234,7 +272,7 @@ impl Slb {
             }
             let slot = free.unwrap_or_else(|| bucket.coldest(counters, random));
             let old = if free.is_some() { Word::EMPTY } else { bucket.load(slot) };
-            if bucket.exchange(slot, old, new) {
+            if put(bucket, slot, old, new) {
                 if old == Word::EMPTY {
                     bucket.welcome(slot, newcomer, counters);
                     self.has_filled();
@@ -259,7 +297,7 @@ impl Slb {
         let (mut emptied, mut first) = (0, None);
         // Who holds the stripe sees every word of this tag, and meanwhile no other comes. One that has gone was thrown
         // out.
-        for slot in bucket.tagged(hash) {
+        for slot in 0..SLOTS {
             let mut word = bucket.load(slot);
             while word != Word::EMPTY && word.has_tag_of(hash) {
                 if bucket.exchange(slot, word, Word::EMPTY) {
@@ -334,7 +372,7 @@ impl Slb {
 impl Slb {
     /// Slots in use, by its own count; as they are where it keeps none.
     pub(crate) fn in_use(&self) -> usize {
-        self.log.as_ref().map_or_else(|| self.occupancy(), Log::in_use)
+        self.log.as_ref().map_or_else(|| self.occupancy(), |log| log.in_use())
     }
 }
 
@@ -400,21 +438,36 @@ mod tests {
     }
 
     #[test]
-    fn the_warmth_of_a_hit_is_not_that_of_who_has_taken_its_slot_since() {
-        let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
+    fn a_hit_that_is_counted_late_costs_nothing_but_warmth() {
+        let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
         assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
         let (slot, _) = table.find(hash(1), |_| true).unwrap();
         let warmth = || table.bucket(hash(1)).temperatures()[slot];
         let before = warmth();
         table.warm(hash(1), slot, &random);
         assert_eq!(warmth(), before + 1);
-        // It goes, and another comes, whose tag is another.
+        // It goes, and another comes, to whom the warmth is given.
         assert_eq!(table.clear(hash(1)), 1);
         assert_eq!(emit(&table, hash(2), pointer(2), &random), Emission::Admitted);
-        assert_eq!(table.find(hash(2), |_| true).unwrap().0, slot);
-        let newcomer = warmth();
+        assert_eq!(table.find(hash(2), |_| true).unwrap(), (slot, pointer(2)));
         table.warm(hash(1), slot, &random);
-        assert_eq!(warmth(), newcomer);
+        assert_eq!((warmth(), table.find(hash(1), |_| true)), (1, None));
+        assert_eq!(table.find(hash(2), |_| true), Some((slot, pointer(2))));
+    }
+
+    #[test]
+    fn an_owner_puts_in_what_others_do() {
+        let [shared, owned] = [(); 2].map(|()| Slb::new(&Config::with_size(64 * 8)).unwrap());
+        let randoms = [Random::new(5), Random::new(5)];
+        for number in 0..1000 {
+            let key = number * number % 317;
+            let hits = [&shared, &owned].map(|table| table.hit(hash(key), &randoms[0], |_| true).is_some());
+            assert_eq!(hits[0], hits[1], "of key {key}");
+            let outcome = shared.insert(hash(key), pointer(key), &randoms[0]);
+            assert_eq!(owned.insert_alone(hash(key), pointer(key), &randoms[1]), outcome);
+            assert!(holds(&owned, hash(key), pointer(key)));
+        }
+        assert_eq!((shared.occupancy(), owned.occupancy()), (56, 56));
     }
 
     #[test]

@@ -68,7 +68,16 @@ impl<'b> Visit<'b> {
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
-        self.seat().uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
+        match self.seat().uses_table(lookups) {
+            Some(uses) => uses,
+            None => self.next_block(lookups),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_block(&self, lookups: u32) -> bool {
+        self.seat().next_block(lookups, &self.buffer.monitor, || self.table().capacity())
     }
 
     #[inline(always)]
@@ -100,7 +109,7 @@ impl<'b> Visit<'b> {
     /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
     #[inline(always)]
     pub fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.seat().find_on_account(self.table(), hash, accept)
+        self.seat().find_on_account(self.table().lines(), hash, accept)
     }
 
     /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines

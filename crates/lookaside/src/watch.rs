@@ -202,7 +202,6 @@ impl Watch {
 
     /// Whether the next lookups are to ask the table; counts them. `filled` is how many free slots this thread has
     /// filled so far, of the table's `capacity`.
-    #[inline(always)]
     pub(crate) fn uses_table(
         &self,
         tally: &Tally,
@@ -220,7 +219,7 @@ impl Watch {
     /// Counts these lookups, all of one call, and says whether they ask; `None` if there is no room for them in the
     /// part.
     #[inline(always)]
-    fn take(&self, tally: &Tally, lookups: Lookups) -> Option<bool> {
+    pub(crate) fn take(&self, tally: &Tally, lookups: Lookups) -> Option<bool> {
         let asked = tally.asked.get() + lookups.number();
         if asked <= self.asked_end.get() {
             tally.asked.set(asked);
