@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use lookaside::{
-    Admission, Buffer, Config, CounterPolicy, CreateError, Guard, Mark, Pointer, Seat, Slb, Ticket,
+    Admission, Buffer, Config, CounterPolicy, CreateError, Guard, IndexId, Pointer, Slb, ThreadState, Ticket,
 };
 
 use crate::layout::{LOOKASIDE_OFF, Line, Lines, Prefix, SLOTS};
@@ -169,7 +169,7 @@ unsafe fn retire_lines(lines: *mut Lines, guard: &Guard<'_>) {
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub(crate) prefix: Prefix,
-    pub(crate) mark: Mark,
+    pub(crate) mark: IndexId,
     callbacks: Callbacks,
     pub(crate) id: u64,
     pub(crate) shared: Arc<Shared>,
@@ -178,7 +178,7 @@ pub(crate) struct Handle {
 impl Handle {
     /// `None` if as many indexes as the buffer was made for have a handle.
     pub(crate) fn new(shared: Arc<Shared>, callbacks: Callbacks) -> Option<Handle> {
-        let mark: Mark = shared.buffer.mark().ok()?;
+        let mark: IndexId = shared.buffer.index_id().ok()?;
         let prefix = Prefix::new(mark, &shared.lines, shared.mixes);
         Some(Handle { prefix, mark, callbacks, id: shared.id, shared })
     }
@@ -227,7 +227,7 @@ impl Handle {
         if left >= 0 {
             return true;
         }
-        if (LOOKASIDE_OFF..=LOOKASIDE_OFF + Seat::TURN as i32).contains(&left) {
+        if (LOOKASIDE_OFF..=LOOKASIDE_OFF + ThreadState::TURN as i32).contains(&left) {
             return false;
         }
         face.left.set(left + lookups);
@@ -241,7 +241,7 @@ impl Handle {
     pub(crate) fn turn(&self, session: &Session, lookups: u32) {
         session.gather();
         let shared = &self.shared;
-        let uses_table = session.seat.turn(&shared.buffer, lookups, || self.table().capacity());
+        let uses_table = session.state.turn(&shared.buffer, lookups, || self.table().capacity());
         session.face.uses_table.set(uses_table.into());
         session.begin_turn();
     }
@@ -426,13 +426,13 @@ impl Handle {
         let Some(hash) = hash() else { return };
         let (shared, table) = (&self.shared, self.table());
         if ticket.is_none() && session.holds(Buffer::stripe_of(hash)) {
-            session.seat.emit_held(table, hash, pointer);
+            session.state.emit_held(table, hash, pointer);
         } else {
             let ticket = match ticket {
                 Some(number) => Ticket::numbered(hash, number),
                 None => shared.buffer.ticket(hash),
             };
-            session.seat.emit_ticketed(&shared.buffer, table, &ticket, hash, pointer);
+            session.state.emit_ticketed(&shared.buffer, table, &ticket, hash, pointer);
         }
     }
 
@@ -468,10 +468,10 @@ impl Handle {
         }
     }
 
-    /// As [`lookaside::Seat::clear_held`], for who holds the stripe or is alone.
+    /// As [`lookaside::ThreadState::clear_held`], for who holds the stripe or is alone.
     pub(crate) fn clear_held(&self, session: &Session, hash: u64) -> usize {
         // SAFETY: as in `table`.
-        unsafe { session.seat.clear_held(&self.shared.buffer, hash) }
+        unsafe { session.state.clear_held(&self.shared.buffer, hash) }
     }
 
     /// Forgets the entry of a key.
@@ -488,7 +488,7 @@ impl Handle {
             let hot =
                 self.clear_held(session, hash) > 0 || session.was_cleared(Buffer::stripe_of(hash), hash);
             if hot && let Some(pointer) = pointer(entry) {
-                session.seat.put_held(self.table(), hash, pointer);
+                session.state.put_held(self.table(), hash, pointer);
             }
         });
     }

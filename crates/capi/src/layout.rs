@@ -27,7 +27,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
-use lookaside::{Mark, Pointer, Seat, Slb};
+use lookaside::{IndexId, Pointer, Slb, ThreadState};
 
 use crate::options::fail;
 
@@ -133,7 +133,7 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    pub(crate) fn new(mark: Mark, lines: &AtomicPtr<Lines>, mixes: bool) -> Prefix {
+    pub(crate) fn new(mark: IndexId, lines: &AtomicPtr<Lines>, mixes: bool) -> Prefix {
         let number = mark.on(0);
         Prefix {
             layout: LOOKASIDE_LAYOUT.into(),
@@ -208,7 +208,7 @@ const _: () = {
     assert!(size_of::<Prefix>() == 40 && std::mem::offset_of!(Prefix, mixes) == 32);
     assert!(size_of::<lookaside_session>() == 64 && std::mem::offset_of!(lookaside_session, replaced) == 60);
     assert!(size_of::<Line>() == 64 && std::mem::offset_of!(Line, counters) == 56);
-    assert!(Pointer::BITS == 48 && Seat::TURN == 1024);
+    assert!(Pointer::BITS == 48 && ThreadState::TURN == 1024);
 };
 
 #[cfg(test)]
@@ -229,8 +229,8 @@ mod tests {
         }
     }
 
-    /// What a table that has as many keys as it should has to hold: of two keys a line, thrown at random, one in 1,500 has no room beside seven
-    /// others.
+    /// What a table that has as many keys as it should has to hold: of two keys a line, thrown at random, one in 1,500
+    /// has no room beside seven others.
     #[test]
     fn few_hashes_a_step_apart_have_room_in_a_small_table_whatever_the_step() {
         const LINES: u64 = 64;

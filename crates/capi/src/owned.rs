@@ -139,7 +139,7 @@ fn emit(handle: &Handle, session: &Session, entry: *mut c_void, hash: impl FnOnc
         && session.face.uses_table.get() != 0
         && let Some(hash) = hash()
     {
-        session.seat.emit_alone(handle.table(), hash, pointer);
+        session.state.emit_alone(handle.table(), hash, pointer);
     }
 }
 
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn lookaside_owned_update(
         if cleared > 0
             && let Some(pointer) = Pointer::new(entry.expose_provenance() as u64)
         {
-            session.seat.put_held(handle.table(), hash, pointer);
+            session.state.put_held(handle.table(), hash, pointer);
         }
     }
 }

@@ -21,7 +21,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lookaside::{Guard, Random, Seat};
+use lookaside::{Guard, Random, ThreadState};
 use parking_lot::Mutex;
 
 use crate::handle::{Handle, Shared};
@@ -46,7 +46,7 @@ pub(crate) struct Session {
     granted: Cell<i32>,
     id: u64,
     next: Cell<*mut Session>,
-    pub(crate) seat: Seat,
+    pub(crate) state: ThreadState,
     /// Which of others a full counter cools.
     pub(crate) random: Random,
     held: RefCell<Vec<Hold>>,
@@ -105,7 +105,7 @@ impl Registry {
             if let Some(shared) = contents.shared {
                 session.gather();
                 // SAFETY: a buffer is there until it has closed its registry, for which it would have to wait.
-                session.seat.tell(unsafe { &shared.as_ref().buffer });
+                session.state.tell(unsafe { &shared.as_ref().buffer });
             }
             // Under the mutex: a buffer that ends now waits until nobody is in its collector.
             drop(contents.guard);
@@ -213,7 +213,7 @@ impl Session {
     }
 
     fn with(shared: &Arc<Shared>, contents: Contents) -> Session {
-        let seat = shared.buffer.seat();
+        let state = shared.buffer.thread_state();
         Session {
             face: lookaside_session {
                 left: Cell::new(0),
@@ -221,7 +221,7 @@ impl Session {
                 misses: Cell::new(0),
                 warmest: shared.warmest,
                 reserved: 0,
-                random: Cell::new(seat.random()),
+                random: Cell::new(state.random()),
                 base: Cell::new(std::ptr::null()),
                 count: Cell::new(0),
                 enters: (contents.shared.is_none() && shared.enters).into(),
@@ -229,11 +229,11 @@ impl Session {
                 filled: Cell::new(0),
                 replaced: Cell::new(0),
             },
-            random: Random::new(seat.random()),
+            random: Random::new(state.random()),
             granted: Cell::new(0),
             id: shared.id,
             next: Cell::new(null_mut()),
-            seat,
+            state,
             held: RefCell::default(),
             pins: Cell::new(0),
             contents: UnsafeCell::new(contents),
@@ -250,10 +250,10 @@ impl Session {
         let taken = u64::try_from(self.granted.replace(left) - left).unwrap_or(0);
         let misses = face.misses.take();
         match face.uses_table.get() {
-            0 => self.seat.counted(0, 0, taken),
-            _ => self.seat.counted(taken.saturating_sub(misses), misses, 0),
+            0 => self.state.counted(0, 0, taken),
+            _ => self.state.counted(taken.saturating_sub(misses), misses, 0),
         }
-        self.seat.put(face.filled.take().into(), face.replaced.take().into());
+        self.state.put(face.filled.take().into(), face.replaced.take().into());
     }
 
     /// Ends a turn before its time: the monitor is asked again at the next lookup.
@@ -265,8 +265,8 @@ impl Session {
     /// Grants the lookups of another turn. What was counted has been gathered.
     pub(crate) fn begin_turn(&self) {
         self.grant(match self.face.uses_table.get() {
-            0 => LOOKASIDE_OFF + Seat::TURN as i32,
-            _ => Seat::TURN as i32,
+            0 => LOOKASIDE_OFF + ThreadState::TURN as i32,
+            _ => ThreadState::TURN as i32,
         });
     }
 

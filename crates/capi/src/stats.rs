@@ -70,7 +70,7 @@ pub(crate) unsafe fn write_counts(
         return;
     }
     session.gather();
-    session.seat.tell(&handle.shared.buffer);
+    session.state.tell(&handle.shared.buffer);
     let (told, table) = (handle.shared.buffer.counts(), handle.table());
     let all = lookaside_counts {
         hits: told.hits,

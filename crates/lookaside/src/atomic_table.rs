@@ -43,6 +43,18 @@ impl Replaced {
     }
 }
 
+#[cfg(all(test, loom))]
+impl Replaced {
+    /// Frees it.
+    ///
+    /// # Safety
+    /// Nobody looks at it.
+    pub(crate) unsafe fn free(self) {
+        // SAFETY: made by `Box::into_raw`, and the caller's promise.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
 impl AtomicTable {
     pub(crate) fn new(first: Slb) -> AtomicTable {
         AtomicTable(AtomicPtr::new(Box::into_raw(Box::new(first))))

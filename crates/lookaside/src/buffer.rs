@@ -4,13 +4,13 @@
 //! compared and when memory is freed is for the faces above it: the safe map ([`crate::Map`]), and the C interface.
 //!
 //! ```text
-//!   lookup:   Visit::find -- hit ------------------------------> done
-//!                          \- miss: ticket -> the index -> Visit::emit
+//!   lookup:   Pinned::find -- hit ------------------------------> done
+//!                          \- miss: ticket -> the index -> Pinned::emit
 //!   write:    Buffer::write -> change the index -> (Write::put) -> drop
 //! ```
 //!
-//! Several indexes may share one buffer: each has a [`Mark`]. Hashes are taken as they are: they must be even in all of
-//! their bits, or have been [mixed](crate::mix) (see [`crate::Hashing`]).
+//! Several indexes may share one buffer: each has a [`IndexId`]. Hashes are taken as they are: they must be even in all
+//! of their bits, or have been [mixed](crate::mix) (see [`crate::Hashing`]).
 //!
 //! # Who holds a table
 //!
@@ -20,9 +20,9 @@
 //!
 //! | module | who is at the buffer |
 //! |---|---|
-//! | `visit` | a thread among others: pinned, with tickets |
+//! | `pinned` | a thread among others: pinned, with tickets |
 //! | `owned` | its one owner, whose map it is |
-//! | `seat` | what either keeps: its account, its random numbers, its part of the monitor's trials |
+//! | `thread_state` | what either keeps: its account, its random numbers, its part of the monitor's trials |
 
 use std::cell::Cell;
 use std::fmt;
@@ -34,13 +34,13 @@ use parking_lot::Mutex;
 
 use crate::atomic_table::{AtomicTable, Replaced};
 use crate::config::{Config, CreateError};
-use crate::mark::{MOST_MARK_BITS, Mark, NoMarkLeft};
+use crate::index_id::{IndexId, MOST_MARK_BITS, NoIdLeft};
 use crate::monitor::{Monitor, Verdict};
 use crate::random::Random;
-use crate::seat::Seat;
 use crate::slb::Slb;
 use crate::stats::{Counts, Totals};
 use crate::stripes::{Held, Stripes, Ticket};
+use crate::thread_state::ThreadState;
 use crate::word::Pointer;
 
 /// Buffers made so far.
@@ -49,7 +49,7 @@ static BUFFERS: AtomicU64 = AtomicU64::new(0);
 /// Who holds one has pinned a buffer: see [`Buffer::pin`]. It stays on its thread.
 #[derive(Debug)]
 #[must_use = "the buffer is pinned only while it is held"]
-pub struct Guard<'b>(pub(crate) reclaim::Guard<'b, Seat>);
+pub struct Guard<'b>(pub(crate) reclaim::Guard<'b, ThreadState>);
 
 impl Guard<'_> {
     /// Lets go of what was found, and pins anew. While this thread holds another guard of the buffer, nothing changes.
@@ -84,18 +84,18 @@ impl Guard<'_> {
     }
 }
 
-/// What the seats of a buffer begin with.
+/// What the states of a buffer begin with.
 #[derive(Debug)]
-struct Seats {
+struct ThreadStates {
     /// Of this buffer, and of no other.
     number: u64,
     made: AtomicU64,
 }
 
-impl Seats {
-    fn seat(&self) -> Seat {
+impl ThreadStates {
+    fn thread_state(&self) -> ThreadState {
         let made = self.made.fetch_add(1, Ordering::Relaxed);
-        Seat::new(Random::new(self.number << 32 ^ made))
+        ThreadState::new(Random::new(self.number << 32 ^ made))
     }
 }
 
@@ -108,11 +108,11 @@ pub struct Buffer {
     marks: AtomicUsize,
     pub(crate) monitor: Monitor,
     pub(crate) totals: Totals,
-    seats: Arc<Seats>,
+    states: Arc<ThreadStates>,
     /// Maps behind it.
     pub(crate) maps: AtomicUsize,
     /// Whom what is removed and replaced waits for.
-    pub(crate) collector: Collector<Seat>,
+    pub(crate) collector: Collector<ThreadState>,
 }
 
 impl Buffer {
@@ -138,8 +138,8 @@ impl Buffer {
         }
         let table = Slb::new(config)?;
         let number = BUFFERS.fetch_add(1, Ordering::Relaxed);
-        let seats = Arc::new(Seats { number, made: AtomicU64::new(0) });
-        let made = Arc::clone(&seats);
+        let states = Arc::new(ThreadStates { number, made: AtomicU64::new(0) });
+        let made = Arc::clone(&states);
         Ok(Buffer {
             table: AtomicTable::new(table),
             stripes: Stripes::new()?,
@@ -148,29 +148,29 @@ impl Buffer {
             marks: AtomicUsize::new(0),
             monitor: Monitor::new(true),
             totals: Totals::default(),
-            seats,
+            states,
             maps: AtomicUsize::new(0),
-            collector: Collector::with_locals(move || made.seat()),
+            collector: Collector::with_locals(move || made.thread_state()),
         })
     }
 
     /// A number for one more index.
     ///
     /// # Errors
-    /// [`NoMarkLeft`] if there are as many as the buffer was made for.
-    pub fn mark(&self) -> Result<Mark, NoMarkLeft> {
+    /// [`NoIdLeft`] if there are as many as the buffer was made for.
+    pub fn index_id(&self) -> Result<IndexId, NoIdLeft> {
         let most = 1 << self.mark_bits;
         let number = self
             .marks
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < most).then_some(taken + 1))
-            .map_err(|_| NoMarkLeft(most))?;
-        Ok(Mark::new(number, self.mark_bits))
+            .map_err(|_| NoIdLeft(most))?;
+        Ok(IndexId::new(number, self.mark_bits))
     }
 
     /// What a thread keeps between visits.
     #[must_use]
-    pub fn seat(&self) -> Seat {
-        self.seats.seat()
+    pub fn thread_state(&self) -> ThreadState {
+        self.states.thread_state()
     }
 
     /// Pins the buffer: no table goes that is there now, nor what is retired by a guard from now on, until the guard is
@@ -242,7 +242,7 @@ impl Buffer {
     /// may have been about to emit it has left the buffer since.
     pub fn forget(&self, hash: u64, pointer: Pointer) {
         let _guard = self.pin();
-        // SAFETY: as in `pinned`.
+        // SAFETY: as in `with_table`.
         #[allow(unsafe_code)]
         unsafe {
             self.forget_guarded(hash, pointer);
@@ -262,7 +262,7 @@ impl Buffer {
 
     /// Shows the table as it is now.
     #[allow(unsafe_code)]
-    pub(crate) fn pinned<R>(&self, show: impl FnOnce(&Slb) -> R) -> R {
+    pub(crate) fn with_table<R>(&self, show: impl FnOnce(&Slb) -> R) -> R {
         let _guard = self.pin();
         // SAFETY: `resize` retires tables to the buffer's collector. Who resizes in another way promises that nobody
         // does this.
@@ -358,7 +358,7 @@ impl Buffer {
         Ok(replaced)
     }
 
-    /// As [`crate::Visit::ticket`], for faces that keep their guards themselves.
+    /// As [`crate::Pinned::ticket`], for faces that keep their guards themselves.
     #[inline]
     pub fn ticket(&self, hash: u64) -> Ticket {
         self.stripes.ticket(hash)
@@ -379,26 +379,26 @@ impl Buffer {
 
     /// The pointers of an index's warmest slots with their temperatures, warmest first. Walks over the table.
     #[must_use]
-    pub fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
-        self.pinned(|table| table.hottest(most, mark))
+    pub fn hottest(&self, most: usize, mark: IndexId) -> Vec<(Pointer, u8)> {
+        self.with_table(|table| table.hottest(most, mark))
     }
 
     /// Pointers that the table has room for.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.pinned(Slb::capacity)
+        self.with_table(Slb::capacity)
     }
 
     /// Pointers that it holds; counted by walking over it.
     #[must_use]
     pub fn occupancy(&self) -> usize {
-        self.pinned(Slb::occupancy)
+        self.with_table(Slb::occupancy)
     }
 
     /// The table's bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.pinned(Slb::bytes)
+        self.with_table(Slb::bytes)
     }
 
     /// What the monitor has found.
@@ -412,10 +412,10 @@ impl Buffer {
     #[allow(unsafe_code)]
     pub fn counts(&self) -> Counts {
         let mut counts = self.totals.counts();
-        for seat in self.collector.locals() {
-            // SAFETY: it stays as long as the collector. Of a seat, which is its thread's, only the tally is looked at,
-            // whose numbers any thread may load.
-            let tally = unsafe { &(*seat).tally };
+        for state in self.collector.locals() {
+            // SAFETY: it stays as long as the collector. Of a state, which is its thread's, only the tally is looked
+            // at, whose numbers any thread may load.
+            let tally = unsafe { &(*state).tally };
             counts += tally.counts();
         }
         counts

@@ -1,17 +1,17 @@
-//! A seat by hand: for faces that keep guards and tables themselves, and count their lookups. The C interface is one,
-//! the front of the server's cache another.
+//! A thread's state by hand: for faces that keep guards and tables themselves, and count their lookups. The C interface
+//! is one, the front of the server's cache another.
 //!
-//! What needs the seat alone is in `seat`; here is what needs the buffer, too.
+//! What needs the state alone is in `thread_state`; here is what needs the buffer, too.
 
 use crate::buffer::Buffer;
-use crate::seat::Seat;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
+use crate::thread_state::ThreadState;
 use crate::word::Pointer;
 
-impl Seat {
-    /// Whether the next [`Seat::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision. The
-    /// first call of these is of so many lookups. Tells the counts.
+impl ThreadState {
+    /// Whether the next [`ThreadState::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision.
+    /// The first call of these is of so many lookups. Tells the counts.
     #[cold]
     pub fn turn(&self, buffer: &Buffer, lookups: u32, capacity: impl Fn() -> usize) -> bool {
         self.tell(buffer);

@@ -44,15 +44,15 @@
 //!
 //! ```text
 //!   9                 map        owned                                  the safe faces
-//!   8    words  shared          visit          by_hand                  who is at the buffer
+//!   8    words  shared         pinned          by_hand                  who is at the buffer
 //!   7      +-------------- buffer ---------------+
-//!   6      |                                   seat      front          what a thread keeps; references
+//!   6      |                               thread_state   front         what a thread keeps; references
 //!   5      atomic_table                                  wide
 //!   4      slb                                           lent  lock
 //!   3      bucket                                              index
-//!   2                 log_table  stripes       watch           entry    hashing
+//!   2      log_table  stripes         monitor_sampler          entry    hashing
 //!   1      word       lines      single_flight monitor                  folding
-//!          config     mark       random        stats
+//!          config     index_id   random        stats
 //!
 //!          the table             beside it     a thread        entries  keys
 //! ```
@@ -60,16 +60,16 @@
 //! | module | idea |
 //! |---|---|
 //! | `word`, `bucket` | a slot is one word; seven slots and their counters are a line |
-//! | `config`, `mark`, `random` | what can be chosen; an index's number at a shared table; cheap random numbers |
+//! | `config`, `index_id`, `random` | what can be chosen; an index's number at a shared table; cheap random numbers |
 //! | `lines`, `log_table`, `slb` | memory by lines; the paper's two tables, and who may enter |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
 //! | `atomic_table` | the table can be replaced while it is used |
 //! | `stats` | what is counted, by each thread for itself |
 //! | `monitor` | off where it does not pay, on again where it does |
-//! | `watch` | a thread's trials of that |
-//! | `seat` | what a thread keeps between its visits: all of these; which hits count, and what waits to be emitted |
-//! | `buffer` | a table, its stripes, its monitor and its seats together |
-//! | `visit`, `by_hand` | a thread at a buffer: among others, or with its own guards |
+//! | `monitor_sampler` | a thread's trials of that |
+//! | `thread_state` | what a thread keeps while it is not pinned, too: all of these, and what waits to be emitted |
+//! | `buffer` | a table, its stripes, its monitor and its threads' states together |
+//! | `pinned`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
 //! | `folding`, `hashing` | the default hash; what a hash must be |
 //! | `entry`, `index`, `lock` | entries, their slabs, who frees them; what an index must do; an owner's under a lock |
@@ -80,9 +80,9 @@
 mod atomic_table;
 mod bucket;
 mod config;
+mod index_id;
 mod lines;
 mod log_table;
-mod mark;
 mod random;
 mod slb;
 mod stripes;
@@ -112,9 +112,11 @@ mod map;
 #[cfg(not(loom))]
 mod monitor;
 #[cfg(not(loom))]
+mod monitor_sampler;
+#[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]
-mod seat;
+mod pinned;
 #[cfg(all(feature = "serde", not(loom)))]
 mod serde_impls;
 #[cfg(not(loom))]
@@ -124,9 +126,7 @@ mod single_flight;
 #[cfg(not(loom))]
 mod stats;
 #[cfg(not(loom))]
-mod visit;
-#[cfg(not(loom))]
-mod watch;
+mod thread_state;
 #[cfg(not(loom))]
 mod words;
 
@@ -136,7 +136,7 @@ mod loom_compounds;
 mod loom_tests;
 
 pub use config::{Admission, Config, CounterPolicy, CreateError};
-pub use mark::{Mark, NoMarkLeft};
+pub use index_id::{IndexId, NoIdLeft};
 pub use pages::{MapError, PageKind};
 pub use random::Random;
 pub use slb::{Emission, Slb};
@@ -155,10 +155,10 @@ pub use {
     map::{Computed, Map, MapRef, Mismatch, OccupiedError, Operation},
     monitor::Verdict,
     owned::OwnedMap,
-    seat::Seat,
+    pinned::Pinned,
     shared::SharedBuffer,
     stats::Counts,
-    visit::Visit,
+    thread_state::ThreadState,
     words::Iter,
 };
 

@@ -12,6 +12,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::Config;
+use crate::atomic_table::AtomicTable;
 use crate::bucket::Bucket;
 use crate::config::CounterPolicy;
 use crate::random::Random;
@@ -284,12 +285,11 @@ impl World {
         let (cleared, kept) = self.table.vacate(HASH);
         self.index.store(next, Ordering::Relaxed);
         match kept {
-            Some(_) if next == 0 => self.table.give_up(),
-            Some(slot) => self.table.fill(slot, HASH, pointer(next), &Random::new(0)),
+            Some(slot) if next != 0 => self.table.fill(slot, HASH, pointer(next), &Random::new(0)),
             None if next != 0 && cleared > 0 => {
                 self.table.insert(HASH, pointer(next), &Random::new(0));
             }
-            None => {}
+            _ => {}
         }
         drop(held);
     }
@@ -545,4 +545,69 @@ fn the_number_of_filled_slots_is_right_when_one_was_kept_and_filled() {
 #[test]
 fn the_number_of_filled_slots_is_right_when_nothing_is_put_in() {
     the_number_of_filled_slots_is_right_after(|_, _| {}, 6);
+}
+
+/// A table, its stripes and an index, of which the table is replaced by an empty one.
+struct Replaceable {
+    table: AtomicTable,
+    stripes: Stripes,
+    index: AtomicU64,
+}
+
+#[allow(unsafe_code)]
+impl Replaceable {
+    fn slb() -> Slb {
+        Slb::new(&Config::with_size(64).counters(CounterPolicy::Never)).unwrap()
+    }
+
+    fn now(&self) -> &Slb {
+        // SAFETY: what is replaced is kept to the end.
+        unsafe { self.table.load() }
+    }
+
+    fn look_up(&self) {
+        let ticket = self.stripes.ticket(HASH);
+        if self.index.load(Ordering::Relaxed) == 1 {
+            let table = self.now();
+            self.stripes.with_ticket(&ticket, &mut || table.insert(HASH, pointer(1), &Random::new(0)));
+        }
+    }
+
+    fn remove(&self) {
+        let held = self.stripes.lock(HASH);
+        self.now().clear(HASH);
+        self.index.store(0, Ordering::Relaxed);
+        drop(held);
+    }
+}
+
+/// Whichever table it was emitted into: who clears it under the stripe sees that one, if anybody will.
+#[test]
+fn what_a_write_removes_while_the_table_is_replaced_is_not_found_after_it() {
+    check(2, || {
+        let world = Arc::new(Replaceable {
+            table: AtomicTable::new(Replaceable::slb()),
+            stripes: Stripes::new().unwrap(),
+            index: AtomicU64::new(1),
+        });
+        let emitter = thread::spawn({
+            let world = world.clone();
+            move || world.look_up()
+        });
+        let resizer = thread::spawn({
+            let world = world.clone();
+            move || world.table.replace(Replaceable::slb())
+        });
+        world.remove();
+        let found = |world: &Replaceable| world.now().hit(HASH, &Random::new(0), |_| true);
+        assert_eq!(found(&world), None, "the one who removed it");
+        emitter.join().unwrap();
+        let replaced = resizer.join().unwrap();
+        assert_eq!(found(&world), None, "and everyone");
+        // SAFETY: nobody looks at it any more.
+        #[allow(unsafe_code)]
+        unsafe {
+            replaced.free();
+        }
+    });
 }

@@ -45,12 +45,12 @@ use crate::entry::{
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing};
 use crate::index::{Find, Ordered, Scan, SharedDiscard, SharedStore, View};
+use crate::index_id::{IndexId, NoIdLeft};
 use crate::lock::RwLock;
-use crate::mark::{Mark, NoMarkLeft};
-use crate::seat::GROUP;
+use crate::pinned::Pinned;
 use crate::shared::SharedBuffer;
 use crate::stripes::Ticket;
-use crate::visit::Visit;
+use crate::thread_state::GROUP;
 
 pub use compound::{Computed, Mismatch, OccupiedError, Operation};
 
@@ -114,7 +114,7 @@ pub struct Map<K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomStat
     /// Dropped behind the index.
     _departed: Departed<K, V>,
     hashing: Hashing<S>,
-    mark: Mark,
+    mark: IndexId,
     /// Whether hashes are neither mixed nor marked: one question, where most maps have nothing to do.
     hashes_as_is: bool,
     buffer: SharedBuffer,
@@ -156,13 +156,13 @@ impl<K, V, I, S> Map<K, V, I, S> {
     /// all of their bits are mixed. See [`Hashing`] for what a hash must be.
     ///
     /// # Errors
-    /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
+    /// [`NoIdLeft`] if the buffer was made for fewer indexes.
     pub fn sharing(
         index: I,
         buffer: &SharedBuffer,
         hasher: impl IntoHashing<Hasher = S>,
-    ) -> Result<Self, NoMarkLeft> {
-        let (mark, buffer) = (buffer.0.mark()?, buffer.clone());
+    ) -> Result<Self, NoIdLeft> {
+        let (mark, buffer) = (buffer.0.index_id()?, buffer.clone());
         let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>, true);
         let present = Present::at(&buffer.0);
         let (ending, departed) = ends(&reclaimer);
@@ -185,7 +185,7 @@ impl<K, V, I, S> Map<K, V, I, S> {
     #[must_use]
     #[inline(always)]
     pub fn pin(&self) -> MapRef<'_, K, V, I, S> {
-        MapRef { map: self, visit: self.buffer.0.visit() }
+        MapRef { map: self, visit: self.buffer.0.pinned() }
     }
 
     /// The table in front: for its size, its monitor and its counts.
@@ -264,7 +264,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
 /// Long-lived ones hold back the memory of what others remove: refresh them now and then.
 pub struct MapRef<'m, K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
     map: &'m Map<K, V, I, S>,
-    visit: Visit<'m>,
+    visit: Pinned<'m>,
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {

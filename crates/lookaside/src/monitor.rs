@@ -1,9 +1,9 @@
 //! The monitor: switches the table off where it does not pay, and on again where it does.
 //!
 //! STLT's performance guarantee (HPCA 2021, section III-F) asks for turning the table off and on now and then and
-//! watching. Threads make trials of both ways ([`crate::watch`]); here is what they found. The verdict is the median of
-//! the last [`TRIALS`] trials of all threads, so a preempted one decides nothing; and going back takes a larger
-//! advantage than staying.
+//! watching. Threads make trials of both ways ([`crate::monitor_sampler`]); here is what they found. The verdict is the
+//! median of the last [`TRIALS`] trials of all threads, so a preempted one decides nothing; and going back takes a
+//! larger advantage than staying.
 //!
 //! An index that looks up many keys together is quicker in batches by a factor that a table in front of it does not
 //! have: there may be a gain in lookups one at a time and a loss in batches. So there is a verdict for each.

@@ -30,11 +30,11 @@ use crate::entry::{
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::index::{Discard, Find, Ordered, Scan, Store};
-use crate::mark::Mark;
+use crate::index_id::IndexId;
 use crate::monitor::Verdict;
-use crate::seat::{GROUP, Seat};
 use crate::slb::{HitLines, Slb};
 use crate::stats::Counts;
+use crate::thread_state::{GROUP, ThreadState};
 use crate::word::Pointer;
 
 /// Where the dead wait, until there is no map any more.
@@ -88,7 +88,7 @@ pub struct OwnedMap<K: 'static, V: 'static, I = Ordered<K, V>, S = RandomState> 
     graveyard: Arc<Graveyard>,
     reclaimer: Arc<Reclaimer>,
     /// The owner's, who needs no epoch, no stripe and no ticket.
-    seat: Seat,
+    state: ThreadState,
     /// Of the table in the graveyard's buffer, as it is now.
     lines: HitLines<'static>,
     entries: Entries<K, V>,
@@ -126,7 +126,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     ) -> Result<Self, CreateError> {
         let graveyard =
             Arc::new(Graveyard { buffer: Buffer::new(config)?, dead: Mutex::new(Some(Vec::new())) });
-        let seat = graveyard.buffer.seat();
+        let state = graveyard.buffer.thread_state();
         // SAFETY: as in `lines_of`: the map has the buffer.
         let lines = unsafe { lines_of(&graveyard.buffer) };
         let reclaimer = Reclaimer::of(Arc::clone(&graveyard) as Arc<dyn Reclaim>, false);
@@ -137,7 +137,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
             hashing: hasher.into_hashing(),
             graveyard,
             reclaimer,
-            seat,
+            state,
             lines,
             entries: Entries::default(),
         })
@@ -157,7 +157,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Whether the next so many lookups are to ask the table.
     #[inline(always)]
     fn uses_table(&self, lookups: u32) -> bool {
-        match self.seat.uses_table(lookups) {
+        match self.state.uses_table(lookups) {
             Some(uses) => uses,
             None => self.next_block(lookups),
         }
@@ -166,14 +166,14 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     #[cold]
     #[inline(never)]
     fn next_block(&self, lookups: u32) -> bool {
-        self.seat.next_block(lookups, &self.buffer().monitor, || self.table().capacity())
+        self.state.next_block(lookups, &self.buffer().monitor, || self.table().capacity())
     }
 
     /// Clears the table for a write; how many slots.
     #[inline]
     fn clear_slots(&self, hash: u64) -> usize {
         // SAFETY: as in `table`.
-        unsafe { self.seat.clear_held(self.buffer(), hash) }
+        unsafe { self.state.clear_held(self.buffer(), hash) }
     }
 
     fn index(&self) -> &I {
@@ -214,7 +214,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Lets the monitor watch, or not: if not, the table is always used.
     pub fn monitor(&mut self, watching: bool) {
         self.buffer().monitor(watching);
-        self.seat.tell(self.buffer());
+        self.state.tell(self.buffer());
     }
 
     /// What the monitor has found.
@@ -226,7 +226,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// What has happened so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.seat.tell(self.buffer());
+        self.state.tell(self.buffer());
         self.buffer().counts()
     }
 }
@@ -254,7 +254,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     /// table.
     #[must_use]
     pub fn hottest(&self, most: usize) -> Vec<(&K, &V, u8)> {
-        let hottest = self.table().hottest(most, Mark::new(0, 0)).into_iter();
+        let hottest = self.table().hottest(most, IndexId::new(0, 0)).into_iter();
         // SAFETY: as in `look`.
         let found = hottest.map(|(pointer, degrees)| (unsafe { Found::<K, V>::at(pointer) }, degrees));
         found.map(|(found, degrees)| (found.key(), found.value(), degrees)).collect()
@@ -334,7 +334,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             found.key().borrow() == key
         };
-        let pointer = self.seat.find_on_account(self.lines, hash, holds)?;
+        let pointer = self.state.find_on_account(self.lines, hash, holds)?;
         // SAFETY: as above.
         Some(unsafe { Found::at(pointer) })
     }
@@ -344,7 +344,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         if found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
-            self.seat.emit_alone(self.table(), hash, pointer);
+            self.state.emit_alone(self.table(), hash, pointer);
         }
     }
 
@@ -396,8 +396,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             same
         };
         let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
-        let (seat, hashes) = (&self.seat, &hashes[..keys.len()]);
-        seat.find_group(table, hashes, prefetch::<K, V>, hit, search);
+        let (state, hashes) = (&self.state, &hashes[..keys.len()]);
+        state.find_group(table, hashes, prefetch::<K, V>, hit, search);
     }
 
     /// Asks the index for those keys of a group that the table did not have.
@@ -460,7 +460,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         let Some(known) = known else { return Err(draft) };
         // SAFETY: as in `look`; and by the owner, who found it with this hash in the table of this map.
         unsafe { Found::<K, V>::at(known).succeed::<()>(draft, self.capacity(), None) }
-            .inspect(|_| self.seat.tally.successions.add(1))
+            .inspect(|_| self.state.tally.successions.add(1))
     }
 
     /// Puts a new entry in, after `show` has seen it if that goes by the index; what it replaced.
@@ -508,7 +508,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         if cleared > 0
             && let Some(pointer) = pointer
         {
-            self.seat.put_held(self.table(), hash, pointer);
+            self.state.put_held(self.table(), hash, pointer);
         }
         old
     }

@@ -19,9 +19,9 @@ use crossbeam_utils::CachePadded;
 
 use crate::bucket::Bucket;
 use crate::config::{Admission, Config, CreateError, lines_of};
+use crate::index_id::IndexId;
 use crate::lines::{Lines, line};
 use crate::log_table::LogTable;
-use crate::mark::Mark;
 use crate::random::Random;
 use crate::word::{Pointer, SLOTS, Word};
 
@@ -352,7 +352,7 @@ impl Slb {
     /// The pointers of an index's warmest slots with their temperatures, warmest first, at most `most`. Walks over the
     /// table.
     #[must_use]
-    pub fn hottest(&self, most: usize, mark: Mark) -> Vec<(Pointer, u8)> {
+    pub fn hottest(&self, most: usize, mark: IndexId) -> Vec<(Pointer, u8)> {
         let slots = self.buckets.iter().flat_map(|bucket| {
             let temperatures = bucket.temperatures();
             let own = bucket.words().filter(move |(_, word)| mark.is_on(word.0));
@@ -643,7 +643,7 @@ mod tests {
             (0..20).rev().take(most as usize).map(|key| (pointer(key), key as u8 + 1)).collect()
         };
         for most in [0, 1, 3, 20, 100] {
-            assert_eq!(table.hottest(most as usize, Mark::new(0, 0)), expected(most));
+            assert_eq!(table.hottest(most as usize, IndexId::new(0, 0)), expected(most));
         }
     }
 }

@@ -26,7 +26,7 @@ macro_rules! counters {
         /// One thread's: changed by that thread only.
         #[derive(Debug, Default)]
         pub(crate) struct Tally {
-            /// Lookups that the monitor let ask the table, and those that it did not: see [`crate::watch`].
+            /// Lookups that the monitor let ask the table, and those that it did not: see [`crate::monitor_sampler`].
             pub(crate) asked: Number,
             pub(crate) passed: Number,
             /// Of these, those that are in the sums already, or that another has counted.

@@ -59,7 +59,7 @@
 #![allow(unsafe_code)]
 
 use cuckoo::{Entries, Location, Table};
-use lookaside::{Buffer, CreateError, PageKind, Pointer, Seat, Slb, Ticket, Write};
+use lookaside::{Buffer, CreateError, PageKind, Pointer, Slb, ThreadState, Ticket, Write};
 
 use crate::counters::Counters;
 use crate::index::{GROUP, Indexed};
@@ -72,7 +72,7 @@ pub(crate) struct Front {
 /// What a lookup works with.
 #[derive(Clone, Copy)]
 pub(crate) struct Lookup<'a> {
-    pub(crate) seat: &'a Seat,
+    pub(crate) seat: &'a ThreadState,
     pub(crate) index: &'a Table,
     pub(crate) entries: Indexed<'a>,
     pub(crate) counters: &'a Counters,
@@ -96,8 +96,8 @@ impl Front {
     }
 
     /// What a session keeps.
-    pub(crate) fn seat(&self) -> Seat {
-        self.buffer.seat()
+    pub(crate) fn seat(&self) -> ThreadState {
+        self.buffer.thread_state()
     }
 
     /// Bytes of the table.
@@ -196,7 +196,7 @@ impl Front {
     }
 
     #[inline]
-    fn emit(&self, seat: &Seat, ticket: &Ticket, hash: u64, found: Option<Location>) {
+    fn emit(&self, seat: &ThreadState, ticket: &Ticket, hash: u64, found: Option<Location>) {
         if let Some(pointer) = found.and_then(pointer) {
             seat.emit_ticketed(&self.buffer, self.table(), ticket, hash, pointer);
         }

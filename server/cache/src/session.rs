@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use atomics::{CounterSet, Counting};
 use cuckoo::Location;
-use lookaside::Seat;
+use lookaside::ThreadState;
 
 use crate::access::{Accessed, Tick};
 use crate::clock::Clock;
@@ -33,7 +33,7 @@ pub struct Session<P: Policy = Clock> {
     pub(crate) participant: Participant,
     pub(crate) counters: Counting<Counters>,
     /// Its place at the lookaside buffer, where there is one.
-    seat: Option<Seat>,
+    seat: Option<ThreadState>,
     /// Values that are made from other values.
     pub(crate) scratch: Vec<u8>,
     /// Bytes of them.

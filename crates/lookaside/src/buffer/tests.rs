@@ -1,5 +1,5 @@
 use super::*;
-use crate::visit::Visit;
+use crate::pinned::Pinned;
 
 fn pointer(key: u64) -> Pointer {
     Pointer::new(0x10_0000 + key).unwrap()
@@ -10,10 +10,10 @@ fn there_are_as_many_marks_as_asked_for_or_up_to_the_next_power_of_two() {
     for (asked, given) in [(1, 1), (2, 2), (3, 4), (128, 128), (129, 256), (256, 256)] {
         let buffer = Buffer::for_indexes(&Config::with_size(64), asked).unwrap();
         for _ in 0..given {
-            buffer.mark().unwrap();
+            buffer.index_id().unwrap();
         }
         for _ in 0..3 {
-            assert_eq!(buffer.mark(), Err(NoMarkLeft(given)));
+            assert_eq!(buffer.index_id(), Err(NoIdLeft(given)));
         }
     }
     for asked in [0, 257, usize::MAX] {
@@ -27,9 +27,9 @@ fn there_are_as_many_marks_as_asked_for_or_up_to_the_next_power_of_two() {
 fn what_a_write_clears_and_puts_in_is_counted() {
     let hash = |key: u64| (key + 1) << 52;
     let config = Config::paper(64);
-    let after = |end: fn(&Visit<'_>, Write<'_>)| {
+    let after = |end: fn(&Pinned<'_>, Write<'_>)| {
         let buffer = Buffer::new(&config).unwrap();
-        let visit = buffer.visit();
+        let visit = buffer.pinned();
         for key in 0..7 {
             visit.emit(&visit.ticket(hash(key)), hash(key), pointer(key));
         }
@@ -54,8 +54,8 @@ fn what_a_write_clears_and_puts_in_is_counted() {
 /// The same key, and so the same hash but for the mark, in every index.
 fn equal_keys_never_meet(size: usize) {
     let buffer = Buffer::for_indexes(&Config::with_size(size), 256).unwrap();
-    let visit = buffer.visit();
-    let marks: Vec<Mark> = (0..256).map(|_| buffer.mark().unwrap()).collect();
+    let visit = buffer.pinned();
+    let marks: Vec<IndexId> = (0..256).map(|_| buffer.index_id().unwrap()).collect();
     for hash in [0, u64::MAX, 0xfedc_ba98_7654_3210] {
         for (number, mark) in marks.iter().enumerate() {
             let hash = mark.on(hash);
@@ -94,9 +94,9 @@ fn equal_keys_of_indexes_that_share_a_buffer_never_meet() {
 #[test]
 fn what_happens_is_counted() {
     let buffer = Buffer::new(&Config::with_size(64)).unwrap();
-    let mut visit = buffer.visit();
+    let mut visit = buffer.pinned();
     let hash = |key: u64| (key + 1) << Pointer::BITS;
-    let look = |visit: &Visit<'_>, key| visit.find(hash(key), |_| true).is_some();
+    let look = |visit: &Pinned<'_>, key| visit.find(hash(key), |_| true).is_some();
     // Eight misses and emissions in a table of seven.
     for key in 0..8 {
         let ticket = visit.ticket(hash(key));
@@ -141,7 +141,7 @@ fn what_happens_is_counted() {
 #[test]
 fn tickets_are_void_from_the_moment_a_write_begins() {
     let buffer = Buffer::new(&Config::with_size(64)).unwrap();
-    let visit = buffer.visit();
+    let visit = buffer.pinned();
     let hash = 5 << Pointer::BITS;
     let emits = |ticket: &Ticket| {
         visit.emit(ticket, hash, pointer(1));
@@ -167,7 +167,7 @@ fn tickets_are_void_from_the_moment_a_write_begins() {
 #[test]
 fn a_resized_table_is_empty_and_a_refused_size_changes_nothing() {
     let buffer = Buffer::new(&Config::with_size(64)).unwrap();
-    let visit = buffer.visit();
+    let visit = buffer.pinned();
     let hash = 5 << Pointer::BITS;
     visit.emit(&visit.ticket(hash), hash, pointer(1));
     let old = visit.table();

@@ -14,8 +14,8 @@ use crate::entry::Removed;
 use crate::folding::RandomState;
 use crate::hashing::IntoHashing;
 use crate::index::{Find, Ordered, SharedDiscard, SharedStore, Walk};
+use crate::index_id::NoIdLeft;
 use crate::lock::RwLock;
-use crate::mark::NoMarkLeft;
 use crate::shared::SharedBuffer;
 use crate::words::{Iter, config_for};
 
@@ -54,8 +54,8 @@ impl<K, V> Map<K, V> {
     /// A map in the order of its keys, behind a table that others may share: see [`Map::sharing`].
     ///
     /// # Errors
-    /// [`NoMarkLeft`] if the buffer was made for fewer indexes.
-    pub fn with_buffer(buffer: &SharedBuffer) -> Result<Self, NoMarkLeft> {
+    /// [`NoIdLeft`] if the buffer was made for fewer indexes.
+    pub fn with_buffer(buffer: &SharedBuffer) -> Result<Self, NoIdLeft> {
         Map::sharing(RwLock::default(), buffer, RandomState::default())
     }
 }

@@ -14,7 +14,7 @@ use std::hint::black_box;
 
 use foldhash::quality::FixedState;
 use indicatif::ProgressBar;
-use lookaside::{Buffer, Config, CreateError, Pointer, Visit};
+use lookaside::{Buffer, Config, CreateError, Pinned, Pointer};
 use stlt_sw::Table;
 
 use super::requests::{KeyTrace, Kind, Request};
@@ -148,7 +148,7 @@ trait Front {
     fn write(&self, hash: u64, new: Option<Pointer>);
 }
 
-impl Front for Visit<'_> {
+impl Front for Pinned<'_> {
     #[inline(always)]
     fn look(
         &self,
@@ -166,7 +166,7 @@ impl Front for Visit<'_> {
 
     #[inline(always)]
     fn write(&self, hash: u64, new: Option<Pointer>) {
-        let write = Visit::write(self, hash);
+        let write = Pinned::write(self, hash);
         new.into_iter().for_each(|pointer| write.put(pointer));
     }
 }
@@ -205,7 +205,7 @@ pub(super) fn play(
     let buffer = Buffer::new(config)?;
     // The question is what the table is worth, so it is asked every time.
     buffer.monitor(false);
-    let mut visit = buffer.visit();
+    let mut visit = buffer.pinned();
     let mut played = Played { capacity: buffer.capacity(), bytes: buffer.bytes(), ..Played::default() };
     played.nanoseconds = timed(trace, counted_from, progress, |requests, group, counts| {
         played.add(through(&visit, entries, requests, group), counts);

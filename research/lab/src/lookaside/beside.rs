@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
 
-use lookaside::{Buffer, Config, Counts, CreateError, Pointer, RandomState, Ticket, Verdict, Visit};
+use lookaside::{Buffer, Config, Counts, CreateError, Pinned, Pointer, RandomState, Ticket, Verdict};
 
 use super::contestant::{Abilities, Contestant, Make};
 use super::record::{Key, Value};
@@ -22,7 +22,7 @@ use super::visit::{Answer, BATCH, Lot, Request, Visit as Asked, count_many, in_t
 use crate::measure::epochs::{self, Guard};
 use crate::subject::{Call, Tally};
 
-const _: () = assert!(BATCH <= Visit::GROUP);
+const _: () = assert!(BATCH <= Pinned::GROUP);
 
 /// A record that an index keeps.
 pub(crate) type Record<const N: usize, V = Value> = (Key<N>, V);
@@ -160,7 +160,7 @@ impl<const N: usize, I> Beside<N, I> {
 
     /// A reader for this thread.
     pub(crate) fn pin(&self) -> Session<'_, N, I> {
-        Session { beside: self, guard: epochs::pin(), visit: self.buffer.visit() }
+        Session { beside: self, guard: epochs::pin(), visit: self.buffer.pinned() }
     }
 
     /// The buffer.
@@ -172,7 +172,7 @@ impl<const N: usize, I> Beside<N, I> {
 /// A thread at both, pinned.
 pub(crate) struct Session<'b, const N: usize, I> {
     beside: &'b Beside<N, I>,
-    visit: Visit<'b>,
+    visit: Pinned<'b>,
     /// What the index's records wait for. Dropped behind the visit, which emits when it ends.
     guard: Guard,
 }

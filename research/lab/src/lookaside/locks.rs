@@ -71,7 +71,7 @@ fn draw(taken: Taken, thread: usize, threads: usize, pairs: usize) -> Vec<u64> {
 }
 
 fn take(buffer: &Buffer, taken: Taken, hashes: &[u64]) {
-    let visit = buffer.visit();
+    let visit = buffer.pinned();
     match taken {
         Taken::OwnLocks | Taken::AnyLocks => {
             for &hash in hashes {

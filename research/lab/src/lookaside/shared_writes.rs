@@ -59,7 +59,7 @@ impl Parameters {
 /// Ways to count hits, and their names.
 const POLICIES: [(&str, CounterPolicy); 3] = [
     ("every hit counted", CounterPolicy::EveryHit),
-    ("ever more rarely counted", CounterPolicy::Falling),
+    ("counted to fifteen", CounterPolicy::Falling),
     ("never counted", CounterPolicy::Never),
 ];
 

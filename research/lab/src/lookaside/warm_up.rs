@@ -192,7 +192,7 @@ fn record(
 /// A table, which is told of every rank and says whether it had it: looked up in, and emitted to, as by a map's reader.
 fn simulated<'t>(buffer: &'t Buffer, places: &'t Permutation) -> impl FnMut(u64) -> bool + 't {
     buffer.monitor(false);
-    let visit = buffer.visit();
+    let visit = buffer.pinned();
     move |rank| {
         let (hash, pointer) = (hash(rank, places), Pointer::new(rank + 1).expect("ranks are few"));
         let asks = visit.uses_table(1);

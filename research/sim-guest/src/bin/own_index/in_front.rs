@@ -1,11 +1,11 @@
 //! What may stand before an index: nothing, the STLT's two instructions, the Search Lookaside Buffer of
 //! `crates/lookaside`, or STLT-SW. Each is asked for the record of a key, and told of the record that the index had.
 //!
-//! The library's table is asked by the form that threads share ([`Visit`]), whose hits take no lock. It knows records
+//! The library's table is asked by the form that threads share ([`Pinned`]), whose hits take no lock. It knows records
 //! by their numbers, plus one, for a pointer is never zero, and so does STLT-SW; the hardware's table knows addresses.
 //! The library's monitor is not asked: what is compared is the table.
 
-use lookaside::{Pointer, Visit};
+use lookaside::{Pinned, Pointer};
 use sim_guest::Hints;
 use stlt_sw::Table;
 
@@ -93,7 +93,7 @@ impl<'r> InFront<'r> for Software<'r> {
 
 /// The library's table.
 pub(crate) struct Library<'b, 'r> {
-    pub(crate) visit: Visit<'b>,
+    pub(crate) visit: Pinned<'b>,
     pub(crate) records: &'r [Record],
 }
 

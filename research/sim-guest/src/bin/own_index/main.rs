@@ -75,7 +75,7 @@ fn with_table(index: impl Index, records: &[Record], options: &Options) -> Resul
             let config = if paper { Config::paper(bytes) } else { Config::with_size(bytes) };
             // The table has the bytes that it was given, as the paper's.
             let buffer = Buffer::new(&config).map_err(|error| error.to_string())?;
-            Driver::run(Indexed::new(index, Library { visit: buffer.visit(), records }), options)
+            Driver::run(Indexed::new(index, Library { visit: buffer.pinned(), records }), options)
         }
         Some("stlt-sw") => {
             let table = Table::new(rows, ways as usize).map_err(|refused| refused.to_string())?;

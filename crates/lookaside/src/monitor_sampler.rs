@@ -128,7 +128,7 @@ impl Lookups {
 
 /// One thread's part. Two of a thing are of lookups one at a time, and of those in batches.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct MonitorSampler {
     /// Whether the lookups of the block, or of a part of it, ask the table.
     asks: Cell<bool>,
     /// Lookups so far, of those that ask and of those that do not, at which the part ends.
@@ -174,10 +174,10 @@ fn set<T: Copy>(both: &Cell<[T; 2]>, call: Call, to: T) {
     both.set(now);
 }
 
-impl Watch {
+impl MonitorSampler {
     /// Nothing is known yet.
-    pub(crate) fn new() -> Watch {
-        Watch {
+    pub(crate) fn new() -> MonitorSampler {
+        MonitorSampler {
             asks: Cell::new(true),
             asked_end: Cell::new(0),
             passed_end: Cell::new(0),

@@ -1,18 +1,18 @@
 //! A thread's visit to a buffer that others visit, too: pinned, it finds and emits, and what it finds stays while it
 //! lasts.
 //!
-//! What a thread keeps for a buffer ([`Seat`]) lies in its record at the buffer's collector: whoever has pinned has
-//! found it. So a visit is no more than a pin, and one of a single lookup costs little.
+//! What a thread keeps for a buffer ([`ThreadState`]) lies in its record at the buffer's collector: whoever has pinned
+//! has found it. So a visit is no more than a pin, and one of a single lookup costs little.
 
 use crate::buffer::{Buffer, Guard, Write};
-use crate::seat::{GROUP, Seat};
 use crate::slb::Slb;
 use crate::stripes::Ticket;
+use crate::thread_state::{GROUP, ThreadState};
 use crate::word::Pointer;
 
 /// A thread at a buffer, which it has pinned.
 #[derive(Debug)]
-pub struct Visit<'b> {
+pub struct Pinned<'b> {
     buffer: &'b Buffer,
     guard: Guard<'b>,
 }
@@ -21,23 +21,23 @@ impl Buffer {
     /// A thread's visit. Pins the buffer: what is removed meanwhile is freed only after the visit has ended.
     #[must_use]
     #[inline(always)]
-    pub fn visit(&self) -> Visit<'_> {
-        Visit::new(self)
+    pub fn pinned(&self) -> Pinned<'_> {
+        Pinned::new(self)
     }
 }
 
-impl<'b> Visit<'b> {
-    /// Lookups that [`Visit::find_group`] takes at most.
+impl<'b> Pinned<'b> {
+    /// Lookups that [`Pinned::find_group`] takes at most.
     pub const GROUP: usize = GROUP;
 
     /// Pins the buffer.
     #[inline(always)]
-    pub(crate) fn new(buffer: &'b Buffer) -> Visit<'b> {
-        Visit { buffer, guard: buffer.pin() }
+    pub(crate) fn new(buffer: &'b Buffer) -> Pinned<'b> {
+        Pinned { buffer, guard: buffer.pin() }
     }
 
     #[inline(always)]
-    fn seat(&self) -> &Seat {
+    fn thread_state(&self) -> &ThreadState {
         self.guard.0.local()
     }
 
@@ -58,17 +58,17 @@ impl<'b> Visit<'b> {
     #[inline]
     pub fn refresh(&mut self) {
         self.emit_waiting();
-        self.seat().heed(&self.buffer.monitor);
+        self.thread_state().heed(&self.buffer.monitor);
         self.guard.refresh();
     }
 
-    /// Whether the next so many lookups are to ask the table, by [`Visit::find_on_account`] or [`Visit::find_group`]:
+    /// Whether the next so many lookups are to ask the table, by [`Pinned::find_on_account`] or [`Pinned::find_group`]:
     /// the monitor's decision, which may be one for a lookup alone and another for several. Counts them: those that ask
     /// as hits, of which the misses are taken off. 1024 at most: more count as so many.
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
-        match self.seat().uses_table(lookups) {
+        match self.thread_state().uses_table(lookups) {
             Some(uses) => uses,
             None => self.next_block(lookups),
         }
@@ -77,7 +77,7 @@ impl<'b> Visit<'b> {
     #[cold]
     #[inline(never)]
     fn next_block(&self, lookups: u32) -> bool {
-        self.seat().next_block(lookups, &self.buffer.monitor, || self.table().capacity())
+        self.thread_state().next_block(lookups, &self.buffer.monitor, || self.table().capacity())
     }
 
     #[inline(always)]
@@ -90,7 +90,7 @@ impl<'b> Visit<'b> {
     /// The pointer emitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
     pub fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.seat().find(self.table(), hash, accept)
+        self.thread_state().find(self.table(), hash, accept)
     }
 
     /// Asks for the line of this hash.
@@ -106,14 +106,14 @@ impl<'b> Visit<'b> {
         self.table().peek(hash)
     }
 
-    /// As [`Visit::find`], for a lookup that [`Visit::uses_table`] let ask, and counted.
+    /// As [`Pinned::find`], for a lookup that [`Pinned::uses_table`] let ask, and counted.
     #[inline(always)]
     pub fn find_on_account(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
-        self.seat().find_on_account(self.table().lines(), hash, accept)
+        self.thread_state().find_on_account(self.table().lines(), hash, accept)
     }
 
-    /// As many lookups together as there are hashes, which [`Visit::uses_table`] let ask, and counted. Their lines
-    /// should be on their way ([`Visit::prefetch`]).
+    /// As many lookups together as there are hashes, which [`Pinned::uses_table`] let ask, and counted. Their lines
+    /// should be on their way ([`Pinned::prefetch`]).
     ///
     /// `fetch` asks for the lines of an entry that may be an answer. `hit` is shown the number of a lookup and a
     /// pointer that may be its answer: it says whether it is, and then keeps it. `search` is to ask the index, with
@@ -121,7 +121,7 @@ impl<'b> Visit<'b> {
     /// their way.
     ///
     /// # Panics
-    /// If there are more than [`Visit::GROUP`].
+    /// If there are more than [`Pinned::GROUP`].
     #[inline(always)]
     pub fn find_group(
         &self,
@@ -130,7 +130,7 @@ impl<'b> Visit<'b> {
         hit: impl FnMut(usize, Pointer) -> bool,
         search: impl FnMut(&[usize]),
     ) {
-        self.seat().find_group(self.table(), hashes, fetch, hit, search);
+        self.thread_state().find_group(self.table(), hashes, fetch, hit, search);
     }
 
     /// To be taken after a miss and before the index is searched.
@@ -143,29 +143,29 @@ impl<'b> Visit<'b> {
     #[inline]
     pub fn emit(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
         let stripes = &self.buffer.stripes;
-        self.seat().emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
+        self.thread_state().emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
     }
 
-    /// As [`Visit::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each
+    /// As [`Pinned::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each
     /// emission takes words by atomic exchanges, and each of those waits for every load before it: together they wait
     /// once.
     #[inline]
     pub fn emit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
-        if self.seat().let_wait(ticket.number(), hash, pointer) {
+        if self.thread_state().let_wait(ticket.number(), hash, pointer) {
             self.emit_waiting();
         }
     }
 
     #[inline(always)]
     fn emit_waiting(&self) {
-        if self.seat().lets_wait() {
+        if self.thread_state().lets_wait() {
             self.emit_all();
         }
     }
 
     #[inline(never)]
     fn emit_all(&self) {
-        for (ticket, hash, pointer) in self.seat().waiting() {
+        for (ticket, hash, pointer) in self.thread_state().waiting() {
             self.emit(&Ticket::numbered(hash, ticket), hash, pointer);
         }
     }
@@ -180,7 +180,7 @@ impl<'b> Visit<'b> {
         self.counted(unsafe { self.buffer.write(hash) })
     }
 
-    /// As [`Visit::write`]; before it clears the table, `accept` is shown what that has, as by [`Visit::find`].
+    /// As [`Pinned::write`]; before it clears the table, `accept` is shown what that has, as by [`Pinned::find`].
     #[inline]
     pub(crate) fn write_over(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Write<'_> {
         self.emit_waiting();
@@ -191,7 +191,7 @@ impl<'b> Visit<'b> {
 
     #[inline]
     fn counted<'v>(&self, write: Write<'v>) -> Write<'v> {
-        let tally = &self.seat().tally;
+        let tally = &self.thread_state().tally;
         tally.invalidations.add(1);
         tally.cleared.add(write.cleared as u64);
         write
@@ -200,11 +200,11 @@ impl<'b> Visit<'b> {
     /// A write did without the index.
     #[inline]
     pub(crate) fn succeeded(&self) {
-        self.seat().tally.successions.add(1);
+        self.thread_state().tally.successions.add(1);
     }
 }
 
-impl Drop for Visit<'_> {
+impl Drop for Pinned<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // While still pinned: what was found is there.

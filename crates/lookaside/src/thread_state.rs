@@ -27,10 +27,10 @@
 use std::cell::Cell;
 
 use crate::monitor::Monitor;
+use crate::monitor_sampler::{self, Lookups, MonitorSampler};
 use crate::random::Random;
 use crate::slb::{Emission, HitLines, Slb};
 use crate::stats::{Tally, Totals};
-use crate::watch::{self, Lookups, Watch};
 use crate::word::Pointer;
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
@@ -41,11 +41,11 @@ const EMISSIONS: usize = 8;
 
 /// What one thread keeps: random numbers, what it has counted, and its part of the monitor's trials.
 #[derive(Debug)]
-pub struct Seat {
+pub struct ThreadState {
     pub(crate) tally: Tally,
     /// Emissions that wait.
     waiting: Cell<usize>,
-    watch: Watch,
+    sampler: MonitorSampler,
     pub(crate) random: Random,
     /// Free slots filled: not told to anyone, and so never reset.
     pub(crate) filled: Cell<u64>,
@@ -54,12 +54,12 @@ pub struct Seat {
 }
 
 /// For faces that keep guards and tables themselves, and count their lookups: the C interface.
-impl Seat {
-    /// Lookups between two calls of [`Seat::turn`].
-    pub const TURN: u32 = watch::BLOCK;
+impl ThreadState {
+    /// Lookups between two calls of [`ThreadState::turn`].
+    pub const TURN: u32 = monitor_sampler::BLOCK;
 
-    /// Counts lookups that this seat was not asked for: those answered by reading the table's lines, those that went on
-    /// from there to the index, and those that did not ask because the monitor had switched the table off.
+    /// Counts lookups that this state was not asked for: those answered by reading the table's lines, those that went
+    /// on from there to the index, and those that did not ask because the monitor had switched the table off.
     #[inline]
     pub fn counted(&self, hits: u64, misses: u64, bypassed: u64) {
         self.tally.hits.add(hits);
@@ -73,7 +73,8 @@ impl Seat {
         self.emit(table, hash, |put| Some(put()), pointer);
     }
 
-    /// As [`Seat::emit_held`], for who alone uses the table: its emissions store as plainly as a table of one thread's.
+    /// As [`ThreadState::emit_held`], for who alone uses the table: its emissions store as plainly as a table of one
+    /// thread's.
     #[inline]
     pub fn emit_alone(&self, table: &Slb, hash: u64, pointer: Pointer) {
         self.emit_by(table, hash, || Some(table.insert_alone(hash, pointer, &self.random)));
@@ -108,19 +109,19 @@ impl Seat {
     }
 }
 
-impl Seat {
-    pub(crate) fn new(random: Random) -> Seat {
-        Seat {
+impl ThreadState {
+    pub(crate) fn new(random: Random) -> ThreadState {
+        ThreadState {
             tally: Tally::default(),
             waiting: Cell::new(0),
-            watch: Watch::new(),
+            sampler: MonitorSampler::new(),
             random,
             filled: Cell::new(0),
             emissions: Default::default(),
         }
     }
 
-    /// Hands in what was counted, and takes note if the monitor watches no more: for seats that no record has.
+    /// Hands in what was counted, and takes note if the monitor watches no more: for states that no record has.
     #[inline]
     pub(crate) fn tell_of(&self, totals: &Totals, monitor: &Monitor) {
         totals.take(&self.tally);
@@ -130,22 +131,22 @@ impl Seat {
     /// Takes note if the monitor watches no more.
     #[inline]
     pub(crate) fn heed(&self, monitor: &Monitor) {
-        self.watch.heed(&self.tally, monitor);
+        self.sampler.heed(&self.tally, monitor);
     }
 
     /// Whether the next so many lookups, one call, are to ask the table. Counts them. `None` where the monitor is to be
-    /// asked first, by [`Seat::next_block`].
+    /// asked first, by [`ThreadState::next_block`].
     #[inline(always)]
     pub(crate) fn uses_table(&self, lookups: u32) -> Option<bool> {
-        self.watch.take(&self.tally, Lookups::of_call(lookups))
+        self.sampler.take(&self.tally, Lookups::of_call(lookups))
     }
 
-    /// As [`Seat::uses_table`].
+    /// As [`ThreadState::uses_table`].
     pub(crate) fn next_block(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
         self.asks(Lookups::of_call(lookups), monitor, capacity)
     }
 
-    /// As [`Seat::turn`], whose caller counts.
+    /// As [`ThreadState::turn`], whose caller counts.
     pub(crate) fn next_turn(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
         let uses = self.asks(Lookups::of_block(lookups), monitor, capacity);
         self.tally.leave_out();
@@ -153,11 +154,11 @@ impl Seat {
     }
 
     fn asks(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        self.watch.uses_table(&self.tally, lookups, monitor, &self.filled, capacity)
+        self.sampler.uses_table(&self.tally, lookups, monitor, &self.filled, capacity)
     }
 
-    /// As [`Seat::find`], after [`Seat::uses_table`] has said so for this lookup alone: that counts it, so a hit has
-    /// nothing to count.
+    /// As [`ThreadState::find`], after [`ThreadState::uses_table`] has said so for this lookup alone: that counts it,
+    /// so a hit has nothing to count.
     #[inline(always)]
     pub(crate) fn find_on_account(
         &self,
@@ -172,7 +173,7 @@ impl Seat {
         found
     }
 
-    /// As [`crate::Visit::find_group`], in this table.
+    /// As [`crate::Pinned::find_group`], in this table.
     #[inline(always)]
     pub(crate) fn find_group(
         &self,

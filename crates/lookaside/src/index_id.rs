@@ -11,18 +11,18 @@ pub(crate) const MOST_MARK_BITS: u32 = 8;
 
 /// The number of an index among those that share a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct IndexId {
     /// In the highest bits.
     number: u64,
     /// The other bits.
     others: u64,
 }
 
-impl Mark {
+impl IndexId {
     /// Number `number` of 2^`bits`.
-    pub(crate) fn new(number: usize, bits: u32) -> Mark {
+    pub(crate) fn new(number: usize, bits: u32) -> IndexId {
         // Shifted in two steps: with no bits, by 64.
-        Mark { number: (number as u64) << 1 << (63 - bits), others: u64::MAX >> bits }
+        IndexId { number: (number as u64) << 1 << (63 - bits), others: u64::MAX >> bits }
     }
 
     /// Whether it changes no hash: of the only index of a buffer.
@@ -45,15 +45,15 @@ impl Mark {
 
 /// Why an index got no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoMarkLeft(pub(crate) usize);
+pub struct NoIdLeft(pub(crate) usize);
 
-impl fmt::Display for NoMarkLeft {
+impl fmt::Display for NoIdLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "all {} numbers of this buffer are taken: make it with room for more indexes", self.0)
     }
 }
 
-impl Error for NoMarkLeft {}
+impl Error for NoIdLeft {}
 
 #[cfg(test)]
 mod tests {
@@ -63,7 +63,7 @@ mod tests {
     fn a_mark_replaces_the_highest_bits_and_no_others() {
         for (indexes, bits) in [(1, 0), (2, 1), (16, 4), (256, 8)] {
             for number in 0..indexes {
-                let mark = Mark::new(number, bits);
+                let mark = IndexId::new(number, bits);
                 for hash in [0, u64::MAX, 0x0123_4567_89ab_cdef, 1 << 63] {
                     let marked = u128::from(mark.on(hash));
                     assert_eq!(marked >> (64 - bits), number as u128);

@@ -19,19 +19,19 @@ pub(super) fn moment() -> Instant {
 
 /// What a thread keeps.
 struct Thread {
-    watch: Watch,
+    sampler: MonitorSampler,
     tally: Tally,
 }
 
 impl Thread {
     fn new() -> Thread {
-        Thread { watch: Watch::new(), tally: Tally::default() }
+        Thread { sampler: MonitorSampler::new(), tally: Tally::default() }
     }
 
     /// Whether lookups ask a table of such a capacity, of which so much has been filled.
     fn asks(&self, monitor: &Monitor, lookups: Lookups, filled: &Cell<u64>, capacity: usize) -> bool {
-        let Thread { watch, tally } = self;
-        watch.uses_table(tally, lookups, monitor, filled, || capacity)
+        let Thread { sampler, tally } = self;
+        sampler.uses_table(tally, lookups, monitor, filled, || capacity)
     }
 
     /// Lookups that asked, and those that did not.
@@ -133,13 +133,13 @@ fn a_table_that_costs_a_tenth_is_switched_off_although_the_index_is_cold_at_firs
 fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
     for interrupted in [Phase::Before, Phase::Warming, Phase::Other, Phase::Returning, Phase::After] {
         let (monitor, thread) = (Monitor::new(true), Thread::new());
-        thread.watch.is_near.set([true; 2]);
+        thread.sampler.is_near.set([true; 2]);
         let cost = |with| if with { 300 } else { 100 };
-        while thread.watch.phase.get() != interrupted {
+        while thread.sampler.phase.get() != interrupted {
             run(&monitor, &thread, 1, cost);
         }
         monitor.off[Call::Single as usize].store(true, Ordering::Relaxed);
-        while thread.watch.phase.get() != Phase::Decided {
+        while thread.sampler.phase.get() != Phase::Decided {
             run(&monitor, &thread, 1, cost);
         }
         assert_eq!(monitor.verdict().trials, 0, "{interrupted:?}: {:?}", monitor.verdict());
@@ -176,7 +176,7 @@ fn an_empty_table_in_the_place_of_another_is_not_tried_before_it_has_filled() {
     assert!(after.on && after.gain.is_none() && after.switches == before.switches + 1, "{after:?}");
     // Whoever was in the middle of passing it by takes note.
     run(&lost, 0, u64::from(BLOCK), &|| false);
-    assert!(thread.watch.asks.get());
+    assert!(thread.sampler.asks.get());
     // Each second lookup fills a slot: two lookups for each that there is, and no trial.
     run(&lost, 1, 2 * capacity as u64, &|| false);
     let filling = monitor.verdict();
