@@ -16,7 +16,7 @@ use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::store::Store;
 use sim_lab::study::{self, Options, Study};
 use sim_lab::sweep::Place;
-use sim_qemu::guests::{GuestError, Simulated, Tools};
+use sim_qemu::guests::{GuestError, Tools};
 use sim_qemu::run::Run;
 
 fn tools() -> Option<Tools> {
@@ -40,7 +40,7 @@ fn run(tools: &Tools, folder: &Path, index: Container, variant: Variant) -> Wind
     let (requests, out) = (folder.join("requests"), folder.join("run.json"));
     run.write_requests(&requests).expect("written");
     let own = Path::new(env!("CARGO_BIN_EXE_lookaside-own-index"));
-    let command = tools.command(own, &requests, &run, &Simulated::new("stlt_paper", &out));
+    let command = tools.command(own, &requests, &run, Path::new("stlt_paper"), &out);
     let output = command.expect("no Redis is concerned").output().expect("started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Measurement::read(&out).expect("a measurement").windows[0]

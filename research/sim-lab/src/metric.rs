@@ -16,8 +16,6 @@ pub enum Metric {
     Confidence,
     /// Instructions of a request.
     Instructions,
-    /// Loads and stores of a request.
-    Accesses,
     /// The other's cycles divided by ours.
     SpeedUp,
     /// Our cycles beyond the other's, of the other's.
@@ -26,8 +24,6 @@ pub enum Metric {
     Saved,
     /// The share of lookups that the table in front did not answer.
     TableMisses,
-    /// Translations that the first TLB did not have.
-    FirstTlbMisses,
     /// Page walks.
     Walks,
     /// Lines read from memory.
@@ -50,15 +46,6 @@ pub enum Metric {
     MemoryLatency,
     /// Prefetched translations that were used, of those that were prefetched.
     TranslationAccuracy,
-    /// Instructions that are simulated in a second without the clock. Nobody counts those: the requests of that phase
-    /// are taken to need as many as those of the windows.
-    UntimedSpeed,
-    /// The same with the clock.
-    TimedSpeed,
-    /// Seconds of the run, of the processor that simulates ([`sim_qemu::cost`]).
-    Seconds,
-    /// The most that its process had resident.
-    Memory,
     /// Cycles by what was waited for.
     Stack,
     /// The same as shares of all cycles.
@@ -78,10 +65,6 @@ fn mean(run: &Run, quantity: impl Fn(&Window) -> f64) -> f64 {
 
 fn percent(share: f64) -> f64 {
     100.0 * share
-}
-
-fn millions(count: f64, seconds: f64) -> f64 {
-    count / seconds.max(f64::MIN_POSITIVE) / 1e6
 }
 
 /// A part of a stack of cycles.
@@ -113,16 +96,10 @@ impl Metric {
             Metric::Cycles
                 | Metric::Confidence
                 | Metric::Instructions
-                | Metric::Accesses
                 | Metric::TableMisses
-                | Metric::FirstTlbMisses
                 | Metric::Walks
                 | Metric::MemoryReads
                 | Metric::TranslationAccuracy
-                | Metric::UntimedSpeed
-                | Metric::TimedSpeed
-                | Metric::Seconds
-                | Metric::Memory
                 | Metric::Stack
                 | Metric::Shares
         )
@@ -145,7 +122,6 @@ impl Metric {
                 ("cycles, 95 % confidence", "% of the mean", percent(cycles.half_width.unwrap_or(0.0) / ours))
             }
             Metric::Instructions => ("instructions", "per request", mean(run, Window::instructions)),
-            Metric::Accesses => ("loads and stores", "per request", mean(run, Window::memory_accesses)),
             Metric::SpeedUp => ("speed-up", "x", theirs / ours),
             Metric::Slowdown => ("slowdown", "%", percent(ours / theirs - 1.0)),
             Metric::Saved => ("time that the other does not need", "%", percent(1.0 - theirs / ours)),
@@ -155,9 +131,6 @@ impl Metric {
                     return Vec::new();
                 }
                 ("table misses", "%", percent(mean(run, |window| window.table_miss_rate().unwrap_or(0.0))))
-            }
-            Metric::FirstTlbMisses => {
-                ("first TLB misses", "per request", mean(run, Window::first_tlb_misses))
             }
             Metric::Walks => ("page walks", "per request", mean(run, Window::walks)),
             Metric::MemoryReads => ("reads of memory", "per request", mean(run, Window::memory_reads)),
@@ -200,22 +173,6 @@ impl Metric {
                     if made == 0.0 { 0.0 } else { percent(used / made) },
                 )
             }
-            Metric::UntimedSpeed => {
-                let lengths = run.configuration.lengths;
-                let instructions =
-                    mean(run, Window::instructions) * (lengths.warm_up - lengths.replayed()) as f64;
-                ("without the clock", "M instructions/s", millions(instructions, run.cost.functional))
-            }
-            Metric::TimedSpeed => {
-                let counted: u64 =
-                    run.measurement.windows.iter().map(|window| window.core.instructions).sum();
-                ("with the clock", "M instructions/s", millions(counted as f64, run.cost.measured))
-            }
-            Metric::Seconds => ("a run", "s", run.cost.seconds()),
-            Metric::Memory => match run.cost.peak_bytes {
-                Some(bytes) => ("memory", "GB", bytes as f64 / 1e9),
-                None => return Vec::new(),
-            },
             Metric::Stack | Metric::Shares => {
                 let sample = |(name, part): (&str, StackPart)| {
                     let cycles = |window: &Window| part(&window.core.stack) as f64;
@@ -231,41 +188,5 @@ impl Metric {
             }
         };
         vec![Sample { metric: metric.into(), unit, value }]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use sim::{CoreStatistics, FORMAT, Measurement, Profile};
-    use sim_qemu::cost::Cost;
-
-    use super::*;
-    use crate::configuration::{Configuration, Guest, Lengths, Table};
-    use crate::guest::{Container, Distribution, Hash, Variant};
-
-    #[test]
-    fn speeds_are_instructions_by_the_seconds_of_their_phase() {
-        let lengths = Lengths { warm_up: 9_000, functional: 4_000, settle: 5, windows: 2, window: 100 };
-        let table = Table { bytes: 1 << 20, ways: 4, hash: Hash::Xxh3 };
-        let (asked, machine) = ((1000, 64, Distribution::Zipf), Profile::stlt_paper());
-        let (guest, container, variant) = (Guest::InProcess, Container::Map, Variant::Alone);
-        let configuration =
-            Configuration::new(guest, container, variant, asked, table, lengths, 1, &machine).expect("legal");
-        let windows = [40_000, 60_000].map(|instructions| Window {
-            operations: 100,
-            core: CoreStatistics { instructions, ..CoreStatistics::default() },
-            ..Window::default()
-        });
-        let (machine, guest, variant) = (String::new(), String::new(), String::new());
-        let measurement =
-            Measurement { format: FORMAT, machine, guest, variant, seed: 1, windows: windows.to_vec() };
-        let cost = Cost { load: 1.0, functional: 0.25, detailed: 0.5, measured: 0.125, peak_bytes: None };
-        let mut run = Run { configuration, programs: None, measurement, seconds: 99.0, cost };
-        let of = |metric: Metric, run: &Run| metric.of(run, run).first().map(|sample| sample.value);
-        assert_eq!(of(Metric::UntimedSpeed, &run), Some(8.0));
-        assert_eq!(of(Metric::TimedSpeed, &run), Some(0.8));
-        assert_eq!((of(Metric::Seconds, &run), of(Metric::Memory, &run)), (Some(1.875), None));
-        run.cost.peak_bytes = Some(3_000_000_000);
-        assert_eq!(of(Metric::Memory, &run), Some(3.0));
     }
 }

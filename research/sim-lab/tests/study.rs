@@ -155,7 +155,6 @@ fn who_runs_a_definition_is_what_it_says_or_who_was_asked() {
     for (name, by_default, asked) in [
         ("stlt-figure13", &[Guest::InProcess][..], &[Guest::Qemu][..]),
         ("stlt-compiled", &[Guest::Qemu], &[Guest::Qemu]),
-        ("stlt-speed", &[Guest::InProcess, Guest::Qemu], &[Guest::InProcess, Guest::Qemu]),
         ("stlt-moves", &[Guest::InProcess], &[Guest::InProcess]),
         ("stlt-table1", &[], &[]),
     ] {
