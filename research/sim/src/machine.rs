@@ -124,8 +124,8 @@ pub struct Process {
     pub(crate) number: u8,
     pub(crate) walker: Walker,
     pub(crate) table: Option<Table>,
-    /// Pages that were invalidated since the STLT was last brought up to date (the kernel-space array of
-    /// section III-D1).
+    /// Where the pages begin that were invalidated since the STLT was last brought up to date: the kernel's array of
+    /// section III-D1. While the process runs, the IPB holds the same, and is not kept beside it.
     pub(crate) invalidated: Vec<u64>,
 }
 
@@ -534,7 +534,6 @@ impl Machine {
         }
         other.walker.forget();
         self.stlt.stb.clear();
-        self.stlt.ipb.restore(&self.process.invalidated);
     }
 
     /// A process without any pages, for [`Machine::switch_to`]. The one that a machine begins with is number 0.
