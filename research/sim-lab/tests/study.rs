@@ -111,6 +111,7 @@ fn what_cannot_be_read_is_refused() {
         ("keys = 2_000", "keys = 2_000\nkees = 1", "unknown field `kees`"),
         ("[\"zipf\"]", "[\"zipfian\"]", "unknown variant `zipfian`"),
         ("window = 300 }", "window = 300, widow = 1 }", "unknown field `widow`"),
+        ("\"speed-up\", \"table-misses\", \"stack\"", "\"speed\"", "no metric 'speed'"),
         (
             "profile = \"gainestown\" }",
             "profile = \"gainestown\", changes = { core = { windows = 8 } } }",
