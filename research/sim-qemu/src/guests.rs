@@ -238,8 +238,8 @@ impl Tools {
         Ok(program)
     }
 
-    /// A guest under QEMU with the plugin, on a machine (a file, or the name of a built-in one); the measurement goes to
-    /// `out`. For Redis, the paths may hold no spaces.
+    /// A guest under QEMU with the plugin, on a machine (a file, or the name of a built-in one). The measurement goes
+    /// to `out`. For Redis, the paths may hold no spaces.
     ///
     /// # Errors
     /// If `profile` or `out` has a comma; if Redis is to run, and is not there.

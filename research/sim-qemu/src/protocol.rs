@@ -18,7 +18,7 @@
 //! | first argument | further arguments | answer at mailbox + 32 |
 //! |---|---|---|
 //! | 0, is anyone there | the mailbox's address | |
-//! | 1, `STLTalloc` | rows, ways, variant (0 full, 1 virtual addresses) | 0; 1: refused, as all is on another thread than the first |
+//! | 1, `STLTalloc` | rows, ways, variant (0 full, 1 virtual addresses) | 0; 1: refused, as on any other thread |
 //! | 2, `STLTresize` | rows | the same |
 //! | 3, `STLTfree` | | the same |
 //! | 4, the phase changes | the new phase; and operations, fast hits, fast misses of a window that ends | |

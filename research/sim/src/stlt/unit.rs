@@ -18,11 +18,12 @@
 //!   form the same lines are reached by loads and stores of the program, translated like all others; the
 //!   instructions around them are the window model's business.
 //!
-//! The kernel's side (section III-D1): rows are not searched when a page goes; where it began goes into the IPB and into
-//! the process's array, and `loadVA` answers with nothing from such a page. On a switch of contexts the IPB is cleared,
-//! and filled again from the array when the process comes back: so the two hold the same, and the array stands for
-//! both. When there is no room, or more pages go at once than would fit, rows whose page is concerned get their current entry or are
-//! freed, and array and buffer begin anew; the kernel's time for it is counted. `STLTresize` clears the table.
+//! The kernel's side (section III-D1): rows are not searched when a page goes. Where it began goes into the IPB and
+//! into the process's array, and `loadVA` answers with nothing from such a page. On a switch of contexts the IPB is
+//! cleared, and it is filled again from the array when the process comes back: so the two hold the same, and the array
+//! stands for both. When there is no room, or more pages go at once than would fit, rows whose page is concerned get
+//! their current entry or are freed, and array and buffer begin anew; the kernel's time for it is counted. `STLTresize`
+//! clears the table.
 
 use serde::{Deserialize, Serialize};
 
