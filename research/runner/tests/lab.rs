@@ -57,7 +57,7 @@ fn load_refuses_what_makes_no_sense() {
         (&["load", "--get-share", "2"], "from 0 to 1"),
         (&["load", "--value-sizes", "many"], "many"),
         (&["load", "--spawn", "/nowhere/at/all"], "/nowhere/at/all"),
-        (&["load", "--ycsb", "E"], "invalid value"),
+        (&["load", "--distribution", "latest"], "invalid value"),
         (&["load", "--duration", "soon"], "duration"),
         (&["replay", "--memory-share", "1/0", "--spawn", "x"], "1/8"),
         (&["replay", "no-such-trace", "--value-sizes", "10"], "no-such-trace"),
