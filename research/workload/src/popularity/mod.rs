@@ -16,8 +16,6 @@
 mod gray;
 mod latest;
 mod permutation;
-mod power_integral;
-mod rejection_inversion;
 mod scrambled;
 mod zeta;
 mod zipfian;
