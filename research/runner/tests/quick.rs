@@ -99,7 +99,9 @@ fn check(ran: &[Ran]) -> usize {
 /// The same, and says what is not installed.
 fn check_and_say(ran: &[Ran]) -> usize {
     for Ran { definition, not_installed, .. } in ran {
-        not_installed.iter().for_each(|lacking| outside::skip(format_args!("{}: {lacking}", definition.name)));
+        not_installed
+            .iter()
+            .for_each(|lacking| outside::skip(format_args!("{}: {lacking}", definition.name)));
     }
     check(ran)
 }
