@@ -18,7 +18,6 @@ use lab::measure::in_parallel;
 use lookaside_capi::HEADERS;
 use serde::Deserialize;
 
-
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
