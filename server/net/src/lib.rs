@@ -22,7 +22,9 @@
 //!
 //! # The files
 //!
-//! Each stands on some of those below it, and on none above.
+//! Each stands on some of those below it, and on none above, but for these: `worker` and `aside` hand connections to
+//! each other, for which `aside` knows the listener's inbox and `executor` the errand; `shared` has what `dump` knows
+//! of a listing; `stats` shows the size of a worker's buffer.
 //!
 //! ```text
 //!   threads         server
@@ -34,8 +36,8 @@
 //!                   dump
 //!                   shared
 //!                   counted
-//!                   watch
-//!   alone           connections  metrics  output  settings  error  version  buffers  detail  tuning
+//!                   watch          tuning
+//!   alone           connections  metrics  output  settings  error  version  buffers  detail
 //! ```
 //!
 //! | file | idea |
