@@ -4,8 +4,8 @@
 use crate::sizes::Histogram;
 use crate::table::Table;
 
-/// Bytes of values in the workload of this name, such as `kvcache_reg`: about a hundred sizes instead of thousands, which
-/// are built into the program. `None` where none of the six has the name.
+/// Bytes of values in the workload of this name, such as `kvcache_reg`: about a hundred sizes instead of thousands,
+/// which are built into the program. `None` where none of the six has the name.
 ///
 /// ```
 /// use lookaside_workload::{cachelib::value_sizes, sizes::Sizes};

@@ -2,8 +2,8 @@
 //!
 //! Two methods stand behind one type, because a comparison with published figures needs the formula behind them and
 //! exponents of 1 and more need one that holds there: `gray` is YCSB's, for theta below 1; `rand_distr`'s is exact,
-//! for every theta. It takes nine times as long for a draw (10^6 records, theta 0.99), and draws are made before a clock
-//! starts.
+//! for every theta. It takes nine times as long for a draw (10^6 records, theta 0.99), and draws are made before a
+//! clock starts.
 
 use rand::distr::Distribution;
 use rand::{Rng, RngExt};
