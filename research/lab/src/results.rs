@@ -51,29 +51,21 @@ impl Row {
     }
 }
 
-/// What a run of an experiment measured.
-#[derive(Debug, Clone, PartialEq)]
+/// What a run of an experiment measured. All but the rows is the comment lines of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// The experiment's name.
     pub experiment: String,
     /// How large it was run.
     pub scale: Scale,
     /// What could not be measured, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
     /// Where the numbers come from.
     pub provenance: Provenance,
     /// The numbers.
+    #[serde(skip)]
     pub rows: Vec<Row>,
-}
-
-/// Everything but the rows: the comment lines of the file.
-#[derive(Debug, Serialize, Deserialize)]
-struct Header {
-    experiment: String,
-    scale: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    skipped: Vec<String>,
-    provenance: Provenance,
 }
 
 /// Why results could not be written or read.
@@ -127,16 +119,7 @@ impl Results {
     /// Never: writing to memory does not fail, and every field can be written.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
-        let header = Header {
-            experiment: self.experiment.clone(),
-            scale: match self.scale {
-                Scale::Full => "full".into(),
-                Scale::Quick => "quick".into(),
-            },
-            skipped: self.skipped.clone(),
-            provenance: self.provenance.clone(),
-        };
-        let header = toml::to_string(&header).expect("a header is tables of texts and numbers");
+        let header = toml::to_string(self).expect("a header is tables of texts and numbers");
         let mut text = Vec::new();
         for line in header.lines() {
             writeln!(text, "{}", format!("{COMMENT}{line}").trim_end()).expect("memory takes all");
@@ -160,20 +143,14 @@ impl Results {
 
     fn parse(text: &str) -> Result<Results, String> {
         let comments: Vec<_> = text.lines().map_while(|line| line.strip_prefix(COMMENT.trim_end())).collect();
-        let header: Header = toml::from_str(&comments.join("\n")).map_err(|error| error.to_string())?;
-        let scale = match header.scale.as_str() {
-            "full" => Scale::Full,
-            "quick" => Scale::Quick,
-            other => return Err(format!("its scale is '{other}'")),
-        };
+        let header: Results = toml::from_str(&comments.join("\n")).map_err(|error| error.to_string())?;
         let rows = csv::ReaderBuilder::new()
             .comment(Some(COMMENT.as_bytes()[0]))
             .from_reader(text.as_bytes())
             .deserialize()
             .collect::<Result<_, _>>()
             .map_err(|error: csv::Error| error.to_string())?;
-        let Header { experiment, skipped, provenance, .. } = header;
-        Ok(Results { experiment, scale, skipped, provenance, rows })
+        Ok(Results { rows, ..header })
     }
 
     /// The newest results of the experiment `name` below `folder`, of whichever machine; `None` where there are none.

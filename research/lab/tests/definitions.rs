@@ -2,35 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use indicatif::ProgressBar;
-use lookaside_lab::experiment::{Catalogue, Definition, Laboratory, Scale, Session};
-use lookaside_lab::machine::Provenance;
+use lookaside_lab::experiment::{Catalogue, Scale};
 use lookaside_lab::report::Report;
 use lookaside_lab::results::Results;
 
 fn catalogue() -> Catalogue {
     Catalogue::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap()
-}
-
-fn quick(definition: &Definition) -> Results {
-    let provenance = Provenance::collect(catalogue().folder(), "system");
-    let session = Session::new(definition.runs_for(Scale::Quick), ProgressBar::hidden());
-    Laboratory::new()
-        .run(definition, Scale::Quick, provenance, session)
-        .unwrap_or_else(|error| panic!("{}: {error}", definition.path.display()))
-}
-
-#[test]
-fn quick_results_are_written_and_reported() {
-    let catalogue = catalogue();
-    let definition = catalogue.get("memc3-table2").unwrap();
-    let results = quick(&definition);
-    let folder = tempfile::tempdir().unwrap();
-    results.write(folder.path()).unwrap();
-    let read = Results::newest(folder.path(), "memc3-table2").unwrap().unwrap();
-    assert_eq!(read, results);
-    let text = Report::of(&definition, &read).unwrap().to_string();
-    assert!(text.contains("after MemC3 (NSDI 2013), Table 2") && text.contains("13.33"), "{text}");
 }
 
 /// The committed results are of experiments that exist, measured what these promise, and are of full size.

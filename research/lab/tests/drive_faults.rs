@@ -13,7 +13,7 @@ use workload::popularity::Popularity;
 const RECORDS: u64 = 200;
 
 fn load(endpoint: Endpoint, check: bool) -> Load {
-    let demand = Demand::Mixed { popularity: Popularity::uniform(RECORDS).unwrap(), gets: 1.0 };
+    let demand = Demand { popularity: Popularity::uniform(RECORDS).unwrap(), gets: 1.0 };
     Load {
         connections: 3,
         depth: 4,
@@ -145,7 +145,7 @@ fn the_server_is_asked_for_what_the_distribution_says() {
     let popularity = Popularity::zipfian(RECORDS, 0.99).unwrap();
     let Popularity::Zipfian(zipfian) = &popularity else { panic!() };
     let hottest = zipfian.share_of_hottest(1);
-    let demand = Demand::Mixed { popularity: popularity.clone(), gets: 0.8 };
+    let demand = Demand { popularity: popularity.clone(), gets: 0.8 };
     let warm_up = Amount::Operations(1000);
     let measured = Amount::Operations(20_000);
     let report = Load { demand, warm_up, measured, threads: 3, ..load(fake.endpoint(), true) };

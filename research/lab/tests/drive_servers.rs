@@ -14,7 +14,6 @@ use server::{Server, Settings, UnixSocket};
 use workload::generated::recorded_or_generated;
 use workload::generator::seeded;
 use workload::popularity::Popularity;
-use workload::ycsb::CoreWorkload;
 
 /// A server to be driven, which ends with this.
 struct Peer {
@@ -67,7 +66,7 @@ fn load(endpoint: &Endpoint, demand: Demand) -> Load {
 #[test]
 fn both_sides_count_the_same() {
     for peer in peers() {
-        let demand = Demand::Mixed { popularity: Popularity::scrambled(500, 0.99).unwrap(), gets: 0.7 };
+        let demand = Demand { popularity: Popularity::scrambled(500, 0.99).unwrap(), gets: 0.7 };
         let load = load(&peer.endpoint, demand);
         assert_eq!(load.fill(&ProgressBar::hidden()).unwrap().stored, 500);
         let counts = || {
@@ -88,21 +87,9 @@ fn both_sides_count_the_same() {
 }
 
 #[test]
-fn every_letter_of_ycsb_is_answered_rightly() {
-    for peer in peers() {
-        for core in CoreWorkload::ALL {
-            let load = load(&peer.endpoint, Demand::Ycsb(core));
-            load.fill(&ProgressBar::hidden()).unwrap();
-            let report = load.run(&[], &ProgressBar::hidden()).unwrap();
-            assert!(report.operations >= 20_000 && report.hits > 0, "{} {core:?}: {report:?}", peer.name);
-        }
-    }
-}
-
-#[test]
 fn large_values_come_back_whole() {
     for peer in peers() {
-        let demand = Demand::Mixed { popularity: Popularity::uniform(20).unwrap(), gets: 0.5 };
+        let demand = Demand { popularity: Popularity::uniform(20).unwrap(), gets: 0.5 };
         let load = Load {
             records: 20,
             items: Items::new(
@@ -125,7 +112,7 @@ fn a_unix_socket_is_as_good() {
     let path = folder.path().join("socket");
     let unix = UnixSocket::new(path.clone(), 0o700);
     let _server = Server::start(Settings::default().with_tcp(Vec::new()).with_unix(unix)).unwrap();
-    let demand = Demand::Mixed { popularity: Popularity::uniform(500).unwrap(), gets: 0.9 };
+    let demand = Demand { popularity: Popularity::uniform(500).unwrap(), gets: 0.9 };
     let load = load(&Endpoint::unix(&path), demand);
     load.fill(&ProgressBar::hidden()).unwrap();
     let report = load.run(&[], &ProgressBar::hidden()).unwrap();
@@ -137,7 +124,7 @@ fn a_process_that_serves_takes_time_and_one_that_does_not_takes_none() {
     let Some(peer) = memcached("-t 2 -m 64") else { return };
     let process = peer.process.as_ref().unwrap();
     let clock = process.clock().unwrap();
-    let demand = Demand::Mixed { popularity: Popularity::uniform(500).unwrap(), gets: 1.0 };
+    let demand = Demand { popularity: Popularity::uniform(500).unwrap(), gets: 1.0 };
     let load = Load {
         measured: Amount::Time(Duration::from_millis(300)),
         warm_up: Amount::Time(Duration::from_millis(50)),

@@ -25,6 +25,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use art::encode;
+use lab::art::Size;
 use lab::art::ordered::{ABSENT, Call, Lot, Ordered, rates};
 use lab::experiment::{ExperimentError, Session};
 use lab::measure::{Resident, name_threads, release_freed_memory};
@@ -56,14 +57,6 @@ pub struct Parameters {
     writes: Vec<u32>,
     /// Numbers of threads.
     threads: Vec<usize>,
-}
-
-/// A number of keys, and what it is called: a quick run has fewer under the same name.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Size {
-    name: String,
-    keys: u64,
 }
 
 /// Keys looked up at once in a batch.

@@ -45,6 +45,7 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
     let steps = parameters.engines.len() * (1 + session.runs() * parts);
     session.announce(parameters.keys.len() * (1 + steps));
     for &keys in &parameters.keys {
+        let set = format!("{} M keys", keys as f64 / 1e6);
         session.begin(format!("filling ours with {keys} keys"));
         let before = Resident::now();
         let records = Records::new(keys)?;
@@ -52,7 +53,7 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
         let buckets = (keys + keys / 16).div_ceil(DefaultLayout::SLOTS).next_power_of_two();
         let config = Config::new().with_growth(Growth::Fixed).with_hashes(Hashes::Avalanching);
         let ours = Optimistic::<DefaultLayout>::new(buckets, &config, &records)?;
-        fill(session, OURS, &ours, keys, before)?;
+        fill(session, &OURS, &ours, keys, &set, before)?;
         session.end();
         for &engine in &parameters.engines {
             session.begin(format!("filling {} with {keys} keys", engine.calls()[0]));
@@ -60,9 +61,28 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
             let before = Resident::now();
             match engine.make(keys) {
                 Ok(peer) => {
-                    fill(session, engine.calls(), &*peer, keys, before)?;
+                    let [single, batched] = engine.calls();
+                    fill(session, &[single, batched], &*peer, keys, &set, before)?;
                     session.end();
-                    compare(parameters, session, keys, &ours, engine, &*peer)?;
+                    let ours: &dyn Index = &ours;
+                    let mut calls = vec![
+                        (OURS[0], ours, Call::Single),
+                        (single, &*peer, Call::Single),
+                        (OURS[1], ours, Call::Batch),
+                    ];
+                    if batched != single {
+                        calls.push((batched, &*peer, Call::Batch));
+                    }
+                    let asked = (&*parameters.threads, parameters.operations);
+                    take_turns(session, &calls, (keys, &set), asked, |session, rates, point, sign| {
+                        // A single call beside a single call; a batch beside whichever of theirs is faster.
+                        let best = rates[1].max(rates.get(3).copied().unwrap_or_default());
+                        let mut record = |metric: &str, ratio| {
+                            session.record(single, point, format!("{metric}, {sign}"), "", ratio);
+                        };
+                        record("our get / its get", rates[0] / rates[1]);
+                        record("our get_many / its best", rates[2] / best);
+                    })?;
                 }
                 Err(reason) => {
                     engine.calls().into_iter().for_each(|call| session.skip(call, reason.clone()));
@@ -75,75 +95,55 @@ pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), Experim
 }
 
 /// Fills an engine from one thread, and records how fast and with how much memory.
-fn fill(
+pub(crate) fn fill(
     session: &mut Session,
-    [name, batched]: [&'static str; 2],
+    names: &[&'static str],
     index: &dyn Index,
     keys: usize,
+    point: &str,
     before: Resident,
 ) -> Result<(), ExperimentError> {
-    let point = millions(keys);
+    let name = names[0];
     let (filling, seconds) = timed(1, |_| index.insert_each(0..keys as u64))?[0];
     if filling.refused {
         return Err(ExperimentError::Machine(format!("{name} refused key {} of {keys}", filling.inserted)));
     }
-    session.record(name, &point, "construction", "M keys/s", keys as f64 / seconds / 1e6);
+    session.record(name, point, "construction", "M keys/s", keys as f64 / seconds / 1e6);
     let memory = Resident::now().since(before);
-    session.record(name, &point, "memory per entry", "B", memory.bytes as f64 / keys as f64);
-    for name in [name, batched] {
-        session.record_pages(name, memory.pages());
-    }
+    session.record(name, point, "memory per entry", "B", memory.bytes as f64 / keys as f64);
+    names.iter().for_each(|name| session.record_pages(name, memory.pages()));
     Ok(())
 }
 
-/// Lets our table and another take turns.
-fn compare(
-    parameters: &Parameters,
+/// Lets all take turns at lookups of `keys` keys, of those that are there and of others. Of each turn's rates, with the
+/// point and whether keys were there, `compare` records what they are beside each other.
+pub(crate) fn take_turns(
     session: &mut Session,
-    keys: usize,
-    ours: &dyn Index,
-    engine: Engine,
-    peer: &dyn Index,
+    calls: &[(&str, &dyn Index, Call)],
+    (keys, set): (usize, &str),
+    (threads, operations): (&[usize], usize),
+    compare: impl Fn(&mut Session, &[f64], &str, &str),
 ) -> Result<(), ExperimentError> {
-    let [single, batched] = engine.calls();
-    let mut contestants: Vec<(&str, &dyn Index, Call)> =
-        vec![(OURS[0], ours, Call::Single), (single, peer, Call::Single), (OURS[1], ours, Call::Batch)];
-    if batched != single {
-        contestants.push((batched, peer, Call::Batch));
-    }
     let mixes = [(Lookups::Positive, "positive"), (Lookups::Negative, "negative")];
     for run in 0..session.runs() {
-        for &threads in &parameters.threads {
+        for &threads in threads {
             for (number, (lookups, sign)) in mixes.into_iter().enumerate() {
-                let (mix, point) = (Mix::lookups(lookups), point(keys, threads));
-                let division = Division::new(keys, &[], parameters.operations, threads)?;
-                session.begin(format!("{single}, {sign} lookups, {point}"));
-                let mut rates = vec![0.0; contestants.len()];
-                for turn in turns(contestants.len(), run) {
-                    let (whom, seed) = (contestants[turn], (run * mixes.len() + number) as u64);
-                    rates[turn] = rate_of(whom, &mix, &division, parameters.operations, threads, seed)?;
-                    session.record(whom.0, &point, format!("{sign} lookups"), "M/s", rates[turn] / 1e6);
+                let (mix, point) = (Mix::lookups(lookups), format!("{set}, {}", name_threads(threads)));
+                let division = Division::new(keys, &[], operations, threads)?;
+                session.begin(format!("{}, {sign} lookups, {point}", calls[1].0));
+                let mut rates = vec![0.0; calls.len()];
+                for turn in turns(calls.len(), run) {
+                    let seed = (run * mixes.len() + number) as u64;
+                    rates[turn] = rate_of(calls[turn], &mix, &division, operations, threads, seed)?;
+                    let metric = format!("{sign} lookups");
+                    session.record(calls[turn].0, &point, metric, "M/s", rates[turn] / 1e6);
                 }
-                // A single call beside a single call; a batch beside whichever of theirs is faster.
-                let best = rates[1].max(rates.get(3).copied().unwrap_or_default());
-                let mut record = |metric: &str, ratio| {
-                    session.record(single, &point, format!("{metric}, {sign}"), "", ratio);
-                };
-                record("our get / its get", rates[0] / rates[1]);
-                record("our get_many / its best", rates[2] / best);
+                compare(session, &rates, &point, sign);
                 session.end();
             }
         }
     }
     Ok(())
-}
-
-fn millions(keys: usize) -> String {
-    format!("{} M keys", keys as f64 / 1e6)
-}
-
-fn point(keys: usize, threads: usize) -> String {
-    format!("{}, {}", millions(keys), name_threads(threads))
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@
 //! | [`maps_beside`] | kind `peers-maps`: our concurrent map beside foreign ones |
 //! | [`lookaside::snapshot`] | kind `slb-lmdb`: a front before a read transaction of LMDB |
 //! | [`alternatives`] | kind `slb-alternatives`: what one could take instead of a tree under a lock |
-//! | [`compilers`] | kind `slb-cpp-compilers`: the header for C++, by each compiler, for any x86-64 and for this one |
 //! | [`yardstick`] | kind `slb-yardstick-cpp`: the faces for C++ and C beside a table of twenty lines |
 //! | [`mod@art`] | kind `art-peers`: the adaptive radix tree beside other ordered maps |
 
@@ -23,7 +22,6 @@
 pub mod alternatives;
 pub mod art;
 pub mod comparison;
-pub mod compilers;
 pub mod engine;
 #[cfg(libcuckoo)]
 pub mod libcuckoo;
@@ -43,7 +41,6 @@ pub fn laboratory() -> Laboratory {
         .with_kind("slb-lookups", lookaside::run)
         .with_kind("slb-lmdb", lookaside::snapshot::run)
         .with_kind("slb-alternatives", alternatives::run)
-        .with_kind("slb-cpp-compilers", compilers::run)
         .with_kind("slb-yardstick-cpp", yardstick::run)
         .with_kind("art-peers", art::run)
 }

@@ -19,14 +19,15 @@ use std::time::{Duration, Instant};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use lab::experiment::{ExperimentError, Session, timed};
-use lab::index::{BATCH, Division, Index, Insertion, Key, Lookups, Mix, rate_of};
+use lab::experiment::{ExperimentError, Session};
+use lab::index::{BATCH, Index, Insertion, Key};
 use lab::lookaside::indexes::ConcurrentMap;
-use lab::measure::{Resident, name_threads, release_freed_memory, turns};
+use lab::measure::{Resident, release_freed_memory};
 use lab::subject::{Call, Tally};
 use parking_lot::RwLock;
 use serde::Deserialize;
 
+use crate::comparison::{fill, take_turns};
 use crate::lookaside::hashed::{Dashmap, Papaya};
 
 /// What the definitions of this kind say.
@@ -320,59 +321,26 @@ fn compare<K: Shaped>(
     let mut maps = Vec::new();
     for Contestant { name, make } in contestants::<K>() {
         session.begin(format!("filling {name} with {set}"));
-        session.record(
-            name,
-            &set,
-            "longest insert",
-            "ms",
-            longest_insert(&*make(0), keys).as_secs_f64() * 1e3,
-        );
+        let longest = longest_insert(&*make(0), keys).as_secs_f64();
+        session.record(name, &set, "longest insert", "ms", longest * 1e3);
         release_freed_memory();
         let before = Resident::now();
         let map = make(keys);
-        let (_, seconds) = timed(1, |_| map.insert_each(0..keys as u64))?[0];
-        session.record(name, &set, "construction", "M keys/s", keys as f64 / seconds / 1e6);
-        let memory = Resident::now().since(before);
-        session.record(name, &set, "memory per entry", "B", memory.bytes as f64 / keys as f64);
-        session.record_pages(name, memory.pages());
-        if name == "ours" {
-            session.record_pages(OUR_BATCHES, memory.pages());
-        }
+        let names = [name, if name == "ours" { OUR_BATCHES } else { name }];
+        fill(session, &names, &*map, keys, &set, before)?;
         maps.push((name, map));
         session.end();
     }
     let mut calls: Vec<(&str, &dyn Index, Call)> =
         maps.iter().map(|(name, map)| (*name, &**map, Call::Single)).collect();
     calls.push((OUR_BATCHES, &*maps[0].1, Call::Batch));
-    let mixes = [(Lookups::Positive, "positive"), (Lookups::Negative, "negative")];
-    for run in 0..session.runs() {
-        for &threads in &parameters.threads {
-            for (number, (lookups, sign)) in mixes.into_iter().enumerate() {
-                let (mix, point) = (Mix::lookups(lookups), format!("{set}, {}", name_threads(threads)));
-                let division = Division::new(keys, &[], parameters.operations, threads)?;
-                session.begin(format!("{sign} lookups, {point}"));
-                let mut rates = vec![0.0; calls.len()];
-                for turn in turns(calls.len(), run) {
-                    let seed = (run * mixes.len() + number) as u64;
-                    rates[turn] =
-                        rate_of(calls[turn], &mix, &division, parameters.operations, threads, seed)?;
-                    session.record(
-                        calls[turn].0,
-                        &point,
-                        format!("{sign} lookups"),
-                        "M/s",
-                        rates[turn] / 1e6,
-                    );
-                }
-                let best = rates[1..maps.len()].iter().fold(0.0, |best: f64, rate| best.max(*rate));
-                let ratio = format!("to the best other, {sign}");
-                session.record("ours", &point, ratio.clone(), "", rates[0] / best);
-                session.record(OUR_BATCHES, &point, ratio, "", rates[maps.len()] / best);
-                session.end();
-            }
-        }
-    }
-    Ok(())
+    let asked = (&*parameters.threads, parameters.operations);
+    take_turns(session, &calls, (keys, &set), asked, |session, rates, point, sign| {
+        let best = rates[1..maps.len()].iter().fold(0.0, |best: f64, rate| best.max(*rate));
+        let ratio = format!("to the best other, {sign}");
+        session.record("ours", point, ratio.clone(), "", rates[0] / best);
+        session.record(OUR_BATCHES, point, ratio, "", rates[maps.len()] / best);
+    })
 }
 
 /// Fills a map that has no room yet.

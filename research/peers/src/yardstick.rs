@@ -1,9 +1,13 @@
 //! Kind `slb-yardstick-cpp`: what the header for C++ and the calls of C are of a table of twenty lines, which a
 //! programmer would write instead.
 //!
-//! The program is `cpp/yardstick.cpp`: all faces take turns in it, before one index, over the same draws. It is
-//! compiled when this is run, as its users would compile it (`compilers` says why): for every x86-64 (plain), and for
-//! the processor that it runs on (native). The faces of Rust are the laboratory's kind `slb-yardstick`.
+//! The program is `cpp/yardstick.cpp`: all faces take turns in it, before one index, over the same draws. A header is
+//! compiled with its user's options, of which nobody asks us: so it is compiled when this is run, for every x86-64
+//! (plain) and for the processor that it runs on (native), and linked with the library that cargo has built beside this
+//! program. The faces of Rust are the laboratory's kind `slb-yardstick`.
+//!
+//! Rejected: variants compiled by build.rs and linked into this program. Templates and inline functions of one name are
+//! one for the linker, so that all but the first would be measured in vain.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,9 +15,8 @@ use std::process::Command;
 use lab::experiment::{ExperimentError, Session};
 use lab::lookaside::yardstick::{BATCHES, Size, metrics};
 use lab::measure::in_parallel;
+use lookaside_capi::HEADERS;
 use serde::Deserialize;
-
-use crate::compilers::{INTERFACE, VARIANTS, library, machine};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -34,6 +37,16 @@ pub struct Parameters {
     /// Lookups of one timed part.
     operations: usize,
 }
+
+/// The headers of the library, which are written out for the compilers.
+const INTERFACE: [(&str, &str); 3] = [
+    ("lookaside.h", include_str!("../../../crates/capi/include/lookaside.h")),
+    ("lookaside_inline.h", include_str!("../../../crates/capi/include/lookaside_inline.h")),
+    ("lookaside.hpp", include_str!("../../../crates/capi/include/lookaside.hpp")),
+];
+
+/// Plain and native.
+const VARIANTS: [(&str, &[&str]); 2] = [("plain", &[]), ("native", &["-march=native"])];
 
 /// The indexes, and what the program calls them.
 const INDEXES: [(&str, &str); 2] = [("std::unordered_map", "hash"), ("std::map", "tree")];
@@ -175,4 +188,21 @@ impl<'t> Line<'t> {
             misses: misses.parse().ok()?,
         })
     }
+}
+
+/// The library, static, which cargo builds whenever it builds this.
+fn library() -> Result<PathBuf, ExperimentError> {
+    const NAME: &str = "liblookaside_capi.a";
+    let program = std::env::current_exe().map_err(|error| machine(&format!("this program: {error}")))?;
+    let places = [program.with_file_name(NAME), program.with_file_name("deps").join(NAME)];
+    let is_of_these_headers = |path: &PathBuf| {
+        std::fs::read(path).is_ok_and(|library| library.windows(HEADERS.len()).any(|bytes| bytes == HEADERS))
+    };
+    places.into_iter().find(is_of_these_headers).ok_or_else(|| {
+        machine(&format!("{NAME} of these headers is not beside {}: start this by cargo", program.display()))
+    })
+}
+
+fn machine(reason: &str) -> ExperimentError {
+    ExperimentError::Machine(reason.to_owned())
 }

@@ -7,8 +7,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::drive::{Amount, Demand, DriveError, Items, LARGEST_VALUE, Load, SizesOf, sizes};
 use lookaside_cli::output::{Outcome, print};
-use workload::popularity::Popularity;
-use workload::ycsb::{CoreWorkload, THETA};
+use workload::popularity::{Popularity, YCSB_THETA};
 
 use super::target::Target;
 
@@ -59,15 +58,12 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "uniform")]
     distribution: Distribution,
     /// The exponent of all distributions but uniform
-    #[arg(long, default_value_t = THETA)]
+    #[arg(long, default_value_t = YCSB_THETA)]
     theta: f64,
-    /// The share of gets among the operations; the others are sets
+    /// The share of gets among the operations; the others are sets. YCSB's workloads A, B and C are shares of 0.5, 0.95
+    /// and 1 of the distribution 'scrambled'
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     get_share: f64,
-    /// One of YCSB's core workloads instead of --distribution and --get-share; E needs scans, which a cache has not
-    #[arg(long, value_name = "A|B|C|D|F", value_parser = core_workload,
-          conflicts_with_all = ["distribution", "get_share"])]
-    ycsb: Option<CoreWorkload>,
     /// How long to measure; replies that are not there --patience after its end are an error
     #[arg(long, value_parser = humantime::parse_duration, default_value = "10s", conflicts_with = "operations")]
     duration: Duration,
@@ -107,21 +103,10 @@ enum Distribution {
     Permuted,
     /// Zipfian, strewn as YCSB does it, with collisions
     Scrambled,
-    /// The last key is the hottest
-    Latest,
-}
-
-fn core_workload(letter: &str) -> Result<CoreWorkload, String> {
-    let mut all = CoreWorkload::ALL.into_iter();
-    let found = all.find(|core| core.letter().eq_ignore_ascii_case(letter));
-    found.ok_or_else(|| "there are A, B, C, D and F".into())
 }
 
 impl Arguments {
     fn demand(&self) -> Result<Demand, DriveError> {
-        if let Some(ycsb) = self.ycsb {
-            return Ok(Demand::Ycsb(ycsb));
-        }
         if !(0.0..=1.0).contains(&self.get_share) {
             return Err(DriveError::Settings(format!(
                 "a share of gets is from 0 to 1, not {}",
@@ -133,9 +118,8 @@ impl Arguments {
             Distribution::Zipfian => Popularity::zipfian(self.keys, self.theta),
             Distribution::Permuted => Popularity::permuted(self.keys, self.theta, self.seed),
             Distribution::Scrambled => Popularity::scrambled(self.keys, self.theta),
-            Distribution::Latest => Popularity::latest(self.keys, self.theta),
         };
-        Ok(Demand::Mixed { popularity: popularity?, gets: self.get_share })
+        Ok(Demand { popularity: popularity?, gets: self.get_share })
     }
 
     fn run(&self) -> Outcome {

@@ -1,18 +1,19 @@
 //! `lookaside-lab advise` as a user runs it, on small traces with known answers.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
-fn advise(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lookaside-lab")).arg("advise").args(arguments).output().unwrap()
+use crate::command::{is_refused, json, lab, output, said_by};
+
+fn advise(arguments: &[&str]) -> Command {
+    lab(&[&["advise"], arguments].concat())
 }
 
-fn json(arguments: &[&str]) -> Value {
-    let output = advise(&[arguments, &["--json"]].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+/// As JSON.
+fn advised(arguments: &[&str]) -> Value {
+    json(&mut advise(&[arguments, &["--json"]].concat()))
 }
 
 /// 200 keys, over and over.
@@ -27,7 +28,7 @@ fn a_loop_of_keys_is_answered_by_a_table_that_holds_it() {
     let path = folder.path().join("keys.txt");
     loop_of_keys(&path);
     let path = path.to_str().unwrap();
-    let advice = json(&[path, "--sizes", "1K,16K", "--table", "slb", "--index-cost", "100000,0.01"]);
+    let advice = advised(&[path, "--sizes", "1K,16K", "--table", "slb", "--index-cost", "100000,0.01"]);
     assert_eq!(advice["working_set"]["keys"], 200);
     assert_eq!(advice["working_set"]["lookups"], 20_000);
     let offers = advice["offers"].as_array().unwrap();
@@ -40,14 +41,13 @@ fn a_loop_of_keys_is_answered_by_a_table_that_holds_it() {
     assert_eq!(advice["verdicts"][0]["use"]["offer"], 1);
     assert!(advice["verdicts"][1]["leave_out"]["gain"].as_f64().unwrap() < 1.0);
 
-    let output = advise(&[path]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let (succeeded, text, said) = output(&mut advise(&[path]));
     for part in
         ["200 keys", "BTreeMap alone", "HashMap alone", "break-even", "Before BTreeMap, ", "slb-paper"]
     {
-        assert!(output.status.success() && text.contains(part), "{part} is not in\n{text}");
+        assert!(succeeded && text.contains(part), "{part} is not in\n{text}");
     }
-    assert!(output.stderr.is_empty(), "no progress bar where there is no terminal");
+    assert!(said.is_empty(), "no progress bar where there is no terminal");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_recorded_trace_is_read_as_it_is() {
     let keys = (0..5000i32).map(|at| at * 7919 % 300);
     std::fs::write(&path, keys.flat_map(i32::to_be_bytes).collect::<Vec<u8>>()).unwrap();
     let path = path.to_str().unwrap();
-    let advice = json(&[
+    let advice = advised(&[
         path,
         "--format",
         "be32",
@@ -100,11 +100,9 @@ fn what_is_wrong_is_said_in_words() {
         (&[lines, "--index", "list"], "btree"),
         (&[], "TRACE"),
     ] {
-        let output = advise(arguments);
-        let words = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && words.contains(reason), "{arguments:?}: {words}");
+        is_refused(&mut advise(arguments), reason);
     }
-    let help = String::from_utf8(advise(&["--help"]).stdout).unwrap();
+    let help = said_by(&mut advise(&["--help"]));
     for part in ["break-even", "Examples:", "--index-cost", "Leave the table out"] {
         assert!(help.contains(part), "{part} is not in\n{help}");
     }

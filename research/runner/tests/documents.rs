@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::command::repository;
+
 /// What a reader sees first is no longer than this.
 const LINES_OF_README: usize = 150;
 /// Lines are no longer than this, rows of tables excepted.
@@ -15,10 +17,6 @@ const FOLDERS: [&str; 6] = ["crates", "server", "research", "fuzz", "ci", ".ci"]
 const NOT_WRITTEN: [&str; 6] = ["target", "corpus", "artifacts", "seeds", "results", "simulations"];
 /// The name of an experiment that a page tells its reader to write begins so.
 const TO_BE_WRITTEN: &str = "my-";
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// A page: where it is, seen from the repository's root, and what it says.
 struct Page {

@@ -1,26 +1,13 @@
 //! `lookaside-lab` as a user runs it: against the command itself as the server, and memcached where it is installed.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const LOOKASIDE: &str = env!("CARGO_BIN_EXE_lookaside-lab");
-
-/// Runs `lookaside-lab` in the repository.
-fn lab(arguments: &[&str]) -> Output {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(LOOKASIDE).current_dir(repository).args(arguments).output().unwrap()
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = lab(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
-}
+use crate::command::{LOOKASIDE, is_refused, json, lab, output, said_by};
 
 /// The words of a command line, and further ones.
 fn words<'a>(line: &'a str, further: &[&'a str]) -> Vec<&'a str> {
@@ -35,7 +22,7 @@ fn our_server() -> String {
 fn load_fills_drives_and_checks() {
     let server = our_server();
     let load = "load --preload --keys 1000 --operations 20000 --get-share 0.9 --depth 8 --threads 2 --verify";
-    let result = json(&words(load, &["--warm-up", "50ms", "--json", "--spawn", &server]));
+    let result = json(&mut lab(&words(load, &["--warm-up", "50ms", "--json", "--spawn", &server])));
     assert_eq!(result["filled"]["stored"], 1000);
     let report = &result["report"];
     assert_eq!(report["operations"], 20_000);
@@ -43,10 +30,10 @@ fn load_fills_drives_and_checks() {
     assert_eq!(report["hit_ratio"], 1.0);
     assert!(report["server_cpu"].as_f64().unwrap() > 0.0 && report["latency"]["p99"].as_f64().unwrap() > 0.0);
     // In words as well.
-    let output = lab(&["load", "--spawn", &server, "--keys", "10", "--duration", "100ms", "--warm-up", "0s"]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let load = ["load", "--spawn", &server, "--keys", "10", "--duration", "100ms", "--warm-up", "0s"];
+    let text = said_by(&mut lab(&load));
     for part in ["operations in", "0 hits", "p99.9", "client / server"] {
-        assert!(output.status.success() && text.contains(part), "{part} is not in\n{text}");
+        assert!(text.contains(part), "{part} is not in\n{text}");
     }
 }
 
@@ -57,14 +44,12 @@ fn load_refuses_what_makes_no_sense() {
         (&["load", "--get-share", "2"], "from 0 to 1"),
         (&["load", "--value-sizes", "many"], "many"),
         (&["load", "--spawn", "/nowhere/at/all"], "/nowhere/at/all"),
-        (&["load", "--ycsb", "E"], "invalid value"),
+        (&["load", "--distribution", "latest"], "invalid value"),
         (&["load", "--duration", "soon"], "duration"),
         (&["replay", "--memory-share", "1/0", "--spawn", "x"], "1/8"),
         (&["replay", "no-such-trace", "--value-sizes", "10"], "no-such-trace"),
     ] {
-        let output = lab(arguments);
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && words.contains(reason), "{arguments:?}: {words}");
+        is_refused(&mut lab(arguments), reason);
     }
 }
 
@@ -83,18 +68,11 @@ fn defaults_need_no_data_that_is_not_in_the_clone() {
         words("advise generated/web07 --most 5000 --index-cost 100 --sizes 4K", &[]),
     ];
     for arguments in commands {
-        let mut command = Command::new(LOOKASIDE);
-        let output =
-            command.args(&arguments).current_dir(nowhere.path()).env_remove("LOOKASIDE_DATA").output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        said_by(lab(&arguments).current_dir(nowhere.path()).env_remove("LOOKASIDE_DATA"));
     }
     // What is asked for by name is not replaced.
-    let mut command = Command::new(LOOKASIDE);
-    command.args(["replay", "traces/web07.trace.xz", "--spawn", &server]).env_remove("LOOKASIDE_DATA");
-    let output = command.current_dir(nowhere.path()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("set LOOKASIDE_DATA"), "{said}");
+    let mut command = lab(&["replay", "traces/web07.trace.xz", "--spawn", &server]);
+    is_refused(command.current_dir(nowhere.path()).env_remove("LOOKASIDE_DATA"), "set LOOKASIDE_DATA");
 }
 
 #[test]
@@ -106,7 +84,7 @@ fn replay_plays_a_trace_in_little_memory() {
     let server = format!("{LOOKASIDE} serve -t 1");
     let replay = "replay --format be32 --value-sizes 10000 --value-scale 1 --memory-share 1/2,2 --runs 2";
     let arguments = words(replay, &["--spawn", &server, path.to_str().unwrap()]);
-    let result = json(&[&arguments[..], &["--json"]].concat());
+    let result = json(&mut lab(&[&arguments[..], &["--json"]].concat()));
     let replays = result["replays"].as_array().unwrap();
     assert_eq!(replays.len(), 4);
     for (replay, (memory, is_small)) in replays.iter().zip([(15, true), (58, false), (15, true), (58, false)])
@@ -115,17 +93,15 @@ fn replay_plays_a_trace_in_little_memory() {
         assert_eq!(replay["evictions"].as_u64().unwrap() > 0, is_small, "{replay}");
         assert_eq!(replay["hits"].as_u64().unwrap() < 17_000, is_small, "{replay}");
     }
-    let output = lab(&arguments);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && text.contains("evictions") && text.contains("was checked"), "{text}");
+    let text = said_by(&mut lab(&arguments));
+    assert!(text.contains("evictions") && text.contains("was checked"), "{text}");
 }
 
 /// There were three programs for experiments, and each refused the others': what runs one was to be read where all are
 /// listed.
 #[test]
 fn one_command_runs_experiments_of_every_kind() {
-    let list = lab(&["run", "--list"]);
-    let list = String::from_utf8(list.stdout).unwrap();
+    let list = said_by(&mut lab(&["run", "--list"]));
     let listed = |name: &str| list.lines().any(|line| line.split(' ').next() == Some(name));
     for folder in ["", "peers", "sim"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments").join(folder);
@@ -140,7 +116,8 @@ fn one_command_runs_experiments_of_every_kind() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let (page, out) = (page.to_str().unwrap(), folder.path().to_str().unwrap());
-    let reports = json(&[&["run", "--quick", "--json", "--out", out, "--html", page], &names[..]].concat());
+    let reports =
+        json(&mut lab(&[&["run", "--quick", "--json", "--out", out, "--html", page], &names[..]].concat()));
     let ran: Vec<_> = reports.as_array().unwrap().iter().map(|report| &report["experiment"]).collect();
     assert_eq!(ran, ["memc3-table1", "peers-index-small", "stlt-table1"]);
     let page = std::fs::read_to_string(page).unwrap();
@@ -151,25 +128,20 @@ fn one_command_runs_experiments_of_every_kind() {
     assert!(rows.contains("libcuckoo") || skipped.contains("libcuckoo-dev is not installed"), "{skipped}");
     assert!(rows.contains("papaya"), "{rows}");
     // What was started anew left its results in a file, and without one they are on no page.
-    let lost = lab(&["run", "--quick", "--html", page_of(&folder).as_str(), "peers-index-small"]);
-    let said = String::from_utf8(lost.stderr).unwrap();
+    let lost = folder.path().join("lost.html");
+    let lost = ["run", "--quick", "--html", lost.to_str().unwrap(), "peers-index-small"];
+    let (_, _, said) = output(&mut lab(&lost));
     assert!(said.contains("peers-index-small: not on the page: give --out"), "{said}");
-    let absent = lab(&["run", "absent"]);
-    let said = String::from_utf8(absent.stderr).unwrap();
     for part in ["no experiment 'absent'", "memc3-table1", "peers-index-small", "stlt-table1"] {
-        assert!(!absent.status.success() && said.contains(part), "{part} is not in {said}");
+        is_refused(&mut lab(&["run", "absent"]), part);
     }
-}
-
-fn page_of(folder: &tempfile::TempDir) -> String {
-    folder.path().join("lost.html").to_str().unwrap().to_owned()
 }
 
 /// Which pages the allocator takes is said when a program starts: a definition that asks for huge ones has the command
 /// started anew, by whatever it was told else. What the definitions do not agree about, one command runs all the same.
 #[test]
 fn a_definition_chooses_the_pages_of_the_heap() {
-    let reports = json(&["run", "--quick", "--json", "slb-bars", "slb-warm-up"]);
+    let reports = json(&mut lab(&["run", "--quick", "--json", "slb-bars", "slb-warm-up"]));
     let heap = |report: &Value| report["provenance"]["allocator"].as_str().unwrap().to_owned();
     assert_eq!(reports.as_array().unwrap().len(), 2);
     assert_eq!(reports[0]["experiment"], "slb-bars");
@@ -179,26 +151,22 @@ fn a_definition_chooses_the_pages_of_the_heap() {
         (reports[1]["experiment"].as_str(), heap(&reports[1]).as_str()),
         (Some("slb-warm-up"), "system")
     );
-    let plain = json(&["run", "--quick", "--json", "--malloc", "plain", "slb-bars"]);
+    let plain = json(&mut lab(&["run", "--quick", "--json", "--malloc", "plain", "slb-bars"]));
     assert!(!heap(&plain[0]).contains("hugetlb") && heap(&plain[0]).contains("GLIBC_TUNABLES"), "{plain}");
     let kept = tempfile::tempdir().unwrap();
-    let text = lab(&["run", "--quick", "--runs", "1", "slb-bars"]);
-    assert!(!text.status.success(), "--quick and --runs do not go together");
-    let text = lab(&["run", "--quick", "--out", kept.path().to_str().unwrap(), "slb-bars"]);
-    assert!(String::from_utf8(text.stdout).unwrap().contains("glibc.malloc.hugetlb=1"));
+    is_refused(&mut lab(&["run", "--quick", "--runs", "1", "slb-bars"]), "cannot be used with");
+    let (_, text, _) =
+        output(&mut lab(&["run", "--quick", "--out", kept.path().to_str().unwrap(), "slb-bars"]));
+    assert!(text.contains("glibc.malloc.hugetlb=1"));
     assert_eq!(std::fs::read_dir(kept.path()).unwrap().count(), 1);
-    let unknown = lab(&["run", "--quick", "--malloc", "large", "slb-bars"]);
-    assert!(String::from_utf8(unknown.stderr).unwrap().contains("there are 'huge'"));
+    is_refused(&mut lab(&["run", "--quick", "--malloc", "large", "slb-bars"]), "there are 'huge'");
 }
 
 /// Whoever ends the command that he started ends the one that was started anew for it.
 #[cfg(target_os = "linux")]
 #[test]
 fn who_was_started_anew_ends_with_who_started_it() {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut first = Command::new(LOOKASIDE)
-        .current_dir(repository)
-        .args(["run", "--malloc", "huge", "--out", "/nonexistent", "slb-bars"])
+    let mut first = lab(&["run", "--malloc", "huge", "--out", "/nonexistent", "slb-bars"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

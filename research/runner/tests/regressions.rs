@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader, PipeReader, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -11,37 +11,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-const LOOKASIDE: &str = env!("CARGO_BIN_EXE_lookaside-lab");
+use crate::command::{LOOKASIDE, is_refused, lab, repository, said_by};
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Runs the command in `folder`.
-fn run_in(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(LOOKASIDE).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn words(output: &Output) -> (String, String) {
-    (
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
+fn words(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).into_owned()
 }
 
 #[track_caller]
 fn succeeds_in(folder: &Path, arguments: &[&str]) -> String {
-    let output = run_in(folder, arguments);
-    let (said, complained) = words(&output);
-    assert!(output.status.success(), "{arguments:?}: {complained}");
-    said
+    said_by(lab(arguments).current_dir(folder))
 }
 
 #[track_caller]
 fn fails_in(folder: &Path, arguments: &[&str], reason: &str) {
-    let output = run_in(folder, arguments);
-    let (said, complained) = words(&output);
-    assert!(!output.status.success() && complained.contains(reason), "{arguments:?}: {said}{complained}");
+    is_refused(lab(arguments).current_dir(folder), reason);
 }
 
 /// `load --value-sizes 2000000` sent values of 1,000,000 bytes and `--key-size 251` keys of 250, and `replay` stated
@@ -178,13 +161,13 @@ fn a_load_never_ended_when_the_server_fell_silent() {
             Command::new("kill").arg(id.to_string()).status().unwrap();
             panic!("{answers} answers, {further:?}: it goes on");
         };
-        let (_, said) = words(&output);
+        let said = words(&output.stderr);
         assert!(
             !output.status.success() && said.contains("has not answered within 300ms"),
             "{answers} answers, {further:?}: {said}"
         );
     }
-    let help = succeeds_in(&repository(), &["load", "--help"]);
+    let help = said_by(&mut lab(&["load", "--help"]));
     assert!(help.contains("--patience") && help.contains("[default: 10s]"), "{help}");
 }
 
@@ -229,9 +212,8 @@ fn a_full_disk_was_not_noticed() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in commands_that_write(&keys_in(folder.path())) {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output =
-            Command::new(LOOKASIDE).current_dir(repository()).args(&arguments).stdout(full).output().unwrap();
-        let (_, said) = words(&output);
+        let output = lab(&arguments).stdout(full).output().unwrap();
+        let said = words(&output.stderr);
         assert!(
             output.status.code() == Some(1) && said.contains("standard output: No space left"),
             "{arguments:?}: {:?}, {said}",
@@ -249,13 +231,8 @@ fn a_closed_pipe_was_not_noticed() {
     let into_closed = |arguments: &[&str]| -> (ExitStatus, String) {
         let (reader, writer): (PipeReader, _) = std::io::pipe().unwrap();
         drop(reader);
-        let output = Command::new(LOOKASIDE)
-            .current_dir(repository())
-            .args(arguments)
-            .stdout(writer)
-            .output()
-            .unwrap();
-        (output.status, words(&output).1)
+        let output = lab(arguments).stdout(writer).output().unwrap();
+        (output.status, words(&output.stderr))
     };
     for arguments in commands_that_write(&keys_in(folder.path())) {
         let (status, said) = into_closed(&arguments);

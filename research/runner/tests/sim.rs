@@ -1,37 +1,16 @@
 //! `lookaside-lab sim`, as people and scripts run it.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use sim_lab::guest::{Container, Hash, Variant};
 
-/// Runs `lookaside-lab` in the repository.
-fn lab(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lookaside-lab"));
-    command.args(arguments).current_dir(repository());
-    command
-}
+use crate::command::{is_refused, json, lab, output, repository, said_by};
 
-/// Runs `lookaside-lab sim` there.
+/// Runs `lookaside-lab sim` in the repository.
 fn sim(arguments: &[&str]) -> Command {
     lab(&[&["sim"], arguments].concat())
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn output(command: &mut Command) -> (bool, String, String) {
-    let Output { status, stdout, stderr } = command.output().expect("the program starts");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (status.success(), text(stdout), text(stderr))
-}
-
-fn said_by(command: &mut Command) -> String {
-    let (succeeded, said, complained) = output(command);
-    assert!(succeeded, "{command:?}: {complained}");
-    said
 }
 
 fn succeeds(arguments: &[&str]) -> String {
@@ -61,16 +40,15 @@ fn a_run_says_what_it_took_and_repeats_exactly() {
 fn a_machine_is_changed_by_its_fields() {
     let misses = |change: &str| {
         let size = ["run", "--keys", "20000", "--warm-up", "20000", "--windows", "1", "--window", "500"];
-        let text = succeeds(&[&size[..], &["--json", "--variant", "alone", "--change", change]].concat());
-        let json: Value = serde_json::from_str(&text).expect("JSON");
+        let arguments = [&size[..], &["--json", "--variant", "alone", "--change", change]].concat();
+        let json = json(&mut sim(&arguments));
         json["measurement"]["windows"][0]["memory"]["data_tlb"]["misses"].as_u64().expect("a number")
     };
     assert!(misses("tlb.second.latency = 9") > 10 * misses("paging.pages = '2MiB'"));
     for (change, reason) in
         [("core.windows = 8", "windows"), ("core.window = 0", "1 to 65536"), ("core", "TOML")]
     {
-        let (succeeded, _, said) = output(&mut sim(&["run", "--keys", "2000", "--change", change]));
-        assert!(!succeeded && said.contains(reason), "{change}: {said}");
+        is_refused(&mut sim(&["run", "--keys", "2000", "--change", change]), reason);
     }
 }
 
@@ -91,8 +69,7 @@ fn what_is_unknown_is_refused() {
         (&["figure", "2"], "no experiment 'stlt-figure2'"),
         (&["table", "IX"], "there are I and V"),
     ] {
-        let (succeeded, _, said) = output(&mut sim(arguments));
-        assert!(!succeeded && said.contains(reason), "{arguments:?}: {said}");
+        is_refused(&mut sim(arguments), reason);
     }
 }
 
@@ -220,11 +197,9 @@ fn other_guests_results_are_kept_where_they_are_asked_for_and_only_there() {
 #[test]
 fn without_qemu_the_package_is_named_and_the_rest_works() {
     let mut command = sim(&["figure", "13", "--quick", "--guest", "qemu"]);
-    let (succeeded, _, said) = output(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64"));
-    assert!(!succeeded && said.contains("qemu-user"), "{said}");
+    is_refused(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64"), "qemu-user");
     let mut command = sim(&["run", "--keys", "2000", "--warm-up", "100", "--window", "100"]);
-    let (succeeded, said, _) = output(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64"));
-    assert!(succeeded && said.contains("cycles"), "{said}");
+    assert!(said_by(command.env("LOOKASIDE_QEMU", "/nowhere/qemu-x86_64")).contains("cycles"));
 }
 
 #[test]
@@ -233,7 +208,7 @@ fn a_figure_goes_on_where_it_was() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (store, out, page) = (path("store"), path("out"), path("page.html"));
     let figure = ["figure", "18", "--quick", "--store", &store, "--out", &out, "--html", &page, "--json"];
-    let json: Value = serde_json::from_str(&succeeds(&figure)).expect("JSON");
+    let json = json(&mut sim(&figure));
     // The server alone, and with five hashes in front.
     let written = || -> Vec<_> {
         let files = std::fs::read_dir(&store).expect("a folder").flatten();
@@ -253,8 +228,7 @@ fn a_figure_goes_on_where_it_was() {
         report.contains("Figure 18") && report.contains("sipHash") && report.contains("19.4"),
         "{report}"
     );
-    let (succeeded, _, said) = output(&mut lab(&["report", "stlt-figure17", "--results", &out]));
-    assert!(!succeeded && said.contains("no results"), "{said}");
+    is_refused(&mut lab(&["report", "stlt-figure17", "--results", &out]), "no results");
 }
 
 #[test]
@@ -314,19 +288,11 @@ fn a_compiled_program_has_the_pages_that_the_machine_says() {
     let misses = |further: &[&str]| {
         let asked = ["run", "--guest", "qemu", "--variant", "slb", "--table-bytes", "20971520", "--json"];
         let size = ["--keys", "20000", "--warm-up", "40000", "--windows", "1", "--window", "2000"];
-        let text = succeeds(&[&asked[..], &size, &["--distribution", "uniform"], further].concat());
-        let json: Value = serde_json::from_str(&text).expect("JSON");
+        let arguments = [&asked[..], &size, &["--distribution", "uniform"], further].concat();
+        let json = json(&mut sim(&arguments));
         json["measurement"]["windows"][0]["memory"]["data_tlb"]["misses"].as_u64().expect("a number")
     };
     let small = misses(&[]);
     let all = misses(&["--change", "paging.pages = '2MiB'"]);
     assert!(all < small / 4, "{all} of {small}");
-}
-
-#[test]
-fn the_experiments_are_listed() {
-    let list = said_by(&mut lab(&["run", "--list"]));
-    for name in ["stlt-figure1 ", "stlt-figure19-right", "stlt-table5", "stlt-pages", "stlt-walks"] {
-        assert!(list.contains(name), "{name} is not in\n{list}");
-    }
 }

@@ -9,14 +9,13 @@
 //! | [`data`] | where recorded traces are found |
 //! | [`generated`] | traces of the shape of recorded ones, for who has none |
 //! | [`trace`] | recorded requests, read one at a time from four formats |
-//! | [`operation`] | what is asked of a cache and what is asked of an index |
+//! | [`operation`] | what is asked of a cache |
 //! | [`key`] | keys as traces spell them, and keys made from a record's number |
-//! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest, a published histogram |
+//! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest |
 //! | [`sizes`] | how large keys and values are; a key keeps its size |
 //! | [`discrete`] | a choice from a list of weighted alternatives |
-//! | [`cachelib`] | the workloads that Meta published with CacheLib |
+//! | [`cachelib`] | sizes of values in the workloads that Meta published with CacheLib |
 //! | [`facebook`] | sizes in the ETC pool of Facebook's memcached |
-//! | [`ycsb`] | the core workloads of YCSB but for scans |
 //! | [`generator`] | seeded random generators, one per thread |
 //!
 //! Ranks are counted from 0, the hottest. Draws take the caller's generator through [`rand`]'s
@@ -53,6 +52,5 @@ pub mod popularity;
 pub mod sizes;
 mod table;
 pub mod trace;
-pub mod ycsb;
 
 pub use error::DistributionError;

@@ -1,9 +1,6 @@
-//! What is asked of a cache, and what is asked of an index.
-//!
-//! Two vocabularies, because they are two interfaces: a cache is a memcached, with its commands; an index is a map,
-//! with YCSB's operations but for scans.
+//! What is asked of a cache: memcached's commands, as far as who replays them tells them apart.
 
-/// What a command to a cache does, as far as who replays it tells commands apart.
+/// What a command to a cache does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheOperation {
@@ -44,26 +41,4 @@ impl CacheOperation {
     pub fn is_read(self) -> bool {
         self == CacheOperation::Get
     }
-}
-
-/// One operation on an index (Cooper et al., "Benchmarking cloud serving systems with YCSB", SoCC 2010, section 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum IndexOperation {
-    /// Look a record up.
-    Read,
-    /// Write a record that is there.
-    Update,
-    /// Write a record that is not there yet.
-    Insert,
-    /// Read a record, then write it.
-    ReadModifyWrite,
-}
-
-/// One operation and the record that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct IndexRequest {
-    /// What is asked.
-    pub operation: IndexOperation,
-    /// The record's number, from 0 in the order of insertion.
-    pub record: u64,
 }

@@ -278,13 +278,12 @@ fn the_choice_at_run_time_draws_what_the_type_draws() {
         (0..1000).map(|_| distribution(&mut rng)).collect()
     };
     let (n, theta) = (5000, 0.8);
-    let pairs: [(Popularity, Vec<u64>); 4] = [
+    let pairs: [(Popularity, Vec<u64>); 3] = [
         (Popularity::zipfian(n, theta).unwrap(), draws(&|rng| Zipfian::new(n, theta).unwrap().sample(rng))),
         (
             Popularity::scrambled(n, theta).unwrap(),
             draws(&|rng| ScrambledZipfian::with_theta(n, theta).unwrap().sample(rng)),
         ),
-        (Popularity::latest(n, theta).unwrap(), draws(&|rng| Latest::new(n, theta).unwrap().sample(rng))),
         (
             Popularity::permuted(n, theta, 9).unwrap(),
             draws(&|rng| Permutation::new(n, 9).unwrap().record(Zipfian::new(n, theta).unwrap().sample(rng))),

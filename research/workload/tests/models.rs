@@ -1,13 +1,10 @@
 //! The published models draw what their publications say. Tolerances are five standard deviations of chance, with
 //! fixed seeds.
 
-use lookaside_workload::cachelib::Workload;
 use lookaside_workload::facebook::{self, EtcKeySizes, EtcValueSizes};
-use lookaside_workload::operation::IndexOperation;
-use lookaside_workload::popularity::Zipfian;
 use lookaside_workload::sizes::{Fixed, GeneralisedPareto, Histogram, Sizes};
-use lookaside_workload::ycsb::{CoreWorkload, Ycsb};
 use lookaside_workload::{DistributionError, generator};
+use rand::RngExt;
 
 #[track_caller]
 fn assert_share(hits: usize, draws: usize, share: f64) {
@@ -58,7 +55,7 @@ fn etc_key_sizes_have_the_mean_of_their_distribution() {
 fn etc_value_sizes_are_the_table_and_then_the_tail() {
     const DRAWS: usize = 1_000_000;
     let mut rng = generator::seeded(1);
-    let sizes: Vec<u64> = (0..DRAWS).map(|_| EtcValueSizes.draw(&mut rng)).collect();
+    let sizes: Vec<u64> = (0..DRAWS).map(|_| EtcValueSizes.quantile(rng.random())).collect();
     let count = |size| sizes.iter().filter(|drawn| **drawn == size).count();
     for (size, share) in
         [(0, 0.00536), (1, 0.00047), (2, 0.17820), (3, 0.09239), (11, 0.08989), (14, 0.01980)]
@@ -107,102 +104,4 @@ fn sizes_are_scaled() {
     // Beyond what a number holds, a size is the largest number.
     assert_eq!(Fixed(u64::MAX).scaled(1e300).unwrap().quantile(0.5), u64::MAX);
     assert_eq!(GeneralisedPareto { location: 0.0, scale: 1e300, shape: 2.0 }.quantile(0.999), u64::MAX);
-}
-
-#[test]
-fn ycsb_mixes_are_those_of_the_core_workloads() {
-    const DRAWS: usize = 200_000;
-    const RECORDS: u64 = 10_000;
-    for core in CoreWorkload::ALL {
-        let mut workload = Ycsb::new(core, RECORDS).unwrap();
-        let mut rng = generator::seeded(4);
-        let mut next = RECORDS;
-        let mut counts = [0; 4];
-        for _ in 0..DRAWS {
-            let before = workload.records();
-            let request = workload.draw(&mut rng);
-            if request.operation == IndexOperation::Insert {
-                assert_eq!(request.record, next, "inserts are numbered without a gap");
-                next += 1;
-            } else {
-                assert!(request.record < before, "only what is there is asked for");
-            }
-            counts[match request.operation {
-                IndexOperation::Read => 0,
-                IndexOperation::Update => 1,
-                IndexOperation::Insert => 2,
-                IndexOperation::ReadModifyWrite => 3,
-            }] += 1;
-        }
-        assert_eq!(workload.records(), next);
-        let shares = match core {
-            CoreWorkload::A => [0.5, 0.5, 0.0, 0.0],
-            CoreWorkload::B => [0.95, 0.05, 0.0, 0.0],
-            CoreWorkload::C => [1.0, 0.0, 0.0, 0.0],
-            CoreWorkload::D => [0.95, 0.0, 0.05, 0.0],
-            CoreWorkload::F => [0.5, 0.0, 0.0, 0.5],
-        };
-        for (count, share) in counts.into_iter().zip(shares) {
-            if share == 0.0 || share == 1.0 {
-                assert_eq!(count, (share * DRAWS as f64) as usize, "{core:?}");
-            } else {
-                assert_share(count, DRAWS, share);
-            }
-        }
-    }
-}
-
-#[test]
-fn ycsb_heat_stays_where_it_belongs() {
-    const DRAWS: usize = 200_000;
-    let mut rng = generator::seeded(5);
-    let hottest = |core, rng: &mut _| {
-        let mut workload = Ycsb::new(core, 100_000).unwrap();
-        let mut hits = std::collections::HashMap::new();
-        let (mut newest, mut others) = (0usize, 0usize);
-        for _ in 0..DRAWS {
-            let last = workload.records() - 1;
-            let request = workload.draw(rng);
-            if request.operation != IndexOperation::Insert {
-                others += 1;
-                newest += usize::from(request.record == last);
-                *hits.entry(request.record).or_insert(0usize) += 1;
-            }
-        }
-        (*hits.values().max().unwrap(), newest, others)
-    };
-    for core in [CoreWorkload::A, CoreWorkload::B, CoreWorkload::C, CoreWorkload::F] {
-        let (hits, _, others) = hottest(core, &mut rng);
-        assert_share(hits, others, 0.0378 + 1e-5);
-    }
-    // In D the newest record is the hottest at every moment, with the share of a plain Zipfian over all.
-    let (_, newest, others) = hottest(CoreWorkload::D, &mut rng);
-    let share = newest as f64 / others as f64;
-    let (many, few) = (Zipfian::new(111_000, 0.99).unwrap(), Zipfian::new(99_999, 0.99).unwrap());
-    let tolerance = 5.0 * (share / others as f64).sqrt();
-    let range = many.share_of_hottest(1) - tolerance..few.share_of_hottest(1) + tolerance;
-    assert!(range.contains(&share), "{share} not in {range:?}");
-}
-
-#[test]
-fn ycsb_without_records_is_refused() {
-    assert_eq!(Ycsb::new(CoreWorkload::C, 0).unwrap_err(), DistributionError::Empty);
-    let error = Ycsb::new(CoreWorkload::C, u64::MAX).unwrap_err();
-    assert!(matches!(error, DistributionError::TooManyRecords { .. }), "{error:?}");
-}
-
-#[test]
-fn cachelib_workloads_draw_ranks_and_lone_gets() {
-    const DRAWS: usize = 200_000;
-    let mut workload = Workload::published("kvcache_reg").unwrap();
-    let keys = workload.popularity().records();
-    let mut rng = generator::seeded(7);
-    let drawn: Vec<_> = (0..DRAWS).map(|_| workload.draw(&mut rng)).collect();
-    let (others, lone): (Vec<u64>, Vec<u64>) = drawn.into_iter().partition(|record| *record < keys);
-    // As weights these were published, which add up to 1.12.
-    assert_share(lone.len(), DRAWS, 0.134_716_88 / (0.134_716_88 + 0.984_528_31));
-    let numbers = (keys..).take(lone.len());
-    assert!(lone.into_iter().eq(numbers), "a lone get is for a key that nobody asks for again");
-    let hottest = others.iter().filter(|record| **record == 0).count();
-    assert_share(hottest, others.len(), workload.popularity().share_of_hottest(1));
 }

@@ -50,9 +50,11 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
 /// A number of keys, and what it is called: a quick run has fewer under the same name.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Size {
-    name: String,
-    keys: u64,
+pub struct Size {
+    /// In words.
+    pub name: String,
+    /// The number.
+    pub keys: u64,
 }
 
 /// Bits of a key.

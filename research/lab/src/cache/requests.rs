@@ -7,8 +7,7 @@
 
 use rand::distr::{Distribution, Uniform};
 use workload::generator::{self, Xoshiro256PlusPlus};
-use workload::popularity::Zipfian;
-use workload::ycsb::THETA;
+use workload::popularity::{YCSB_THETA, Zipfian};
 
 use super::contestant::{Request, Verb};
 use crate::experiment::ExperimentError;
@@ -24,7 +23,7 @@ pub(super) struct Stream<'z> {
 
 /// YCSB's popularity over `records` records.
 pub(super) fn popularity(records: u64) -> Result<Zipfian, ExperimentError> {
-    Ok(Zipfian::new(records, THETA)?)
+    Ok(Zipfian::new(records, YCSB_THETA)?)
 }
 
 impl<'z> Stream<'z> {

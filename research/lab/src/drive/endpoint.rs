@@ -79,7 +79,17 @@ impl fmt::Display for Endpoint {
 }
 
 /// Bytes out and bytes in.
-pub(super) trait Wire: Read + Write + Send {}
+pub(super) trait Wire: Read + Write + Send {
+    /// Reads what has come; anew where a signal came between, as when the program was stopped and goes on.
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+}
 
 impl<S: Read + Write + Send> Wire for S {}
 
@@ -117,6 +127,34 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A replay ended with "Interrupted system call" when its program was stopped and went on.
+    #[test]
+    fn an_interrupted_read_begins_anew() {
+        let mut ends = UnixStream::pair().unwrap();
+        ends.1.write_all(b"END").unwrap();
+        struct Stopped(UnixStream, bool);
+        impl Read for Stopped {
+            fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+                if std::mem::take(&mut self.1) {
+                    Err(io::ErrorKind::Interrupted.into())
+                } else {
+                    self.0.read(into)
+                }
+            }
+        }
+        impl Write for Stopped {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.write(bytes)
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                self.0.flush()
+            }
+        }
+        let mut into = [0; 8];
+        assert_eq!(Stopped(ends.0, true).receive(&mut into).unwrap(), 3);
+    }
 
     #[test]
     fn an_address_is_understood_and_nonsense_is_not() {

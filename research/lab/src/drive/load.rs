@@ -254,7 +254,7 @@ impl Load {
                 if self.check { Inspection::Check(self.items.contents().clone()) } else { Inspection::Count };
             Ok(Hand {
                 driver: Driver::connect(&self.servers, clients, inspection, self.patience)?,
-                draws: self.demand.draws(self.records, random, thread)?,
+                draws: self.demand.draws(random, thread),
                 core: (!self.cores.is_empty()).then(|| self.cores[thread % self.cores.len()]),
             })
         });

@@ -5,7 +5,7 @@
 //! checked against its request and every value against its key.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -178,7 +178,7 @@ impl Player {
             if self.received.len() < filled + PIECE.max(needed) {
                 self.received.resize(filled + PIECE.max(needed), 0);
             }
-            match self.wire.read(&mut self.received[filled..]).map_err(given_up)? {
+            match self.wire.receive(&mut self.received[filled..]).map_err(given_up)? {
                 0 => return Err(DriveError::Closed),
                 count => {
                     filled += count;

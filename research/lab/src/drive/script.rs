@@ -130,11 +130,6 @@ impl Writer {
         lane.replies += 1;
     }
 
-    /// Ends the get that is being put together, so that what is written next is sent behind it.
-    pub(super) fn end_get(&mut self) {
-        self.lanes.iter_mut().for_each(Lane::finish_get);
-    }
-
     /// Ends the batch. One without requests is none: nobody would answer it.
     pub(super) fn end_batch(&mut self) {
         if self.lanes.iter().all(|lane| lane.keys_in_get == 0 && lane.replies == 0) {
@@ -204,14 +199,13 @@ mod tests {
         writer.set(b"e", b"12");
         writer.end_batch();
         writer.get(b"f");
-        writer.end_get();
         writer.set(b"f", b"");
         writer.end_batch();
         writer.end_batch();
         let script = writer.finish();
         assert_eq!((script.batches(), script.operations()), (2, 7));
         assert_eq!(text(&script, 0, 0), ("get a b c\r\nset e 0 0 2\r\n12\r\nget d\r\n", 3, 4));
-        assert_eq!(text(&script, 1, 0), ("get f\r\nset f 0 0 0\r\n\r\n", 2, 1));
+        assert_eq!(text(&script, 1, 0), ("set f 0 0 0\r\n\r\nget f\r\n", 2, 1));
         assert_eq!(script.size(), script.part(1, 0).0.end);
     }
 

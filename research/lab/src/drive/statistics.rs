@@ -1,14 +1,14 @@
 //! What a server says of itself: the command `stats`.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use protocol::response::{Parsed, Response, parse};
 
 use super::DriveError;
 use super::checker::WrongReply;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Wire};
 
 /// A server's general statistics, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Statistics {
         let (mut received, mut piece) = (Vec::new(), [0; 4096]);
         let mut statistics = Statistics::default();
         loop {
-            match wire.read(&mut piece).map_err(given_up)? {
+            match wire.receive(&mut piece).map_err(given_up)? {
                 0 => return Err(DriveError::Closed),
                 // All of it, not each piece: what answers is no server if it takes longer.
                 _ if asked.elapsed() > patience => return Err(DriveError::Silent(patience)),
@@ -67,7 +67,7 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
+    use std::io::{self, Read};
     use std::net::TcpListener;
 
     /// A server that was silent ended a replay with "Resource temporarily unavailable", and one that went on sending

@@ -36,7 +36,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ExperimentError;
 use super::files;
@@ -104,7 +104,8 @@ pub struct Promise {
 }
 
 /// How large an experiment is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// As the definition says: these numbers count.
     Full,

@@ -7,15 +7,13 @@
 use rand::distr::Distribution;
 use serde::Deserialize;
 use workload::generator::{self, Xoshiro256PlusPlus};
-use workload::popularity::{Permutation, Popularity};
+use workload::popularity::{Permutation, Popularity, YCSB_THETA};
 
 use super::record::{Key, Value};
 use super::visit::{Lot, Request};
 use crate::experiment::ExperimentError;
 use crate::subject::{Call, Tally};
 
-/// The exponent of all Zipfian distributions here: YCSB's, and the paper's.
-const THETA: f64 = 0.99;
 /// Which permutation: any.
 const PLACES: u64 = 17;
 
@@ -92,7 +90,7 @@ impl Draws {
             let reason = format!("{range} of {records} records cannot be asked for");
             return Err(ExperimentError::Machine(reason));
         }
-        let ranks = if uniform { Popularity::uniform(range) } else { Popularity::zipfian(range, THETA) };
+        let ranks = if uniform { Popularity::uniform(range) } else { Popularity::zipfian(range, YCSB_THETA) };
         Ok(Draws {
             ranks: ranks?,
             places: Permutation::new(records, PLACES)?,

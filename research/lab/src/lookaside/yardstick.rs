@@ -145,8 +145,8 @@ where
             "twenty lines",
             Box::new(Twenty { table, index: &index, hasher: RandomState::default(), misses: 0 }),
         ),
-        ("Map", Box::new(Kept(shared()?))),
-        ("Map, pinned for each", Box::new(ForEach(shared()?))),
+        ("Map", Box::new(Shared { map: shared()?, kept: true })),
+        ("Map, pinned for each", Box::new(Shared { map: shared()?, kept: false })),
         ("OwnedMap", Box::new(owned)),
         ("Buffer", Box::new(beside(true)?)),
         ("Buffer, not monitored", Box::new(beside(false)?)),
@@ -218,27 +218,23 @@ trait Index: Default + Send + Sync {
     fn record(&self, key: &Key<N>) -> Option<&Record<N>>;
 }
 
-impl Index for HashMap<Key<N>, Box<Record<N>>> {
-    fn put(&mut self, record: Record<N>) {
-        self.insert(record.0, Box::new(record));
-    }
+/// The standard library's maps have these methods in common, and no trait.
+macro_rules! indexes {
+    ($($map:ident),*) => {$(
+        impl Index for $map<Key<N>, Box<Record<N>>> {
+            fn put(&mut self, record: Record<N>) {
+                self.insert(record.0, Box::new(record));
+            }
 
-    #[inline(always)]
-    fn record(&self, key: &Key<N>) -> Option<&Record<N>> {
-        self.get(key).map(|record| &**record)
-    }
+            #[inline(always)]
+            fn record(&self, key: &Key<N>) -> Option<&Record<N>> {
+                self.get(key).map(|record| &**record)
+            }
+        }
+    )*};
 }
 
-impl Index for BTreeMap<Key<N>, Box<Record<N>>> {
-    fn put(&mut self, record: Record<N>) {
-        self.insert(record.0, Box::new(record));
-    }
-
-    #[inline(always)]
-    fn record(&self, key: &Key<N>) -> Option<&Record<N>> {
-        self.get(key).map(|record| &**record)
-    }
-}
+indexes!(HashMap, BTreeMap);
 
 /// What is asked of all.
 trait Face {
@@ -338,42 +334,26 @@ impl<I: Index> Face for Twenty<'_, I> {
     }
 }
 
-/// A map whose reader is kept.
-struct Kept<I: 'static>(Map<Key<N>, Value, I>);
-
-impl<I: SharedIndex<N>> Face for Kept<I> {
-    fn resize(&mut self, bytes: usize) -> Result<(), ExperimentError> {
-        self.0.buffer().resize(bytes).map_err(in_words)
-    }
-
-    #[inline(never)]
-    fn ask(&mut self, keys: &[Key<N>], batch: usize) -> Tally {
-        let reader = self.0.pin();
-        look_up(keys, batch, |key| reader.get(key), |keys, values| reader.get_many(keys, values))
-    }
-
-    fn misses(&self) -> u64 {
-        misses_of(&self.0.buffer().counts())
-    }
+/// A map: one whose reader is kept, or which each call pins anew, as a handler of requests must that waits in between.
+struct Shared<I: 'static> {
+    map: Map<Key<N>, Value, I>,
+    kept: bool,
 }
 
-/// A map that each lookup pins anew, as a handler of requests must that waits in between.
-struct ForEach<I: 'static>(Map<Key<N>, Value, I>);
-
-impl<I: SharedIndex<N>> Face for ForEach<I> {
+impl<I: SharedIndex<N>> Face for Shared<I> {
     fn resize(&mut self, bytes: usize) -> Result<(), ExperimentError> {
-        self.0.buffer().resize(bytes).map_err(in_words)
+        self.map.buffer().resize(bytes).map_err(in_words)
     }
 
     #[inline(never)]
     fn ask(&mut self, keys: &[Key<N>], batch: usize) -> Tally {
         let mut tally = Tally::default();
-        if batch == 1 {
-            keys.iter().for_each(|key| tally.count(self.0.pin().get(key).map(Value::read)));
+        if !self.kept && batch == 1 {
+            keys.iter().for_each(|key| tally.count(self.map.pin().get(key).map(Value::read)));
             return tally;
         }
-        for keys in keys.chunks(batch) {
-            let reader = self.0.pin();
+        for keys in keys.chunks(if self.kept { keys.len().max(1) } else { batch }) {
+            let reader = self.map.pin();
             tally +=
                 look_up(keys, batch, |key| reader.get(key), |keys, values| reader.get_many(keys, values));
         }
@@ -381,7 +361,7 @@ impl<I: SharedIndex<N>> Face for ForEach<I> {
     }
 
     fn misses(&self) -> u64 {
-        misses_of(&self.0.buffer().counts())
+        misses_of(&self.map.buffer().counts())
     }
 }
 

@@ -101,7 +101,7 @@ fn load(
     seed: u64,
 ) -> Result<Load, ExperimentError> {
     let items = Items::fixed(parameters.key_size, parameters.value_size);
-    let demand = Demand::Mixed { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 };
+    let demand = Demand { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 };
     Ok(Load {
         connections: pattern.connections,
         depth: pattern.depth,

@@ -157,7 +157,7 @@ fn load(
     let places = Permutation::new(parameters.records, PLACES)?;
     let popularity = Popularity::Permuted(Permuted::new(ranks, places));
     let items = Items::fixed(parameters.key_size, requests.value_size);
-    let demand = Demand::Mixed { popularity, gets: 1.0 };
+    let demand = Demand { popularity, gets: 1.0 };
     Ok(Load {
         connections: parameters.connections,
         depth: parameters.depth,

@@ -82,7 +82,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
 fn load(parameters: &Parameters, server: &Running, cores: &[usize]) -> Result<Load, ExperimentError> {
     let popularity = Popularity::scrambled(parameters.keys, parameters.theta)?;
     let items = Items::fixed(parameters.key_size, parameters.value_size);
-    let demand = Demand::Mixed { popularity, gets: parameters.gets };
+    let demand = Demand { popularity, gets: parameters.gets };
     Ok(Load {
         connections: parameters.connections,
         keys_per_get: parameters.keys_per_get,

@@ -15,6 +15,7 @@
 
 mod trees;
 
+use lab::art::Size;
 use lab::art::ordered::{Call, Lot, Ordered, rates};
 use lab::experiment::{ExperimentError, Session, expect, timed};
 use lab::measure::{Resident, name_threads, release_freed_memory, turns};
@@ -42,14 +43,6 @@ pub struct Parameters {
     scans: usize,
     /// The trees.
     trees: Vec<Kind>,
-}
-
-/// A number of keys, and what it is called: a quick run has fewer under the same name.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Size {
-    name: String,
-    keys: u64,
 }
 
 /// Warm-ups are this part of what is timed.

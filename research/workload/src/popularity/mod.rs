@@ -7,19 +7,15 @@
 //! | [`Permuted`] | as the ranks inside it, strewn over all records without a collision |
 //! | [`ScrambledZipfian`] | as YCSB strews them: by a hash, with collisions, and a hottest key of 3.78 % |
 //! | [`Latest`] | the records inserted last |
-//! | [`Buckets`] | record 0, then 1, ..., at rates measured in production |
 //!
 //! A figure is to say which one it used: over 10^6 records the hottest gets 6.5 % from the plain Zipfian
 //! distribution with exponent 0.99 and 3.78 % from the scrambled one, and the two differ everywhere else as well.
 //!
-//! [`Popularity`] is any of them, chosen when the program runs.
+//! [`Popularity`] is one of the first four, chosen when the program runs.
 
-mod buckets;
 mod gray;
 mod latest;
 mod permutation;
-mod power_integral;
-mod rejection_inversion;
 mod scrambled;
 mod zeta;
 mod zipfian;
@@ -29,7 +25,6 @@ use rand::distr::{Distribution, Uniform};
 
 use crate::DistributionError;
 
-pub use buckets::{Bucket, Buckets};
 pub use latest::Latest;
 pub use permutation::{Permutation, Permuted};
 pub use scrambled::ScrambledZipfian;
@@ -42,6 +37,10 @@ pub const LARGEST_RECORDS: u64 = 1 << 53;
 /// The largest exponent of a Zipfian distribution. Measured caches stay below it (Twitter's go up to 2.68), and
 /// beyond it one record gets nearly everything.
 pub const LARGEST_THETA: f64 = 3.0;
+
+/// YCSB's exponent (Cooper, Silberstein, Tam, Ramakrishnan and Sears, "Benchmarking cloud serving systems with YCSB",
+/// SoCC 2010).
+pub const YCSB_THETA: f64 = 0.99;
 
 fn check_records(records: u64) -> Result<(), DistributionError> {
     match records {
@@ -80,8 +79,6 @@ pub enum Popularity {
     Permuted(Permuted<Zipfian>),
     /// Zipfian, strewn as YCSB does it.
     Scrambled(ScrambledZipfian),
-    /// The newest record is the hottest.
-    Latest(Latest),
 }
 
 impl Popularity {
@@ -125,15 +122,6 @@ impl Popularity {
     pub fn scrambled(records: u64, theta: f64) -> Result<Popularity, DistributionError> {
         ScrambledZipfian::with_theta(records, theta).map(Popularity::Scrambled)
     }
-
-    /// A [`Latest`] distribution.
-    ///
-    /// # Errors
-    ///
-    /// As [`uniform`](Popularity::uniform).
-    pub fn latest(records: u64, theta: f64) -> Result<Popularity, DistributionError> {
-        Latest::new(records, theta).map(Popularity::Latest)
-    }
 }
 
 impl Distribution<u64> for Popularity {
@@ -144,7 +132,6 @@ impl Distribution<u64> for Popularity {
             Popularity::Zipfian(zipfian) => zipfian.sample(rng),
             Popularity::Permuted(permuted) => permuted.sample(rng),
             Popularity::Scrambled(scrambled) => scrambled.sample(rng),
-            Popularity::Latest(latest) => latest.sample(rng),
         }
     }
 }

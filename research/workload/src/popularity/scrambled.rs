@@ -11,14 +11,13 @@
 use rand::Rng;
 use rand::distr::Distribution;
 
-use super::{Zipfian, check_records};
+use super::{YCSB_THETA, Zipfian, check_records};
 use crate::DistributionError;
 
 /// Over how many items the rank is drawn.
 const ITEMS: u64 = 10_000_000_000;
 
-/// YCSB's exponent, and the sum over [`ITEMS`] items for it, as its source has it.
-const THETA: f64 = 0.99;
+/// The sum over [`ITEMS`] items for YCSB's exponent, as its source has it.
 const ZETA: f64 = 26.46902820178302;
 
 const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
@@ -57,7 +56,7 @@ impl ScrambledZipfian {
     /// [`DistributionError::Empty`] without records, [`DistributionError::TooManyRecords`] above 2^53.
     pub fn new(records: u64) -> Result<ScrambledZipfian, DistributionError> {
         check_records(records)?;
-        Ok(ScrambledZipfian { ranks: Zipfian::with_zeta(ITEMS, THETA, ZETA), records })
+        Ok(ScrambledZipfian { ranks: Zipfian::with_zeta(ITEMS, YCSB_THETA, ZETA), records })
     }
 
     /// `records` records with exponent `theta`.
@@ -66,7 +65,7 @@ impl ScrambledZipfian {
     ///
     /// As [`new`](ScrambledZipfian::new), and [`DistributionError::Theta`] where `theta` is not from 0 to 3.
     pub fn with_theta(records: u64, theta: f64) -> Result<ScrambledZipfian, DistributionError> {
-        if theta == THETA {
+        if theta == YCSB_THETA {
             return ScrambledZipfian::new(records);
         }
         check_records(records)?;

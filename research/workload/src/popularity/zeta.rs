@@ -4,8 +4,6 @@
 //! same function plus the corrections of Euler and Maclaurin, of which three are enough: behind 128 terms the fourth
 //! is below 10^-17 of the sum for every exponent up to 3.
 
-use super::power_integral::integral;
-
 /// How many terms are added one by one.
 const HEAD: u64 = 128;
 
@@ -39,6 +37,16 @@ fn tail(from: f64, to: f64, theta: f64) -> f64 {
     };
     area + difference(&value) / 2.0 + difference(&first) / 12.0 - difference(&third) / 720.0
         + difference(&fifth) / 30_240.0
+}
+
+/// The integral of t^-theta from 1 to `x`: (x^(1-theta) - 1) / (1 - theta), and ln x where theta is 1. Near 1 that form
+/// subtracts two equal numbers and divides by almost nothing; so it is written as L g((1 - theta) L) with L = ln x and
+/// g(t) = (e^t - 1) / t, which is smooth and 1 at 0.
+fn integral(x: f64, theta: f64) -> f64 {
+    let logarithm = x.ln();
+    let t = (1.0 - theta) * logarithm;
+    // Below, the terms left out of 1 + t/2 are smaller than the last digit.
+    logarithm * if t.abs() < 1e-8 { 1.0 + t / 2.0 } else { t.exp_m1() / t }
 }
 
 #[cfg(test)]
