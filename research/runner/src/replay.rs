@@ -18,7 +18,8 @@ use crate::trace::Reading;
 #[command(after_help = "\
 Every get that misses is followed by a set, as an application's would be. Requests go out in windows, in which
 no key comes twice, so that hits are those of the trace one by one. A key's value has always the same size. A
-generated trace has the shape of a recorded one: generated/orm-busy, generated/web07, generated/fb-cdn.
+generated trace has the shape of a recorded one: generated/orm-busy, generated/web07, generated/fb-cdn, or of
+a published workload: generated/kvcache_reg.
 Examples:
   lookaside-lab replay --server 127.0.0.1:11211
   lookaside-lab replay traces/orm-busy.trace.xz --spawn 'lookaside -t 1' --spawn 'memcached -t 1 -u root' \\

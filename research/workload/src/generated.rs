@@ -1,20 +1,24 @@
-//! Traces that are generated: requests of the same shape as recorded ones, for everyone who has none of these.
+//! Traces that are generated: requests of the same shape as recorded or published ones, for everyone who has none of
+//! these.
 //!
 //! | name | shape of | what is alike |
 //! |---|---|---|
 //! | `generated/orm-busy` | cache2k's trace of that name | number of requests and keys, popularity, recency |
 //! | `generated/web07` | cache2k's trace of that name | the same |
 //! | `generated/fb-cdn` | Meta's sample of a content-delivery network | the same; the form of keys |
+//! | `generated/kvcache_reg`, `generated/cdn`, ... | CacheLib's published workloads | popularity, sizes of keys |
 //!
 //! A generated trace is the same in every run and on every machine.
 //!
-//! The table has classes of keys, the hottest first: so many keys, the requests that they got
+//! **Of recorded traces**, the table has classes of keys, the hottest first: so many keys, the requests that they got
 //! together, and seventeen quantiles of the gaps, in requests, between one request for a key and the next. Each key
 //! gets its part of the requests, gaps drawn from its class, and a place for the whole; sorted by time, that is the
 //! trace. So popularity is that of the record exactly, and an LRU cache of 1/64 to 1/2 of the keys hits as often to
 //! within two and a half per cent of the requests (`tests/generated.rs`). Rejected: drawing keys independently.
 //! Recorded requests come in bursts; without these, LRU with room for 1/64 of orm-busy's keys hits 23 % instead of 79
 //! %. What is not alike: keys that are asked for together.
+//!
+//! **Of published workloads**, a million requests are drawn, for the publications have no order.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,15 +26,19 @@ use std::fmt;
 use rand::distr::Distribution;
 use rand::{Rng, RngExt};
 
+use crate::cachelib::Workload;
 use crate::data::DataError;
 use crate::generator;
-use crate::key::Key;
+use crate::key::{Key, spell};
+use crate::sizes::Sizes;
 use crate::table::{Table, number};
 use crate::trace::{Choice, Record, Trace, TraceError};
 
 /// What the names of generated traces begin with.
 pub const PREFIX: &str = "generated/";
 
+/// Requests that are drawn of a published workload.
+const DRAWN: u64 = 1_000_000;
 const SEED: u64 = 7;
 
 /// A generated trace: its requests, in order.
@@ -63,13 +71,19 @@ impl Generated {
     /// The trace of this name, with [`PREFIX`], or `None` where no shape has it.
     pub fn named(name: &str) -> Option<Generated> {
         let shape = name.strip_prefix(PREFIX)?;
-        let table = Table::named(shape).filter(|table| table.rows("class").next().is_some())?;
-        Some(Generated { requests: Box::new(of_record(table)) })
+        let requests: Box<dyn Iterator<Item = Record> + Send> =
+            if let Some(workload) = Workload::published(shape) {
+                Box::new(of_workload(workload))
+            } else {
+                let table = Table::named(shape).filter(|table| table.rows("class").next().is_some())?;
+                Box::new(of_record(table))
+            };
+        Some(Generated { requests })
     }
 
     /// The names of all.
     pub fn names() -> impl Iterator<Item = String> {
-        Table::names_with("class").map(|shape| format!("{PREFIX}{shape}"))
+        Table::names_with("class").chain(Table::names_with("get")).map(|shape| format!("{PREFIX}{shape}"))
     }
 
     /// The generated trace in the place of the recorded one of this file, such as `traces/orm-busy.trace.xz`.
@@ -197,6 +211,16 @@ fn paths(table: Table, count: usize) -> Vec<Box<[u8]>> {
         }
     }
     paths
+}
+
+fn of_workload(mut workload: Workload) -> impl Iterator<Item = Record> + Send {
+    let mut random = generator::seeded(SEED);
+    (0..DRAWN).map(move |_| {
+        let record = workload.draw(&mut random);
+        let mut key = Vec::new();
+        spell(record, workload.key_sizes().for_record(record) as usize, &mut key);
+        Record::get(Key::Text(key.into()))
+    })
 }
 
 /// As many different words as SuRF's list of English words has, made of letters that follow each other as often as

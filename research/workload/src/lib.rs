@@ -11,10 +11,10 @@
 //! | [`trace`] | recorded requests, read one at a time from four formats |
 //! | [`operation`] | what is asked of a cache |
 //! | [`key`] | keys as traces spell them, and keys made from a record's number |
-//! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest |
+//! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest, a published histogram |
 //! | [`sizes`] | how large keys and values are; a key keeps its size |
 //! | [`discrete`] | a choice from a list of weighted alternatives |
-//! | [`cachelib`] | sizes of values in the workloads that Meta published with CacheLib |
+//! | [`cachelib`] | the workloads that Meta published with CacheLib |
 //! | [`facebook`] | sizes in the ETC pool of Facebook's memcached |
 //! | [`generator`] | seeded random generators, one per thread |
 //!

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lookaside_workload::generated::{Generated, StandIn, recorded_or_generated, words};
 use lookaside_workload::key::Key;
+use lookaside_workload::operation::CacheOperation;
 use lookaside_workload::trace::Record;
 
 fn generated(name: &str) -> impl Iterator<Item = Record> {
@@ -78,10 +79,16 @@ fn paths_are_those_of_a_content_delivery_network() {
 }
 
 #[test]
+fn published_workloads_are_drawn() {
+    let trace = generated("generated/kvcache_reg");
+    assert_eq!(trace.filter(|record| record.operation == CacheOperation::Get).count(), 1_000_000);
+    assert!(["generated/none", "generated/words"].iter().all(|name| Generated::named(name).is_none()));
+}
+
+#[test]
 fn every_name_is_a_trace_and_repeats() {
     let names: Vec<_> = Generated::names().collect();
-    assert_eq!(names.len(), 3, "{names:?}");
-    assert!(Generated::named("generated/words").is_none() && Generated::named("generated/none").is_none());
+    assert_eq!(names.len(), 9, "{names:?}");
     for name in names.iter().filter(|name| !name.ends_with("orm-busy")) {
         let few = || generated(name).take(1_000).collect::<Vec<_>>();
         assert_eq!((few().len(), few()), (1_000, few()), "{name}");

@@ -1,10 +1,10 @@
 //! The published models draw what their publications say. Tolerances are five standard deviations of chance, with
 //! fixed seeds.
 
+use lookaside_workload::cachelib::Workload;
 use lookaside_workload::facebook::{self, EtcKeySizes, EtcValueSizes};
 use lookaside_workload::sizes::{Fixed, GeneralisedPareto, Histogram, Sizes};
 use lookaside_workload::{DistributionError, generator};
-use rand::RngExt;
 
 #[track_caller]
 fn assert_share(hits: usize, draws: usize, share: f64) {
@@ -55,7 +55,7 @@ fn etc_key_sizes_have_the_mean_of_their_distribution() {
 fn etc_value_sizes_are_the_table_and_then_the_tail() {
     const DRAWS: usize = 1_000_000;
     let mut rng = generator::seeded(1);
-    let sizes: Vec<u64> = (0..DRAWS).map(|_| EtcValueSizes.quantile(rng.random())).collect();
+    let sizes: Vec<u64> = (0..DRAWS).map(|_| EtcValueSizes.draw(&mut rng)).collect();
     let count = |size| sizes.iter().filter(|drawn| **drawn == size).count();
     for (size, share) in
         [(0, 0.00536), (1, 0.00047), (2, 0.17820), (3, 0.09239), (11, 0.08989), (14, 0.01980)]
@@ -104,4 +104,20 @@ fn sizes_are_scaled() {
     // Beyond what a number holds, a size is the largest number.
     assert_eq!(Fixed(u64::MAX).scaled(1e300).unwrap().quantile(0.5), u64::MAX);
     assert_eq!(GeneralisedPareto { location: 0.0, scale: 1e300, shape: 2.0 }.quantile(0.999), u64::MAX);
+}
+
+#[test]
+fn cachelib_workloads_draw_ranks_and_lone_gets() {
+    const DRAWS: usize = 200_000;
+    let mut workload = Workload::published("kvcache_reg").unwrap();
+    let keys = workload.popularity().records();
+    let mut rng = generator::seeded(7);
+    let drawn: Vec<_> = (0..DRAWS).map(|_| workload.draw(&mut rng)).collect();
+    let (others, lone): (Vec<u64>, Vec<u64>) = drawn.into_iter().partition(|record| *record < keys);
+    // As weights these were published, which add up to 1.12.
+    assert_share(lone.len(), DRAWS, 0.134_716_88 / (0.134_716_88 + 0.984_528_31));
+    let numbers = (keys..).take(lone.len());
+    assert!(lone.into_iter().eq(numbers), "a lone get is for a key that nobody asks for again");
+    let hottest = others.iter().filter(|record| **record == 0).count();
+    assert_share(hottest, others.len(), workload.popularity().share_of_hottest(1));
 }

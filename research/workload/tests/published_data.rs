@@ -7,12 +7,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::restate;
-use lookaside_workload::cachelib::value_sizes;
+use lookaside_workload::cachelib::Workload;
 use lookaside_workload::data::DataFolder;
+use lookaside_workload::generator;
 use lookaside_workload::key::Key;
 use lookaside_workload::operation::CacheOperation;
 use lookaside_workload::sizes::Sizes;
 use lookaside_workload::trace::{Format, Record, Trace};
+use rand::distr::Distribution;
 
 /// The path of a file or folder of the data, or a line that says what is absent.
 fn data(name: &str) -> Option<PathBuf> {
@@ -87,40 +89,71 @@ fn the_twitter_sample_has_100_rows() {
 }
 
 #[test]
-fn values_have_their_published_sizes() {
-    // Bytes at the median and in the mean, counted with another program.
-    let expected = [
-        ("cdn", 13_343, 33_024),
-        ("graph_cache_follower_assocs", 31, 568),
-        ("graph_cache_follower_fbobj", 223, 377),
-        ("graph_cache_leader_assocs", 63, 1423),
-        ("graph_cache_leader_fbobj", 223, 341),
-        ("kvcache_reg", 159, 335),
-    ];
-    for (name, median, mean) in expected {
-        let sizes = value_sizes(name).unwrap();
-        assert!(sizes.quantile(0.5).abs_diff(median) <= median / 20, "{name}");
-        // Each of the sizes that were put together is rounded.
-        assert!((sizes.mean() - f64::from(mean)).abs() < 2.0, "{name}");
-    }
-    let sizes = value_sizes("kvcache_reg").unwrap();
-    assert_eq!([0.9, 0.99].map(|at| sizes.quantile(at)), [191, 959]);
-    assert!(value_sizes("none").is_none() && value_sizes("web07").is_none());
+fn kvcache_reg_has_its_published_shape() {
+    let mut workload = Workload::published("kvcache_reg").unwrap();
+    let popularity = workload.popularity().clone();
+    let keys = popularity.records();
+    assert_eq!(keys, 10_483_642);
+    let percent = |hottest| (popularity.share_of_hottest(hottest) * 1000.0).round() / 10.0;
+    assert_eq!(percent(1), 6.6);
+    assert_eq!(percent(keys / 100).round(), 72.0);
+    assert_eq!(percent(keys / 10).round(), 87.0);
+    assert_eq!(percent(keys), 100.0);
 
-    // Keys that keep their sizes have the sizes of the file, half of them and the tail: five standard deviations.
-    const KEYS: u32 = 500_000;
-    let kept: Vec<u64> = (0..KEYS).map(|key| sizes.for_key(format!("key:{key}").as_bytes())).collect();
+    let sizes = workload.value_sizes().clone();
+    assert_eq!([0.5, 0.9, 0.99].map(|at| sizes.quantile(at)), [159, 191, 959]);
+    assert_eq!(sizes.mean().round(), 335.0);
+
+    let key_sizes = workload.key_sizes();
+    assert_eq!((key_sizes.quantile(0.0), key_sizes.quantile(0.999_999)), (16, 254));
+
+    // Drawn, the hottest key and the hottest tenth get the same: five standard deviations.
+    const DRAWS: u32 = 500_000;
+    let mut rng = generator::seeded(1);
+    let drawn: Vec<u64> = (0..DRAWS).map(|_| popularity.sample(&mut rng)).collect();
+    for hottest in [1, keys / 100, keys / 10] {
+        let share = popularity.share_of_hottest(hottest);
+        let found = drawn.iter().filter(|rank| **rank < hottest).count() as f64 / f64::from(DRAWS);
+        let tolerance = 5.0 * (share * (1.0 - share) / f64::from(DRAWS)).sqrt();
+        assert!((found - share).abs() < tolerance, "{hottest} hottest: {found} instead of {share}");
+    }
+
+    // Keys that keep their sizes have the sizes of the file: half of them, and the tail.
+    let kept: Vec<u64> = (0..DRAWS).map(|key| sizes.for_key(format!("key:{key}").as_bytes())).collect();
     for size in [127, 159, 191, 959, 10_000] {
         let mut below = (0..1_000_000).map(|i| f64::from(i) / 1e6);
         let share = below.position(|at| sizes.quantile(at) > size).unwrap() as f64 / 1e6;
-        let found = kept.iter().filter(|kept| **kept <= size).count() as f64 / f64::from(KEYS);
-        let tolerance = 5.0 * (share * (1.0 - share) / f64::from(KEYS)).sqrt() + 1e-6;
+        let found = kept.iter().filter(|kept| **kept <= size).count() as f64 / f64::from(DRAWS);
+        let tolerance = 5.0 * (share * (1.0 - share) / f64::from(DRAWS)).sqrt() + 1e-6;
         assert!((found - share).abs() < tolerance, "up to {size}: {found} instead of {share}");
     }
     // Scaled eightfold, as for a larger cache.
-    let scaled = sizes.scaled(8.0).unwrap();
+    let scaled = sizes.clone().scaled(8.0).unwrap();
     assert_eq!(scaled.quantile(0.5), 8 * 159);
     assert_eq!(scaled.for_key(b"key:1"), 8 * kept[1]);
+
+    assert!(workload.draw(&mut rng) < keys + 1);
+}
+
+#[test]
+fn every_published_cachelib_workload_is_read() {
+    // Bytes at the median and in the mean, and keys, counted with another program.
+    let expected = [
+        ("cdn", 13_343, 33_024, 7_489_207),
+        ("graph_cache_follower_assocs", 31, 568, 10_129_734),
+        ("graph_cache_follower_fbobj", 223, 377, 13_820_359),
+        ("graph_cache_leader_assocs", 63, 1423, 27_855_311),
+        ("graph_cache_leader_fbobj", 223, 341, 27_564_687),
+    ];
+    for (name, median, mean, keys) in expected {
+        let published = Workload::published(name).unwrap();
+        let near = |found: u64, expected: u64| found.abs_diff(expected) <= expected / 20;
+        assert!(near(published.value_sizes().quantile(0.5), median), "{name}");
+        // Each of the sizes that were put together is rounded.
+        assert!((published.value_sizes().mean() - mean as f64).abs() < 2.0, "{name}");
+        assert_eq!(published.popularity().records(), keys, "{name}");
+        assert_eq!(published.key_sizes().quantile(0.999_999), 63, "{name}");
+    }
 }
 
 /// What was restated is what the published files give. With `LOOKASIDE_BLESS=1` it is written anew.

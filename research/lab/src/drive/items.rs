@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use workload::cachelib;
+use workload::cachelib::Workload;
 use workload::facebook::{EtcKeySizes, EtcValueSizes};
 use workload::key::{LONGEST_KEY, spell};
 use workload::sizes::{AnySizes, Fixed, Histogram, Sizes};
@@ -128,7 +128,8 @@ pub fn sizes(name: &str, of: SizesOf, scale: f64) -> Result<AnySizes, DriveError
     } else if of == SizesOf::Values {
         let known = "values have a number of bytes, a range like 10-100, 'etc', or one of CacheLib's workloads \
                      like kvcache_reg";
-        Box::new(cachelib::value_sizes(name).ok_or_else(|| wrong(known.into()))?)
+        let workload = Workload::published(name).ok_or_else(|| wrong(known.into()))?;
+        Box::new(workload.value_sizes().clone())
     } else {
         return Err(wrong("keys have a number of bytes, a range like 10-100, or 'etc'".into()));
     };

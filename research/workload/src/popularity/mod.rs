@@ -7,12 +7,14 @@
 //! | [`Permuted`] | as the ranks inside it, strewn over all records without a collision |
 //! | [`ScrambledZipfian`] | as YCSB strews them: by a hash, with collisions, and a hottest key of 3.78 % |
 //! | [`Latest`] | the records inserted last |
+//! | [`Buckets`] | record 0, then 1, ..., at rates measured in production |
 //!
 //! A figure is to say which one it used: over 10^6 records the hottest gets 6.5 % from the plain Zipfian
 //! distribution with exponent 0.99 and 3.78 % from the scrambled one, and the two differ everywhere else as well.
 //!
 //! [`Popularity`] is one of the first four, chosen when the program runs.
 
+mod buckets;
 mod gray;
 mod latest;
 mod permutation;
@@ -25,6 +27,7 @@ use rand::distr::{Distribution, Uniform};
 
 use crate::DistributionError;
 
+pub use buckets::{Bucket, Buckets};
 pub use latest::Latest;
 pub use permutation::{Permutation, Permuted};
 pub use scrambled::ScrambledZipfian;

@@ -11,6 +11,7 @@
 mod extreme_value;
 mod histogram;
 
+use rand::{Rng, RngExt};
 use twox_hash::XxHash3_64;
 
 use crate::DistributionError;
@@ -47,6 +48,14 @@ pub trait Sizes {
     /// use this one for the size of the record's key, and [`for_key`](Sizes::for_key) for the value's.
     fn for_record(&self, record: u64) -> u64 {
         self.quantile(fraction(RECORD_SEED, &record.to_le_bytes()))
+    }
+
+    /// A size at random.
+    fn draw<R: Rng + ?Sized>(&self, rng: &mut R) -> u64
+    where
+        Self: Sized,
+    {
+        self.quantile(rng.random())
     }
 
     /// Every size times `factor`, rounded to the nearest byte.

@@ -12,6 +12,10 @@ use serde_json::Value;
 /// Shares are told in parts of this.
 const BILLION: f64 = 1e9;
 
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
@@ -50,21 +54,61 @@ fn ends(ranks: u64, factor: f64) -> Vec<u64> {
     ends
 }
 
-/// The sizes of values of CacheLib's workload `name`, of the folder `folder`.
+/// CacheLib's workload `name`, of the folder `folder`.
 pub(crate) fn cachelib(name: &str, folder: &Path) -> String {
+    let (config, pop) = (&json(&folder.join("config.json"))["test_config"], json(&folder.join("pop.json")));
     let mut out = format!(
-        "# The sizes of values in the workload {name} of Meta, restated, as published with CacheLib (Berg et al., \
-         OSDI\n\
+        "# The workload {name} of Meta, restated: operations, sizes and popularity as published with CacheLib \
+         (Berg et al., OSDI\n\
          # 2020) for its program cachebench: https://github.com/facebook/CacheLib, cachelib/cachebench/test_configs, \
-         file\n\
-         # sizes.json of this workload. Copyright Meta Platforms, Inc. and affiliates, Apache License 2.0.\n\
-         # Changed: sizes that one value in 500 has are as published, neighbours among the others within a tenth are \
-         their\n\
-         # mean. Shares are parts of a billion.\n\
+         files config.json,\n\
+         # pop.json and sizes.json of this workload. Copyright Meta Platforms, Inc. and \
+         affiliates, Apache License 2.0.\n\
+         # Changed: popularity is by classes of keys, each a tenth larger than all before it together; sizes that \
+         one value in 500\n\
+         # has are as published, neighbours among the others within a tenth are their mean. Shares are \
+         parts of a billion.\n\
          #\n\
-         # value: bytes, and its share\n"
+         # get, lone_get: weights     key_sizes: the bounds of ranges, key_shares: their weights\n\
+         # popularity: keys, and their requests' share          value: bytes, and its share\n"
     );
-    let file: Value = serde_json::from_slice(&std::fs::read(folder.join("sizes.json")).unwrap()).unwrap();
+    let weight = |name: &str| config[name].as_f64().unwrap_or(0.0);
+    writeln!(out, "get {}\nlone_get {}", weight("getRatio"), weight("loneGetRatio")).unwrap();
+    for other in ["setRatio", "delRatio", "addChainedRatio"] {
+        assert_eq!(weight(other), 0.0, "{name} has gets alone");
+    }
+    writeln!(out, "set_on_miss {}", u8::from(config["enableLookaside"].as_bool().unwrap_or(false))).unwrap();
+    let list = |values: &Value| numbers(values).iter().map(|number| format!(" {number}")).collect::<String>();
+    writeln!(out, "key_sizes{}", list(&config["keySizeRange"])).unwrap();
+    writeln!(out, "key_shares{}", list(&config["keySizeRangeProbability"])).unwrap();
+    writeln!(out, "original_keys {}", config["numKeys"]).unwrap();
+    writeln!(out, "one_hits {}", pop["oneHits"]).unwrap();
+
+    let mut buckets: Vec<_> =
+        numbers(&pop["popularityBuckets"]).into_iter().zip(numbers(&pop["popularityWeights"])).collect();
+    buckets.retain(|(keys, _)| *keys > 0.0);
+    buckets.sort_by(|a, b| (b.1 / b.0).total_cmp(&(a.1 / a.0)));
+    let total: f64 = buckets.iter().map(|(_, weight)| weight).sum();
+    let keys: f64 = buckets.iter().map(|(keys, _)| keys).sum();
+    // The requests of so many of the hottest keys.
+    let up_to = |ranks: f64| {
+        let mut before = 0.0;
+        buckets
+            .iter()
+            .map(|&(keys, weight)| {
+                let part = (ranks - before).clamp(0.0, keys) / keys;
+                before += keys;
+                weight * part
+            })
+            .sum::<f64>()
+    };
+    let mut from = 0;
+    for end in ends(keys as u64, 1.1) {
+        let share = (up_to(end as f64) - up_to(from as f64)) / total * BILLION;
+        writeln!(out, "popularity {} {share:.0}", end - from).unwrap();
+        from = end;
+    }
+    let file = json(&folder.join("sizes.json"));
     sizes(&mut out, &numbers(&file["valSizeRange"]), &numbers(&file["valSizeRangeProbability"]));
     out
 }
