@@ -71,6 +71,7 @@
 //! | `growth` | splitting a bucket |
 //! | `stash` | entries for which no bucket has room |
 //! | `shrink` | merging one, and giving memory back |
+//! | `spot` | changing an entry that has been found |
 //! | `batch` | many keys at once |
 //! | `first` | lookups where most keys are in their first bucket |
 //! | `walk` | all keys, while others write |
@@ -81,6 +82,7 @@
 //!
 //! ```text
 //!           map  >  slab
+//!              spot
 //!      batch  first  shrink
 //!               insert
 //!               growth
@@ -115,6 +117,7 @@ mod shrink;
 #[cfg(any(not(loom), test))]
 mod slab;
 mod slot;
+mod spot;
 mod stash;
 mod table;
 mod tags;
@@ -133,6 +136,7 @@ pub use outcome::{Insertion, TooFull, Upsertion, Work};
 #[cfg(not(loom))]
 pub use pages::{Budget, MapError, PageKind, Region};
 pub use slot::Location;
+pub use spot::{Held, Spot};
 pub use table::{Entries, Table};
 pub use walk::Locations;
 

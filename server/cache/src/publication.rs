@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use cuckoo::{Insertion, Location, TooFull, Upsertion};
+use cuckoo::{Insertion, Location, Spot, TooFull, Upsertion};
 
 use crate::access::Accessed;
 use crate::counters::Counters;
@@ -62,13 +62,15 @@ pub(crate) enum Published {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
     at: Location,
+    /// Where in the index.
+    spot: Option<Spot>,
     number: Number,
     expiry: Expiry,
 }
 
 impl Seen {
-    pub(crate) fn of<P: Policy>(hit: &Hit<'_, P>) -> Seen {
-        Seen { at: hit.item.location(), number: hit.number(), expiry: hit.expiry() }
+    pub(crate) fn of<P: Policy>(hit: &Hit<'_, P>, spot: Option<Spot>) -> Seen {
+        Seen { at: hit.item.location(), spot, number: hit.number(), expiry: hit.expiry() }
     }
 
     pub(crate) fn number(self) -> Number {
@@ -161,7 +163,9 @@ impl<P: Policy> Pinned<'_, P> {
                         && hit.expiry() == seen.expiry
                         && !self.has_expired(&hit)
                 };
-                (Some(seen.at), engine.replace_if(newcomer, seen.at, is_as_seen))
+                let placed = seen.spot.is_some_and(|spot| engine.replace_on(spot, newcomer, is_as_seen))
+                    || engine.replace_if(newcomer, seen.at, is_as_seen);
+                (Some(seen.at), placed)
             }
             None => match self.find(newcomer.key(), newcomer.hash()) {
                 Some(hit) => {

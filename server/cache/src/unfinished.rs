@@ -87,6 +87,24 @@ impl Unfinished {
         }
     }
 
+    /// Writes an item that is not chained but for what [`finish`](Unfinished::finish) writes.
+    ///
+    /// # Safety
+    /// As [`Unfinished::begin`]; the item is not chained.
+    #[inline]
+    pub(crate) unsafe fn whole(
+        arena: &Arena,
+        at: Location,
+        outline: &Outline<'_>,
+        newcomer: Recency,
+        value: &[u8],
+    ) -> Unfinished {
+        // SAFETY: the caller's.
+        let mut unfinished = unsafe { Unfinished::begin(arena, at, outline, newcomer) };
+        unfinished.append(arena, value);
+        unfinished
+    }
+
     pub(crate) fn first(&self) -> Location {
         self.first
     }
