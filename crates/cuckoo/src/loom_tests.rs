@@ -564,7 +564,7 @@ fn replacement_against_displacement_and_lookup() {
 fn replacement_on_the_spot<L: Layout>() {
     let bits = L::TAG_BITS;
     let hashes = vec![hash_for(4, bits, (0, 2), 0, 0), hash_for(4, bits, (0, 0), 0, 0)];
-    check(2, move || {
+    check_for(Some(seconds_of_a_large_model()), 2, move || {
         let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
         let displacer = thread::spawn({

@@ -36,7 +36,8 @@ impl<P: Policy> Session<P> {
     /// overlapping: of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Until
     /// [`end_batch`](Session::end_batch), or for a few times as many writes, writes of this session cost less, and hold
     /// back memory as a pin does. Who may wait for those who are pinned ([`Cache::flush`](crate::engine::Cache::flush),
-    /// a housekeeper) waits for the batch to end: this thread ends it first.
+    /// a housekeeper) waits for the batch to end: this thread ends it first. The keys stay where they are until they
+    /// are written: by its address a key is told from the others.
     ///
     /// ```
     /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};
@@ -105,10 +106,12 @@ impl<P: Policy> Session<P> {
     }
 
     fn spare_chunk(&mut self, outline: &Outline<'_>) -> Option<Location> {
-        if outline.is_chained() {
+        // What is too large for a chunk, or for any item, is not written here.
+        let bytes = outline.unchained_size();
+        if bytes > self.engine.config.largest_item {
             return None;
         }
-        let class = self.engine.class_for(outline).ok()?;
+        let class = self.engine.sizes.class_for(bytes)?;
         let expected = self.batch.expected;
         self.batch.expected = expected.saturating_sub(1);
         if self.batch.class != class {

@@ -259,7 +259,7 @@ impl<P: Policy> Pinned<'_, P> {
         if let Some(hit) = &now {
             self.meet(hit);
         }
-        let seen = now.as_ref().map(|hit| Seen::of(hit, spot));
+        let seen = now.as_ref().map(|hit| Seen::of(hit, spot, self.batch().pin()));
         let (put, result) = match (decide(now.as_ref(), scratch), &now) {
             (Change::Leave(result), _) | (Change::Remove(result) | Change::Touch(_, result), None) => {
                 return Progress::Done(result);
@@ -295,7 +295,7 @@ impl<P: Policy> Pinned<'_, P> {
     ) -> Progress<'v, R> {
         let at = hit.item.location();
         let tick = self.moment().tick;
-        let seen = Seen::of(hit, spot);
+        let seen = Seen::of(hit, spot, self.batch().pin());
         if hit.item.set_expiry(expiry) {
             if hit.is_behind(tick) {
                 hit.item.access().note(tick);

@@ -258,10 +258,12 @@ impl<P: Policy> Engine<P> {
             let class = self.class_of(first);
             let mut state = class.lock();
             let before = state.limbo_len();
-            let of_others = retired.iter().position(|&(at, _)| self.class_of(at).id() != class.id());
-            let (these, others) = retired.split_at(of_others.unwrap_or(retired.len()));
-            these.iter().for_each(|&(at, chunks)| class.postpone(&mut state, at, stamp, chunks));
-            retired = others;
+            while let Some((&(at, chunks), others)) = retired.split_first()
+                && self.class_of(at).id() == class.id()
+            {
+                class.postpone(&mut state, at, stamp, chunks);
+                retired = others;
+            }
             let waiting = state.limbo_len();
             if waiting > LIMBO_LEFT_ALONE && waiting / RECYCLED_AT_ONCE != before / RECYCLED_AT_ONCE {
                 self.recycle_some(class, state);

@@ -32,6 +32,8 @@ pub(crate) struct OpenBatch {
     pub(crate) is_open: Cell<bool>,
     /// Whether the session is pinned for it.
     pub(crate) is_pinned: Cell<bool>,
+    /// How often it has been: to tell whether the session has been pinned all along.
+    pins: Cell<u64>,
     /// Pins that it is good for: it ends by itself, or whoever forgets to end it would hold back memory for ever.
     pub(crate) pins_left: usize,
     /// The keys, in the order in which they are to be written.
@@ -85,9 +87,19 @@ impl OpenBatch {
         self.is_open.get()
     }
 
+    /// Which pin the session holds, if it is one of a batch.
+    #[inline]
+    pub(crate) fn pin(&self) -> Option<u64> {
+        (self.is_open.get() && self.is_pinned.get()).then(|| self.pins.get())
+    }
+
     /// Whether a pin that is wanted is there; it is from now on, if the batch is open.
     #[inline]
     pub(crate) fn has_pin(&self) -> bool {
-        self.is_open.get() && self.is_pinned.replace(true)
+        self.is_open.get() && {
+            let was_pinned = self.is_pinned.replace(true);
+            self.pins.set(self.pins.get() + u64::from(!was_pinned));
+            was_pinned
+        }
     }
 }

@@ -64,13 +64,16 @@ pub(crate) struct Seen {
     at: Location,
     /// Where in the index.
     spot: Option<Spot>,
+    /// Under which pin of a batch.
+    pin: Option<u64>,
     number: Number,
     expiry: Expiry,
 }
 
 impl Seen {
-    pub(crate) fn of<P: Policy>(hit: &Hit<'_, P>, spot: Option<Spot>) -> Seen {
-        Seen { at: hit.item.location(), spot, number: hit.number(), expiry: hit.expiry() }
+    #[inline]
+    pub(crate) fn of<P: Policy>(hit: &Hit<'_, P>, spot: Option<Spot>, pin: Option<u64>) -> Seen {
+        Seen { at: hit.item.location(), spot, pin, number: hit.number(), expiry: hit.expiry() }
     }
 
     pub(crate) fn number(self) -> Number {
@@ -158,10 +161,10 @@ impl<P: Policy> Pinned<'_, P> {
                 let is_as_seen = || {
                     // SAFETY: in the index, which cannot lose it meanwhile.
                     let hit = self.hit(unsafe { Item::at(&engine.arena, seen.at) }, newcomer.hash());
-                    newcomer.has_key_of(seen.at)
-                        && seen.is(&hit)
-                        && hit.expiry() == seen.expiry
-                        && !self.has_expired(&hit)
+                    // Pinned all along: what lies there is what was seen.
+                    let is_it = seen.pin.is_some() && seen.pin == self.batch().pin()
+                        || newcomer.has_key_of(seen.at) && seen.is(&hit);
+                    is_it && hit.expiry() == seen.expiry && !self.has_expired(&hit)
                 };
                 let placed = seen.spot.is_some_and(|spot| engine.replace_on(spot, newcomer, is_as_seen))
                     || engine.replace_if(newcomer, seen.at, is_as_seen);
