@@ -81,16 +81,18 @@
 //! A module uses those of the floors below it:
 //!
 //! ```text
-//!           map  >  slab
-//!              spot
-//!      batch  first  shrink
-//!               insert
-//!               growth
-//!               table
-//!             tags   walk
-//!      config  geometry  layout
-//!   hash   outcome   slot   stash   version
+//!                 map
+//!      slab      first      shrink
+//!            spot
+//!            batch    insert
+//!                growth
+//!                 table  <>  walk
+//!                 tags
+//!   config  geometry  layout  outcome  stash
+//!           hash   slot   version
 //! ```
+//!
+//! One pair knows each other: a table has the list of the walks that are going on, and a walk goes through a table.
 //!
 //! # Which size
 //!

@@ -65,8 +65,8 @@ impl OpenBatch {
         self.next.set(0);
     }
 
-    /// The hash of a key whose turn it is, and where its item seemed to be. It is a hint: what lies at the key's address
-    /// may be another key by now.
+    /// The hash of a key whose turn it is, and where its item seemed to be. It is a hint: what lies at its address may
+    /// be another key by now.
     #[inline]
     pub(crate) fn announced(&self, key: &[u8]) -> Option<(u64, Option<Spot>)> {
         if !self.is_open.get() {

@@ -94,6 +94,11 @@ impl<P: Policy> Session<P> {
         let pinned = self.pin();
         let (hash, Some(spot)) = pinned.spot(key) else { return Err(Some(at)) };
         let engine = pinned.engine();
+        let generation = pinned.moment().generation;
+        if engine.flushes.generation_to_store(generation, pinned.moment().now) != generation {
+            // What is stored now is hidden, and a copy would be what it is a copy of.
+            return Err(Some(at));
+        }
         // SAFETY: found in the index while pinned.
         let old = unsafe { Item::at(&engine.arena, spot.location()) };
         let fits = !old.is_chained() && engine.sizes.class_for(old.size()) == Some(class);
@@ -108,12 +113,12 @@ impl<P: Policy> Session<P> {
         let made = make(&hit, value).ok_or(Some(at))?;
         unfinished::goes_live(&engine.arena, at);
         pinned.meet(&hit);
-        let entries = engine.entries(pinned.moment().generation);
+        let entries = engine.entries(generation);
         // SAFETY: just finished, and the caller's; pinned.
         let newcomer =
             unsafe { Newcomer::new(&engine.arena, entries, &engine.stamps, at, key, hash, Number::NONE) };
         if !engine.replace_on(spot, &newcomer, || true) {
-            // SAFETY: the caller's, and it was never in the index. Whoever has seen it live may be reading it, under the
+            // SAFETY: the caller's, and it was never in the index. Whoever has seen it live may be reading it under the
             // lock of its class, by which it comes back.
             unsafe { engine.dismantle(at) };
             return Err(None);

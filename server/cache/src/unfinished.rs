@@ -12,8 +12,8 @@ use crate::item::{
 };
 use crate::recency::Recency;
 
-/// Begins an item that is a copy of another one of one chunk, without an expiry and a number of the client's; says where
-/// its value is, to be written over. It is whole once it [goes live](goes_live).
+/// Begins an item that is a copy of another one of one chunk, without an expiry or a number of the client's; says
+/// where its value is, to be written over. It is whole once it [goes live](goes_live).
 ///
 /// # Safety
 /// The chunk at `at` must be in state `Filling`, owned by the caller for as long as the value is borrowed, and have as
@@ -29,8 +29,8 @@ pub(crate) unsafe fn copy<'a>(
     debug_assert!(!of.is_chained() && !of.has_expiry_field() && of.own_cas().is_none());
     let (start, from, len) = (arena.start(at), arena.start(of.location()), of.value_len());
     let size = of.size();
-    // SAFETY: within both chunks, which are two. Of the header what may change meanwhile is not read: the mark, the stamp
-    // and the access; all else of an item is written once. The value is the end of the item, and nobody else's.
+    // SAFETY: within both chunks, which are two. Of the header what may change meanwhile is not read: the mark and the
+    // access; all else of an item is written once. The value is the end of the item, and nobody else's.
     let value = unsafe {
         start.add(1).copy_from_nonoverlapping(from.add(1), 3);
         start.add(6).cast::<Access>().write(Access::new(accessed));

@@ -11,12 +11,13 @@ use cache::engine::{Cache, Todo};
 use mio::{Poll, Waker};
 use tracing::{error, info};
 
-use crate::aside::{Aside, Reception};
+use crate::aside::Aside;
 use crate::error::StartError;
-use crate::listener::{self, Inbox, Sockets};
+use crate::guest::{Inbox, Reception, WAKER};
+use crate::listener::{self, Sockets};
 use crate::settings::Settings;
 use crate::shared::{Shared, unix_time};
-use crate::worker::{WAKER, Worker};
+use crate::worker::Worker;
 
 /// How long housekeeping rests when nothing is to be done.
 const REST: Duration = Duration::from_millis(100);
@@ -236,7 +237,12 @@ impl Drop for Duty {
 fn keep_house(shared: &Shared) {
     let mut housekeeper = shared.cache.housekeeper();
     while !shared.is_stopping() {
-        shared.set_time(unix_time());
+        let time = unix_time();
+        // Before the clock shows it.
+        while !housekeeper.flush_due(shared.to_second(time)) {
+            thread::yield_now();
+        }
+        shared.set_time(time);
         match housekeeper.step() {
             Todo::Rest => thread::park_timeout(REST),
             Todo::More => thread::yield_now(),

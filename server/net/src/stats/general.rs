@@ -6,11 +6,11 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use protocol::reply;
 
+use crate::buffers::RECEIVE;
 use crate::counted::Counted;
-use crate::shared::{Shared, unix_time};
+use crate::shared::Shared;
 use crate::version::VERSION;
 use crate::watch::Logged;
-use crate::worker::RECEIVE;
 
 impl Shared {
     pub(super) fn general(&self, out: &mut Vec<u8>) {
@@ -23,7 +23,7 @@ impl Shared {
 
     /// The process and its connections.
     fn process(&self, Counted { arrivals, .. }: &Counted, out: &mut Vec<u8>) {
-        let now = unix_time();
+        let now = self.time();
         let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
         stat("pid", &std::process::id());
         stat("uptime", &now.saturating_sub(self.started));
