@@ -31,6 +31,9 @@ use crate::policy::Policy;
 use crate::session::{Hit, Pinned, Session};
 use crate::unfinished::Unfinished;
 
+/// An item, and where in the index it is, if it was seen at once.
+pub(crate) type Found<'p, P> = (Hit<'p, P>, Option<Spot>);
+
 impl<P: Policy> Session<P> {
     /// Begins a batch of writes of these keys, by asking for the memory that they will touch, their cache misses
     /// overlapping: of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Until
@@ -162,7 +165,7 @@ impl<P: Policy> Pinned<'_, P> {
 
     /// The hash of a key, and its item, dead or alive, and where that is, if it was seen at once.
     #[inline]
-    pub(crate) fn look(&self, key: &[u8]) -> (u64, Option<(Hit<'_, P>, Option<Spot>)>) {
+    pub(crate) fn look(&self, key: &[u8]) -> (u64, Option<Found<'_, P>>) {
         let (hash, spot) = self.spot(key);
         let found = match spot {
             Some(spot) => {

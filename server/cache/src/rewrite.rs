@@ -108,8 +108,9 @@ impl<P: Policy> Session<P> {
         let hit = pinned.hit(old, hash);
         let accessed = Accessed::new(pinned.moment().now, hit.is_stale(), hit.is_won());
         let recency = if old.is_fetched() { P::hit(P::NEWCOMER) } else { P::NEWCOMER };
-        // SAFETY: the caller's chunk, of the class for items of this size, and an item of one chunk without an expiry.
-        let value = unsafe { unfinished::copy(&engine.arena, at, old, recency, accessed) };
+        // SAFETY: the caller's chunk, of the class for items of this size, and an item of one chunk without an expiry;
+        // nobody but the caller sees the value before it goes live.
+        let value = unsafe { &mut *unfinished::copy(&engine.arena, at, old, recency, accessed) };
         let made = make(&hit, value).ok_or(Some(at))?;
         unfinished::goes_live(&engine.arena, at);
         pinned.meet(&hit);

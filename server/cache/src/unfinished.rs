@@ -16,16 +16,15 @@ use crate::recency::Recency;
 /// where its value is, to be written over. It is whole once it [goes live](goes_live).
 ///
 /// # Safety
-/// The chunk at `at` must be in state `Filling`, owned by the caller for as long as the value is borrowed, and have as
-/// many bytes as the item.
+/// The chunk at `at` must be in state `Filling`, owned by the caller, and have as many bytes as the item.
 #[inline]
-pub(crate) unsafe fn copy<'a>(
-    arena: &'a Arena,
+pub(crate) unsafe fn copy(
+    arena: &Arena,
     at: Location,
     of: Item<'_>,
     recency: Recency,
     accessed: Accessed,
-) -> &'a mut [u8] {
+) -> *mut [u8] {
     debug_assert!(!of.is_chained() && !of.has_expiry_field() && of.own_cas().is_none());
     let (start, from, len) = (arena.start(at), arena.start(of.location()), of.value_len());
     let size = of.size();
@@ -35,7 +34,7 @@ pub(crate) unsafe fn copy<'a>(
         start.add(1).copy_from_nonoverlapping(from.add(1), 3);
         start.add(6).cast::<Access>().write(Access::new(accessed));
         start.add(HEADER).copy_from_nonoverlapping(from.add(HEADER), size - HEADER);
-        std::slice::from_raw_parts_mut(start.add(size - len), len)
+        std::ptr::slice_from_raw_parts_mut(start.add(size - len), len)
     };
     let mark = Mark::new(State::Filling).with_recency(recency).with_fields(of.has_flags(), false, false);
     arena.set_mark(at, if of.is_fetched() { mark.with_fetched() } else { mark });
