@@ -104,27 +104,6 @@ impl<L: Layout> Table<L> {
         self.prefetch_bucket(second);
     }
 
-    /// Asks for the buckets of many keys, and then for the [entries](Entries::prefetch) that a search for each would
-    /// look at first: for who is about to change them one by one, in order.
-    #[inline]
-    pub fn prefetch_many(&self, entries: impl Entries, hashes: &[u64]) {
-        for hashes in hashes.chunks(GROUP) {
-            let geometry = self.geometry();
-            let mut sought = [Self::seek(0, geometry); GROUP];
-            for (&hash, sought) in hashes.iter().zip(&mut sought) {
-                *sought = Self::seek(self.mixed(hash), geometry);
-                self.prefetch_bucket(sought.candidates.0);
-                self.prefetch_bucket(sought.candidates.1);
-            }
-            for &sought in &sought[..hashes.len()] {
-                // What is seen is a hint, whoever changes it meanwhile.
-                if let Probe::Found(location) = self.probe(geometry, sought, &mut |_| true) {
-                    entries.prefetch(location);
-                }
-            }
-        }
-    }
-
     /// Inserts many keys as [`Table::insert_or_get`] would, in order, with the buckets of a group fetched together, and
     /// then the first ones that those of its keys will look at which need a cuckoo path: `outcomes[i]` becomes what
     /// became of the key whose hash is `hashes[i]`, whose location is `locations[i]`, and for whose entry `eq` is true

@@ -71,6 +71,7 @@
 //! | `growth` | splitting a bucket |
 //! | `stash` | entries for which no bucket has room |
 //! | `shrink` | merging one, and giving memory back |
+//! | `spot` | changing an entry that has been found |
 //! | `batch` | many keys at once |
 //! | `first` | lookups where most keys are in their first bucket |
 //! | `walk` | all keys, while others write |
@@ -82,6 +83,7 @@
 //! ```text
 //!                 map
 //!      slab      first      shrink
+//!            spot
 //!            batch    insert
 //!                growth
 //!                 table  <>  walk
@@ -117,6 +119,7 @@ mod shrink;
 #[cfg(any(not(loom), test))]
 mod slab;
 mod slot;
+mod spot;
 mod stash;
 mod table;
 mod tags;
@@ -135,6 +138,7 @@ pub use outcome::{Insertion, TooFull, Upsertion, Work};
 #[cfg(not(loom))]
 pub use pages::{Budget, MapError, PageKind, Region};
 pub use slot::Location;
+pub use spot::{Held, Spot};
 pub use table::{Entries, Table};
 pub use walk::Locations;
 

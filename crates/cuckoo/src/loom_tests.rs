@@ -560,6 +560,68 @@ fn replacement_against_displacement_and_lookup() {
     });
 }
 
+/// An entry is replaced where it was found, or has been displaced since and is not.
+fn replacement_on_the_spot<L: Layout>() {
+    let bits = L::TAG_BITS;
+    let hashes = vec![hash_for(4, bits, (0, 2), 0, 0), hash_for(4, bits, (0, 0), 0, 0)];
+    check_for(Some(seconds_of_a_large_model()), 2, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let displacer = thread::spawn({
+            let world = world.clone();
+            move || world.insert(1).unwrap()
+        });
+        let replacer = thread::spawn({
+            let world = world.clone();
+            move || {
+                let spot = world.table.spot(world.hashes[0], |at| holds(at, 0));
+                let held = spot.and_then(|spot| world.table.hold(spot));
+                held.map(|held| held.replace(location(0, 1))).is_some()
+            }
+        });
+        assert!(world.get(0).is_some());
+        displacer.join().unwrap();
+        let which = usize::from(replacer.join().unwrap());
+        assert_eq!((world.get(0), world.count(0)), (Some(location(0, which)), 1));
+    });
+}
+
+#[test]
+fn replacement_on_the_spot_inline() {
+    replacement_on_the_spot::<Inline<1>>();
+}
+
+#[test]
+fn replacement_on_the_spot_striped() {
+    replacement_on_the_spot::<Striped<1, 8>>();
+}
+
+/// Of one who removes an entry on the spot and one who replaces it by its key, both succeed, or the second inserts.
+#[test]
+fn removal_on_the_spot_against_replacement() {
+    type L = Inline<1>;
+    let hashes = vec![hash_for(2, L::TAG_BITS, (0, 1), 0, 0)];
+    check(4, move || {
+        let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let replacer = thread::spawn({
+            let world = world.clone();
+            move || {
+                let (hash, new) = (world.hashes[0], location(0, 1));
+                world.table.insert_or_replace(hash, new, |at| holds(at, 0), world.hasher()).unwrap()
+            }
+        });
+        let spot = world.table.spot(world.hashes[0], |at| at == location(0, 0));
+        let held = spot.and_then(|spot| world.table.hold(spot));
+        let removed = held.map(|held| held.remove(world.hashes[0])).is_some();
+        let upserted = replacer.join().unwrap();
+        // Removed first, then inserted; or replaced first, and what was found had gone.
+        assert_eq!(removed, matches!(upserted, Upsertion::Inserted(_)));
+        assert_eq!((world.get(0), world.count(0)), (Some(location(0, 1)), 1));
+        assert_eq!(world.table.len(), 1);
+    });
+}
+
 /// A batch settles each of its keys as a single lookup would.
 #[test]
 fn batch_against_displacement() {

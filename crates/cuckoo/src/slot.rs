@@ -149,6 +149,12 @@ impl Word {
         Location(self.0 & ((1 << Location::BITS) - 1))
     }
 
+    /// The same key's, elsewhere.
+    #[inline]
+    pub(crate) fn with_location(self, location: Location) -> Word {
+        Word(self.0 >> Location::BITS << Location::BITS | location.0)
+    }
+
     #[inline]
     pub(crate) fn with_next(self, next: Next) -> Word {
         Word::new(self.tag(), next, self.location())
@@ -179,6 +185,8 @@ mod tests {
             let other = Tag::of(!hash, bits);
             prop_assert_eq!(word.has_tag(other), other == tag);
             prop_assert_eq!(word.with_next(Next::Unknown).next(), Next::Unknown);
+            let elsewhere = Location::new(raw ^ 0x5555).unwrap();
+            prop_assert_eq!(word.with_location(elsewhere), Word::new(tag, next, elsewhere));
             prop_assert!(tag.0 >= 1 && tag.0 < 1 << bits);
         }
     }

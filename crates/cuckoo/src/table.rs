@@ -570,7 +570,7 @@ impl<L: Layout> Table<L> {
     }
 
     #[inline]
-    fn lock_word(&self, word: &Version) {
+    pub(crate) fn lock_word(&self, word: &Version) {
         if cfg!(loom) || !word.try_lock() {
             self.wait_for(word);
         }

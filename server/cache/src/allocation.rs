@@ -210,7 +210,19 @@ impl<P: Policy> Engine<P> {
         let class = self.class(id);
         let mut state = class.lock();
         let left = state.available().saturating_sub(self.reserve_of(class, &state));
-        taken.extend((0..most.min(left)).map_while(|_| self.take_chunk(class, &mut state)));
+        let most = most.min(left);
+        // What has left lately is in the nearest cache, and need not be put on a free list to be taken from it.
+        if most > 0 && state.limbo_len() >= most {
+            self.epochs.advance();
+            let safe = self.epochs.safe_before();
+            taken.extend((0..most).map_while(|_| {
+                let at = class.pop_reusable(&mut state, self.memory(), safe)?;
+                class.entered(&mut state, self.memory(), at);
+                Some(at)
+            }));
+        }
+        let missing = most.saturating_sub(taken.len());
+        taken.extend((0..missing).map_while(|_| self.take_chunk(class, &mut state)));
     }
 
     /// Gives chunks of a class back that were taken for items that have not come.

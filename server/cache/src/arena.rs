@@ -77,6 +77,10 @@ impl Mark {
         Mark(self.0 & !Mark::RECENCY | recency.get() << Mark::RECENCY_SHIFT)
     }
 
+    pub(crate) fn with_fetched(self) -> Mark {
+        Mark(self.0 | Mark::FETCHED)
+    }
+
     pub(crate) fn with_fields(self, has_flags: bool, has_expiry: bool, chained: bool) -> Mark {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         Mark(

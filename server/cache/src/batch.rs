@@ -20,23 +20,27 @@
 
 #![allow(unsafe_code)]
 
-use cuckoo::Location;
+use cuckoo::{Location, Spot};
 
 use crate::allocation::StoreError;
 use crate::departure::Departure;
 use crate::index::GROUP;
-use crate::item::Outline;
-use crate::open_batch::PINS_OF_A_WRITE;
+use crate::item::{Item, Outline};
+use crate::open_batch::{Announced, PINS_OF_A_WRITE};
 use crate::policy::Policy;
-use crate::session::{Pinned, Session};
+use crate::session::{Hit, Pinned, Session};
 use crate::unfinished::Unfinished;
+
+/// An item, and where in the index it is, if it was seen at once.
+pub(crate) type Found<'p, P> = (Hit<'p, P>, Option<Spot>);
 
 impl<P: Policy> Session<P> {
     /// Begins a batch of writes of these keys, by asking for the memory that they will touch, their cache misses
     /// overlapping: of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Until
     /// [`end_batch`](Session::end_batch), or for a few times as many writes, writes of this session cost less, and hold
     /// back memory as a pin does. Who may wait for those who are pinned ([`Cache::flush`](crate::engine::Cache::flush),
-    /// a housekeeper) waits for the batch to end: this thread ends it first.
+    /// a housekeeper) waits for the batch to end: this thread ends it first. The keys stay where they are until they
+    /// are written: by its address a key is told from the others.
     ///
     /// ```
     /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};
@@ -55,11 +59,15 @@ impl<P: Policy> Session<P> {
     pub fn begin_batch(&mut self, keys: &[&[u8]]) {
         let engine = &*self.engine;
         let mut hashes = [0; GROUP];
+        let mut spots = [None; GROUP];
         for (hash, key) in hashes.iter_mut().zip(keys) {
             *hash = engine.hash(key);
         }
         let entries = engine.entries(engine.flushes.generation());
-        engine.table.prefetch_many(entries, &hashes[..keys.len().min(GROUP)]);
+        let announced = keys.len().min(GROUP);
+        engine.table.spot_many(entries, &hashes[..announced], &mut spots[..announced]);
+        let announced = keys.iter().zip(hashes).zip(spots);
+        self.batch.announce(announced.map(|((key, hash), spot)| Announced::new(key, hash, spot)));
         self.batch.is_open.set(true);
         self.batch.expected = keys.len();
         self.batch.pins_left = PINS_OF_A_WRITE * keys.len();
@@ -77,11 +85,36 @@ impl<P: Policy> Session<P> {
         self.engine.begin(outline, &self.counters)
     }
 
+    /// Writes an item that is not finished yet, as the engine does; in a batch into a chunk that it has taken
+    /// beforehand.
+    pub(crate) fn write_item(
+        &mut self,
+        outline: &Outline<'_>,
+        value: &[u8],
+    ) -> Result<Unfinished, StoreError> {
+        if self.batch.is_open.get()
+            && let Some(at) = self.spare_chunk(outline)
+        {
+            // SAFETY: allocated for this session, in the class for items of this size; not chained.
+            return Ok(unsafe { Unfinished::whole(&self.engine.arena, at, outline, P::NEWCOMER, value) });
+        }
+        let mut unfinished = self.begin_item(outline)?;
+        match self.engine.append(&mut unfinished, value, &self.counters) {
+            Ok(()) => Ok(unfinished),
+            Err(error) => {
+                self.engine.discard(&unfinished);
+                Err(error)
+            }
+        }
+    }
+
     fn spare_chunk(&mut self, outline: &Outline<'_>) -> Option<Location> {
-        if outline.is_chained() {
+        // What is too large for a chunk, or for any item, is not written here.
+        let bytes = outline.unchained_size();
+        if bytes > self.engine.config.largest_item {
             return None;
         }
-        let class = self.engine.class_for(outline).ok()?;
+        let class = self.engine.sizes.class_for(bytes)?;
         let expected = self.batch.expected;
         self.batch.expected = expected.saturating_sub(1);
         if self.batch.class != class {
@@ -112,10 +145,46 @@ impl<P: Policy> Pinned<'_, P> {
         }
     }
 
+    /// The hash of a key, and where its item is, dead or alive, if it was seen at once.
+    #[inline]
+    pub(crate) fn spot(&self, key: &[u8]) -> (u64, Option<Spot>) {
+        let engine = self.engine();
+        let entries = engine.entries(self.moment().generation);
+        match self.batch().announced(key) {
+            // In the index now, under this pin, so that it may be read; and of this key, so that the hash is its, too.
+            Some((hash, Some(spot))) if engine.table.is_at(spot) && entries.holds(spot.location(), key) => {
+                (hash, Some(spot))
+            }
+            Some((_, None)) => (engine.hash(key), None),
+            _ => {
+                let hash = engine.hash(key);
+                (hash, engine.table.spot(hash, |at| entries.holds(at, key)))
+            }
+        }
+    }
+
+    /// The hash of a key, and its item, dead or alive, and where that is, if it was seen at once.
+    #[inline]
+    pub(crate) fn look(&self, key: &[u8]) -> (u64, Option<Found<'_, P>>) {
+        let (hash, spot) = self.spot(key);
+        let found = match spot {
+            Some(spot) => {
+                // SAFETY: found in the index while pinned, for as long as `self` is borrowed.
+                let item = unsafe { Item::at(&self.engine().arena, spot.location()) };
+                Some((self.hit(item, hash), Some(spot)))
+            }
+            None => self.find(key, hash).map(|hit| (hit, None)),
+        };
+        (hash, found)
+    }
+
     /// Takes exactly this item out of the index, which somebody has asked for, and retires it; false if it is not
-    /// there. It was found in the index under this pin: no other item can have come to its location.
-    pub(crate) fn remove(&self, hash: u64, at: Location) -> bool {
-        let removed = self.engine().take_out(hash, |found| found == at);
+    /// there. It was found in the index under this pin, on that spot if any: no other item can have come to its
+    /// location.
+    pub(crate) fn remove(&self, hash: u64, at: Location, spot: Option<Spot>) -> bool {
+        let engine = self.engine();
+        let removed = spot.is_some_and(|spot| engine.take_out_on(spot, hash))
+            || engine.take_out(hash, |found| found == at);
         if removed {
             // SAFETY: taken out by us, just now.
             unsafe { self.retire(at) };

@@ -19,6 +19,8 @@
 //! if it succeeds, the other one comes later, sees another expiry than he copied, and begins anew; if not, the other
 //! one is there, and is asked about next.
 
+use cuckoo::Spot;
+
 use crate::access::Accessed;
 use crate::allocation::StoreError;
 use crate::item::{Expiry, Outline};
@@ -136,6 +138,7 @@ struct Plan<'v, R> {
     expiry_to_come: bool,
     /// The new item counts as the same one, and as used as that was.
     copies: Option<Use>,
+    hash: u64,
     result: R,
 }
 
@@ -187,16 +190,15 @@ impl<P: Policy> Session<P> {
         key: &[u8],
         mut decide: impl FnMut(Option<&Hit<'_, P>>, &mut Vec<u8>) -> Change<'v, R>,
     ) -> Result<Changed<R>, StoreError> {
-        let hash = self.engine.hash(key);
         let mut scratch = std::mem::take(&mut self.scratch);
         let outcome = loop {
             scratch.clear();
-            let plan = match self.pin().decide(key, hash, &mut scratch, &mut decide) {
+            let plan = match self.pin().decide(key, &mut scratch, &mut decide) {
                 Progress::Done(result) => break Ok(Changed { result, cas: None }),
                 Progress::Again => continue,
                 Progress::Planned(plan) => plan,
             };
-            match self.put(key, hash, &scratch, &plan) {
+            match self.put(key, &scratch, &plan) {
                 Ok(Some(cas)) => {
                     break Ok(Changed { result: plan.result, cas: plan.copies.is_none().then_some(cas) });
                 }
@@ -211,13 +213,7 @@ impl<P: Policy> Session<P> {
     }
 
     /// Puts what was planned; its number, or `None` if somebody else was faster.
-    fn put<R>(
-        &mut self,
-        key: &[u8],
-        hash: u64,
-        scratch: &[u8],
-        plan: &Plan<'_, R>,
-    ) -> Result<Option<u64>, StoreError> {
+    fn put<R>(&mut self, key: &[u8], scratch: &[u8], plan: &Plan<'_, R>) -> Result<Option<u64>, StoreError> {
         let &Plan { put: Put { flags, expiry, cas, stale, won, fetched, .. }, expiry_to_come, .. } = plan;
         let value = match plan.put.value {
             Value::Given(value) => value,
@@ -227,18 +223,14 @@ impl<P: Policy> Session<P> {
             }
         };
         let outline = Outline { key, flags, expiry, expiry_to_come, cas, value_len: value.len() };
-        let mut unfinished = self.begin_item(&outline)?;
-        if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
-            self.engine.discard(&unfinished);
-            return Err(error);
-        }
+        let unfinished = self.write_item(&outline, value)?;
         let pinned = self.pin();
         let now = pinned.moment().now;
         let (accessed, number) = match (plan.copies, plan.seen) {
             (Some(copied), Some(seen)) => (copied.accessed, seen.number()),
             _ => (Accessed::new(now, stale, won), Number::NONE),
         };
-        let newcomer = pinned.newcomer(&unfinished, key, hash, accessed, number);
+        let newcomer = pinned.newcomer(&unfinished, key, plan.hash, accessed, number);
         let copied = plan.copies.and_then(|copied| copied.recency);
         if let Some(recency) = copied.or_else(|| fetched.then(|| P::hit(P::NEWCOMER))) {
             pinned.engine().arena.raise_recency(newcomer.location(), P::NEWCOMER, recency);
@@ -258,25 +250,28 @@ impl<P: Policy> Pinned<'_, P> {
     fn decide<'v, R>(
         &self,
         key: &[u8],
-        hash: u64,
         scratch: &mut Vec<u8>,
         decide: &mut impl FnMut(Option<&Hit<'_, P>>, &mut Vec<u8>) -> Change<'v, R>,
     ) -> Progress<'v, R> {
-        let now = self.find_alive(key, hash);
+        let (hash, found) = self.look(key);
+        let found = found.filter(|(hit, _)| !self.moment().is_dead(hit.item));
+        let (now, spot) = (found.map(|(hit, _)| hit), found.and_then(|(_, spot)| spot));
         if let Some(hit) = &now {
             self.meet(hit);
         }
-        let seen = now.as_ref().map(Seen::of);
+        let seen = now.as_ref().map(|hit| Seen::of(hit, spot, self.batch().pin()));
         let (put, result) = match (decide(now.as_ref(), scratch), &now) {
             (Change::Leave(result), _) | (Change::Remove(result) | Change::Touch(_, result), None) => {
                 return Progress::Done(result);
             }
             (Change::Remove(result), Some(hit)) => {
                 // Pinned since it was found.
-                let removed = self.remove(hash, hit.item.location());
+                let removed = self.remove(hash, hit.item.location(), spot);
                 return if removed { Progress::Done(result) } else { Progress::Again };
             }
-            (Change::Touch(expiry, result), Some(hit)) => return self.touch(hit, expiry, result, scratch),
+            (Change::Touch(expiry, result), Some(hit)) => {
+                return self.touch(hit, spot, expiry, result, scratch);
+            }
             (Change::Put(put, result), _) => (put, result),
         };
         // What can be touched in place can be while its copy is made, which is to have room for it.
@@ -286,25 +281,29 @@ impl<P: Policy> Pinned<'_, P> {
             scratch.clear();
             now.iter().flat_map(Hit::pieces).for_each(|piece| scratch.extend_from_slice(piece));
         }
-        Progress::Planned(Plan { put, seen, expiry_to_come, copies: None, result })
+        Progress::Planned(Plan { put, seen, expiry_to_come, copies: None, hash, result })
     }
 
     /// Changes an item's expiry in place, or plans a copy of it if it has no room for one.
     fn touch<'v, R>(
         &self,
         hit: &Hit<'_, P>,
+        spot: Option<Spot>,
         expiry: Expiry,
         result: R,
         scratch: &mut Vec<u8>,
     ) -> Progress<'v, R> {
         let at = hit.item.location();
         let tick = self.moment().tick;
-        let seen = Seen::of(hit);
+        let seen = Seen::of(hit, spot, self.batch().pin());
         if hit.item.set_expiry(expiry) {
             if hit.is_behind(tick) {
                 hit.item.access().note(tick);
             }
-            if !self.engine().table.replace(hit.hash, at, at) {
+            let table = &self.engine().table;
+            // Its bucket was locked: that is all.
+            let is_there = spot.is_some_and(|spot| table.hold(spot).is_some());
+            if !is_there && !table.replace(hit.hash, at, at) {
                 return Progress::Again;
             }
             // Noted after it was changed: see `Page::expires_at`.
@@ -318,6 +317,13 @@ impl<P: Policy> Pinned<'_, P> {
         let item = hit.item;
         let recency = item.is_fetched().then(|| item.recency());
         let copies = Some(Use { accessed: item.access().load().at(tick), recency });
-        Progress::Planned(Plan { put, seen: Some(seen), expiry_to_come: true, copies, result })
+        Progress::Planned(Plan {
+            put,
+            seen: Some(seen),
+            expiry_to_come: true,
+            copies,
+            hash: hit.hash,
+            result,
+        })
     }
 }

@@ -10,7 +10,7 @@
 
 #![allow(unsafe_code)]
 
-use cuckoo::{Location, TooFull, Upsertion};
+use cuckoo::{Location, Spot, TooFull, Upsertion};
 use parking_lot::MutexGuard;
 
 use crate::arena::State;
@@ -98,6 +98,16 @@ impl<P: Policy> Engine<P> {
         self.table.remove(hash, |at| is_it(at) && self.leaves(at)).is_some()
     }
 
+    /// Takes an item that was found out of the index, if it is on its spot still: it is the caller's to retire. He has
+    /// been pinned since.
+    pub(crate) fn take_out_on(&self, spot: Spot, hash: u64) -> bool {
+        let _change = self.change(hash);
+        let Some(held) = self.table.hold(spot) else { return false };
+        self.leaves(spot.location());
+        held.remove(hash);
+        true
+    }
+
     /// What is told of an item that is being evicted.
     #[cold]
     fn evicted<'i>(&self, item: Item<'i>) -> Evicted<'i> {
@@ -136,6 +146,27 @@ impl<P: Policy> Engine<P> {
             change.put(newcomer.location());
         }
         replaced
+    }
+
+    /// As [`replace_if`](Engine::replace_if), of an item on this spot; false also if it is somewhere else by now.
+    pub(crate) fn replace_on(
+        &self,
+        spot: Spot,
+        newcomer: &Newcomer<'_>,
+        still: impl FnOnce() -> bool,
+    ) -> bool {
+        let change = self.change(newcomer.hash());
+        let Some(held) = self.table.hold(spot) else { return false };
+        if !still() {
+            return false;
+        }
+        self.leaves(spot.location());
+        newcomer.enters();
+        held.replace(newcomer.location());
+        if let Some(change) = change {
+            change.put(newcomer.location());
+        }
+        true
     }
 
     /// Puts a newcomer into the index, in the place of the item of its key that is there, if there is one: that is the
@@ -227,10 +258,12 @@ impl<P: Policy> Engine<P> {
             let class = self.class_of(first);
             let mut state = class.lock();
             let before = state.limbo_len();
-            let of_others = retired.iter().position(|&(at, _)| self.class_of(at).id() != class.id());
-            let (these, others) = retired.split_at(of_others.unwrap_or(retired.len()));
-            these.iter().for_each(|&(at, chunks)| class.postpone(&mut state, at, stamp, chunks));
-            retired = others;
+            while let Some((&(at, chunks), others)) = retired.split_first()
+                && self.class_of(at).id() == class.id()
+            {
+                class.postpone(&mut state, at, stamp, chunks);
+                retired = others;
+            }
             let waiting = state.limbo_len();
             if waiting > LIMBO_LEFT_ALONE && waiting / RECYCLED_AT_ONCE != before / RECYCLED_AT_ONCE {
                 self.recycle_some(class, state);

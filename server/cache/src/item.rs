@@ -132,6 +132,7 @@ pub(crate) struct Outline<'a> {
 }
 
 impl Outline<'_> {
+    #[inline]
     pub(crate) fn has_flags(&self) -> bool {
         self.flags != 0
     }
@@ -146,17 +147,21 @@ impl Outline<'_> {
         self.has_expiry_if_unchained() || self.is_chained()
     }
 
-    fn has_expiry_if_unchained(&self) -> bool {
+    #[inline]
+    pub(crate) fn has_expiry_if_unchained(&self) -> bool {
         self.expiry != Expiry::Never || self.expiry_to_come
     }
 
-    fn unchained_size(&self) -> usize {
+    /// Bytes of the item, if it fits one chunk.
+    #[inline]
+    pub(crate) fn unchained_size(&self) -> usize {
         let optional =
             if self.has_flags() { 4 } else { 0 } + if self.has_expiry_if_unchained() { 4 } else { 0 };
         HEADER + optional + self.key.len() + self.value_len + self.own_cas()
     }
 
     /// Bytes of the client's number.
+    #[inline]
     fn own_cas(&self) -> usize {
         if self.cas.is_some() { OWN_CAS } else { 0 }
     }
@@ -341,6 +346,11 @@ impl<'a> Item<'a> {
     /// Whether the expiry can be changed in place.
     pub(crate) fn has_expiry_field(self) -> bool {
         self.mark.has_expiry()
+    }
+
+    #[inline]
+    pub(crate) fn has_flags(self) -> bool {
+        self.mark.has_flags()
     }
 
     #[inline]

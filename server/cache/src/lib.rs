@@ -46,7 +46,7 @@
 //!   callers          face
 //!                    cache
 //!                    housekeeping   reservation   walk
-//!                    resize         store
+//!                    resize         store         rewrite
 //!                    ages           change
 //!                    piece          publication
 //!                                   batch
@@ -74,6 +74,7 @@
 //! | `cache`, `session`, `store`, `reservation` | the engine as a server uses it: made, read, written, in pieces |
 //! | `batch`, `open_batch` | writes that come together: what is done once for all; what a session keeps meanwhile |
 //! | `change`, `publication`, `newcomer` | one key changed as a whole; how an item comes into the index, numbered |
+//! | `rewrite` | a value of the same length, written over a copy |
 //! | `walk`, `ages`, `piece` | all items in bounded steps; the oldest of a class; a piece of a page |
 //! | `resize` | another limit for a cache in use |
 //! | `housekeeping` | what happens without being asked for |
@@ -165,6 +166,8 @@ mod reclaim;
 mod reservation;
 #[cfg(not(loom))]
 mod resize;
+#[cfg(not(loom))]
+mod rewrite;
 #[cfg(not(loom))]
 mod search;
 #[cfg(not(loom))]

@@ -2,12 +2,29 @@
 
 use std::cell::{Cell, RefCell};
 
-use cuckoo::Location;
+use cuckoo::{Location, Spot};
 
 use crate::size_classes::ClassId;
 
 /// Pins that a write may need: it is tried again if somebody else was faster.
 pub(crate) const PINS_OF_A_WRITE: usize = 4;
+
+/// A key that is to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct Announced {
+    /// Where the key itself lies, by which it is told from the others.
+    address: usize,
+    len: usize,
+    hash: u64,
+    /// Where its item seemed to be.
+    spot: Option<Spot>,
+}
+
+impl Announced {
+    pub(crate) fn new(key: &[u8], hash: u64, spot: Option<Spot>) -> Announced {
+        Announced { address: key.as_ptr().addr(), len: key.len(), hash, spot }
+    }
+}
 
 /// A session's batch of writes.
 #[derive(Default)]
@@ -15,8 +32,14 @@ pub(crate) struct OpenBatch {
     pub(crate) is_open: Cell<bool>,
     /// Whether the session is pinned for it.
     pub(crate) is_pinned: Cell<bool>,
+    /// How often it has been: to tell whether the session has been pinned all along.
+    pins: Cell<u64>,
     /// Pins that it is good for: it ends by itself, or whoever forgets to end it would hold back memory for ever.
     pub(crate) pins_left: usize,
+    /// The keys, in the order in which they are to be written.
+    pub(crate) keys: Vec<Announced>,
+    /// The first of them that has not been written.
+    next: Cell<usize>,
     /// Writes that are still to come, as far as it knows.
     pub(crate) expected: usize,
     /// Chunks of one class, which are this session's.
@@ -35,15 +58,48 @@ impl OpenBatch {
         self.is_open.get() && before == 0
     }
 
+    /// Takes these keys to be written, and none of before.
+    pub(crate) fn announce(&mut self, keys: impl Iterator<Item = Announced>) {
+        self.keys.clear();
+        self.keys.extend(keys);
+        self.next.set(0);
+    }
+
+    /// The hash of a key whose turn it is, and where its item seemed to be. It is a hint: what lies at its address may
+    /// be another key by now.
+    #[inline]
+    pub(crate) fn announced(&self, key: &[u8]) -> Option<(u64, Option<Spot>)> {
+        if !self.is_open.get() {
+            return None;
+        }
+        let next = self.next.get();
+        let is_it = |other: &Announced| other.address == key.as_ptr().addr() && other.len == key.len();
+        // Those between were refused before they came here.
+        let skipped = self.keys.get(next..)?.iter().position(is_it)?;
+        self.next.set(next + skipped + 1);
+        let announced = self.keys[next + skipped];
+        Some((announced.hash, announced.spot))
+    }
+
     /// Whether a pin that is dropped holds on for the batch.
     #[inline]
     pub(crate) fn holds_pins(&self) -> bool {
         self.is_open.get()
     }
 
+    /// Which pin the session holds, if it is one of a batch.
+    #[inline]
+    pub(crate) fn pin(&self) -> Option<u64> {
+        (self.is_open.get() && self.is_pinned.get()).then(|| self.pins.get())
+    }
+
     /// Whether a pin that is wanted is there; it is from now on, if the batch is open.
     #[inline]
     pub(crate) fn has_pin(&self) -> bool {
-        self.is_open.get() && self.is_pinned.replace(true)
+        self.is_open.get() && {
+            let was_pinned = self.is_pinned.replace(true);
+            self.pins.set(self.pins.get() + u64::from(!was_pinned));
+            was_pinned
+        }
     }
 }

@@ -146,7 +146,10 @@ impl Page {
     /// Puts it on the list of pages with free chunks; false if it is there.
     #[inline]
     pub(crate) fn list(&self) -> bool {
-        !self.listed.swap(true, Ordering::Relaxed)
+        // Two steps: the caller holds the lock of its class.
+        let listed = self.listed.load(Ordering::Relaxed);
+        self.listed.store(true, Ordering::Relaxed);
+        !listed
     }
 
     /// Takes it off that list.

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use cuckoo::{Insertion, Location, TooFull, Upsertion};
+use cuckoo::{Insertion, Location, Spot, TooFull, Upsertion};
 
 use crate::access::Accessed;
 use crate::counters::Counters;
@@ -62,13 +62,18 @@ pub(crate) enum Published {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
     at: Location,
+    /// Where in the index.
+    spot: Option<Spot>,
+    /// Under which pin of a batch.
+    pin: Option<u64>,
     number: Number,
     expiry: Expiry,
 }
 
 impl Seen {
-    pub(crate) fn of<P: Policy>(hit: &Hit<'_, P>) -> Seen {
-        Seen { at: hit.item.location(), number: hit.number(), expiry: hit.expiry() }
+    #[inline]
+    pub(crate) fn of<P: Policy>(hit: &Hit<'_, P>, spot: Option<Spot>, pin: Option<u64>) -> Seen {
+        Seen { at: hit.item.location(), spot, pin, number: hit.number(), expiry: hit.expiry() }
     }
 
     pub(crate) fn number(self) -> Number {
@@ -156,12 +161,14 @@ impl<P: Policy> Pinned<'_, P> {
                 let is_as_seen = || {
                     // SAFETY: in the index, which cannot lose it meanwhile.
                     let hit = self.hit(unsafe { Item::at(&engine.arena, seen.at) }, newcomer.hash());
-                    newcomer.has_key_of(seen.at)
-                        && seen.is(&hit)
-                        && hit.expiry() == seen.expiry
-                        && !self.has_expired(&hit)
+                    // Pinned all along: what lies there is what was seen.
+                    let is_it = seen.pin.is_some() && seen.pin == self.batch().pin()
+                        || newcomer.has_key_of(seen.at) && seen.is(&hit);
+                    is_it && hit.expiry() == seen.expiry && !self.has_expired(&hit)
                 };
-                (Some(seen.at), engine.replace_if(newcomer, seen.at, is_as_seen))
+                let placed = seen.spot.is_some_and(|spot| engine.replace_on(spot, newcomer, is_as_seen))
+                    || engine.replace_if(newcomer, seen.at, is_as_seen);
+                (Some(seen.at), placed)
             }
             None => match self.find(newcomer.key(), newcomer.hash()) {
                 Some(hit) => {

@@ -112,7 +112,7 @@ impl<P: Policy> Session<P> {
             };
             let accessed = Accessed::new(pinned.moment().now, stale, won);
             let newcomer = pinned.newcomer(&unfinished, &key, hash, accessed, Number::NONE);
-            match pinned.take_place_of(now.as_ref().map(Seen::of), &newcomer) {
+            match pinned.take_place_of(now.as_ref().map(|hit| Seen::of(hit, None, None)), &newcomer) {
                 Ok(Some(Published::InPlaceOf(old))) => {
                     pinned.settle_in(&newcomer, old);
                     return Ok(Changed { result, cas: Some(newcomer.cas()) });

@@ -171,17 +171,43 @@ impl<P: Policy> Class<P> {
                 continue;
             };
             state.free -= 1;
-            state.given += self.chunk_size;
-            if state.given >= PAGE {
-                state.given -= PAGE;
-                memory.pool.tick();
-            }
-            state.pace.gave_out(memory.pool.turns());
-            memory.arena.set_mark(at, Mark::new(State::Filling));
+            self.give_out(state, memory, at);
             return Some(at);
         }
         debug_assert_eq!(state.free, 0);
         None
+    }
+
+    /// A chunk is given out: it is in state `Filling` now, and the caller's.
+    #[inline]
+    fn give_out(&self, state: &mut ClassState<P>, memory: Memory<'_>, at: Location) {
+        state.given += self.chunk_size;
+        if state.given >= PAGE {
+            state.given -= PAGE;
+            memory.pool.tick();
+        }
+        state.pace.gave_out(memory.pool.turns());
+        memory.arena.set_mark(at, Mark::new(State::Filling));
+    }
+
+    /// The oldest chunk in limbo, if its stamp is before `safe` and it is all of its item: in state `Filling`, and the
+    /// caller's, without having been free. Not one of a page that is being drained.
+    #[inline]
+    pub(crate) fn pop_reusable(
+        &self,
+        state: &mut ClassState<P>,
+        memory: Memory<'_>,
+        safe: Epoch,
+    ) -> Option<Location> {
+        let &(at, stamp) = state.limbo.front()?;
+        let (number, _) = memory.arena.page_of(at);
+        if stamp >= safe || memory.arena.mark(at).is_chained() || memory.page(number).is_draining() {
+            return None;
+        }
+        state.limbo.pop_front();
+        state.limbo_chunks -= 1;
+        self.give_out(state, memory, at);
+        Some(at)
     }
 
     /// Takes back a chunk that nobody can be reading.

@@ -93,15 +93,10 @@ impl<P: Policy> Session<P> {
         if let Verb::Append | Verb::Prepend = verb {
             return self.extend(verb, entry.key, entry.cas, value);
         }
-        let mut unfinished = match self.begin_item(&entry.outline(value.len())) {
-            Ok(unfinished) => unfinished,
-            Err(error) => return Err(self.fail(verb, entry.key, error)),
-        };
-        if let Err(error) = self.engine.append(&mut unfinished, value, &self.counters) {
-            self.engine.discard(&unfinished);
-            return Err(self.fail(verb, entry.key, error));
+        match self.write_item(&entry.outline(value.len()), value) {
+            Ok(unfinished) => self.commit_unfinished(verb, entry.key, &unfinished),
+            Err(error) => Err(self.fail(verb, entry.key, error)),
         }
-        self.commit_unfinished(verb, entry.key, &unfinished)
     }
 
     /// Changes the value of the item of `key` to what `make` writes into the buffer it is given; flags and expiry stay.
@@ -158,17 +153,17 @@ impl<P: Policy> Session<P> {
 
     /// Deletes the item of `key`, and says whether there was one.
     pub fn delete(&mut self, key: &[u8]) -> bool {
-        let hash = self.engine.hash(key);
         let pinned = self.pin();
         loop {
-            let Some(hit) = pinned.find(key, hash) else { return false };
+            let (hash, found) = pinned.look(key);
+            let Some((hit, spot)) = found else { return false };
             pinned.meet(&hit);
             let (engine, counters, at) = (pinned.engine(), pinned.counters(), hit.item.location());
             let dead = engine.judge().is_dead(hit.item);
             let removed = if dead {
                 engine.remove_if_still(hash, at, Departure::Reclaimed, counters)
             } else {
-                pinned.remove(hash, at)
+                pinned.remove(hash, at, spot)
             };
             if removed {
                 return !dead;
@@ -229,11 +224,18 @@ impl<P: Policy> Session<P> {
         key: &[u8],
         unfinished: &Unfinished,
     ) -> Result<Stored, StoreError> {
-        let hash = self.engine.hash(key);
         let pinned = self.pin();
+        let (hash, spot) =
+            if verb == Verb::Set { pinned.spot(key) } else { (pinned.engine().hash(key), None) };
         let accessed = Accessed::new(pinned.moment().now, false, false);
         let newcomer = pinned.newcomer(unfinished, key, hash, accessed, Number::NONE);
-        match pinned.publish(verb, &newcomer) {
+        let published = match spot {
+            Some(spot) if pinned.engine().replace_on(spot, &newcomer, || true) => {
+                Ok(Published::InPlaceOf(Some(spot.location())))
+            }
+            _ => pinned.publish(verb, &newcomer),
+        };
+        match published {
             Ok(Published::InPlaceOf(old)) => {
                 pinned.settle_in(&newcomer, old);
                 Ok(Stored::Stored(newcomer.cas()))

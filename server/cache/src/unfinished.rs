@@ -12,6 +12,41 @@ use crate::item::{
 };
 use crate::recency::Recency;
 
+/// Begins an item that is a copy of another one of one chunk, without an expiry or a number of the client's; says
+/// where its value is, to be written over. It is whole once it [goes live](goes_live).
+///
+/// # Safety
+/// The chunk at `at` must be in state `Filling`, owned by the caller, and have as many bytes as the item.
+#[inline]
+pub(crate) unsafe fn copy(
+    arena: &Arena,
+    at: Location,
+    of: Item<'_>,
+    recency: Recency,
+    accessed: Accessed,
+) -> *mut [u8] {
+    debug_assert!(!of.is_chained() && !of.has_expiry_field() && of.own_cas().is_none());
+    let (start, from, len) = (arena.start(at), arena.start(of.location()), of.value_len());
+    let size = of.size();
+    // SAFETY: within both chunks, which are two. Of the header what may change meanwhile is not read: the mark and the
+    // access; all else of an item is written once. The value is the end of the item, and nobody else's.
+    let value = unsafe {
+        start.add(1).copy_from_nonoverlapping(from.add(1), 3);
+        start.add(6).cast::<Access>().write(Access::new(accessed));
+        start.add(HEADER).copy_from_nonoverlapping(from.add(HEADER), size - HEADER);
+        std::ptr::slice_from_raw_parts_mut(start.add(size - len), len)
+    };
+    let mark = Mark::new(State::Filling).with_recency(recency).with_fields(of.has_flags(), false, false);
+    arena.set_mark(at, if of.is_fetched() { mark.with_fetched() } else { mark });
+    value
+}
+
+/// The item there, of one chunk, is whole: from here on it may be put into the index.
+#[inline]
+pub(crate) fn goes_live(arena: &Arena, at: Location) {
+    arena.set_mark(at, arena.mark(at).with_state(State::Live));
+}
+
 /// An item being written: its chunks are in state `Filling` and belong to whoever has this.
 ///
 /// The value is appended piece by piece; the engine adds further chunks as they are needed.
@@ -87,6 +122,39 @@ impl Unfinished {
         }
     }
 
+    /// Writes an item that is not chained but for what [`finish`](Unfinished::finish) writes.
+    ///
+    /// # Safety
+    /// As [`Unfinished::begin`]; the item is not chained.
+    #[inline]
+    pub(crate) unsafe fn whole(
+        arena: &Arena,
+        at: Location,
+        outline: &Outline<'_>,
+        newcomer: Recency,
+        value: &[u8],
+    ) -> Unfinished {
+        let key = outline.key;
+        let is_plain = !outline.has_flags() && !outline.has_expiry_if_unchained() && outline.cas.is_none();
+        if !is_plain || key.len().wrapping_sub(1) >= MAX_KEY_LEN || value.len() != outline.value_len {
+            // SAFETY: the caller's.
+            let mut unfinished = unsafe { Unfinished::begin(arena, at, outline, newcomer) };
+            unfinished.append(arena, value);
+            return unfinished;
+        }
+        let start = arena.start(at);
+        let (value_at, end) = (HEADER + key.len(), HEADER + key.len() + value.len());
+        // SAFETY: as in `begin`, of an item that is header, key and value, as long as was announced.
+        unsafe {
+            start.add(1).write(key.len() as u8);
+            start.add(2).cast::<u16>().write(value.len() as u16);
+            start.add(HEADER).copy_from_nonoverlapping(key.as_ptr(), key.len());
+            start.add(value_at).copy_from_nonoverlapping(value.as_ptr(), value.len());
+        }
+        arena.set_mark(at, Mark::new(State::Filling).with_recency(newcomer));
+        Unfinished { first: at, current: at, next_byte: end, end, missing: 0 }
+    }
+
     pub(crate) fn first(&self) -> Location {
         self.first
     }
@@ -139,6 +207,7 @@ impl Unfinished {
     }
 
     /// Completes the header, but for the stamp: from here on the item may be put into the index. Its chunks are live.
+    #[inline]
     pub(crate) fn finish(&self, arena: &Arena, generation: Generation, accessed: Accessed) {
         assert_eq!(self.missing, 0, "a value that was promised has not been written");
         let start = arena.start(self.first);
@@ -149,11 +218,14 @@ impl Unfinished {
             start.add(2).cast::<u16>().write(rest | u16::from(generation.get()) << GENERATION_SHIFT);
             start.add(6).cast::<Access>().write(Access::new(accessed));
         }
-        // SAFETY: ours until it is published, which is after this.
-        let item = unsafe { Item::at(arena, self.first) };
-        for further in item.further() {
-            arena.set_mark(further.location(), arena.mark(further.location()).with_state(State::Live));
+        let mark = arena.mark(self.first);
+        if mark.is_chained() {
+            // SAFETY: ours until it is published, which is after this.
+            let item = unsafe { Item::at(arena, self.first) };
+            for further in item.further() {
+                arena.set_mark(further.location(), arena.mark(further.location()).with_state(State::Live));
+            }
         }
-        arena.set_mark(self.first, arena.mark(self.first).with_state(State::Live));
+        arena.set_mark(self.first, mark.with_state(State::Live));
     }
 }

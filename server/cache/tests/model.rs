@@ -111,6 +111,8 @@ enum Operation {
         expiry: u32,
     },
     Increment(u8),
+    /// The last byte of a value one higher, in a copy, if that can be.
+    Rewrite(u8),
     Tick(u32),
     Flush,
     FlushIn(u32),
@@ -188,7 +190,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => prop::collection::vec(0u8..12, 0..80).prop_map(Operation::GetMany),
         2 => key.clone().prop_map(Operation::Delete),
         2 => (key.clone(), expiry).prop_map(|(key, expiry)| Operation::Touch { key, expiry }),
-        1 => key.prop_map(Operation::Increment),
+        1 => key.clone().prop_map(Operation::Increment),
+        3 => key.prop_map(Operation::Rewrite),
         2 => (0u32..4).prop_map(Operation::Tick),
         1 => (50u32..200).prop_map(Operation::Tick),
         1 => Just(Operation::Flush),
@@ -373,6 +376,24 @@ impl World {
                         self.model.put(&key, ModelItem::new(item.value, item.flags, item.expiry, cas));
                     }
                     (outcome, item) => prop_assert!(false, "{:?} of {:?}", outcome, item),
+                }
+                self.check(number)?;
+            }
+            Operation::Rewrite(number) => {
+                let key = key_of(number);
+                let rewritten = self.session.rewrite(&key, |_, value| {
+                    let last = value.last_mut()?;
+                    *last = last.wrapping_add(1);
+                    Some(*last)
+                });
+                if let Some((last, cas)) = rewritten {
+                    let mut item = self.model.get(&key).cloned().expect("it is there");
+                    self.model.number(&key, cas)?;
+                    let before = item.value.pop().expect("a byte");
+                    prop_assert_eq!(last, before.wrapping_add(1));
+                    item.value.push(last);
+                    prop_assert_eq!(item.expiry, Expiry::Never);
+                    self.model.put(&key, ModelItem { cas, ..item });
                 }
                 self.check(number)?;
             }

@@ -65,10 +65,9 @@ impl ArithmeticResult {
     pub fn fill(&self, value: &mut [u8]) {
         let mut buffer = itoa::Buffer::new();
         let digits = buffer.format(self.number).as_bytes();
-        value.fill(b' ');
-        for (byte, digit) in value.iter_mut().zip(digits) {
-            *byte = *digit;
-        }
+        let (number, spaces) = value.split_at_mut(digits.len().min(value.len()));
+        number.copy_from_slice(&digits[..number.len()]);
+        spaces.fill(b' ');
     }
 }
 

@@ -51,6 +51,9 @@ pub(crate) fn strict_i32(token: &[u8]) -> Option<i32> {
 
 /// The number at the start of `text` as C's `strtoull` and memcached's checks after it have it.
 pub(crate) fn c_u64(text: &[u8]) -> Option<u64> {
+    if let Some(number) = digits_only(text) {
+        return Some(number);
+    }
     let CNumber { negative, magnitude } = c_number(text)?;
     if !negative {
         return Some(magnitude);
@@ -75,6 +78,15 @@ pub(crate) fn append(out: &mut Vec<u8>, number: u64) {
     }
 }
 
+/// A number of digits and nothing else, as a counter has it, that fits 64 bits however large its digits are.
+#[inline]
+fn digits_only(text: &[u8]) -> Option<u64> {
+    if !(1..=19).contains(&text.len()) {
+        return None;
+    }
+    text.iter().try_fold(0, |number, &digit| Some(number * 10 + u64::from(decimal(digit)?)))
+}
+
 struct CNumber {
     negative: bool,
     magnitude: u64,
@@ -95,6 +107,7 @@ fn c_number(text: &[u8]) -> Option<CNumber> {
     }
 }
 
+#[inline]
 fn decimal(byte: u8) -> Option<u8> {
     let digit = byte.wrapping_sub(b'0');
     (digit < 10).then_some(digit)

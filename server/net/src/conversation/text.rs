@@ -237,6 +237,7 @@ fn written<'d>(request: &Request<'d>) -> Option<(&'d [u8], usize)> {
 }
 
 /// The request that begins here, if it writes.
+#[inline]
 fn parse_written(rest: &[u8]) -> Option<Written<'_, Request<'_>>> {
     // Mostly a get, in a load of gets and sets: it is parsed when its turn comes.
     if rest.starts_with(b"g") {

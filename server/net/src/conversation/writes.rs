@@ -43,27 +43,24 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        let next = rest.get(first.total..).and_then(&parse);
-        let Some(mut next) = next.filter(|next| *turn > 0 && next.total <= rest.len() - first.total) else {
-            return serve(self, &first.request, first.line, rest, executor, output);
-        };
-        let mut run = [const { None }; GROUP];
         let mut keys = [first.key; GROUP];
         let (mut len, mut end) = (1, first.total);
-        run[0] = Some(first);
-        loop {
+        let mut run = [const { None }; GROUP];
+        let most = GROUP.min(*turn + 1);
+        while len < most
+            && let Some(after) = rest.get(end..).filter(|after| !after.is_empty())
+            && let Some(next) = parse(after)
+            && next.total <= after.len()
+        {
             keys[len] = next.key;
             end += next.total;
             run[len] = Some(next);
             len += 1;
-            if len == GROUP.min(*turn + 1) {
-                break;
-            }
-            match parse(&rest[end..]) {
-                Some(following) if following.total <= rest.len() - end => next = following,
-                _ => break,
-            }
         }
+        if len == 1 {
+            return serve(self, &first.request, first.line, rest, executor, output);
+        }
+        run[0] = Some(first);
         executor.begin_batch(&keys[..len]);
         let step = self.in_order(&run, rest, turn, serve, executor, output);
         executor.end_batch();

@@ -92,6 +92,15 @@ impl Executor {
         let class = self.shared.cache.class_of(&storing.entry(), value.len());
         if self.is_observed() {
             self.observe_target(storing.key);
+        } else if storing.how == How::Set {
+            // What nearly all stores are.
+            return match self.session.store(Verb::Set, storing.entry(), value) {
+                Ok(Stored::Stored(cas)) => {
+                    self.by_class.of(class).sets(1);
+                    StoreOutcome::Stored { cas, length: value.len() }
+                }
+                other => self.stored(storing, class, other.map(|stored| outcome(stored, value.len()))),
+            };
         }
         let outcome = match storing.how.verb(self.shared.settings.cas_disabled) {
             Some(verb) => {

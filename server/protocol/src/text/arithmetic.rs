@@ -2,10 +2,12 @@
 
 use super::format::RequestLine;
 use super::request::Request;
+use super::store::{ends_in_noreply, short_number};
 use super::{ErrorReply, Refusal, key_and_argument};
 use crate::arithmetic::Operation;
 use crate::key::Key;
 use crate::number::strict_u64;
+use crate::token::{skip_spaces, token_length};
 
 impl Operation {
     /// The command's name.
@@ -19,9 +21,21 @@ impl Operation {
 
 /// `<key> <delta> [noreply]`.
 pub(super) fn parse(rest: &[u8], operation: Operation) -> Result<Request<'_>, Refusal> {
+    if let Some((key, delta, noreply)) = parse_plain(skip_spaces(rest)) {
+        return Ok(Request::Arithmetic { operation, key, delta, noreply });
+    }
     let (key, delta, noreply) = key_and_argument(rest)?;
     let delta = strict_u64(delta).ok_or(Refusal::answer_unless(noreply, ErrorReply::InvalidDelta))?;
     Ok(Request::Arithmetic { operation, key, delta, noreply })
+}
+
+/// A line as clients write it: as [`super::store`] has it.
+#[inline]
+fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, u64, bool)> {
+    let (key, rest) = rest.split_at(token_length(rest));
+    let key = Key::from_token(key)?;
+    let (delta, rest) = short_number(rest)?;
+    Some((key, delta.into(), ends_in_noreply(rest)?))
 }
 
 pub(super) fn write(

@@ -2,9 +2,10 @@
 
 use super::format::RequestLine;
 use super::request::Request;
+use super::store::ends_in_noreply;
 use super::{BAD_FORMAT, ErrorReply, Refusal};
 use crate::key::Key;
-use crate::token::Tokens;
+use crate::token::{Tokens, skip_spaces, token_length};
 
 /// `<key> [0] [noreply]`, the `0` being a time that some old clients send.
 ///
@@ -12,6 +13,9 @@ use crate::token::Tokens;
 /// libmemcached's test of servers asks for the error. 1.6.45 ignores it and deletes, and so does this where nobody
 /// would read the error: a client that waits for none would go on with a stale item.
 pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+    if let Some((key, noreply)) = parse_plain(skip_spaces(rest)) {
+        return Ok(Request::Delete { key, noreply });
+    }
     let mut tokens = Tokens::after_name(rest);
     let key = tokens.next().ok_or(BAD_FORMAT)?;
     let noreply = tokens.clone().last().unwrap_or(key) == b"noreply";
@@ -21,6 +25,14 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     }
     let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
     Ok(Request::Delete { key, noreply })
+}
+
+/// A key and at most `noreply`, unless the key is that word.
+#[inline]
+fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, bool)> {
+    let (key, rest) = rest.split_at(token_length(rest));
+    let noreply = ends_in_noreply(rest)?;
+    (noreply || key != b"noreply").then_some((Key::from_token(key)?, noreply))
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, key: &Key<'_>, noreply: bool) {

@@ -13,7 +13,8 @@
 //!    silences even "no such command". If no such command exists and the last token starts with `HTTP/`, a browser has
 //!    lost its way, and the connection is closed.
 //!
-//! `get`, `gets`, `set` and `mg` are looked for before anything else, because nearly all requests are of these.
+//! `get`, `gets`, `set`, `mg`, `incr` and `delete` are looked for before anything else, because nearly all requests are
+//! of these.
 //! (Rejected: a perfect hash of the name. The length and the bytes that `match` compares are about as fast, and
 //! legible.)
 
@@ -93,6 +94,12 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     }
     if let Some(rest) = text.strip_prefix(b"mg ") {
         return meta::parse_get(rest);
+    }
+    if let Some(rest) = text.strip_prefix(b"incr ") {
+        return arithmetic::parse(rest, Operation::Increment);
+    }
+    if let Some(rest) = text.strip_prefix(b"delete ") {
+        return delete::parse(rest);
     }
     other_command(text)
 }

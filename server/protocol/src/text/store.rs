@@ -103,29 +103,36 @@ fn parse_plain(rest: &[u8], verb: Verb) -> Option<StoreRequest<'_>> {
     let (flags, rest) = short_number(rest)?;
     let (exptime, rest) = short_number(rest)?;
     let (length, rest) = short_number(rest)?;
-    let noreply = match rest {
-        b"" => false,
-        b" noreply" => true,
-        _ => return None,
-    };
+    let noreply = ends_in_noreply(rest)?;
     Some(StoreRequest { verb, key, flags, exptime: exptime as i32, length: length as usize, noreply })
 }
 
 /// A space and up to nine digits, if no more of them follow.
 #[inline]
-fn short_number(text: &[u8]) -> Option<(u32, &[u8])> {
-    let digits = text.strip_prefix(b" ")?;
-    let mut number = 0;
-    let mut length = 0;
-    while let Some(digit) = digits.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10)
-    {
-        if length == 9 {
+pub(super) fn short_number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let [b' ', first @ b'0'..=b'9', rest @ ..] = text else { return None };
+    let mut rest = rest;
+    let mut number = u32::from(first - b'0');
+    let mut more = 8;
+    while let [digit @ b'0'..=b'9', after @ ..] = rest {
+        if more == 0 {
             return None;
         }
-        number = number * 10 + u32::from(digit);
-        length += 1;
+        number = number * 10 + u32::from(digit - b'0');
+        more -= 1;
+        rest = after;
     }
-    (length > 0).then(|| (number, &digits[length..]))
+    Some((number, rest))
+}
+
+/// Whether a line ends here but for `noreply`, and says it: `None` if anything else follows.
+#[inline]
+pub(super) fn ends_in_noreply(rest: &[u8]) -> Option<bool> {
+    match rest {
+        b"" => Some(false),
+        b" noreply" => Some(true),
+        _ => None,
+    }
 }
 
 /// The length of a data block, if there can be one so long.
