@@ -93,7 +93,7 @@ impl<L: Layout> Table<L> {
                     found[i] = Some(location);
                 }
                 Probe::Absent => {}
-                Probe::Disturbed | Probe::Stashed => is_unsettled |= 1 << i,
+                Probe::Disturbed => is_unsettled |= 1 << i,
             }
         }
         for (i, sought) in sought.iter().enumerate() {

@@ -172,8 +172,8 @@ impl<L: Layout> Table<L> {
                 *half = (bucket, word.with_next(next));
             }
         }
-        if let (Some(from), Some(to)) = (old.mark(), new.mark()) {
-            to.set(from.is_set());
+        if self.version(from).is_marked() {
+            self.version(to).mark();
         }
         let mut free = new.slots().iter();
         for &(bucket, word) in &halves {

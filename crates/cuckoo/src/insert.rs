@@ -243,8 +243,7 @@ impl<L: Layout> Table<L> {
         let placement = self.place_locked(&locked, location, eq, entries, incumbent);
         if matches!(placement, Placement::NoSlot) {
             let (first, second) = locked.candidates;
-            let marks = [first, second].into_iter().filter_map(|bucket| self.buckets[bucket].mark());
-            marks.for_each(|mark| mark.set(true));
+            [first, second].into_iter().for_each(|bucket| self.version(bucket).mark());
             entries.enters(location);
             stash.push(hash, location);
             return Placement::Placed;

@@ -3,15 +3,19 @@
 //! # Who reads, who writes
 //!
 //! A version word guards one bucket ([`crate::layout::Inline`]) or all buckets with the same low bits
-//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers; the rest counts the entries that have been
-//! *displaced* from a guarded bucket to their other one.
+//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers; the next one, the *mark*, says that keys of
+//! the bucket may be in the [stash](crate::stash); the rest counts the entries that have been *displaced* from a
+//! guarded bucket to their other one.
 //!
 //! ```text
-//!   31                                  1  0
-//!  +-------------------------------------+---+
-//!  |  entries displaced from here        | L |
-//!  +-------------------------------------+---+
+//!   31                              2  1  0
+//!  +---------------------------------+---+---+
+//!  |  entries displaced from here    | M | L |
+//!  +---------------------------------+---+---+
 //! ```
+//!
+//! A miss is believed only where there is no mark. That costs a lookup next to nothing, for it is asked of the word that
+//! a reader has anyway.
 //!
 //! *Writers* lock the words of every bucket they are about to change, in ascending order, so they cannot deadlock, and
 //! two writers to different buckets run side by side. (The paper has one writer at a time, section 3.2.) *Readers*
@@ -70,8 +74,8 @@
 //!
 //! # Counters wrap
 //!
-//! A reader is fooled if exactly 2^31 entries leave its bucket (or stripe) between its two loads, which are nanoseconds
-//! apart unless it is preempted; at ten million displacements a second over 8192 stripes that takes three weeks.
+//! A reader is fooled if exactly 2^30 entries leave its bucket (or stripe) between its two loads, which are nanoseconds
+//! apart unless it is preempted; at ten million displacements a second over 8192 stripes that takes ten days.
 //!
 //! # Literature
 //!
@@ -90,21 +94,46 @@ pub struct Version(AtomicU32);
 #[allow(unsafe_code)]
 unsafe impl pages::Zeroed for Version {}
 
-/// What a reader remembers of a version word: all but the lock bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a reader remembers of a version word: all of it, so that to remember costs nothing.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot(u32);
 
 impl Version {
     const LOCKED: u32 = 1;
-    const STEP: u32 = 2;
+    const MARKED: u32 = 2;
+    const STEP: u32 = 4;
     /// Attempts before a waiting writer gives its core away.
     const SPINS: u32 = 64;
 
-    /// For readers, before the slots and after them.
+    /// For readers, before the slots.
     #[inline]
     pub(crate) fn snapshot(&self) -> Snapshot {
         // pairs with the release in `raise`: who sees a step sees the copy that preceded it.
-        Snapshot(self.0.load(Ordering::Acquire) & !Version::LOCKED)
+        Snapshot(self.0.load(Ordering::Acquire))
+    }
+
+    /// For readers, after the slots: whether nothing has left one of the two since, and neither is marked.
+    #[inline(always)]
+    pub(crate) fn are_still(words: (&Version, &Version), snapshots: (Snapshot, Snapshot)) -> bool {
+        // As in `snapshot`: the next look must see what this one saw.
+        let changed = |word: &Version, snapshot: Snapshot| word.0.load(Ordering::Acquire) ^ snapshot.0;
+        let marked = (snapshots.0.0 | snapshots.1.0) & Version::MARKED;
+        // In one comparison: the lock is the lowest bit, and the only one that may have changed.
+        changed(words.0, snapshots.0) | changed(words.1, snapshots.1) | marked <= Version::LOCKED
+    }
+
+    /// Whether keys of a guarded bucket may be in the stash.
+    pub(crate) fn is_marked(&self) -> bool {
+        // Relaxed: what is behind a mark is read under the bucket's lock, and whoever saw a key inserted sees it.
+        self.0.load(Ordering::Relaxed) & Version::MARKED != 0
+    }
+
+    /// Says, while locked, that they may; for good.
+    pub(crate) fn mark(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(now & Version::LOCKED, Version::LOCKED);
+        // release pairs with the acquire in `snapshot`: who sees the mark sees what the steps before it announced.
+        self.0.store(now | Version::MARKED, Ordering::Release);
     }
 
     /// Takes the lock, waiting for a writer that holds it.
