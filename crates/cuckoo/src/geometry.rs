@@ -103,6 +103,18 @@ impl Geometry {
         if index < self.open { index } else { low }
     }
 
+    /// Whether all buckets are alike: wanted by equally many keys.
+    #[inline]
+    pub(crate) fn is_even(self) -> bool {
+        self.open == self.base
+    }
+
+    /// The first candidate of a key.
+    #[inline]
+    pub(crate) fn first(self, hash: u64) -> usize {
+        self.bucket(hash)
+    }
+
     /// Both candidates of a key: they may coincide.
     #[inline]
     pub(crate) fn candidates(self, hash: u64, tag: Tag) -> (usize, usize) {

@@ -172,9 +172,7 @@ impl<L: Layout> Table<L> {
                 *half = (bucket, word.with_next(next));
             }
         }
-        if self.version(from).is_marked() {
-            self.version(to).mark();
-        }
+        self.version(to).mark_as(self.version(from));
         let mut free = new.slots().iter();
         for &(bucket, word) in &halves {
             if bucket == to {

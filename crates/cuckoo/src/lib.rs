@@ -72,7 +72,7 @@
 //! | `stash` | entries for which no bucket has room |
 //! | `shrink` | merging one, and giving memory back |
 //! | `batch` | many keys at once |
-//! | `first` | lookups where most keys are in their first bucket |
+//! | `first` | one bucket instead of two, where most keys are in their first one |
 //! | `walk` | all keys, while others write |
 //! | `slab` | memory for a map's entries |
 //! | `map` | the map: entries, pins, compounds |
@@ -98,7 +98,6 @@
 
 mod batch;
 mod config;
-#[cfg(not(loom))]
 mod first;
 mod geometry;
 mod growth;

@@ -127,7 +127,7 @@ pub struct Table<L: Layout = DefaultLayout> {
     pub(crate) buckets: Buckets<L::Bucket>,
     stripes: Box<[Version]>,
     /// The geometry, as one word.
-    open: CachePadded<AtomicUsize>,
+    pub(crate) open: CachePadded<AtomicUsize>,
     pub(crate) splitting: CachePadded<AtomicBool>,
     pub(crate) counters: [CachePadded<AtomicUsize>; COUNTERS],
     pub(crate) config: Config,
@@ -287,7 +287,7 @@ impl<L: Layout> Table<L> {
     #[cold]
     fn get_again(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
         for _ in 1..OPTIMISTIC_ATTEMPTS {
-            if self.is_marked(Self::seek(hash, self.geometry()).candidates) {
+            if self.may_be_stashed(Self::seek(hash, self.geometry()).candidates) {
                 break;
             }
             match self.look(hash, &mut holds) {
@@ -353,8 +353,8 @@ impl<L: Layout> Table<L> {
     }
 
     /// Whether keys of these buckets may be in the stash.
-    fn is_marked(&self, (first, second): (usize, usize)) -> bool {
-        self.version(first).is_marked() || self.version(second).is_marked()
+    fn may_be_stashed(&self, (first, second): (usize, usize)) -> bool {
+        self.version(first).has_stashed() || self.version(second).has_stashed()
     }
 
     #[cold]
@@ -386,6 +386,13 @@ impl<L: Layout> Table<L> {
         is_it: &mut impl FnMut(Location) -> bool,
     ) -> Option<Location> {
         let tag = Tag::of(hash, L::TAG_BITS);
+        if let Some(home) = self.lock_first(hash) {
+            let (cell, word) = self.find_at_home(&home, tag, is_it)?;
+            cell.store(Word::EMPTY);
+            drop(home);
+            self.counter(hash).fetch_sub(1, Ordering::Relaxed);
+            return Some(word.location());
+        }
         let locked = self.lock_candidates(hash, tag, None);
         let found = self.find_locked(&locked, is_it)?;
         match found {
@@ -411,6 +418,12 @@ impl<L: Layout> Table<L> {
     pub fn replace_if(&self, hash: u64, old: Location, new: Location, still: impl FnOnce() -> bool) -> bool {
         let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
+        if let Some(home) = self.lock_first(hash) {
+            let found = self.find_at_home(&home, tag, &mut |location| location == old);
+            let Some((cell, word)) = found.filter(|_| self.call_out(still)) else { return false };
+            cell.store(Word::new(tag, word.next(), new));
+            return true;
+        }
         let locked = self.lock_candidates(hash, tag, None);
         match self.find_locked(&locked, &mut |location| location == old) {
             Some(found) if self.call_out(still) => {
@@ -567,7 +580,7 @@ impl<L: Layout> Table<L> {
     }
 
     #[inline]
-    fn lock_word(&self, word: &Version) {
+    pub(crate) fn lock_word(&self, word: &Version) {
         if cfg!(loom) || !word.try_lock() {
             self.wait_for(word);
         }
@@ -627,7 +640,7 @@ impl<L: Layout> Table<L> {
                 return Some(Place::Slot(cell, word));
             }
         }
-        let stash = self.stash.as_ref().filter(|_| self.is_marked(candidates))?;
+        let stash = self.stash.as_ref().filter(|_| self.may_be_stashed(candidates))?;
         let stashed = stash.of(hash).into_iter().find(|&location| self.call_out(|| is_it(location)));
         stashed.map(|location| Place::Stash(stash, location))
     }
