@@ -102,6 +102,12 @@ impl<L: Layout> Table<L> {
         if version.is_still_complete(snapshot) && is_still_first() { Probe::Absent } else { Probe::Disturbed }
     }
 
+    /// Asks for the first bucket of a key of this hash.
+    #[inline]
+    pub(crate) fn prefetch_first(&self, hash: u64) {
+        self.prefetch_bucket(self.geometry().first(self.mixed(hash)));
+    }
+
     /// Locks the first bucket of a key, if that is where all keys are whose first bucket it is.
     #[inline]
     pub(crate) fn lock_first(&self, hash: u64) -> Option<Home<'_>> {
@@ -121,7 +127,8 @@ impl<L: Layout> Table<L> {
         self.lock_word(version);
         // A bucket is split, merged and marked under its lock, so from here on this stays.
         let home = Home { version, bucket, geometry: self.geometry() };
-        (home.geometry.first(hash) == bucket && !version.has_elsewhere()).then_some(home)
+        let is_first = home.geometry == geometry || home.geometry.first(hash) == bucket;
+        (is_first && !version.has_elsewhere()).then_some(home)
     }
 
     /// The slot of the key, or of the entry, that is sought.

@@ -128,6 +128,13 @@ impl Geometry {
         Next::Bit((hash as usize & place != 0).into())
     }
 
+    /// The bit recorded in a new word for the key of this hash that is put in its first candidate.
+    #[inline]
+    pub(crate) fn next_for_first(self, first: usize, hash: u64) -> Next {
+        debug_assert_eq!(first, self.bucket(hash));
+        self.next_of(first, hash)
+    }
+
     /// The bit recorded in a new word for the key of this hash that is put in its candidate `bucket`.
     ///
     /// # Panics

@@ -211,7 +211,7 @@ impl<L: Layout> Table<L> {
             return Placement::There(word.location());
         }
         let Some(slot) = self.free_slot(home.bucket) else { return Placement::NoSlot };
-        let next = home.geometry.next_for(home.bucket, hash, tag);
+        let next = home.geometry.next_for_first(home.bucket, hash);
         entries.enters(location);
         self.buckets[home.bucket].slots()[slot].store(Word::new(tag, next, location));
         Placement::Placed
