@@ -106,13 +106,14 @@ impl Geometry {
     /// Whether all buckets are alike: wanted by equally many keys.
     #[inline]
     pub(crate) fn is_even(self) -> bool {
-        self.open == self.base
+        self.open.is_power_of_two()
     }
 
     /// The first candidate of a key.
     #[inline]
     pub(crate) fn first(self, hash: u64) -> usize {
-        self.bucket(hash)
+        // Most maps are made even: then a mask says it.
+        if self.is_even() { hash as usize & (self.open - 1) } else { self.bucket(hash) }
     }
 
     /// Both candidates of a key: they may coincide.

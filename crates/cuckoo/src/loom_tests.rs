@@ -60,12 +60,7 @@ impl<L: Layout> World<L> {
         Self::with(buckets, growth, hashes, Config::for_a_map)
     }
 
-    fn with(
-        buckets: usize,
-        growth: Growth,
-        hashes: Vec<u64>,
-        choose: impl FnOnce(Config) -> Config,
-    ) -> Self {
+    fn with(buckets: usize, growth: Growth, hashes: Vec<u64>, choose: impl FnOnce(Config) -> Config) -> Self {
         // The models choose the bits.
         let (search, hashing) = (Search::BreadthFirst, Hashes::Avalanching);
         let config = Config { search, growth, hashes: hashing, stashes: false, prefers_first: false };
@@ -720,7 +715,11 @@ fn a_key_is_inserted_once_by_one_lock_or_by_two() {
         let (found, others) = (world.get_first(0), other.join().unwrap());
         assert!(inserted ^ others, "both, or neither");
         assert_eq!((found, world.count(0)), (Some(location(0, others.into())), 1));
-        assert!(world.table.replace(world.hashes[0], location(0, others.into()), location(0, inserted.into())));
+        assert!(world.table.replace(
+            world.hashes[0],
+            location(0, others.into()),
+            location(0, inserted.into())
+        ));
         assert!(world.table.remove_exact(world.hashes[0], location(0, inserted.into())));
         assert_eq!((world.get_first(0), world.table.len()), (None, 0));
     });

@@ -345,11 +345,7 @@ impl<L: Layout> Table<L> {
             let now = Geometry::of_word(now);
             geometry.only_grown_to(now) && now.candidates(hash, tag) == (first, second)
         };
-        if unmoved && (now == geometry.word() || is_as_it_was()) {
-            Probe::Absent
-        } else {
-            Probe::Disturbed
-        }
+        if unmoved && (now == geometry.word() || is_as_it_was()) { Probe::Absent } else { Probe::Disturbed }
     }
 
     /// Whether keys of these buckets may be in the stash.
