@@ -1,18 +1,16 @@
 //! Tables whose keys are in their first bucket, mostly: the map's.
 //!
 //! [`Table::find`] compares the tags of both buckets at once, because it cannot know which of the two has the key, and
-//! a branch would be guessed wrongly half of the time. Where an insert prefers the first bucket, most keys are there; and
-//! a bucket is *marked*, by a bit of its version, once a key whose first bucket it is goes elsewhere: to its other
-//! bucket, or to the stash. (F14 of Folly counts such keys, for the same reason: Bronson and Shi, 2019.) What is not in a
-//! bucket without the mark is nowhere. So most hits, most misses and most writers have to do with one bucket.
+//! a branch would be guessed wrongly half of the time. Where an insert prefers the first bucket, most keys are there;
+//! and a bucket is *marked*, by a bit of its version, once a key whose first bucket it is goes elsewhere: to its other
+//! bucket, or to the stash. (F14 of Folly counts such keys, for the same reason: Bronson and Shi, 2019.) What is not in
+//! a bucket without the mark is nowhere. So most hits and most misses look at one bucket.
 //!
 //! ```text
 //!   find(key):    look at the first bucket, as at both
 //!                   a slot whose entry is the key's: found
 //!                   nothing, no mark, and nothing moved meanwhile: not there
 //!                   else Table::find
-//!   write(key):   if the first bucket has no mark: lock it, and no other
-//!                   nothing there, and no room for it: unlock; as without this
 //!   a group:      ask for the first buckets of all
 //!                 compare: ask for the entry, or, where there is a mark, for the second bucket
 //!                 those that were not there: both buckets, and ask for the entry
@@ -20,16 +18,14 @@
 //! ```
 //!
 //! *Why a miss is right.* A mark is set under its bucket's lock, before the entry is stored elsewhere, or, in a
-//! displacement, with the step that announces it, before the entry is cleared; it is never taken back, and a split
-//! and a merge hand it on before they publish the geometry. So whoever does not see the key in its first bucket, although
+//! displacement, with the step that announces it, before the entry is cleared; it is never taken back, and a split and
+//! a merge hand it on before they publish the geometry. So whoever does not see the key in its first bucket, although
 //! it is in the table, sees the mark, or one of the changes for which a miss of both buckets is not believed either
 //! ([`crate::version`]).
 //!
-//! *Why one lock is enough.* Whoever writes a key, or moves one between its two buckets, holds the lock of its first
-//! bucket; who splits the second one does not, but while the first has no mark the key is not there.
-//!
-//! In a table of a power of two of buckets hardly one bucket in ten is marked at the load a map is made for. In one that
-//! grows nearly all are: unsplit buckets are wanted by twice as many keys. There the second bucket is asked for at once.
+//! In a table of a power of two of buckets hardly one bucket in ten is marked at the load a map is made for. In one
+//! that grows nearly all are: unsplit buckets are wanted by twice as many keys. There the second bucket is asked for at
+//! once.
 //!
 //! Rejected: *to fill a table that is nearly full in this way*: at a load of 0.9 hardly more keys are in their first
 //! bucket than in their second. *Counts instead of marks*, which could be taken back: a displaced entry does not say
@@ -37,26 +33,11 @@
 
 use crate::batch::GROUP;
 use crate::geometry::Geometry;
-use crate::layout::{Bucket, Layout, SlotCell};
-use crate::slot::{Location, Tag, Word};
+use crate::layout::{Bucket, Layout};
+use crate::slot::{Location, Tag};
 use crate::table::{Entries, Probe, Sought, Table};
 use crate::tags;
-use crate::version::Version;
 use atomics::Ordering;
-
-/// The first bucket of a key, locked, and without a mark: what is not in it is not in the table.
-pub(crate) struct Home<'t> {
-    version: &'t Version,
-    pub(crate) bucket: usize,
-    pub(crate) geometry: Geometry,
-}
-
-impl Drop for Home<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.version.unlock();
-    }
-}
 
 impl<L: Layout> Table<L> {
     /// As [`Table::find`].
@@ -100,51 +81,6 @@ impl<L: Layout> Table<L> {
         // acquire pairs with the release in `publish`, as in `geometry`.
         let is_still_first = || self.open.load(Ordering::Acquire) == geometry.word();
         if version.is_still_complete(snapshot) && is_still_first() { Probe::Absent } else { Probe::Disturbed }
-    }
-
-    /// Asks for the first bucket of a key of this hash.
-    #[inline]
-    pub(crate) fn prefetch_first(&self, hash: u64) {
-        self.prefetch_bucket(self.geometry().first(self.mixed(hash)));
-    }
-
-    /// Locks the first bucket of a key, if that is where all keys are whose first bucket it is.
-    #[inline]
-    pub(crate) fn lock_first(&self, hash: u64) -> Option<Home<'_>> {
-        if L::STRIPES > 0 || !self.config.prefers_first {
-            return None;
-        }
-        let geometry = self.geometry();
-        if !geometry.is_even() {
-            self.prefetch_bucket(geometry.candidates(hash, Tag::of(hash, L::TAG_BITS)).1);
-        }
-        let bucket = geometry.first(hash);
-        let version = self.version(bucket);
-        // A look beforehand, for a lock in vain is dear.
-        if version.has_elsewhere() {
-            return None;
-        }
-        self.lock_word(version);
-        // A bucket is split, merged and marked under its lock, so from here on this stays.
-        let home = Home { version, bucket, geometry: self.geometry() };
-        let is_first = home.geometry == geometry || home.geometry.first(hash) == bucket;
-        (is_first && !version.has_elsewhere()).then_some(home)
-    }
-
-    /// The slot of the key, or of the entry, that is sought.
-    #[inline]
-    pub(crate) fn find_at_home(
-        &self,
-        home: &Home<'_>,
-        tag: Tag,
-        is_it: &mut impl FnMut(Location) -> bool,
-    ) -> Option<(&SlotCell, Word)> {
-        let bucket = &self.buckets[home.bucket];
-        tags::in_one(bucket, tag.raw()).find_map(|slot| {
-            let cell = &bucket.slots()[slot];
-            let word = cell.load();
-            (word.has_tag(tag) && self.call_out(|| is_it(word.location()))).then_some((cell, word))
-        })
     }
 
     /// Looks up at most [`GROUP`] keys, and tells what was found for each, in order.

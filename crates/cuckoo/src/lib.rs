@@ -67,6 +67,7 @@
 //! | `tags` | comparing a bucket's tags all at once |
 //! | `config`, `outcome` | what is chosen, and what becomes of an insert |
 //! | `table` | lookup, removal, replacement |
+//! | `home` | writers that lock one bucket |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
 //! | `stash` | entries for which no bucket has room |
@@ -84,7 +85,7 @@
 //!      batch  first  shrink
 //!               insert
 //!               growth
-//!               table
+//!            table  home
 //!             tags   walk
 //!      config  geometry  layout
 //!   hash   outcome   slot   stash   version
@@ -102,6 +103,7 @@ mod first;
 mod geometry;
 mod growth;
 mod hash;
+mod home;
 mod insert;
 mod layout;
 #[cfg(all(loom, test))]

@@ -3,9 +3,10 @@
 //! # Who reads, who writes
 //!
 //! A version word guards one bucket ([`crate::layout::Inline`]) or all buckets with the same low bits
-//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers. Two bits are *marks*, set under the lock and never
-//! taken back: keys of the bucket may be in the [stash](crate::stash); keys whose first bucket this is may be elsewhere
-//! ([`crate::first`]). The rest counts the entries that have been *displaced* from a guarded bucket to their other one.
+//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers. Two bits are *marks*, set under the lock and
+//! never taken back: keys of the bucket may be in the [stash](crate::stash); keys whose first bucket this is may be
+//! elsewhere ([`crate::first`]). The rest counts the entries that have been *displaced* from a guarded bucket to their
+//! other one.
 //!
 //! ```text
 //!   31                          3  2  1  0
@@ -121,7 +122,7 @@ impl Version {
         words.0.since(snapshots.0) | words.1.since(snapshots.1) | stashed <= Version::LOCKED
     }
 
-    /// For readers, after the slots of a first bucket: whether nothing has left it since, and no key of it is elsewhere.
+    /// For readers, after the slots of a first bucket: whether nothing has left since, and no key of it is elsewhere.
     #[inline(always)]
     pub(crate) fn is_still_complete(&self, snapshot: Snapshot) -> bool {
         self.since(snapshot) | snapshot.0 & Version::ELSEWHERE <= Version::LOCKED
