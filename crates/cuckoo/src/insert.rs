@@ -190,8 +190,8 @@ impl<L: Layout> Table<L> {
         work
     }
 
-    /// Places a key in its first bucket, if no key of that is elsewhere, and it has room or the key itself: then no other
-    /// bucket need be locked, or looked at ([`crate::home`]).
+    /// Places a key in its first bucket, if no key of that is elsewhere, and it has room or the key itself: then no
+    /// other bucket need be locked, or looked at ([`crate::home`]).
     #[inline]
     fn place_at_home(
         &self,
