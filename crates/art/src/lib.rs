@@ -94,7 +94,8 @@
 //!                             core
 //!                            storage
 //!                         order   space
-//!                encode   node    mixed   log   reference
+//!                          node
+//!             encode   mixed   log   reference
 //!   census config error fault fixed key kind lock probe schedule search
 //! ```
 

@@ -16,6 +16,19 @@
 //! | [`owned`] | the form for one owner |
 //! | `headers` | which headers the library was built with |
 //!
+//! A module uses those of the floors below it:
+//!
+//! ```text
+//!   figure4   extended   owned
+//!              stats
+//!             options
+//!        handle  <>  session
+//!              layout           headers
+//! ```
+//!
+//! Two arrows are not so: a handle has the sessions of its buffer, and a session belongs to a handle; and `layout` says
+//! through `options` why it refuses a header.
+//!
 //! # What crosses the border
 //!
 //! Nothing unwinds into C: a panic in a function that C calls ends the process, as Rust has it for `extern "C"`. No

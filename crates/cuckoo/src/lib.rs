@@ -81,15 +81,18 @@
 //! A module uses those of the floors below it:
 //!
 //! ```text
-//!           map  >  slab
-//!      batch  first  shrink
-//!               insert
-//!               growth
-//!            table  home
-//!             tags   walk
-//!      config  geometry  layout
-//!   hash   outcome   slot   stash   version
+//!                 map
+//!      slab      first      shrink
+//!            batch    insert
+//!                growth
+//!                 table  <>  walk, home
+//!                 tags
+//!   config  geometry  layout  outcome  stash
+//!           hash   slot   version
 //! ```
+//!
+//! Two know the table, and it knows them: it has the list of the walks that are going on, and a walk goes through a
+//! table; and its writers lock one bucket alone where `home` says that they may.
 //!
 //! # Which size
 //!

@@ -39,7 +39,8 @@
 //!
 //! # How it is built
 //!
-//! Nine floors: a file stands on files of lower floors, and on none of its own or a higher one.
+//! Nine floors: a file stands on files of lower floors, and on none of its own or a higher one; but `owned` has an
+//! error of `map`'s. Above them all is `serde_impls`, with the feature `serde`.
 //!
 //! ```text
 //!   9                 map        owned                                  the safe faces

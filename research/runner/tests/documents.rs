@@ -12,7 +12,7 @@ const COLUMNS: usize = 120;
 /// Where what we write lies: code, definitions and scripts.
 const FOLDERS: [&str; 6] = ["crates", "server", "research", "fuzz", "ci", ".ci"];
 /// What is generated there.
-const NOT_WRITTEN: [&str; 5] = ["target", "corpus", "artifacts", "seeds", "results"];
+const NOT_WRITTEN: [&str; 6] = ["target", "corpus", "artifacts", "seeds", "results", "simulations"];
 /// The name of an experiment that a page tells its reader to write begins so.
 const TO_BE_WRITTEN: &str = "my-";
 

@@ -62,11 +62,10 @@
 //!                    judge          page          front
 //!                    flush          pool          index
 //!   what lies where  unfinished
-//!                    item
+//!                    item           open_batch
 //!                    size_classes
 //!                    arena
-//!                    open_batch
-//!   alone            recency  epoch  stamp  access  pace  config  counters  class_report
+//!   alone            recency  epoch  stamp  access  pace  config  counters  class_report  told
 //! ```
 //!
 //! | file | idea |
@@ -84,6 +83,7 @@
 //! | `slab`, `page`, `pool`, `pace` | who has which memory, and how fast it is used up |
 //! | `policy`, `chunks`, `clock`, `recency` | who is evicted: the contract, what a policy sees, one and another |
 //! | `judge`, `flush` | who is dead; invisible at once |
+//! | `told` | evictions, for whoever wants to hear of them |
 //! | `front`, `index` | a lookaside buffer before the index: why it is never stale; what the index asks of items |
 //! | `item`, `unfinished` | eight bytes of header, and values too large for one chunk; the same while it is written |
 //! | `arena`, `size_classes` | pages, chunks, marks; how large chunks are |

@@ -20,20 +20,20 @@ use std::time::{Duration, Instant};
 
 use atomics::Counting;
 use cache::engine::Session;
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Receiver;
 use mio::event::Event;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 use tracing::{debug, warn};
 
 use crate::connections::Doing;
 use crate::dump::Dump;
-use crate::listener::Inbox;
+use crate::executor::Errand;
+use crate::guest::{Guest, Inbox, LOOK_FOR_SILENT, WAKER};
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tuning::ITEMS_BETWEEN_RESTS;
 use crate::watch::{Ending, Entries, Log, Seat, What};
-use crate::worker::{Guest, LOOK_FOR_SILENT, WAKER};
 
 /// How long the logs are left alone while events come, and while none do.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -42,33 +42,6 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(64);
 const MOST_LINES: usize = 32 << 10;
 /// How much the thread steps back behind the workers.
 const NICENESS: i32 = 10;
-
-/// What a client is handed over for.
-pub(crate) enum Errand {
-    /// It watches.
-    Watch(Seat),
-    /// Items are listed for it.
-    Dump(Box<Dump>),
-}
-
-/// Where clients are handed over.
-#[derive(Clone)]
-pub(crate) struct Reception {
-    pub(crate) guests: Sender<(Guest, Errand)>,
-    pub(crate) waker: Arc<Waker>,
-}
-
-impl Reception {
-    /// Hands a client over.
-    pub(crate) fn receive(&self, guest: Guest, errand: Errand) {
-        // If that thread has ended, the server does: see `server::Duty`.
-        if self.guests.send((guest, errand)).is_ok()
-            && let Err(error) = self.waker.wake()
-        {
-            warn!(%error, "the thread beside the workers could not be woken");
-        }
-    }
-}
 
 /// A client that is here.
 struct Patron {

@@ -11,6 +11,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+/// Bytes received at once. By each worker. More than a conversation leaves, so that there is always room for more.
+pub(crate) const RECEIVE: usize = 64 << 10;
 /// What all may hold, in bytes, where the settings do not say it.
 pub(crate) const USUAL_LIMIT: usize = 64 << 20;
 

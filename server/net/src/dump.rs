@@ -6,13 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cache::engine::{Expiry, Hit, Session, Walk};
 use protocol::binary::{self, Header};
 use protocol::reply;
 
+use crate::crawling::Crawl;
 use crate::shared::Shared;
 use crate::watch::UriEncoded;
 
@@ -39,45 +38,6 @@ pub(crate) enum Listing {
     Class { class: u8, most: u32 },
     /// How many items there are of each size.
     Sizes,
-}
-
-/// Whether a crawler is under way, of which there is one at a time, and how many there were.
-#[derive(Debug, Default)]
-pub(crate) struct Crawling {
-    busy: AtomicBool,
-    begun: AtomicU64,
-}
-
-impl Crawling {
-    /// Begins, unless one is under way.
-    pub(crate) fn begin(self: &Arc<Self>) -> Option<Crawl> {
-        // Relaxed, as all of these: they order nothing.
-        if self.busy.swap(true, Ordering::Relaxed) {
-            return None;
-        }
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        Some(Crawl(self.clone()))
-    }
-
-    /// Whether one is under way.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::Relaxed)
-    }
-
-    /// How many were begun.
-    pub(crate) fn begun(&self) -> u64 {
-        self.begun.load(Ordering::Relaxed)
-    }
-}
-
-/// That a crawler is under way, for as long as this lives.
-#[derive(Debug)]
-pub(crate) struct Crawl(Arc<Crawling>);
-
-impl Drop for Crawl {
-    fn drop(&mut self) {
-        self.0.busy.store(false, Ordering::Relaxed);
-    }
 }
 
 /// A listing under way.

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use cache::engine::Housekeeper;
 
-use crate::aside::Errand;
+use crate::buffers::RECEIVE;
 use crate::conversation::{Conversation, Needs};
 use crate::error::StartError;
-use crate::executor::Executor;
+use crate::executor::{Errand, Executor};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::worker::RECEIVE;
 
 /// A server that is called instead of connected to.
 ///

@@ -26,16 +26,16 @@
 //!
 //! ```text
 //!   threads         server
-//!                   listener       in_process
-//!                   worker         aside
+//!                   listener  worker  aside        in_process
+//!                   guest
 //!   without them    conversation
 //!                   gets
 //!                   executor       stats
 //!                   dump
 //!                   shared
 //!                   counted
-//!                   watch
-//!   alone           connections  metrics  output  settings  error  version  buffers  detail  tuning
+//!                   watch          tuning
+//!   alone           buffers  connections  crawling  detail  error  metrics  output  settings  version
 //! ```
 //!
 //! | file | idea |
@@ -43,6 +43,7 @@
 //! | `settings`, `server`, `error` | what a server is started with; starting and stopping; why it does not start |
 //! | `listener`, `worker` | accepting; the event loop |
 //! | `aside` | the thread that serves those who are told much: watchers, and lists of keys |
+//! | `guest` | a client on its way between threads |
 //! | `connections` | who is connected |
 //! | `conversation` | bytes in, requests out: one client's side of things, without sockets; a protocol is a file |
 //! | `gets` | keys that are looked up together |
@@ -50,7 +51,7 @@
 //! | `output` | what waits to be sent |
 //! | `shared` | what all threads of a server share |
 //! | `stats`, `version` | what monitoring reads; which server this is |
-//! | `dump` | listing items |
+//! | `dump`, `crawling` | listing items; that one list is under way |
 //! | `watch`, `detail` | what happens, line by line; counts by prefix |
 //! | `tuning` | what commands change |
 //! | `buffers` | what all connections together may hold |
@@ -73,11 +74,13 @@ mod buffers;
 mod connections;
 mod conversation;
 mod counted;
+mod crawling;
 mod detail;
 mod dump;
 mod error;
 mod executor;
 mod gets;
+mod guest;
 mod in_process;
 mod listener;
 mod metrics;

@@ -12,21 +12,19 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
 use mio::net::{TcpListener, UnixListener};
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Interest, Poll, Token};
 use protocol::ErrorReply;
 use socket2::{Domain, Socket, Type};
 use tracing::{debug, info, warn};
 
 use crate::connections::Place;
 use crate::error::StartError;
+use crate::guest::{Client, Guest, Inbox, Stream, WAKER};
 use crate::settings::{Protocol, Settings, TcpSocket, UnixSocket};
 use crate::shared::Shared;
-use crate::worker::{Client, Guest, Stream, WAKER};
 
 /// How long accepting rests when file descriptors have run out.
 const OUT_OF_MEANS: Duration = Duration::from_millis(10);
@@ -164,25 +162,6 @@ fn write_ports(file: &Path, addresses: &[SocketAddr]) -> io::Result<()> {
     }
     drop(out);
     fs::rename(unfinished, file)
-}
-
-/// Where a worker's connections are sent to.
-#[derive(Clone)]
-pub(crate) struct Inbox {
-    pub(crate) connections: Sender<Guest>,
-    pub(crate) waker: Arc<Waker>,
-}
-
-impl Inbox {
-    /// Sends the worker a connection.
-    pub(crate) fn send(&self, guest: Guest) {
-        // If the worker has ended, the server does: see `server::Duty`.
-        if self.connections.send(guest).is_ok()
-            && let Err(error) = self.waker.wake()
-        {
-            warn!(%error, "a worker could not be woken");
-        }
-    }
 }
 
 /// That connections cannot be accepted, because file descriptors or memory have run out.

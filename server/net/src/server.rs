@@ -11,12 +11,13 @@ use cache::engine::{Cache, Todo};
 use mio::{Poll, Waker};
 use tracing::{error, info};
 
-use crate::aside::{Aside, Reception};
+use crate::aside::Aside;
 use crate::error::StartError;
-use crate::listener::{self, Inbox, Sockets};
+use crate::guest::{Inbox, Reception, WAKER};
+use crate::listener::{self, Sockets};
 use crate::settings::Settings;
 use crate::shared::{Shared, unix_time};
-use crate::worker::{WAKER, Worker};
+use crate::worker::Worker;
 
 /// How long housekeeping rests when nothing is to be done.
 const REST: Duration = Duration::from_millis(100);

@@ -21,128 +21,31 @@
 //! that does not read its replies blocks nobody but itself.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 use mio::event::Event;
-use mio::net::{TcpStream, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use protocol::ErrorReply;
 use slab::Slab;
 use tracing::warn;
 
-use crate::aside::{Errand, Reception};
-use crate::buffers::{Buffers, Held};
-use crate::connections::{Doing, Presence};
+use crate::buffers::RECEIVE;
+use crate::connections::Doing;
 use crate::conversation::{Awaits, Conversation, MOST_LEFT, Needs};
-use crate::executor::Executor;
+use crate::executor::{Errand, Executor};
+use crate::guest::{Client, Guest, LOOK_FOR_SILENT, Reception, Stream, WAKER};
 use crate::output::{Output, Sent};
-use crate::settings::Protocol;
 use crate::shared::Shared;
 use crate::watch::Ending;
 
-/// Bytes received at once. More than a conversation leaves, so that there is always room for more.
-pub(crate) const RECEIVE: usize = 64 << 10;
 const _: () = assert!(RECEIVE >= 2 * MOST_LEFT);
 /// Events handled between two waits.
 const EVENTS: usize = 1024;
-/// How often the silent ones are looked for, where they are closed.
-pub(crate) const LOOK_FOR_SILENT: Duration = Duration::from_millis(500);
 /// Outputs kept for the next connection whose client is slow.
 const SPARE_OUTPUTS: usize = 16;
-/// The token of the waker; connections have the numbers below.
-pub(crate) const WAKER: Token = Token(usize::MAX);
-
-/// A client's socket.
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
-        }
-    }
-
-    fn write_vectored(&mut self, pieces: &[io::IoSlice<'_>]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.write_vectored(pieces),
-            Stream::Unix(stream) => stream.write_vectored(pieces),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl AsRawFd for Stream {
-    fn as_raw_fd(&self) -> RawFd {
-        match self {
-            Stream::Tcp(stream) => stream.as_raw_fd(),
-            Stream::Unix(stream) => stream.as_raw_fd(),
-        }
-    }
-}
-
-impl Stream {
-    pub(crate) fn source(&mut self) -> &mut dyn mio::event::Source {
-        match self {
-            Stream::Tcp(stream) => stream,
-            Stream::Unix(stream) => stream,
-        }
-    }
-}
-
-/// A client as the listener hands it over.
-pub(crate) struct Client {
-    /// Goes first: see [`Presence`].
-    pub(crate) presence: Presence,
-    pub(crate) stream: Stream,
-    /// What it is taken to speak.
-    #[allow(dead_code, reason = "the conversation will choose by it")]
-    pub(crate) protocol: Protocol,
-}
-
-/// A client on its way from one thread to another, with what belongs to it.
-pub(crate) struct Guest {
-    pub(crate) client: Client,
-    conversation: Conversation,
-    /// Received and not yet served.
-    left: Vec<u8>,
-    /// What it holds of what all may hold.
-    held: Held,
-    /// The number of the worker that serves it.
-    pub(crate) home: usize,
-}
-
-impl Guest {
-    /// One who has just come, for this worker.
-    pub(crate) fn new(client: Client, home: usize, buffers: Arc<Buffers>) -> Self {
-        Guest {
-            conversation: Conversation::new(client.protocol),
-            client,
-            left: Vec::new(),
-            held: Held::nothing(buffers),
-            home,
-        }
-    }
-}
 
 /// A client's connection.
 struct Connection {

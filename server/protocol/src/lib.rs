@@ -45,7 +45,8 @@
 //! client that takes apart a value of any size and its `END` 14 ns.
 //!
 //! # The files
-//! Each stands on some of those below it, and on none above.
+//! Each stands on some of those below it, and on none above; but `text` and `meta` know each other, because a line may
+//! be of either and a [`Request`] is both.
 //!
 //! ```text
 //!   frames                  binary: a command is a file

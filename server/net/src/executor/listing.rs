@@ -4,8 +4,8 @@ use protocol::binary::Header;
 use protocol::{Cachedump, ErrorReply, LruCrawlerRequest, reply};
 
 use super::{After, Executor, answer};
-use crate::aside::Errand;
 use crate::dump::{Classes, Dump, Listing};
+use crate::executor::Errand;
 use crate::output::Output;
 
 /// What is done for one word of `lru_crawler`.

@@ -30,14 +30,21 @@ pub(crate) use invalidate::Invalidation;
 pub(crate) use remove::Removed;
 pub(crate) use store::{How, Reserved, StoreOutcome, Storing};
 
-use crate::aside::Errand;
 use crate::detail::Prefixes;
 use crate::dump::Dump;
 use crate::metrics::{ByClass, Metrics};
 use crate::output::Output;
 use crate::shared::Shared;
 use crate::version::VERSION;
-use crate::watch::{Command, Log, Observers};
+use crate::watch::{Command, Log, Observers, Seat};
+
+/// What a client is handed over for, to the thread beside the workers.
+pub(crate) enum Errand {
+    /// It watches.
+    Watch(Seat),
+    /// Items are listed for it.
+    Dump(Box<Dump>),
+}
 
 /// A worker's way of carrying out requests.
 pub(crate) struct Executor {

@@ -9,7 +9,7 @@ use cache::engine::{Counts, Expiry, Hit};
 use protocol::{DetailRequest, ErrorReply, Streams, reply};
 
 use super::{After, Executor};
-use crate::aside::Errand;
+use crate::executor::Errand;
 use crate::output::Output;
 use crate::watch::{Command, Ending, Fetched, StoredAs, What};
 

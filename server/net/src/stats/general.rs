@@ -6,11 +6,11 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use protocol::reply;
 
+use crate::buffers::RECEIVE;
 use crate::counted::Counted;
 use crate::shared::{Shared, unix_time};
 use crate::version::VERSION;
 use crate::watch::Logged;
-use crate::worker::RECEIVE;
 
 impl Shared {
     pub(super) fn general(&self, out: &mut Vec<u8>) {
