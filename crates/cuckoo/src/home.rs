@@ -36,6 +36,7 @@ impl Drop for Home<'_> {
 
 impl<L: Layout> Table<L> {
     /// Asks for the first bucket of a key of this hash.
+    #[cfg(not(loom))]
     #[inline]
     pub(crate) fn prefetch_first(&self, hash: u64) {
         self.prefetch_bucket(self.geometry().first(self.mixed(hash)));

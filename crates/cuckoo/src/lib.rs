@@ -102,6 +102,7 @@
 
 mod batch;
 mod config;
+#[cfg(any(not(loom), test))]
 mod first;
 mod geometry;
 mod growth;

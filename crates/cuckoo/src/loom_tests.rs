@@ -669,6 +669,29 @@ fn a_key_is_found_by_its_first_bucket_while_it_is_displaced() {
     });
 }
 
+/// So does a map's batch.
+#[test]
+fn a_batch_finds_by_first_buckets_what_is_displaced() {
+    type L = Inline<1>;
+    let hashes = [((0, 2), 0), ((0, 0), 0), ((3, 3), 0)]
+        .map(|(candidates, nth)| hash_for(4, L::TAG_BITS, candidates, 0, nth))
+        .to_vec();
+    check(3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || world.insert(1).unwrap()
+        });
+        let mut found = [None; 2];
+        let hashes = [world.hashes[0], world.hashes[2]];
+        let eq = |i, at| holds(at, 2 * i);
+        world.table.find_group_first(&world.hasher(), &hashes, eq, |i, at| found[i] = at);
+        assert_eq!(found, [Some(location(0, 0)), None]);
+        writer.join().unwrap();
+    });
+}
+
 /// A key that went to its other bucket is found by its first one while that splits: the mark is handed on.
 #[test]
 fn a_key_elsewhere_is_found_while_its_first_bucket_splits() {
