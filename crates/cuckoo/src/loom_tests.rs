@@ -722,7 +722,7 @@ fn a_key_elsewhere_is_found_while_its_first_bucket_splits() {
 fn a_key_is_inserted_once_by_one_lock_or_by_two() {
     type L = Inline<1>;
     let hashes = vec![hash_for(4, L::TAG_BITS, (0, 2), 0, 0), hash_for(4, L::TAG_BITS, (0, 0), 0, 0)];
-    check(3, move || {
+    check_for(Some(seconds_of_a_large_model()), 3, move || {
         let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
         world.insert(1).unwrap();
         let other = thread::spawn({
