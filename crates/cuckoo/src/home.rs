@@ -43,11 +43,14 @@ impl<L: Layout> Table<L> {
     }
 
     /// Locks the first bucket of a key, if that is where all keys are whose first bucket it is.
-    #[inline]
+    // Always: a table that does not prefer first buckets is not to pay for a call.
+    #[inline(always)]
     pub(crate) fn lock_first(&self, hash: u64) -> Option<Home<'_>> {
-        if L::STRIPES > 0 || !self.config.prefers_first {
-            return None;
-        }
+        if L::STRIPES == 0 && self.config.prefers_first { self.try_lock_first(hash) } else { None }
+    }
+
+    #[inline]
+    fn try_lock_first(&self, hash: u64) -> Option<Home<'_>> {
         let geometry = self.geometry();
         if !geometry.is_even() {
             self.prefetch_bucket(geometry.candidates(hash, Tag::of(hash, L::TAG_BITS)).1);
