@@ -116,13 +116,16 @@ impl<P: Policy> Cache<P> {
     /// The fourth flush that comes before the first one is swept waits for the sweep, and that for all who were pinned:
     /// who flushes must not be. [`Housekeeper::try_flush`] does not wait.
     pub fn flush(&self) {
-        self.engine.flushes.schedule(None);
+        self.flush_at(None);
         self.housekeeper().flush();
     }
 
-    /// Lets a flush take place at a time to come, in place of one that was to; `None` calls it off.
+    /// Lets everything that is stored up to the end of this second be invisible from its beginning on, in place of a
+    /// flush that was to take place; `None` calls that off.
+    ///
+    /// [Housekeeping](Housekeeper::flush_due) carries it out; a second that has passed stands for now.
     pub fn flush_at(&self, second: Option<u32>) {
-        self.engine.flushes.schedule(second);
+        self.engine.flushes.schedule(second, || self.engine.epochs.stamp());
     }
 
     /// Has `tell` called for each item that makes way for others while [`Cache::tell_evictions`] says so: by whoever

@@ -8,12 +8,17 @@
 //! pages that began after every operation that had seen the old generation was over ([`crate::epoch`] tells when that
 //! is). A fourth flush that comes before the sweep of the first one is done waits for it; nobody flushes that often.
 //!
-//! A flush in the future is a time to wait for: housekeeping, or whoever looks at the clock first, carries it out.
+//! A flush in the future is a second to wait for. When it comes, housekeeping flushes, and until it is over the current
+//! generation *hides*: what is stored gets the generation before, so it is as good as flushed when it comes. (That is
+//! what memcached does, which then takes every item of that second or an earlier one for flushed.) Whether it hides is
+//! a bit of the same word, so that nobody sees the one without the other; the clock says when the second is over, and
+//! not whoever clears the bit, so nothing is hidden that is stored after it. What was hidden after a sweep had begun
+//! awaits another one.
 //!
 //! Rejected: a time of storing in every item (memcached), four bytes each, and items stored in the second of the flush
 //! are in doubt; comparing stamps, which wrap.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use parking_lot::Mutex;
 
@@ -23,10 +28,16 @@ use crate::item::Generation;
 /// Generations that may await their sweep before one is used again.
 const MOST_UNSWEPT: u8 = 3;
 
+/// The bit of the current generation that says that it hides.
+const HIDES: u8 = 0x80;
+
 /// The current generation and what is left of the earlier ones.
 #[derive(Debug)]
 pub(crate) struct Flushes {
+    /// The flushes so far, modulo 128, and [`HIDES`]: changed under the lock of `state`.
     current: AtomicU8,
+    /// The last second of which what is stored is hidden, while the current generation hides.
+    hidden: AtomicU32,
     /// Earlier generations of which items may be left: changed under the lock of `state`, looked at without it.
     unswept: AtomicU8,
     /// Flushes so far.
@@ -38,7 +49,7 @@ pub(crate) struct Flushes {
 struct Pending {
     /// The stamp of the last flush: operations pinned before it may have seen the generation before.
     last: Option<Epoch>,
-    /// When a flush is due.
+    /// When a flush is due, and what is stored is hidden.
     due: Option<u32>,
 }
 
@@ -52,6 +63,7 @@ impl Flushes {
     pub(crate) fn new() -> Self {
         Flushes {
             current: AtomicU8::new(0),
+            hidden: AtomicU32::new(0),
             unswept: AtomicU8::new(0),
             flushed: AtomicU32::new(0),
             state: Mutex::default(),
@@ -67,19 +79,71 @@ impl Flushes {
         Generation::new(self.current.load(Ordering::Relaxed))
     }
 
+    /// The generation of an item that is stored at `now`.
+    #[inline]
+    pub(crate) fn generation_to_store(&self, pinned: Generation, now: u32) -> Generation {
+        #[cold]
+        fn hiding(flushes: &Flushes, current: u8, pinned: Generation, now: u32) -> Generation {
+            // Pairs with the release of `start`: who has seen the bit sees the second.
+            fence(Ordering::Acquire);
+            if now <= flushes.hidden.load(Ordering::Relaxed) { Generation::before(current) } else { pinned }
+        }
+        let current = self.current.load(Ordering::Relaxed);
+        if current & HIDES == 0 { pinned } else { hiding(self, current, pinned, now) }
+    }
+
     /// Starts the next generation, unless too many await their sweep: then nothing happens, and `false`. `stamp` gives
     /// the epoch after the change.
     pub(crate) fn flush(&self, stamp: impl FnOnce() -> Epoch) -> bool {
+        self.start(&mut self.state.lock(), 0, stamp)
+    }
+
+    /// Carries out the flush that is due by this second, if one is; false if too many await their sweep. It is
+    /// scheduled no more then, and what is stored until the second is over is hidden.
+    pub(crate) fn flush_due(&self, second: u32, stamp: impl FnOnce() -> Epoch) -> bool {
         let mut pending = self.state.lock();
-        let unswept = self.unswept.load(Ordering::Relaxed);
+        let Some(due) = pending.due.filter(|due| *due <= second) else {
+            if self.current.load(Ordering::Relaxed) & HIDES != 0
+                && self.hidden.load(Ordering::Relaxed) < second
+            {
+                self.hide_no_more(&mut pending, stamp);
+            }
+            return true;
+        };
+        let hides = if due == second {
+            self.hidden.store(due, Ordering::Relaxed);
+            HIDES
+        } else {
+            0
+        };
+        let started = self.start(&mut pending, hides, stamp);
+        if started {
+            pending.due = None;
+        }
+        started
+    }
+
+    fn start(&self, pending: &mut Pending, hides: u8, stamp: impl FnOnce() -> Epoch) -> bool {
+        let current = self.current.load(Ordering::Relaxed);
+        // The generation before is one that awaits its sweep if something was hidden in it since the last one.
+        let unswept = self.unswept.load(Ordering::Relaxed).max(u8::from(current & HIDES != 0));
         if unswept == MOST_UNSWEPT {
             return false;
         }
         self.unswept.store(unswept + 1, Ordering::Relaxed);
-        self.current.store(self.current.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        // Release: pairs with the fence of `generation_to_store`.
+        self.current.store(current.wrapping_add(1) & !HIDES | hides, Ordering::Release);
         self.flushed.fetch_add(1, Ordering::Relaxed);
         pending.last = Some(stamp());
         true
+    }
+
+    /// What is stored from now on is hidden no more.
+    fn hide_no_more(&self, pending: &mut Pending, stamp: impl FnOnce() -> Epoch) {
+        let current = self.current.load(Ordering::Relaxed);
+        self.unswept.store(self.unswept.load(Ordering::Relaxed).max(1), Ordering::Relaxed);
+        self.current.store(current & !HIDES, Ordering::Relaxed);
+        pending.last = Some(stamp());
     }
 
     /// Flushes so far.
@@ -87,14 +151,14 @@ impl Flushes {
         self.flushed.load(Ordering::Relaxed)
     }
 
-    /// A flush is to take place at `second`, in place of one that was to; `None` calls that off.
-    pub(crate) fn schedule(&self, second: Option<u32>) {
-        self.state.lock().due = second;
-    }
-
-    /// Whether a scheduled flush is due; it is scheduled no more then.
-    pub(crate) fn take_due(&self, now: u32) -> bool {
-        self.state.lock().due.take_if(|due| *due <= now).is_some()
+    /// A flush is to take place at `second`, in place of one that was to, or that is hiding what is stored; `None`
+    /// calls that off.
+    pub(crate) fn schedule(&self, second: Option<u32>, stamp: impl FnOnce() -> Epoch) {
+        let mut pending = self.state.lock();
+        pending.due = second;
+        if self.current.load(Ordering::Relaxed) & HIDES != 0 {
+            self.hide_no_more(&mut pending, stamp);
+        }
     }
 
     /// What a sweep over all pages that begins now would clear away, if all that are pinned are pinned since `safe`.

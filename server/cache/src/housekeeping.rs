@@ -82,8 +82,8 @@ impl<P: Policy> Housekeeper<P> {
 
     /// Does one step.
     pub fn step(&mut self) -> Todo {
-        if self.engine.flushes.take_due(self.engine.now()) {
-            self.flush();
+        while !self.flush_due(self.engine.now()) {
+            std::thread::yield_now();
         }
         let sweeping = self.sweep_some();
         if !sweeping {
@@ -108,6 +108,18 @@ impl<P: Policy> Housekeeper<P> {
     /// to come stays.
     pub fn try_flush(&mut self) -> bool {
         let flushed = self.engine.flushes.flush(|| self.engine.epochs.stamp());
+        if !flushed {
+            self.sweep_some();
+        }
+        flushed
+    }
+
+    /// Carries out a flush that was to take place [by this second](crate::engine::Cache::flush_at), and says whether
+    /// none is left to do: as [`Housekeeper::try_flush`], it does a part of what must be done before, else. Each step
+    /// does it for the second that the clock shows; who sets the clock, and does it before that, lets nobody see what
+    /// is flushed in the second in which it is to be gone.
+    pub fn flush_due(&mut self, second: u32) -> bool {
+        let flushed = self.engine.flushes.flush_due(second, || self.engine.epochs.stamp());
         if !flushed {
             self.sweep_some();
         }

@@ -108,6 +108,11 @@ impl Generation {
         Generation(value & 0b11)
     }
 
+    /// The one before that.
+    pub(crate) fn before(value: u8) -> Self {
+        Generation::new(value.wrapping_sub(1))
+    }
+
     pub(crate) fn get(self) -> u8 {
         self.0
     }

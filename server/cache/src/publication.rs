@@ -12,7 +12,7 @@ use crate::counters::Counters;
 use crate::item::{Expiry, Item};
 use crate::newcomer::Newcomer;
 use crate::policy::Policy;
-use crate::session::{Hit, Pinned};
+use crate::session::{Hit, Moment, Pinned};
 use crate::shared::Engine;
 use crate::stamp::Number;
 use crate::unfinished::Unfinished;
@@ -96,8 +96,8 @@ impl<P: Policy> Pinned<'_, P> {
         number: Number,
     ) -> Newcomer<'k> {
         let engine = self.engine();
-        let generation = self.moment().generation;
-        unfinished.finish(&engine.arena, generation, accessed);
+        let Moment { generation, now, .. } = self.moment();
+        unfinished.finish(&engine.arena, engine.flushes.generation_to_store(generation, now), accessed);
         let (entries, at) = (engine.entries(generation), unfinished.first());
         // SAFETY: just finished, and the caller's; pinned.
         unsafe { Newcomer::new(&engine.arena, entries, &engine.stamps, at, key, hash, number) }

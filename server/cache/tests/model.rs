@@ -46,6 +46,8 @@ struct Model {
     highest: HashMap<Vec<u8>, u64>,
     now: u32,
     flush_due: Option<u32>,
+    /// The second of which all that is stored is flushed when it comes.
+    hidden: Option<u32>,
 }
 
 impl Model {
@@ -55,7 +57,11 @@ impl Model {
 
     fn put(&mut self, key: &[u8], item: ModelItem) {
         self.used.insert(key.to_vec(), self.now);
-        self.items.insert(key.to_vec(), item);
+        if self.hidden == Some(self.now) {
+            self.items.remove(key);
+        } else {
+            self.items.insert(key.to_vec(), item);
+        }
     }
 
     /// A number that the engine has given: higher than all before it.
@@ -67,8 +73,8 @@ impl Model {
 
     fn tick(&mut self, seconds: u32) {
         self.now += seconds;
-        if self.flush_due.is_some_and(|due| due <= self.now) {
-            self.flush_due = None;
+        if let Some(due) = self.flush_due.take_if(|due| *due <= self.now) {
+            self.hidden = Some(due);
             self.items.clear();
         }
     }
@@ -478,10 +484,12 @@ impl World {
             Operation::Flush => {
                 self.model.items.clear();
                 self.model.flush_due = None;
+                self.model.hidden = None;
                 self.cache.flush();
             }
             Operation::FlushIn(seconds) => {
                 self.model.flush_due = Some(self.model.now + seconds);
+                self.model.hidden = None;
                 self.model.tick(0);
                 self.cache.flush_at(Some(self.model.now + seconds));
                 self.housekeeper.step();
@@ -518,6 +526,8 @@ proptest! {
             world.check(key)?;
         }
         world.session.end_batch();
+        // What was stored in a second that a flush hides is swept when that is over.
+        world.apply(&Operation::Tick(1))?;
         // What is dead goes without being asked for; what is left is exactly what the model has.
         while world.housekeeper.step() == Todo::More {}
         world.housekeeper.step();

@@ -10,8 +10,8 @@ use crate::output::Output;
 
 /// Who asks for a key: how it is answered.
 pub(crate) trait Asker: Copy + Default {
-    /// Writes the answer.
-    fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output);
+    /// Writes the answer to who has asked for this key.
+    fn answer(&self, key: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output);
 }
 
 /// Serves a get and those that follow it at once, as many as the turn allows, and says where the last of them ends in
@@ -27,7 +27,7 @@ pub(crate) fn serve<'d, G, A: Asker>(
     turn: &mut usize,
     executor: &mut Executor,
     output: &mut Output,
-    next: impl Fn(&'d [u8]) -> Option<(G, usize)>,
+    mut next: impl FnMut(&'d [u8]) -> Option<(G, usize)>,
     add: impl Fn(G, usize, &mut Group<'d, A>, &mut Executor, &mut Output) -> Result<(), Unanswered<'d, A>>,
 ) -> Result<usize, Unanswered<'d, A>> {
     let mut group = Group::new();
@@ -104,10 +104,10 @@ impl<'d, A: Asker> Group<'d, A> {
         let answered = if output.is_full() {
             0
         } else {
-            let askers = &self.askers;
+            let (keys, askers) = (&self.keys, &self.askers);
             executor.get(
-                &self.keys[..len],
-                |number, hit, context, output| askers[number].answer(hit, context, output),
+                &keys[..len],
+                |number, hit, context, output| askers[number].answer(keys[number], hit, context, output),
                 output,
             )
         };

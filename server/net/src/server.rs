@@ -237,7 +237,12 @@ impl Drop for Duty {
 fn keep_house(shared: &Shared) {
     let mut housekeeper = shared.cache.housekeeper();
     while !shared.is_stopping() {
-        shared.set_time(unix_time());
+        let time = unix_time();
+        // Before the clock shows it.
+        while !housekeeper.flush_due(shared.to_second(time)) {
+            thread::yield_now();
+        }
+        shared.set_time(time);
         match housekeeper.step() {
             Todo::Rest => thread::park_timeout(REST),
             Todo::More => thread::yield_now(),

@@ -8,6 +8,7 @@ mod attacks;
 mod binary;
 mod clients;
 mod concurrency;
+mod flushes;
 mod model;
 mod operators;
 mod regressions;

@@ -75,6 +75,24 @@ pub(crate) fn token_length(text: &[u8]) -> usize {
     text.len() - rest.len() + in_rest
 }
 
+/// Bytes before the first that is a space or less, as those that end a line are.
+#[inline]
+pub(crate) fn word_length(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const ABOVE: u8 = b' ' + 1;
+    let (words, rest) = text.as_chunks::<8>();
+    for (number, &word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(word);
+        // The lowest byte that is less has its top bit set here; those above it may, too.
+        let less = word.wrapping_sub(ONES * ABOVE as u64) & !word & (ONES << 7);
+        if less != 0 {
+            return number * 8 + (less.trailing_zeros() / 8) as usize;
+        }
+    }
+    let in_rest = rest.iter().position(|&byte| byte < ABOVE).unwrap_or(rest.len());
+    text.len() - rest.len() + in_rest
+}
+
 #[inline]
 pub(crate) fn skip_spaces(mut text: &[u8]) -> &[u8] {
     while let [b' ', after @ ..] = text {
@@ -90,14 +108,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_space_is_found(
+        fn the_end_is_found(
             text in prop::collection::vec(
-                prop_oneof![Just(b' '), Just(0x21), Just(0xA0), Just(0), any::<u8>()],
+                prop_oneof![Just(b' '), Just(0x21), Just(0x1f), Just(0xA0), Just(0), any::<u8>()],
                 0..40,
             )
         ) {
             let expected = text.iter().position(|&byte| byte == b' ').unwrap_or(text.len());
             prop_assert_eq!(token_length(&text), expected);
+            let expected = text.iter().position(|&byte| byte <= b' ').unwrap_or(text.len());
+            prop_assert_eq!(word_length(&text), expected);
         }
     }
 }

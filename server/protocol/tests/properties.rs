@@ -3,7 +3,7 @@
 
 use crate::lines;
 use crate::naive::{self, Outcome};
-use lookaside_protocol::meta::{MetaGet, MetaRequest};
+use lookaside_protocol::meta::{MetaLookups, MetaRequest};
 use lookaside_protocol::response::{self, Parsed};
 use lookaside_protocol::{
     Connection, ErrorReply, KeyStream, Line, Operation, Refusal, Request, StreamState, apply, expiry, flush,
@@ -54,13 +54,22 @@ proptest! {
 
     /// The way of those that are gathered, and the one of all lines.
     #[test]
-    fn a_meta_get_is_the_same_either_way(line in mg_line(), after in "[\\x00-\\xff]{0,20}") {
+    fn a_meta_get_is_the_same_either_way(
+        before in mg_line(),
+        line in mg_line(),
+        again in any::<bool>(),
+        after in "[\\x00-\\xff]{0,20}",
+    ) {
+        // What is known of the line before does not matter.
+        let mut lookups = MetaLookups::default();
+        let before = if again { &line } else { &before };
+        lookups.next(&[before.as_slice(), b"mg another v f k\r\n"].concat());
         let received = [line.as_slice(), after.as_bytes()].concat();
         let expected = match parse(&line) {
             Ok(Request::Meta(MetaRequest::Get(get))) if get.is_lookup() => Some((get, line.len())),
             _ => None,
         };
-        prop_assert_eq!(MetaGet::next_lookup(&received), expected, "{}", line.escape_ascii());
+        prop_assert_eq!(lookups.next(&received), expected, "{}", line.escape_ascii());
         if let Ok(Request::Meta(MetaRequest::Get(get))) = parse(&line) {
             let flags: Vec<Vec<u8>> =
                 get.flags.iter().map(|flag| [&[flag.letter], flag.argument].concat()).collect();
@@ -68,7 +77,7 @@ proptest! {
             prop_assert_eq!(flags, words.skip(2).collect::<Vec<_>>());
         }
         for end in 0..line.len() {
-            prop_assert_eq!(MetaGet::next_lookup(&line[..end]), None);
+            prop_assert_eq!(lookups.next(&line[..end]), None);
         }
     }
 
@@ -176,10 +185,32 @@ proptest! {
 /// An `mg` of any flags, right or wrong, with spaces as they come.
 fn mg_line() -> impl Strategy<Value = Vec<u8>> {
     let plain = proptest::sample::select(b"vqskfctlhxIPL".to_vec()).prop_map(|letter| vec![letter]);
-    let argument =
-        proptest::sample::select(vec!["O7", "N30", "T0", "R30", "C1", "b", "u", "z", "O", "M", "vx"])
-            .prop_map(|flag| flag.as_bytes().to_vec());
-    let flag = prop_oneof![8 => plain, 1 => argument];
+    let arguments = vec![
+        "O7",
+        "N30",
+        "T0",
+        "R30",
+        "C1",
+        "b",
+        "u",
+        "z",
+        "O",
+        "M",
+        "vx",
+        "R-1",
+        "R",
+        "E123456789",
+        "E1234567890",
+        "O234567890123456789012345678901",
+        "O2345678901234567890123456789012",
+        "MS",
+        "O\t",
+        "F1x",
+        "`",
+        "@",
+    ];
+    let argument = proptest::sample::select(arguments).prop_map(|flag| flag.as_bytes().to_vec());
+    let flag = prop_oneof![6 => plain, 1 => argument];
     let space = prop_oneof![9 => Just(b" ".to_vec()), 1 => Just(b"  ".to_vec())];
     let word = (space, flag).prop_map(|(space, flag)| [space, flag].concat());
     let end = proptest::sample::select(vec!["\r\n", "\n", " \r\n"]);

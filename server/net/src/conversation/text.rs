@@ -30,7 +30,7 @@ struct Getter {
 
 impl Asker for Getter {
     #[inline]
-    fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
+    fn answer(&self, _: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
         if let Some(hit) = hit {
             write_value(hit, self.with_cas, context, output);
         }
@@ -278,7 +278,7 @@ fn touch<'d>(
             return Err(Unanswered { key: key.as_bytes(), asker: getter });
         }
         let expiry = executor.context().expiry(exptime);
-        executor.get_and_touch(&key, expiry, |hit, context| getter.answer(hit, context, output));
+        executor.get_and_touch(&key, expiry, |hit, context| getter.answer(&key, hit, context, output));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Forgetting everything, now or later.
 
+use cache::engine::Housekeeper;
 use protocol::Flush;
 
 use super::Executor;
@@ -20,26 +21,35 @@ impl Executor {
             return Flushed::NotAllowed;
         }
         let now = self.shared.time();
-        match protocol::flush(delay, now, self.shared.started) {
-            Flush::Nothing => self.shared.cache.flush_at(None),
-            Flush::At(second) if second > now => {
-                self.shared.cache.flush_at(Some(self.shared.to_second(second)));
+        let done = match protocol::flush(delay, now, self.shared.started) {
+            Flush::Nothing => {
+                self.shared.cache.flush_at(None);
+                true
             }
-            Flush::Now | Flush::At(_) => {
-                if !self.flush() {
-                    return Flushed::Later;
-                }
+            Flush::At(second) => self.flush_at(self.shared.to_second(second)),
+            Flush::Now => {
+                self.shared.cache.flush_at(None);
+                self.sweep_and(Housekeeper::try_flush)
             }
+        };
+        if !done {
+            return Flushed::Later;
         }
         self.metrics.flushes(1);
         Flushed::Done
     }
 
+    /// Forgets everything that is stored up to the end of a second, from its beginning on: it may have begun.
+    fn flush_at(&mut self, second: u32) -> bool {
+        self.shared.cache.flush_at(Some(second));
+        let now = self.shared.cache.time();
+        self.sweep_and(|sweeper| sweeper.flush_due(now))
+    }
+
     /// Flushes, or does a part of what must be done before.
-    fn flush(&mut self) -> bool {
-        let shared = &self.shared;
-        shared.cache.flush_at(None);
-        let flushed = self.sweeper.get_or_insert_with(|| shared.cache.housekeeper()).try_flush();
+    fn sweep_and(&mut self, flush: impl FnOnce(&mut Housekeeper) -> bool) -> bool {
+        let cache = &self.shared.cache;
+        let flushed = flush(self.sweeper.get_or_insert_with(|| cache.housekeeper()));
         if flushed {
             self.sweeper = None;
         }

@@ -8,7 +8,7 @@ use protocol::reply;
 
 use crate::buffers::RECEIVE;
 use crate::counted::Counted;
-use crate::shared::{Shared, unix_time};
+use crate::shared::Shared;
 use crate::version::VERSION;
 use crate::watch::Logged;
 
@@ -23,7 +23,7 @@ impl Shared {
 
     /// The process and its connections.
     fn process(&self, Counted { arrivals, .. }: &Counted, out: &mut Vec<u8>) {
-        let now = unix_time();
+        let now = self.time();
         let mut stat = |name: &str, value: &dyn Display| reply::stat(out, name, value);
         stat("pid", &std::process::id());
         stat("uptime", &now.saturating_sub(self.started));

@@ -63,6 +63,8 @@ pub(crate) struct Map {
     pub(crate) now: u64,
     started: u64,
     flush_at: Option<u64>,
+    /// The second of which all that is stored is gone when it comes.
+    hidden: Option<u64>,
     versions: u64,
     largest: usize,
 }
@@ -72,14 +74,15 @@ const NOT_FOUND: &str = "NOT_FOUND";
 impl Map {
     /// Empty, at this time, for values up to `largest` bytes with a key of one byte.
     pub(crate) fn new(now: u64, largest: usize) -> Map {
-        Map { items: HashMap::new(), now, started: now, flush_at: None, versions: 0, largest }
+        Map { items: HashMap::new(), now, started: now, flush_at: None, hidden: None, versions: 0, largest }
     }
 
     /// The clock goes on, and what is due takes place.
     pub(crate) fn tick(&mut self, seconds: u64) {
         self.now += seconds;
         let now = self.now;
-        if self.flush_at.take_if(|second| *second <= now).is_some() {
+        if let Some(second) = self.flush_at.take_if(|second| *second <= now) {
+            self.hidden = Some(second);
             self.items.clear();
         }
         self.items.retain(|_, item| item.gone_at.is_none_or(|second| second > now));
@@ -114,7 +117,7 @@ impl Map {
     fn put(&mut self, key: &[u8], flags: u32, gone_at: Option<u64>, data: Vec<u8>) {
         self.versions += 1;
         self.items.remove(key);
-        if self.alive(gone_at) {
+        if self.alive(gone_at) && self.hidden != Some(self.now) {
             self.items.insert(key.to_vec(), Item { flags, data, gone_at, version: self.versions });
         }
     }
@@ -237,12 +240,14 @@ impl Map {
     /// At once, or when a clock that has come so far goes on by the rest of a second; a delay of one second has none
     /// left.
     pub(crate) fn flush(&mut self, delay: Option<u32>) {
+        self.flush_at = None;
+        self.hidden = None;
         match delay {
-            None | Some(0 | 1) => {
-                self.flush_at = None;
+            Some(delay @ 2..) => self.flush_at = Some(self.now + u64::from(delay) - 1),
+            delay => {
+                self.hidden = delay.filter(|delay| *delay == 1).map(|_| self.now);
                 self.items.clear();
             }
-            Some(delay) => self.flush_at = Some(self.now + u64::from(delay) - 1),
         }
     }
 }

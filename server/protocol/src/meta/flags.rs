@@ -6,17 +6,21 @@
 //! replies come in the order of the flags: so what is kept is the text, and a set of the letters. Numbers are read
 //! again where they are wanted. (Rejected: a field for each. Most commands have none or one of the twelve.)
 //!
-//! Most lines have a few letters and nothing behind them. Their order is kept in one word, six bits a letter, and the
-//! text is not looked at again. (Rejected, by instructions of a pipelined `mg` with `v f k`, of which a `get` has 845:
-//! taking the text apart twice, 1360; the same with the bits of letters worked out, not looked up, 1230; cutting off
-//! one letter after the other without looking further, 1160.)
+//! Nearly all lines are in *short form*: one space before each flag, each letter once, behind small letters nothing,
+//! and behind capital ones a number of a few digits or a token that is not long. That is found out in the pass that
+//! finds the end of the line, and then the text is the list of the flags: it is walked from letter to letter again when
+//! the reply is written, and only capital letters are looked behind. All else takes the long way: the line's end is
+//! looked for first, then each token's. In a pipeline the walk is done once ([`super::lookups`]).
+//!
+//! Rejected: the order of the letters in one word, six bits each. Keeping it took as long as walking the text, and a
+//! letter with something behind it had no place there.
 
 use super::MetaKey;
 use super::base64::{self, MAX_DECODED_LENGTH};
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
 use crate::number::{c_i64, c_u64};
-use crate::token::skip_spaces;
+use crate::token::{skip_spaces, word_length};
 use std::fmt;
 
 /// The most tokens on a line, the command's name and the key among them.
@@ -47,20 +51,15 @@ pub struct Flags<'a> {
     /// Starts with a flag, never with a space.
     text: &'a [u8],
     letters: Letters,
-    /// The letters in the order of the line, six bits each, the first ones the lowest: if there are few, one space
-    /// between them, and nothing but letters. Else nothing.
-    order: u64,
 }
 
 /// The bits of a byte that tell letters apart.
 const LETTER: u8 = 0x3f;
-/// How many they are.
-const LETTER_BITS: usize = 6;
-/// The longest text of flags whose order is kept: of ten letters, with a space behind each.
-const ORDERED: usize = 2 * (u64::BITS as usize / LETTER_BITS);
+/// The bit that small letters have, and capital ones have not.
+const SMALL: u8 = 0x20;
 
 /// A set of letters.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Letters(u64);
 
 impl Letters {
@@ -96,8 +95,14 @@ impl Letters {
 
 /// The letters that are flags, of whatever command: each command ignores those that are not its own.
 const KNOWN: Letters = Letters::of(b"bcfhklqstuvxCDEFIJLMNOPRT");
-/// Those of them that are right whatever stands behind them, also nothing.
-const PLAIN: Letters = Letters::of(b"cfhklqstuvxILMOP");
+/// Those of them that may be in short form: not `b`, for the key is another one then.
+const SHORT: Letters = KNOWN.without(Letters::of(b"b"));
+/// Those of them that have a number behind them.
+const NUMBERS: Letters = Letters::of(b"CDEFJNRT");
+/// The most digits of a number in short form.
+const SHORT_NUMBER: usize = 9;
+/// Among the letters, that the flags are in short form: the bit of a byte that is no letter, as the next one.
+const IN_SHORT_FORM: Letters = Letters::of(b"`");
 /// Among the letters, that the opaque token is too long: the bit of a byte that is no letter.
 const OPAQUE_TOO_LONG: Letters = Letters::of(b"@");
 
@@ -117,25 +122,62 @@ impl<'a> Flags<'a> {
         if text.len() > 2 * most && Tokens(text).count() > most {
             return Err(ErrorReply::TooManyFlags);
         }
-        // Most lines have nothing but a few letters that need nothing behind them.
-        let (mut letters, mut order, mut at) = (Letters(0), 0, 0);
-        if text.len() <= ORDERED {
-            while at < text.len() && (at + 1 == text.len() || text[at + 1] == b' ') {
-                let letter = text[at];
-                if !PLAIN.without(letters).has(letter) {
-                    break;
+        let (flags, length) = Flags::short(text);
+        if length == text.len() {
+            return Ok((MetaKey::from_plain(key), flags));
+        }
+        let mut letters = Letters(0);
+        let is_base64 = check_rest(key, text, &mut letters)?;
+        Ok((MetaKey::new(key, is_base64), Flags { text, letters }))
+    }
+
+    /// The flags at the start of a text, as far as they are in short form, and where they end.
+    #[inline(always)]
+    pub(super) fn short(text: &'a [u8]) -> (Flags<'a>, usize) {
+        let (mut letters, mut end, mut at) = (IN_SHORT_FORM, 0, 0);
+        while let Some(&letter) = text.get(at)
+            && SHORT.without(letters).has(letter)
+        {
+            let behind = at + 1;
+            end = if letter & SMALL != 0 {
+                behind
+            } else {
+                match short_argument(letter, &text[behind..]) {
+                    Some(length) => behind + length,
+                    None => break,
                 }
-                letters.0 |= Letters::bit(letter);
-                order |= u64::from(letter & LETTER) << (LETTER_BITS * (at / 2));
-                at += 2;
+            };
+            letters.0 |= Letters::bit(letter);
+            if text.get(end) != Some(&b' ') {
+                break;
             }
+            at = end + 1;
         }
-        let mut is_base64 = false;
-        if at < text.len() {
-            is_base64 = check_rest(key, &text[at..], &mut letters)?;
-            order = 0;
+        (Flags { text: &text[..end], letters }, end)
+    }
+
+    /// The same behind a key: with a space before the first, or not there. Where they end is counted from the key on.
+    #[inline(always)]
+    pub(super) fn short_behind(behind: &'a [u8]) -> (Flags<'a>, usize) {
+        match behind {
+            [b' ', text @ ..] => {
+                let (flags, length) = Flags::short(text);
+                (flags, 1 + length)
+            }
+            _ => (Flags::default(), 0),
         }
-        Ok((MetaKey::new(key, is_base64), Flags { text, letters, order }))
+    }
+
+    /// Flags of which it is known that they are in short form, and which letters they have.
+    #[inline]
+    pub(super) fn known(text: &'a [u8], letters: Letters) -> Flags<'a> {
+        Flags { text, letters }
+    }
+
+    /// Which letters there are, and in which form they are.
+    #[inline]
+    pub(super) fn letters(&self) -> Letters {
+        self.letters
     }
 
     /// Looks at what memcached does not look at before it answers: whether the opaque token is too long.
@@ -188,7 +230,7 @@ impl<'a> Flags<'a> {
     /// The flags in the order of the line.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Flag<'a>> + use<'a> {
-        InOrder { order: self.order, rest: Tokens(if self.order == 0 { self.text } else { b"" }) }
+        InOrder { text: self.text, at: 0, in_short_form: self.has_any(IN_SHORT_FORM) }
     }
 
     /// The flags, with a space before each.
@@ -200,10 +242,22 @@ impl<'a> Flags<'a> {
     }
 }
 
-/// Checks flags of any kind, behind those with these letters, and adds theirs. Says whether the key is in base64.
+/// How long a token behind a capital letter is, at the start of a text, if it is right and short.
+#[inline]
+pub(super) fn short_argument(letter: u8, text: &[u8]) -> Option<usize> {
+    let length = word_length(text);
+    let is_right = if NUMBERS.has(letter) {
+        matches!(length, 1..=SHORT_NUMBER) && text[..length].iter().all(u8::is_ascii_digit)
+    } else {
+        length < MAX_OPAQUE_LENGTH
+    };
+    is_right.then_some(length)
+}
+
+/// Checks flags of any kind, and notes their letters. Says whether the key is in base64.
 fn check_rest(key: &[u8], text: &[u8], letters: &mut Letters) -> Result<bool, ErrorReply> {
     let mut error = None;
-    for Flag { letter, argument } in Tokens(skip_spaces(text)) {
+    for Flag { letter, argument } in Tokens(text) {
         if letter >= 0x7f || (letters.has(letter) && KNOWN.has(letter)) {
             return Err(ErrorReply::DuplicateFlag);
         }
@@ -232,7 +286,7 @@ fn check_rest(key: &[u8], text: &[u8], letters: &mut Letters) -> Result<bool, Er
 
 impl Default for Flags<'_> {
     fn default() -> Self {
-        Flags { text: b"", letters: Letters(0), order: 0 }
+        Flags { text: b"", letters: IN_SHORT_FORM }
     }
 }
 
@@ -250,10 +304,12 @@ impl fmt::Debug for Flags<'_> {
     }
 }
 
-/// Flags in the order of the line: those of an order, or else those of a text.
+/// Flags in the order of the line.
 struct InOrder<'a> {
-    order: u64,
-    rest: Tokens<'a>,
+    text: &'a [u8],
+    /// Where the next one begins, or behind the end of the text.
+    at: usize,
+    in_short_form: bool,
 }
 
 impl<'a> Iterator for InOrder<'a> {
@@ -261,12 +317,17 @@ impl<'a> Iterator for InOrder<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Flag<'a>> {
-        if self.order != 0 {
-            let letter = 0x40 | (self.order as u8 & LETTER);
-            self.order >>= LETTER_BITS;
-            return Some(Flag { letter, argument: b"" });
+        let letter = *self.text.get(self.at)?;
+        if self.in_short_form {
+            let behind = self.at + 1;
+            let length = if letter & SMALL != 0 { 0 } else { word_length(&self.text[behind..]) };
+            self.at = behind + length + 1;
+            return Some(Flag { letter, argument: &self.text[behind..behind + length] });
         }
-        if self.rest.0.is_empty() { None } else { self.rest.next() }
+        let mut rest = Tokens(&self.text[self.at..]);
+        let flag = rest.next();
+        self.at = self.text.len() - rest.0.len();
+        flag
     }
 }
 

@@ -24,27 +24,18 @@ pub(crate) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     Ok(Request::Meta(MetaRequest::Get(MetaGet { key, flags })))
 }
 
-impl<'a> MetaGet<'a> {
-    /// The `mg` at the start of what was received, with the length of its line, if one stands there that
-    /// [is a lookup](MetaGet::is_lookup). It is for those who gather them: other commands need not be told apart.
-    ///
-    /// ```
-    /// # use lookaside_protocol::meta::MetaGet;
-    /// let (request, length) = MetaGet::next_lookup(b"mg key v\r\nmg key T30\r\n").unwrap();
-    /// assert_eq!((request.key.plain(), length), (Some(b"key".as_slice()), 10));
-    /// assert_eq!(MetaGet::next_lookup(b"mg key T30\r\n"), None);
-    /// ```
-    #[inline]
-    pub fn next_lookup(received: &'a [u8]) -> Option<(MetaGet<'a>, usize)> {
-        if !received.starts_with(b"mg ") {
-            return None;
-        }
-        let length = memchr::memchr(b'\n', received)? + 1;
-        let (key, flags) = key_and_flags(&strip_ending(&received[..length])[3..]).ok()?;
-        let request = MetaGet { key, flags };
-        (request.is_lookup() && flags.check_opaque().is_ok()).then_some((request, length))
-    }
+/// The `mg` at the start of what was received, as [`MetaLookups::next`](super::MetaLookups::next) gives it, of any
+/// form.
+// Not inlined: nearly all are found before.
+#[inline(never)]
+pub(super) fn next_lookup(received: &[u8]) -> Option<(MetaGet<'_>, usize)> {
+    let length = memchr::memchr(b'\n', received)? + 1;
+    let (key, flags) = key_and_flags(&strip_ending(&received[..length])["mg ".len()..]).ok()?;
+    let request = MetaGet { key, flags };
+    (request.is_lookup() && flags.check_opaque().is_ok()).then_some((request, length))
+}
 
+impl MetaGet<'_> {
     /// Whether it can be looked up like the key of a `get`, together with others.
     #[inline]
     pub fn is_lookup(&self) -> bool {

@@ -15,6 +15,17 @@ impl<'a> MetaKey<'a> {
         MetaKey { text, is_base64 }
     }
 
+    /// A key that stands on the line as it is, and has been checked.
+    ///
+    /// ```
+    /// # use lookaside_protocol::meta::MetaKey;
+    /// assert_eq!(MetaKey::from_plain(b"key").plain(), Some(b"key".as_slice()));
+    /// ```
+    #[inline]
+    pub fn from_plain(text: &'a [u8]) -> Self {
+        MetaKey { text, is_base64: false }
+    }
+
     /// The key as it stands on the line, unless it is in base64.
     #[inline]
     pub fn plain(&self) -> Option<&'a [u8]> {

@@ -14,6 +14,7 @@ mod delete;
 mod flags;
 mod get;
 mod key;
+mod lookups;
 mod noop;
 pub mod reply;
 mod set;
@@ -25,12 +26,14 @@ pub use delete::MetaDelete;
 pub use flags::{Flag, Flags, Letters};
 pub use get::MetaGet;
 pub use key::MetaKey;
+pub use lookups::MetaLookups;
 pub use set::{MetaMode, MetaSet};
 
 use crate::error::ErrorReply;
+use crate::key::MAX_KEY_LENGTH;
 use crate::refusal::Refusal;
 use crate::text::Request;
-use crate::token::{skip_spaces, split_token};
+use crate::token::{skip_spaces, split_token, word_length};
 
 /// A well-formed meta command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +89,14 @@ fn key_and_flags(rest: &[u8]) -> Result<(MetaKey<'_>, Flags<'_>), ErrorReply> {
         return Err(ErrorReply::BadFormat);
     }
     Flags::check(key, flags, 2)
+}
+
+/// The key at the start of what may go on, and what stands behind it, if that is a key that is not looked at any
+/// further: no space before it, not too long. Where it ends is any space, control character or line end.
+#[inline(always)]
+fn plain_key(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let length = word_length(rest);
+    matches!(length, 1..=MAX_KEY_LENGTH).then(|| rest.split_at(length))
 }
 
 fn write_key_and_flags(out: &mut Vec<u8>, name: &str, key: &MetaKey<'_>, flags: &Flags<'_>) {

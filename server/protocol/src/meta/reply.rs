@@ -35,16 +35,22 @@ pub fn value(out: &mut Vec<u8>, length: usize) {
 /// A number, behind the letter of the flag that asked for it.
 #[inline]
 pub fn number(out: &mut Vec<u8>, letter: u8, number: u64) {
-    // Not in line: what has one digit is most of what is asked for, and there are many who ask.
+    // Not in line: what has one digit or two is most of what is asked for, and there are many who ask.
     #[inline(never)]
     fn long_number(out: &mut Vec<u8>, letter: u8, number: u64) {
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(number).as_bytes();
+        out.reserve(2 + digits.len());
         out.extend_from_slice(&[b' ', letter]);
-        append(out, number);
+        out.extend_from_slice(digits);
     }
-    if number < 10 {
-        out.extend_from_slice(&[b' ', letter, b'0' + number as u8]);
-    } else {
-        long_number(out, letter, number);
+    match number {
+        0..10 => out.extend_from_slice(&[b' ', letter, b'0' + number as u8]),
+        10..100 => {
+            let [tens, ones] = [number / 10, number % 10].map(|digit| b'0' + digit as u8);
+            out.extend_from_slice(&[b' ', letter, tens, ones]);
+        }
+        _ => long_number(out, letter, number),
     }
 }
 
@@ -71,6 +77,13 @@ pub fn key(out: &mut Vec<u8>, key: &MetaKey<'_>) {
     }
 }
 
+/// The opaque token.
+#[inline]
+pub fn opaque(out: &mut Vec<u8>, token: &[u8]) {
+    out.extend_from_slice(b" O");
+    out.extend_from_slice(token);
+}
+
 /// What every command echoes, if this flag asks for it: the key, the opaque token. Says whether it did.
 #[inline]
 pub fn echo(out: &mut Vec<u8>, flag: Flag<'_>, key: &MetaKey<'_>) -> bool {
@@ -80,8 +93,7 @@ pub fn echo(out: &mut Vec<u8>, flag: Flag<'_>, key: &MetaKey<'_>) -> bool {
             true
         }
         b'O' => {
-            out.extend_from_slice(b" O");
-            out.extend_from_slice(flag.argument);
+            opaque(out, flag.argument);
             true
         }
         _ => false,

@@ -17,7 +17,7 @@ struct BinaryGetter<'d> {
 
 impl Asker for BinaryGetter<'_> {
     #[inline]
-    fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
+    fn answer(&self, _: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
         if let Some((header, request)) = &self.request {
             write(header, request, true, hit, context, output);
         }

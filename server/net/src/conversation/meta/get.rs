@@ -1,7 +1,7 @@
 //! `mg`.
 
 use cache::engine::{Expiry, Hit};
-use protocol::meta::{MetaGet, reply};
+use protocol::meta::{Flags, MetaGet, MetaKey, MetaLookups, reply};
 use protocol::reply::CRLF;
 
 use crate::executor::{Context, Executor};
@@ -11,21 +11,21 @@ use crate::output::Output;
 /// Who asks for a key by `mg`.
 #[derive(Clone, Copy, Default)]
 struct MetaGetter<'d> {
-    request: Option<MetaGet<'d>>,
+    flags: Flags<'d>,
     /// Where its line begins.
     at: usize,
 }
 
 impl Asker for MetaGetter<'_> {
     #[inline]
-    fn answer(&self, hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
-        match (&self.request, hit) {
-            (Some(request), Some(hit)) => {
+    fn answer(&self, key: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
+        let request = MetaGet { key: MetaKey::from_plain(key), flags: self.flags };
+        match hit {
+            Some(hit) => {
                 // An expiry is no matter of those that are gathered.
-                let _ = write_hit(request, hit, context, output);
+                let _ = write_hit(&request, hit, context, output);
             }
-            (Some(request), None) => request.write_miss(output.bytes()),
-            (None, _) => {}
+            None => request.write_miss(output.bytes()),
         }
     }
 }
@@ -43,17 +43,17 @@ pub(super) fn gather<'d>(
     executor: &mut Executor,
     output: &mut Output,
 ) -> Result<usize, usize> {
-    let next = MetaGet::next_lookup;
+    let mut lookups = MetaLookups::default();
     gets::serve(
         (request, line),
         rest,
         turn,
         executor,
         output,
-        next,
+        |rest| lookups.next(rest),
         |request, at, group, executor, output| {
             let key = request.key.plain().unwrap_or_default();
-            group.add(key, MetaGetter { request: Some(request), at }, executor, output)
+            group.add(key, MetaGetter { flags: request.flags, at }, executor, output)
         },
     )
     .map_err(|unanswered| unanswered.asker.at)
@@ -115,6 +115,7 @@ fn write_hit(
         match flag.letter {
             b'v' | b'q' => {}
             b'k' => reply::key(out, &request.key),
+            b'O' => reply::opaque(out, flag.argument),
             b's' => reply::number(out, b's', length as u64),
             b'f' => reply::number(out, b'f', hit.flags().into()),
             b'c' => reply::number(out, b'c', context.cas(hit)),
@@ -126,9 +127,7 @@ fn write_hit(
                 let expiry = touched.unwrap_or_else(|| hit.expiry());
                 is_wanted |= is_before(expiry, context.expiry(flag.time()));
             }
-            _ => {
-                reply::echo(out, flag, &request.key);
-            }
+            _ => {}
         }
     }
     if is_wanted || hit.is_won() {
