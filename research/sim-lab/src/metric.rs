@@ -1,69 +1,72 @@
 //! What is shown of a run, by itself or beside another: one name, one formula.
+//!
+//! Those that compare do it with the run that the definition names, as a rule the same program without a table in
+//! front.
 
 use serde::Deserialize;
 use sim::{CacheCounts, CycleStack, Window};
 
 use crate::run::Run;
 
-/// A number of a run. Those that compare do it with the run that the definition names, as a rule the same
-/// program without a table in front.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Metric {
-    /// Cycles of a request.
-    Cycles,
-    /// Half the width of the 95 % confidence interval of the cycles, over the windows of one run, of their mean.
-    Confidence,
-    /// Instructions of a request.
-    Instructions,
-    /// Loads and stores of a request.
-    Accesses,
-    /// The other's cycles divided by ours.
-    SpeedUp,
-    /// Our cycles beyond the other's, of the other's.
-    Slowdown,
-    /// The share of our cycles that the other does not need.
-    Saved,
-    /// The share of lookups that the table in front did not answer.
-    TableMisses,
-    /// Translations that the first TLB did not have.
-    FirstTlbMisses,
-    /// Page walks.
-    Walks,
-    /// Lines read from memory.
-    MemoryReads,
-    /// The other's misses of the first TLB that we do not have, of the other's.
-    FirstTlbMissReduction,
-    /// Of translations that neither TLB had (the STB may have).
-    SecondTlbMissReduction,
-    /// Of page walks.
-    WalkReduction,
-    /// Of the first data cache's misses.
-    L1MissReduction,
-    /// Of the third cache's misses.
-    L3MissReduction,
-    /// Of lines read from memory.
-    MemoryReadReduction,
-    /// Our lines from memory, prefetches among them, divided by the other's.
-    MemoryTraffic,
-    /// Cycles that a line waits for memory's channel, beyond the other's, of the other's latency.
-    MemoryLatency,
-    /// Prefetched translations that were used, of those that were prefetched.
-    TranslationAccuracy,
-    /// Instructions that are simulated in a second without the clock. Nobody counts those: the requests of that phase
-    /// are taken to need as many as those of the windows.
-    UntimedSpeed,
-    /// The same with the clock.
-    TimedSpeed,
-    /// Seconds of the run, of the processor that simulates ([`sim_qemu::cost`]).
-    Seconds,
-    /// The most that its process had resident.
-    Memory,
-    /// Cycles by what was waited for.
-    Stack,
-    /// The same as shares of all cycles.
-    Shares,
+/// A number of a run, by its name in definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Metric(usize);
+
+/// How it is computed.
+enum Formula {
+    /// Of our run. Nothing, if it has none.
+    Own(fn(&Run) -> Option<f64>),
+    /// Of ours and the other.
+    Beside(fn(&Run, &Run) -> f64),
+    /// What the other counts, and we do not, of the other's, in percent.
+    Saved(fn(&Window) -> u64),
+    /// The cycles of a window by what was waited for, divided by this.
+    Stack(fn(&Window) -> u64),
 }
+
+use Formula::{Beside, Own, Saved, Stack};
+
+/// The names in definitions and in reports, the units, and the formulas.
+static METRICS: [(&str, &str, &str, Formula); 20] = [
+    ("cycles", "cycles", "per request", Own(|run| Some(cycles(run)))),
+    // Half the width of the interval over the windows of one run.
+    ("confidence", "cycles, 95 % confidence", "% of the mean", Own(|run| Some(confidence(run)))),
+    ("instructions", "instructions", "per request", Own(|run| Some(mean(run, Window::instructions)))),
+    ("speed-up", "speed-up", "x", Beside(|run, other| cycles(other) / cycles(run))),
+    ("slowdown", "slowdown", "%", Beside(|run, other| percent(cycles(run) / cycles(other) - 1.0))),
+    (
+        "saved",
+        "time that the other does not need",
+        "%",
+        Beside(|run, other| percent(1.0 - cycles(other) / cycles(run))),
+    ),
+    ("table-misses", "table misses", "%", Own(table_misses)),
+    ("walks", "page walks", "per request", Own(|run| Some(mean(run, Window::walks)))),
+    ("memory-reads", "reads of memory", "per request", Own(|run| Some(mean(run, Window::memory_reads)))),
+    ("first-tlb-miss-reduction", "first TLB misses saved", "%", Saved(|of| of.memory.data_tlb.misses)),
+    // The STB may have them.
+    ("second-tlb-miss-reduction", "second TLB misses saved", "%", Saved(|of| of.memory.second_tlb.misses)),
+    ("walk-reduction", "page walks saved", "%", Saved(|of| of.memory.accesses.data_walks)),
+    ("l1-miss-reduction", "first cache's misses saved", "%", Saved(|of| all_misses(&of.memory.l1d))),
+    ("l3-miss-reduction", "third cache's misses saved", "%", Saved(|of| all_misses(&of.memory.l3))),
+    ("memory-read-reduction", "reads of memory saved", "%", Saved(|of| of.memory.memory.reads)),
+    (
+        "memory-traffic",
+        "reads of memory, with prefetches",
+        "x",
+        Beside(|run, other| mean(run, Window::memory_reads) / mean(other, Window::memory_reads)),
+    ),
+    (
+        "memory-latency",
+        "latency of memory, more",
+        "%",
+        Beside(|run, other| percent(latency(run) / latency(other) - 1.0)),
+    ),
+    ("translation-accuracy", "translations prefetched that were used", "%", Own(translation_accuracy)),
+    ("stack", "cycles", "per request", Stack(|of| of.operations)),
+    ("shares", "share", "%", Stack(|of| of.core.cycles)),
+];
 
 /// A number with its name and unit.
 pub(crate) struct Sample {
@@ -76,12 +79,44 @@ fn mean(run: &Run, quantity: impl Fn(&Window) -> f64) -> f64 {
     run.measurement.estimate(quantity).mean
 }
 
+fn each(run: &Run, count: fn(&Window) -> u64) -> f64 {
+    mean(run, |window| count(window) as f64 / window.operations as f64)
+}
+
 fn percent(share: f64) -> f64 {
     100.0 * share
 }
 
-fn millions(count: f64, seconds: f64) -> f64 {
-    count / seconds.max(f64::MIN_POSITIVE) / 1e6
+fn cycles(run: &Run) -> f64 {
+    mean(run, Window::cycles)
+}
+
+fn confidence(run: &Run) -> f64 {
+    percent(run.measurement.estimate(Window::cycles).half_width.unwrap_or(0.0) / cycles(run))
+}
+
+/// Who has no table, or one that does not say, has none to miss.
+fn table_misses(run: &Run) -> Option<f64> {
+    let says = run.measurement.windows.iter().any(|window| window.table_miss_rate().is_some());
+    says.then(|| percent(mean(run, |window| window.table_miss_rate().unwrap_or(0.0))))
+}
+
+/// Loads, stores and walks that a cache did not have.
+fn all_misses(counts: &CacheCounts) -> u64 {
+    counts.load.misses + counts.store.misses + counts.walk.misses
+}
+
+/// Of a line, with what it waits for memory's channel.
+fn latency(run: &Run) -> f64 {
+    let waited = each(run, |window| window.core.waited_for_channel);
+    let reads = mean(run, Window::memory_reads).max(f64::MIN_POSITIVE);
+    f64::from(run.configuration.machine.memory.latency) + waited / reads
+}
+
+fn translation_accuracy(run: &Run) -> Option<f64> {
+    let made = each(run, |window| window.memory.accesses.translations_prefetched);
+    let used = each(run, |window| window.memory.accesses.prefetch_buffer_hits);
+    Some(if made == 0.0 { 0.0 } else { percent(used / made) })
 }
 
 /// A part of a stack of cycles.
@@ -99,173 +134,41 @@ pub const STACK: [(&str, StackPart); 8] = [
     ("STLT", |stack| stack.stlt),
 ];
 
-/// Loads, stores and walks that a cache did not have.
-fn all_misses(counts: &CacheCounts) -> u64 {
-    counts.load.misses + counts.store.misses + counts.walk.misses
+impl TryFrom<String> for Metric {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Metric, String> {
+        let place = METRICS.iter().position(|metric| metric.0 == name);
+        place.map(Metric).ok_or_else(|| format!("there is no metric '{name}'"))
+    }
 }
 
 impl Metric {
     /// Whether it compares.
     #[must_use]
-    pub const fn compares(self) -> bool {
-        !matches!(
-            self,
-            Metric::Cycles
-                | Metric::Confidence
-                | Metric::Instructions
-                | Metric::Accesses
-                | Metric::TableMisses
-                | Metric::FirstTlbMisses
-                | Metric::Walks
-                | Metric::MemoryReads
-                | Metric::TranslationAccuracy
-                | Metric::UntimedSpeed
-                | Metric::TimedSpeed
-                | Metric::Seconds
-                | Metric::Memory
-                | Metric::Stack
-                | Metric::Shares
-        )
+    pub fn compares(self) -> bool {
+        matches!(METRICS[self.0].3, Beside(_) | Saved(_))
     }
 
     /// The samples of `run`, beside `other` where it compares.
     pub(crate) fn of(self, run: &Run, other: &Run) -> Vec<Sample> {
-        let each = |count: fn(&Window) -> u64| {
-            move |run: &Run| mean(run, |window| count(window) as f64 / window.operations as f64)
-        };
-        let reduction = |count: fn(&Window) -> u64| {
-            let before = each(count)(other);
-            if before == 0.0 { 0.0 } else { percent(1.0 - each(count)(run) / before) }
-        };
-        let (ours, theirs) = (mean(run, Window::cycles), mean(other, Window::cycles));
-        let (metric, unit, value) = match self {
-            Metric::Cycles => ("cycles", "per request", ours),
-            Metric::Confidence => {
-                let cycles = run.measurement.estimate(Window::cycles);
-                ("cycles, 95 % confidence", "% of the mean", percent(cycles.half_width.unwrap_or(0.0) / ours))
+        let (_, name, unit, formula) = &METRICS[self.0];
+        let value = match *formula {
+            Own(number) => number(run),
+            Beside(number) => Some(number(run, other)),
+            Saved(count) => {
+                let before = each(other, count);
+                Some(if before == 0.0 { 0.0 } else { percent(1.0 - each(run, count) / before) })
             }
-            Metric::Instructions => ("instructions", "per request", mean(run, Window::instructions)),
-            Metric::Accesses => ("loads and stores", "per request", mean(run, Window::memory_accesses)),
-            Metric::SpeedUp => ("speed-up", "x", theirs / ours),
-            Metric::Slowdown => ("slowdown", "%", percent(ours / theirs - 1.0)),
-            Metric::Saved => ("time that the other does not need", "%", percent(1.0 - theirs / ours)),
-            Metric::TableMisses => {
-                // Who has no table, or one that does not say, has none to miss.
-                if run.measurement.windows.iter().all(|window| window.table_miss_rate().is_none()) {
-                    return Vec::new();
-                }
-                ("table misses", "%", percent(mean(run, |window| window.table_miss_rate().unwrap_or(0.0))))
-            }
-            Metric::FirstTlbMisses => {
-                ("first TLB misses", "per request", mean(run, Window::first_tlb_misses))
-            }
-            Metric::Walks => ("page walks", "per request", mean(run, Window::walks)),
-            Metric::MemoryReads => ("reads of memory", "per request", mean(run, Window::memory_reads)),
-            Metric::FirstTlbMissReduction => {
-                ("first TLB misses saved", "%", reduction(|window| window.memory.data_tlb.misses))
-            }
-            Metric::SecondTlbMissReduction => {
-                ("second TLB misses saved", "%", reduction(|window| window.memory.second_tlb.misses))
-            }
-            Metric::WalkReduction => {
-                ("page walks saved", "%", reduction(|window| window.memory.accesses.data_walks))
-            }
-            Metric::L1MissReduction => {
-                ("first cache's misses saved", "%", reduction(|window| all_misses(&window.memory.l1d)))
-            }
-            Metric::L3MissReduction => {
-                ("third cache's misses saved", "%", reduction(|window| all_misses(&window.memory.l3)))
-            }
-            Metric::MemoryReadReduction => {
-                ("reads of memory saved", "%", reduction(|window| window.memory.memory.reads))
-            }
-            Metric::MemoryTraffic => {
-                let traffic = mean(run, Window::memory_reads) / mean(other, Window::memory_reads);
-                ("reads of memory, with prefetches", "x", traffic)
-            }
-            Metric::MemoryLatency => {
-                let latency = |run: &Run| {
-                    let shape = run.configuration.machine.memory;
-                    let waited = each(|window| window.core.waited_for_channel)(run);
-                    f64::from(shape.latency) + waited / mean(run, Window::memory_reads).max(f64::MIN_POSITIVE)
-                };
-                ("latency of memory, more", "%", percent(latency(run) / latency(other) - 1.0))
-            }
-            Metric::TranslationAccuracy => {
-                let made = each(|window| window.memory.accesses.translations_prefetched)(run);
-                let used = each(|window| window.memory.accesses.prefetch_buffer_hits)(run);
-                (
-                    "translations prefetched that were used",
-                    "%",
-                    if made == 0.0 { 0.0 } else { percent(used / made) },
-                )
-            }
-            Metric::UntimedSpeed => {
-                let lengths = run.configuration.lengths;
-                let instructions =
-                    mean(run, Window::instructions) * (lengths.warm_up - lengths.replayed()) as f64;
-                ("without the clock", "M instructions/s", millions(instructions, run.cost.functional))
-            }
-            Metric::TimedSpeed => {
-                let counted: u64 =
-                    run.measurement.windows.iter().map(|window| window.core.instructions).sum();
-                ("with the clock", "M instructions/s", millions(counted as f64, run.cost.measured))
-            }
-            Metric::Seconds => ("a run", "s", run.cost.seconds()),
-            Metric::Memory => match run.cost.peak_bytes {
-                Some(bytes) => ("memory", "GB", bytes as f64 / 1e9),
-                None => return Vec::new(),
-            },
-            Metric::Stack | Metric::Shares => {
-                let sample = |(name, part): (&str, StackPart)| {
-                    let cycles = |window: &Window| part(&window.core.stack) as f64;
-                    if self == Metric::Stack {
-                        let value = mean(run, |window| cycles(window) / window.operations as f64);
-                        Sample { metric: format!("cycles: {name}"), unit: "per request", value }
-                    } else {
-                        let value = percent(mean(run, |window| cycles(window) / window.core.cycles as f64));
-                        Sample { metric: format!("share: {name}"), unit: "%", value }
-                    }
+            Stack(by) => {
+                let sample = |(part, cycles): (&str, StackPart)| {
+                    let value = mean(run, |of| cycles(&of.core.stack) as f64 / by(of) as f64);
+                    let value = if *unit == "%" { percent(value) } else { value };
+                    Sample { metric: format!("{name}: {part}"), unit, value }
                 };
                 return STACK.into_iter().map(sample).collect();
             }
         };
-        vec![Sample { metric: metric.into(), unit, value }]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use sim::{CoreStatistics, FORMAT, Measurement, Profile};
-    use sim_qemu::cost::Cost;
-
-    use super::*;
-    use crate::configuration::{Configuration, Guest, Lengths, Table};
-    use crate::guest::{Container, Distribution, Hash, Variant};
-
-    #[test]
-    fn speeds_are_instructions_by_the_seconds_of_their_phase() {
-        let lengths = Lengths { warm_up: 9_000, functional: 4_000, settle: 5, windows: 2, window: 100 };
-        let table = Table { bytes: 1 << 20, ways: 4, hash: Hash::Xxh3 };
-        let (asked, machine) = ((1000, 64, Distribution::Zipf), Profile::stlt_paper());
-        let (guest, container, variant) = (Guest::InProcess, Container::Map, Variant::Alone);
-        let configuration =
-            Configuration::new(guest, container, variant, asked, table, lengths, 1, &machine).expect("legal");
-        let windows = [40_000, 60_000].map(|instructions| Window {
-            operations: 100,
-            core: CoreStatistics { instructions, ..CoreStatistics::default() },
-            ..Window::default()
-        });
-        let (machine, guest, variant) = (String::new(), String::new(), String::new());
-        let measurement =
-            Measurement { format: FORMAT, machine, guest, variant, seed: 1, windows: windows.to_vec() };
-        let cost = Cost { load: 1.0, functional: 0.25, detailed: 0.5, measured: 0.125, peak_bytes: None };
-        let mut run = Run { configuration, programs: None, measurement, seconds: 99.0, cost };
-        let of = |metric: Metric, run: &Run| metric.of(run, run).first().map(|sample| sample.value);
-        assert_eq!(of(Metric::UntimedSpeed, &run), Some(8.0));
-        assert_eq!(of(Metric::TimedSpeed, &run), Some(0.8));
-        assert_eq!((of(Metric::Seconds, &run), of(Metric::Memory, &run)), (Some(1.875), None));
-        run.cost.peak_bytes = Some(3_000_000_000);
-        assert_eq!(of(Metric::Memory, &run), Some(3.0));
+        value.map(|value| Sample { metric: (*name).into(), unit, value }).into_iter().collect()
     }
 }

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use sim::Measurement;
-use sim_qemu::cost::Cost;
-use sim_qemu::guests::{Simulated, Tools};
+use sim_qemu::guests::Tools;
 use sim_qemu::run::Run as GuestRun;
 
 use crate::configuration::Configuration;
@@ -43,24 +42,22 @@ impl Qemu {
         Ok(self.tools.identity(container, &program)?)
     }
 
-    /// Runs a configuration: what was measured, and what that took.
+    /// Runs a configuration: what was measured.
     ///
     /// # Errors
     /// If its program is not there, does not compile, or fails.
-    pub fn run(&self, configuration: &Configuration) -> Result<(Measurement, Cost), RunError> {
+    pub fn run(&self, configuration: &Configuration) -> Result<Measurement, RunError> {
         let run = translated(configuration)?;
         let folder = tempfile::tempdir().map_err(RunError::io(std::env::temp_dir()))?;
         // Compiled once for all runs.
         let guest = self.tools.program(run.container, &compiled())?;
         let requests = folder.path().join("requests");
         run.write_requests(&requests)?;
-        let [profile, out, cost] =
-            ["machine.toml", "measurement.json", "cost.json"].map(|name| folder.path().join(name));
+        let [profile, out] = ["machine.toml", "measurement.json"].map(|name| folder.path().join(name));
         std::fs::write(&profile, configuration.machine.to_toml()?).map_err(RunError::io(&profile))?;
-        let simulated = Simulated { cost: Some(&cost), ..Simulated::new(&profile, &out) };
         let output = self
             .tools
-            .command(&guest, &requests, &run, &simulated)?
+            .command(&guest, &requests, &run, &profile, &out)?
             .stdin(Stdio::null())
             .output()
             .map_err(RunError::io(&self.tools.qemu))?;
@@ -71,7 +68,12 @@ impl Qemu {
                 None => RunError::Failed { status: output.status.to_string(), said },
             });
         }
-        Ok((Measurement::read(&out)?, Cost::read(&cost).map_err(RunError::io(&cost))?))
+        Ok(Measurement {
+            guest: run.container.name().into(),
+            variant: run.variant.name().into(),
+            seed: run.seed,
+            ..Measurement::read(&out)?
+        })
     }
 }
 

@@ -11,8 +11,6 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use sim::{Core, FORMAT, Machine, Measurement, Since, Window};
-use sim_qemu::cost::{Cost, Meter};
-use sim_qemu::protocol::Phase;
 
 use crate::configuration::{Configuration, ConfigurationError, Guest, Lengths};
 use crate::error::RunError;
@@ -32,10 +30,8 @@ pub struct Run {
     pub programs: Option<String>,
     /// What was measured.
     pub measurement: Measurement,
-    /// How long it took, in seconds; without what it had in common with others that were made beside it.
+    /// How long it took, in seconds.
     pub seconds: f64,
-    /// What it took of a processor, phase by phase, without the same; and the most memory of the process that made it.
-    pub cost: Cost,
 }
 
 /// Runs a configuration.
@@ -45,11 +41,10 @@ pub struct Run {
 pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
     configuration.check()?;
     let started = Instant::now();
-    let (programs, (measurement, cost)) = match configuration.guest {
+    let (programs, measurement) = match configuration.guest {
         Guest::InProcess => {
-            let meter = Meter::start();
             let (program, machine) = load(configuration)?;
-            (None, measure(configuration, program, machine, meter))
+            (None, measure(configuration, program, machine))
         }
         Guest::Qemu => {
             let qemu = Qemu::find()?;
@@ -58,7 +53,7 @@ pub fn run(configuration: &Configuration) -> Result<Run, RunError> {
         }
     };
     let seconds = started.elapsed().as_secs_f64();
-    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds, cost })
+    Ok(Run { configuration: configuration.clone(), programs, measurement, seconds })
 }
 
 /// The loaded guest of a configuration, and its machine with the table in place.
@@ -101,22 +96,13 @@ pub fn warm_up(program: &mut Program, machine: &mut Machine, lengths: Lengths) {
     program.run(machine, lengths.warm_up - lengths.replayed());
 }
 
-fn measure(
-    configuration: &Configuration,
-    mut program: Program,
-    mut machine: Machine,
-    mut meter: Meter,
-) -> (Measurement, Cost) {
+fn measure(configuration: &Configuration, mut program: Program, mut machine: Machine) -> Measurement {
     let lengths = configuration.lengths;
-    program.replay(&mut machine, lengths.replayed());
-    meter.enter(Phase::Functional);
-    program.run(&mut machine, lengths.warm_up - lengths.replayed());
-    meter.enter(Phase::Detailed);
+    warm_up(&mut program, &mut machine, lengths);
     let mut core = Core::with_machine(machine);
     core.resume();
     program.run(&mut core, lengths.settle);
     let mut windows = Vec::new();
-    meter.enter(Phase::Measured);
     for _ in 0..lengths.windows {
         let before = (core.statistics(), core.machine().statistics(), program.fast_path());
         program.run(&mut core, lengths.window);
@@ -128,13 +114,12 @@ fn measure(
             memory: core.machine().statistics().since(&before.1),
         });
     }
-    let measurement = Measurement {
+    Measurement {
         format: FORMAT,
         machine: configuration.machine.name.clone(),
         guest: configuration.container.name().into(),
         variant: configuration.variant.name().into(),
         seed: configuration.seed,
         windows,
-    };
-    (measurement, meter.finish())
+    }
 }

@@ -25,10 +25,6 @@
 //! `runs` in the definition is the number of seeds: each is another set of keys, another sequence of requests and
 //! another layout of frames, so a row's extremes are a band over what the paper leaves open.
 //!
-//! `parts` are further fields by which a study differs from itself, each with a name: it is made once for each of them,
-//! with those fields in place of its own. `unkept = true` makes every run anew, one at a time, and keeps none: for what
-//! a run takes, which is no property of its configuration.
-//!
 //! All runs that a study needs are made first ([`crate::sweep`]), then its rows are computed from what is kept.
 
 use indicatif::ProgressBar;
@@ -39,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use sim::Profile;
 
 use crate::configuration::{Configuration, Guest, Lengths, Table};
-use crate::error::{RunError, StudyError};
+use crate::error::StudyError;
 use crate::guest::{Container, Distribution, Hash, Variant};
 use crate::in_use;
 use crate::metric::Metric;
@@ -80,8 +76,6 @@ struct MachineShape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Axis {
-    Part,
-    Guest,
     Container,
     Variant,
     Distribution,
@@ -121,8 +115,6 @@ struct Parameters {
     /// Who runs its programs, if not whoever was asked to: our own indexes are compiled programs.
     #[serde(default)]
     guests: Vec<Guest>,
-    #[serde(default)]
-    unkept: bool,
     keys: u32,
     containers: Vec<Container>,
     variants: Vec<Variant>,
@@ -171,7 +163,6 @@ pub struct Options {
 /// A place in the product of a study's lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cell<'s> {
-    part: &'s Part,
     guest: Guest,
     container: Container,
     variant: Variant,
@@ -186,11 +177,6 @@ struct Cell<'s> {
 impl Cell<'_> {
     fn part(&self, axis: Axis) -> String {
         match axis {
-            Axis::Part => self.part.name.clone(),
-            Axis::Guest => match self.guest {
-                Guest::InProcess => "in this process".into(),
-                Guest::Qemu => "under QEMU".into(),
-            },
             Axis::Container => self.container.name().into(),
             Axis::Variant => self.variant.title().into(),
             Axis::Distribution => self.distribution.title().into(),
@@ -208,20 +194,12 @@ impl Cell<'_> {
     }
 }
 
-/// A study with the fields of one of its parts.
-#[derive(Debug, PartialEq)]
-struct Part {
-    name: String,
-    parameters: Parameters,
-    machines: Vec<(MachineShape, Profile)>,
-}
-
 /// A study: its definition, read.
 #[derive(Debug)]
 pub struct Study<'d> {
     definition: &'d Definition,
-    /// At least one.
-    parts: Vec<Part>,
+    parameters: Parameters,
+    machines: Vec<(MachineShape, Profile)>,
 }
 
 impl<'d> Study<'d> {
@@ -234,42 +212,65 @@ impl<'d> Study<'d> {
             let (experiment, kind) = (definition.name.clone(), definition.kind.clone());
             return Err(StudyError::Kind { experiment, kind });
         }
-        let wrong = |reason: &dyn ToString| StudyError::parameters(definition, reason.to_string());
-        let mut own = definition.parameters_for(scale);
-        let parts =
-            own.remove("parts").unwrap_or_else(|| toml::Value::Array(vec![toml::Table::new().into()]));
-        let parts: Vec<toml::Table> = parts.try_into().map_err(|error| wrong(&error))?;
-        let parts = parts.into_iter().map(|mut fields| {
-            let name = fields.remove("name").map_or(Ok(String::new()), toml::Value::try_into);
-            let mut parameters = own.clone();
-            parameters.extend(fields);
-            let read =
-                |name| Part::new(definition, name, parameters.try_into().map_err(|error| wrong(&error))?);
-            name.map_err(|error| wrong(&error)).and_then(read)
-        });
-        let parts: Vec<Part> = parts.collect::<Result<_, StudyError>>()?;
-        if parts.is_empty() {
-            return Err(wrong(&"'parts' is empty"));
+        let wrong = |reason: String| StudyError::parameters(definition, reason);
+        let parameters: Parameters = definition
+            .parameters_for(scale)
+            .try_into()
+            .map_err(|error: toml::de::Error| wrong(error.to_string()))?;
+        let known = |name: &String| parameters.machines.iter().any(|machine| machine.name == *name);
+        let named =
+            parameters.over.machine.iter().chain(parameters.means.iter().flat_map(|mean| &mean.machines));
+        if let Some(unknown) = named.into_iter().find(|name| !known(name)) {
+            return Err(wrong(format!("there is no machine '{unknown}' among its machines")));
         }
-        Ok(Study { definition, parts })
-    }
-
-    /// Of all parts, which have it alike.
-    fn parameters(&self) -> &Parameters {
-        &self.parts[0].parameters
+        if let Some(twice) = parameters.configuration.iter().find(|axis| parameters.point.contains(axis)) {
+            return Err(wrong(format!("{twice:?} is both in the configuration and in the point")));
+        }
+        let machines = parameters.machines.iter().map(|shape| {
+            let machine = StudyError::machine(definition, &shape.profile)?
+                .with_changes(&shape.changes)
+                .map_err(|error| StudyError::no_machine(definition, &shape.profile, error))?;
+            let name = match shape.name.as_str() {
+                "" => shape.profile.clone(),
+                name => format!("{}, {name}", shape.profile),
+            };
+            Ok((shape.clone(), Profile { name, ..machine }))
+        });
+        let machines = machines.collect::<Result<_, StudyError>>()?;
+        Ok(Study { definition, parameters, machines })
     }
 
     fn cells(&self, asked: Guest) -> Vec<Cell<'_>> {
-        self.parts.iter().flat_map(|part| part.cells(asked)).collect()
+        let of = &self.parameters;
+        let mut cells = Vec::new();
+        for guest in self.guests(asked) {
+            for (&container, &variant) in product(&of.containers, &of.variants) {
+                for (machine, &distribution) in product(&self.machines, &of.distributions) {
+                    for (&value_bytes, table) in product(&of.value_bytes, &of.tables) {
+                        let last = product(&of.ways, &of.hashes).map(|(&ways, &hash)| Cell {
+                            guest,
+                            container,
+                            variant,
+                            distribution,
+                            value_bytes,
+                            table,
+                            ways,
+                            hash,
+                            machine,
+                        });
+                        cells.extend(last);
+                    }
+                }
+            }
+        }
+        cells
     }
 
     /// What a cell is compared with.
-    fn other<'s>(&self, cell: &Cell<'s>) -> Cell<'s> {
-        let over = &cell.part.parameters.over;
-        let machine = over
-            .machine
-            .as_ref()
-            .and_then(|name| cell.part.machines.iter().find(|machine| machine.0.name == *name));
+    fn other<'s>(&'s self, cell: &Cell<'s>) -> Cell<'s> {
+        let over = &self.parameters.over;
+        let named = |name: &String| self.machines.iter().find(|machine| machine.0.name == *name);
+        let machine = over.machine.as_ref().and_then(named);
         Cell {
             variant: over.variant.unwrap_or(cell.variant),
             machine: machine.unwrap_or(cell.machine),
@@ -280,7 +281,8 @@ impl<'d> Study<'d> {
     /// Who runs its programs, where `asked` does unless the definition names others: our own indexes are compiled ones.
     #[must_use]
     pub fn guests(&self, asked: Guest) -> Vec<Guest> {
-        self.parameters().guests_or(asked)
+        let named = &self.parameters.guests;
+        if named.is_empty() { vec![asked] } else { named.clone() }
     }
 
     fn configured(&self, cell: &Cell<'_>, seed: u64) -> Result<Configuration, StudyError> {
@@ -289,14 +291,14 @@ impl<'d> Study<'d> {
             _ => cell.table.stlt_bytes,
         };
         let table = Table { bytes, ways: cell.ways, hash: cell.hash };
-        let asked = (cell.part.parameters.keys, cell.value_bytes, cell.distribution);
-        let (container, variant, lengths) = (cell.container, cell.variant, cell.part.parameters.lengths);
+        let asked = (self.parameters.keys, cell.value_bytes, cell.distribution);
+        let (container, variant, lengths) = (cell.container, cell.variant, self.parameters.lengths);
         Configuration::new(cell.guest, container, variant, asked, table, lengths, seed, &cell.machine.1)
             .map_err(StudyError::configuration(self.definition))
     }
 
     fn compares(&self) -> bool {
-        self.parameters().metrics.iter().any(|metric| metric.compares())
+        self.parameters.metrics.iter().any(|metric| metric.compares())
     }
 
     /// All runs that it needs, with `seeds` seeds, those that others are compared with first.
@@ -327,7 +329,7 @@ impl<'d> Study<'d> {
         reason: impl Fn(&Configuration) -> String,
         session: &mut Session,
     ) -> Result<(), StudyError> {
-        let parameters = self.parameters();
+        let parameters = &self.parameters;
         for seed in 1..=seeds as u64 {
             let mut recorded = Vec::new();
             for cell in self.cells(guest) {
@@ -376,72 +378,12 @@ impl<'d> Study<'d> {
     }
 
     fn samples(&self, ours: &Run, other: &Run, same: bool) -> Vec<crate::metric::Sample> {
-        let metrics = self.parameters().metrics.iter();
+        let metrics = self.parameters.metrics.iter();
         // Beside itself, a run has nothing to say.
         metrics
             .filter(|metric| !(same && metric.compares()))
             .flat_map(|metric| metric.of(ours, other))
             .collect()
-    }
-}
-
-impl Parameters {
-    fn guests_or(&self, asked: Guest) -> Vec<Guest> {
-        if self.guests.is_empty() { vec![asked] } else { self.guests.clone() }
-    }
-}
-
-impl Part {
-    fn new(definition: &Definition, name: String, parameters: Parameters) -> Result<Part, StudyError> {
-        let wrong = |reason: String| StudyError::parameters(definition, reason);
-        let known = |name: &String| parameters.machines.iter().any(|machine| machine.name == *name);
-        let named =
-            parameters.over.machine.iter().chain(parameters.means.iter().flat_map(|mean| &mean.machines));
-        if let Some(unknown) = named.into_iter().find(|name| !known(name)) {
-            return Err(wrong(format!("there is no machine '{unknown}' among its machines")));
-        }
-        if let Some(twice) = parameters.configuration.iter().find(|axis| parameters.point.contains(axis)) {
-            return Err(wrong(format!("{twice:?} is both in the configuration and in the point")));
-        }
-        let machines = parameters.machines.iter().map(|shape| {
-            let machine = StudyError::machine(definition, &shape.profile)?
-                .with_changes(&shape.changes)
-                .map_err(|error| StudyError::no_machine(definition, &shape.profile, error))?;
-            let name = match shape.name.as_str() {
-                "" => shape.profile.clone(),
-                name => format!("{}, {name}", shape.profile),
-            };
-            Ok((shape.clone(), Profile { name, ..machine }))
-        });
-        let machines = machines.collect::<Result<_, StudyError>>()?;
-        Ok(Part { name, parameters, machines })
-    }
-
-    fn cells(&self, asked: Guest) -> Vec<Cell<'_>> {
-        let of = &self.parameters;
-        let mut cells = Vec::new();
-        for guest in of.guests_or(asked) {
-            for (&container, &variant) in product(&of.containers, &of.variants) {
-                for (machine, &distribution) in product(&self.machines, &of.distributions) {
-                    for (&value_bytes, table) in product(&of.value_bytes, &of.tables) {
-                        let last = product(&of.ways, &of.hashes).map(|(&ways, &hash)| Cell {
-                            part: self,
-                            guest,
-                            container,
-                            variant,
-                            distribution,
-                            value_bytes,
-                            table,
-                            ways,
-                            hash,
-                            machine,
-                        });
-                        cells.extend(last);
-                    }
-                }
-            }
-        }
-        cells
     }
 }
 
@@ -498,22 +440,12 @@ pub fn results(
     } else {
         let study = Study::new(definition, options.scale)?;
         let configurations = study.configurations(options.guest, seeds)?;
-        let scratch = tempfile::tempdir().map_err(RunError::io(std::env::temp_dir()))?;
-        let (kept, jobs) = if study.parameters().unkept {
-            (&Store::open(scratch.path())?, 1)
-        } else {
-            (store, options.jobs)
-        };
-        swept = sweep(&configurations, kept, &options.place, jobs, &progress);
+        swept = sweep(&configurations, store, &options.place, options.jobs, &progress);
         let reason = |wanted: &Configuration| {
             let failed = swept.failed.iter().find(|(configuration, _)| configuration == wanted);
             failed.map_or_else(|| "it was not run".to_owned(), |(_, reason)| reason.clone())
         };
-        study.record((options.guest, seeds), kept, reason, &mut session)?;
-        if study.parameters().unkept {
-            // None of it was kept, and what could not be run is skipped in the results.
-            swept = Swept::default();
-        }
+        study.record((options.guest, seeds), store, reason, &mut session)?;
     }
     Ok((session.into_results(definition, options.scale, provenance)?, swept))
 }

@@ -3,7 +3,6 @@
 mod in_use;
 mod qemu;
 mod signs;
-mod speed;
 mod study;
 mod sweep;
 

@@ -20,7 +20,7 @@ fn configuration(container: Container, variant: Variant) -> Configuration {
 fn a_compiled_map_is_measured_as_one_in_this_process_is() {
     let Some(qemu) = qemu() else { return };
     let measured =
-        |variant| qemu.run(&configuration(Container::UnorderedMap, variant)).expect("a measurement").0;
+        |variant| qemu.run(&configuration(Container::UnorderedMap, variant)).expect("a measurement");
     let (alone, stlt) = (measured(Variant::Alone), measured(Variant::Stlt));
     for (measurement, variant) in [(&alone, "alone"), (&stlt, "stlt")] {
         assert_eq!((measurement.windows.len(), measurement.variant.as_str()), (2, variant));
@@ -41,9 +41,9 @@ fn an_unmodified_redis_is_measured() {
             outside::skip(error);
             return;
         }
-        alone => alone.expect("a measurement").0,
+        alone => alone.expect("a measurement"),
     };
-    let stlt = measured(Variant::Stlt).expect("a measurement").0;
+    let stlt = measured(Variant::Stlt).expect("a measurement");
     assert_eq!((alone.guest.as_str(), alone.windows[0].operations), ("redis", 1_000));
     assert_eq!(alone.windows[0].memory.stlt.hits, 0);
     assert!(stlt.windows[0].memory.stlt.hits > 800);

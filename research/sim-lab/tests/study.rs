@@ -111,6 +111,7 @@ fn what_cannot_be_read_is_refused() {
         ("keys = 2_000", "keys = 2_000\nkees = 1", "unknown field `kees`"),
         ("[\"zipf\"]", "[\"zipfian\"]", "unknown variant `zipfian`"),
         ("window = 300 }", "window = 300, widow = 1 }", "unknown field `widow`"),
+        ("\"speed-up\", \"table-misses\", \"stack\"", "\"speed\"", "no metric 'speed'"),
         (
             "profile = \"gainestown\" }",
             "profile = \"gainestown\", changes = { core = { windows = 8 } } }",
@@ -155,7 +156,6 @@ fn who_runs_a_definition_is_what_it_says_or_who_was_asked() {
     for (name, by_default, asked) in [
         ("stlt-figure13", &[Guest::InProcess][..], &[Guest::Qemu][..]),
         ("stlt-compiled", &[Guest::Qemu], &[Guest::Qemu]),
-        ("stlt-speed", &[Guest::InProcess, Guest::Qemu], &[Guest::InProcess, Guest::Qemu]),
         ("stlt-moves", &[Guest::InProcess], &[Guest::InProcess]),
         ("stlt-table1", &[], &[]),
     ] {

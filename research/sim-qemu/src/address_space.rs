@@ -60,11 +60,6 @@ fn pages(address: u64, length: u64) -> Range<u64> {
     address..address.saturating_add(rounded(length))
 }
 
-/// Whether a system call may give the guest memory.
-pub(crate) fn gives_memory(number: i64) -> bool {
-    matches!(number, MMAP | BRK | MREMAP)
-}
-
 impl AddressSpace {
     /// A thread makes a call.
     pub fn called(&mut self, thread: u32, number: i64, arguments: [u64; 4]) {
@@ -104,23 +99,11 @@ impl AddressSpace {
     }
 }
 
-/// Whether a call that fails may have done a part of what it was asked for: rights of the pages before a hole, a
-/// mapping taken away to make room.
-pub(crate) fn may_fail_midway(number: i64) -> bool {
-    matches!(number, MPROTECT | MREMAP | MMAP | MUNMAP)
-}
-
 impl Change {
     fn range(&self) -> &Range<u64> {
         match self {
             Change::Gone(range) | Change::Protected(range) => range,
         }
-    }
-
-    /// Whether it happened to any of these addresses.
-    pub(crate) fn concerns(&self, addresses: &Range<u64>) -> bool {
-        let range = self.range();
-        range.start < addresses.end && addresses.start < range.end
     }
 }
 

@@ -152,43 +152,6 @@ impl Functions {
     }
 }
 
-/// What QEMU says of accesses, remembered: the two questions take it as long as all else that the plugin does for an
-/// access that hits, and there are only some dozen kinds. Which bits of a [`MemInfo`] mean what is QEMU's affair.
-pub(crate) struct AccessKinds {
-    functions: Functions,
-    /// By the lowest bits: what was asked, and the answer.
-    known: [(MemInfo, (u32, bool)); AccessKinds::KNOWN],
-}
-
-impl AccessKinds {
-    const KNOWN: usize = 256;
-
-    pub(crate) fn new(functions: Functions) -> AccessKinds {
-        // In every place but one the kind asked for is one that does not belong there.
-        let mut known = [(0, (0, false)); AccessKinds::KNOWN];
-        known[0].0 = 1;
-        AccessKinds { functions, known }
-    }
-
-    /// The number of bytes as a power of two, and whether it is a store.
-    ///
-    /// # Safety
-    /// `info` is what QEMU gave to an access's callback.
-    #[inline]
-    pub(crate) unsafe fn of(&mut self, info: MemInfo) -> (u32, bool) {
-        // Loads and stores differ in the upper half.
-        let place = (info ^ info >> 12) as usize % AccessKinds::KNOWN;
-        let (known, kind) = self.known[place];
-        if known == info {
-            return kind;
-        }
-        // SAFETY: the caller's.
-        let kind = unsafe { ((self.functions.mem_size_shift)(info), (self.functions.mem_is_store)(info)) };
-        self.known[place] = (info, kind);
-        kind
-    }
-}
-
 /// What is added to a guest's address to reach it in this process. Not of the documented interface, but
 /// exported beside it; 0 where it is not, as for x86-64 on x86-64 always.
 pub(crate) fn guest_base() -> u64 {

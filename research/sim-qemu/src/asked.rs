@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 use workload::DistributionError;
 use workload::popularity::Popularity;
 
+/// Names as they are written in definitions and on command lines; and titles, where reports have others.
 macro_rules! names {
-    ($(#[$comment:meta])* $type:ident { $($(#[$variant_comment:meta])* $variant:ident = $name:literal,)* }) => {
+    ($(#[$comment:meta])* $type:ident {
+        $($(#[$variant_comment:meta])* $variant:ident = $name:literal $(, $title:literal)?;)*
+    }) => {
         $(#[$comment])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $type {
@@ -14,6 +17,9 @@ macro_rules! names {
         }
 
         impl $type {
+            /// All of them.
+            pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
+
             /// As it is written in definitions and on command lines.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -21,41 +27,43 @@ macro_rules! names {
                     $($type::$variant => $name,)*
                 }
             }
+
+            /// As it is written in reports.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self {
+                    $($type::$variant => names!(@title $name $(, $title)?),)*
+                }
+            }
         }
     };
+    (@title $name:literal) => { $name };
+    (@title $name:literal, $title:literal) => { $title };
 }
 
 names! {
     /// A program of the STLT paper's Table II, or one of this project's own indexes.
     Container {
         /// A server's dictionary and what stands around it: under QEMU `redis-server`, unmodified on disk.
-        Redis = "redis",
+        Redis = "redis";
         /// Chains: `std::unordered_map`.
-        UnorderedMap = "unordered_map",
+        UnorderedMap = "unordered_map";
         /// Open addressing: `google::dense_hash_map`.
-        DenseHashMap = "dense_hash_map",
+        DenseHashMap = "dense_hash_map";
         /// A red-black tree: `std::map`.
-        Map = "map",
+        Map = "map";
         /// A B-tree: `absl::btree_map`, the successor of the paper's.
-        BTree = "btree",
+        BTree = "btree";
         /// This project's optimistic cuckoo table; under QEMU only, as those that follow.
-        Cuckoo = "cuckoo",
+        Cuckoo = "cuckoo";
         /// Its adaptive radix tree.
-        Art = "art",
+        Art = "art";
         /// The same, its hottest paths moved together after the load.
-        ArtReorganised = "art-reorganised",
+        ArtReorganised = "art-reorganised";
     }
 }
 
 impl Container {
-    /// The paper's.
-    pub const ALL: [Container; 5] = [
-        Container::Redis,
-        Container::UnorderedMap,
-        Container::DenseHashMap,
-        Container::Map,
-        Container::BTree,
-    ];
     /// Our own: programs in Rust, beside this one (`lookaside-own-index`).
     pub const OWN: [Container; 3] = [Container::Cuckoo, Container::Art, Container::ArtReorganised];
 
@@ -70,54 +78,28 @@ names! {
     /// How a key is looked up.
     Variant {
         /// By the index alone.
-        Alone = "alone",
+        Alone = "alone";
         /// By nobody: the record's address is known. What is left is what no table in front can save.
-        Known = "known",
+        Known = "known", "address known";
         /// With a search lookaside buffer in front.
-        Slb = "slb",
+        Slb = "slb", "SLB";
         /// With an STLT in software.
-        StltSw = "stlt-sw",
+        StltSw = "stlt-sw", "STLT-SW";
         /// With an STLT that keeps virtual addresses only.
-        StltVa = "stlt-va",
+        StltVa = "stlt-va", "STLT-VA";
         /// With an STLT.
-        Stlt = "stlt",
+        Stlt = "stlt", "STLT";
         /// With a search lookaside buffer, asked for sixteen keys at a time, with prefetches.
-        SlbBatches = "slb-batches",
+        SlbBatches = "slb-batches", "SLB in batches";
         /// With an STLT, asked for sixteen keys at a time, with prefetches of their records.
-        StltBatches = "stlt-batches",
+        StltBatches = "stlt-batches", "STLT in batches";
     }
 }
 
 impl Variant {
-    /// All of them.
-    pub const ALL: [Variant; 8] = [
-        Variant::Alone,
-        Variant::Known,
-        Variant::Slb,
-        Variant::StltSw,
-        Variant::StltVa,
-        Variant::Stlt,
-        Variant::SlbBatches,
-        Variant::StltBatches,
-    ];
     /// Those that compiled programs know. Of batches the addresses are in registers, which a plugin does not see.
     pub const COMPILED: [Variant; 5] =
         [Variant::Alone, Variant::Slb, Variant::Stlt, Variant::StltVa, Variant::StltSw];
-
-    /// As it is written in reports.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Variant::Alone => "alone",
-            Variant::Known => "address known",
-            Variant::Slb => "SLB",
-            Variant::StltSw => "STLT-SW",
-            Variant::StltVa => "STLT-VA",
-            Variant::Stlt => "STLT",
-            Variant::SlbBatches => "SLB in batches",
-            Variant::StltBatches => "STLT in batches",
-        }
-    }
 
     /// How much of an STLT there is, if there is one.
     #[must_use]
@@ -150,33 +132,21 @@ names! {
         /// rates follow from it, and not from a plain one). YCSB draws a rank among ten thousand million and hashes it
         /// to a record, so each record is many ranks', and hardly one is asked for as seldom as the last of a plain
         /// one.
-        Zipf = "zipf",
+        Zipf = "zipf";
         /// Zipfian with the exponent 0.99 over the records, each of which has one rank.
-        Plain = "plain",
+        Plain = "plain", "plain zipf";
         /// The newest, by a Zipfian distance; one request in twenty inserts.
-        Latest = "latest",
+        Latest = "latest";
         /// All alike.
-        Uniform = "uniform",
+        Uniform = "uniform";
     }
 }
 
 impl Distribution {
-    /// All of them.
-    pub const ALL: [Distribution; 4] =
-        [Distribution::Zipf, Distribution::Plain, Distribution::Latest, Distribution::Uniform];
     /// The Zipfian exponent of YCSB and of both papers.
     pub const THETA: f64 = 0.99;
     /// Of the requests for the latest, one in so many inserts.
     pub const INSERTS: u64 = 20;
-
-    /// As it is written in reports.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Distribution::Plain => "plain zipf",
-            other => other.name(),
-        }
-    }
 
     /// How often each of so many records is asked for; none where that changes as records are inserted.
     ///
@@ -196,30 +166,15 @@ names! {
     /// The hash of the table in front (Table IV, Figure 18).
     Hash {
         /// xxh3 of 64 bits (Collet): the paper's choice for the table in front.
-        Xxh3 = "xxh3",
+        Xxh3 = "xxh3";
         /// xxh64 (Collet).
-        Xxh64 = "xxh64",
+        Xxh64 = "xxh64";
         /// MurmurHash64A (Appleby), as the C++ library has it: the kernels' own.
-        Murmur = "murmur",
+        Murmur = "murmur", "murmurHash";
         /// 33 h + c (Bernstein), byte by byte.
-        Djb2 = "djb2",
+        Djb2 = "djb2";
         /// SipHash-1-2 (Aumasson and Bernstein), Redis's own.
-        Sip = "sip",
-    }
-}
-
-impl Hash {
-    /// All of them.
-    pub const ALL: [Hash; 5] = [Hash::Sip, Hash::Murmur, Hash::Xxh64, Hash::Djb2, Hash::Xxh3];
-
-    /// What the paper calls it.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Hash::Murmur => "murmurHash",
-            Hash::Sip => "sipHash",
-            other => other.name(),
-        }
+        Sip = "sip", "sipHash";
     }
 }
 
@@ -237,7 +192,7 @@ mod tests {
             let name: StrDeserializer<'d, Error> = name.into_deserializer();
             T::deserialize(name)
         }
-        for container in Container::ALL.into_iter().chain(Container::OWN) {
+        for container in Container::ALL {
             assert_eq!(read(container.name()), Ok(container));
         }
         for variant in Variant::ALL {
@@ -250,5 +205,6 @@ mod tests {
             assert_eq!(read(hash.name()), Ok(hash));
         }
         assert!(read::<Distribution>("pareto").is_err());
+        assert_eq!((Variant::Known.title(), Variant::Alone.title()), ("address known", "alone"));
     }
 }

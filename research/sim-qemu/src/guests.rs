@@ -144,24 +144,6 @@ pub struct Tools {
     pub library: PathBuf,
 }
 
-/// The machine that a guest runs on, and where what is measured goes.
-#[derive(Debug, Clone, Copy)]
-pub struct Simulated<'p> {
-    /// The machine: a file, or the name of a built-in one.
-    pub profile: &'p Path,
-    /// For the measurement.
-    pub out: &'p Path,
-    /// For what the run takes ([`crate::cost::Cost`]).
-    pub cost: Option<&'p Path>,
-}
-
-impl<'p> Simulated<'p> {
-    /// Nothing but the measurement.
-    pub fn new(profile: &'p (impl AsRef<Path> + ?Sized), out: &'p Path) -> Simulated<'p> {
-        Simulated { profile: profile.as_ref(), out, cost: None }
-    }
-}
-
 impl Tools {
     /// Looks for QEMU on the path (or where LOOKASIDE_QEMU says), and for our own parts beside the running
     /// program.
@@ -256,23 +238,21 @@ impl Tools {
         Ok(program)
     }
 
-    /// A guest under QEMU with the plugin. For Redis, the paths may hold no spaces.
+    /// A guest under QEMU with the plugin, on a machine (a file, or the name of a built-in one). The measurement goes
+    /// to `out`. For Redis, the paths may hold no spaces.
     ///
     /// # Errors
-    /// If a path of `simulated` has a comma; if Redis is to run, and is not there.
+    /// If `profile` or `out` has a comma; if Redis is to run, and is not there.
     pub fn command(
         &self,
         guest: &Path,
         requests: &Path,
         run: &Run,
-        simulated: &Simulated,
+        profile: &Path,
+        out: &Path,
     ) -> Result<Command, GuestError> {
         let mut plugin = self.plugin.as_os_str().to_owned();
-        plugin.push(format!(",guest={},variant={}", run.container.name(), run.variant.name()));
-        plugin.push(format!(",seed={}", run.seed));
-        let files = [("profile", simulated.profile), ("out", simulated.out)];
-        let cost = simulated.cost.map(|path| ("cost", path));
-        for (name, path) in files.into_iter().chain(cost) {
+        for (name, path) in [("profile", profile), ("out", out)] {
             if path.as_os_str().as_encoded_bytes().contains(&b',') {
                 return Err(GuestError::Comma(path.to_owned()));
             }
@@ -396,23 +376,15 @@ mod tests {
     fn the_plugin_is_told_where_to_write_and_no_path_is_cut() {
         let tools = Tools { qemu: "qemu".into(), plugin: "plugin.so".into(), library: "/nowhere".into() };
         let run = Run::new(Container::Map, Variant::Alone, 1000);
-        let told = |simulated: &Simulated| {
-            let command = tools.command(Path::new("guest"), Path::new("requests"), &run, simulated)?;
+        let told = |profile, out| {
+            let (guest, requests) = (Path::new("guest"), Path::new("requests"));
+            let command = tools.command(guest, requests, &run, Path::new(profile), Path::new(out))?;
             let after = command.get_args().skip_while(|argument| *argument != "-plugin").nth(1);
             Ok::<_, GuestError>(after.expect("a plugin").to_string_lossy().into_owned())
         };
-        let plain = Simulated::new("machine.toml", Path::new("out.json"));
-        let usual = told(&plain).expect("no commas");
-        assert!(usual.ends_with(",seed=1,profile=machine.toml,out=out.json"), "{usual}");
-        let cost = Some(Path::new("cost"));
-        let more = told(&Simulated { cost, ..plain }).expect("no commas");
-        assert!(more.ends_with(",profile=machine.toml,out=out.json,cost=cost"), "{more}");
-        for cut in [
-            Simulated { profile: Path::new("a,b"), ..plain },
-            Simulated { out: Path::new("a,b"), ..plain },
-            Simulated { cost: Some(Path::new("a,b")), ..plain },
-        ] {
-            assert!(matches!(told(&cut), Err(GuestError::Comma(path)) if path == Path::new("a,b")));
+        assert_eq!(told("a.toml", "b.json").expect("no commas"), "plugin.so,profile=a.toml,out=b.json");
+        for (profile, out) in [("a,b", "out.json"), ("machine.toml", "a,b")] {
+            assert!(matches!(told(profile, out), Err(GuestError::Comma(path)) if path == Path::new("a,b")));
         }
     }
 }

@@ -25,15 +25,11 @@
 //! | [`decode`] | machine code as the window model wants it |
 //! | [`simulation`] | what the machine makes of the guest's events |
 //! | [`address_space`] | pages that system calls take away |
-//! | [`cost`] | seconds and memory of a run |
 //! | [`arguments`] | what the plugin is told |
 //! | [`asked`] | programs, variants, distributions and hashes, by their names |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
 //! | [`run`] | a run of one: what it is told, and the requests that it reads |
 //! | `parts` | this project's own files near the program, and whether they are of today |
-//! | `mailbox` | the guest's page for operands, while it is there |
-//! | `host_pages` | huge pages of the host, so that runs are quicker |
-//! | `maps` | what the process has mapped |
 //! | `api`, `plugin` | QEMU's plugin interface |
 //!
 //! What is not seen: the kernel, all threads but the first, processes that the guest forks, and software prefetches
@@ -43,12 +39,8 @@ pub mod address_space;
 mod api;
 pub mod arguments;
 pub mod asked;
-pub mod cost;
 pub mod decode;
 pub mod guests;
-mod host_pages;
-mod mailbox;
-mod maps;
 mod parts;
 mod plugin;
 pub mod protocol;

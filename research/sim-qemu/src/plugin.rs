@@ -26,18 +26,15 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ops::Range;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use sim::{Core, FORMAT, Measurement, MemoryAccess};
 
-use crate::address_space::{self, AddressSpace, Change};
-use crate::api::{self, AccessKinds, Functions, Id, Info, MemInfo};
+use crate::address_space::{AddressSpace, Change};
+use crate::api::{self, Functions, Id, Info, MemInfo};
 use crate::arguments::Arguments;
-use crate::cost::Meter;
 use crate::decode::Translator;
-use crate::host_pages::HostPages;
-use crate::mailbox::Mailbox;
 use crate::protocol::{self, Operation, Phase, Request};
 use crate::simulation::{Block, Simulation, Watch};
 
@@ -63,8 +60,8 @@ struct Translations {
 
 struct Plugin {
     functions: Functions,
-    /// Open when the guest has greeted, and while its page is there.
-    mailbox: Mailbox,
+    /// Where the guest's page for operands is in this process; 0 until it has greeted.
+    mailbox: AtomicUsize,
     arguments: Arguments,
     /// A child that the guest forks must not write the measurement.
     process: u32,
@@ -72,20 +69,14 @@ struct Plugin {
     watching: AtomicBool,
     translations: Mutex<Translations>,
     address_space: Mutex<AddressSpace>,
-    host_pages: Mutex<HostPages>,
     /// What happened to pages since the simulation last heard of any.
     changes: Mutex<Vec<Change>>,
     any_changes: AtomicBool,
-    /// Until the run has ended.
-    meter: Mutex<Option<Meter>>,
     simulation: UnsafeCell<Simulation>,
-    /// As `simulation`.
-    kinds: UnsafeCell<AccessKinds>,
 }
 
 // SAFETY: `simulation` is touched only by `Plugin::simulation`, whose callers are on the first virtual processor's
-// thread, or alone; `kinds` only by `accesses`, which is on that thread, too. The translator's factory is plain memory
-// behind a lock.
+// thread, or alone. The translator's factory is plain memory behind a lock.
 unsafe impl Sync for Plugin {}
 // SAFETY: as above; it is made on one thread and stays where it is.
 unsafe impl Send for Plugin {}
@@ -156,18 +147,15 @@ unsafe fn install(
     let simulation = Simulation::new(core);
     let plugin = Plugin {
         functions,
-        mailbox: Mailbox::default(),
+        mailbox: AtomicUsize::new(0),
         arguments,
         process: std::process::id(),
         watching: AtomicBool::new(false),
         translations: Mutex::default(),
         address_space: Mutex::default(),
-        host_pages: Mutex::default(),
         changes: Mutex::default(),
         any_changes: AtomicBool::new(false),
-        meter: Mutex::new(Some(Meter::start())),
         simulation: UnsafeCell::new(simulation),
-        kinds: UnsafeCell::new(AccessKinds::new(functions)),
     };
     if PLUGIN.set(plugin).is_err() {
         return Err("loaded twice: once is enough".into());
@@ -199,6 +187,21 @@ impl Plugin {
     unsafe fn simulation(&self) -> &mut Simulation {
         // SAFETY: the caller's.
         unsafe { &mut *self.simulation.get() }
+    }
+
+    /// A word of the guest's page for operands, once it has greeted.
+    fn word(&self, offset: u64) -> Option<&AtomicU64> {
+        let at = self.mailbox.load(Ordering::Relaxed);
+        // SAFETY: a guest that greets has the page and keeps it (`protocol` demands that): its own moves of operands go
+        // there, before and after each thing that is asked here. The words that `protocol` names are aligned, within
+        // it, and the guest's own memory.
+        (at != 0).then(|| unsafe { &*ptr::with_exposed_provenance(at + offset as usize) })
+    }
+
+    fn write(&self, offset: u64, value: u64) {
+        if let Some(word) = self.word(offset) {
+            word.store(value, Ordering::Relaxed);
+        }
     }
 
     #[cold]
@@ -277,8 +280,9 @@ extern "C" fn accesses(processor: c_uint, info: MemInfo, address: u64, word: *mu
     }
     let plugin = plugin();
     let word = word.addr();
-    // SAFETY: the first processor's thread, and nobody else has a reference; `info` is QEMU's.
-    let (shift, store) = unsafe { (*plugin.kinds.get()).of(info) };
+    // SAFETY: `info` is QEMU's.
+    let (shift, store) =
+        unsafe { ((plugin.functions.mem_size_shift)(info), (plugin.functions.mem_is_store)(info)) };
     let access = MemoryAccess { address, bytes: 1 << shift, store };
     // SAFETY: the first processor's thread.
     let simulation = unsafe { plugin.simulation() };
@@ -287,15 +291,14 @@ extern "C" fn accesses(processor: c_uint, info: MemInfo, address: u64, word: *mu
 
 extern "C" fn stlt(processor: c_uint, word: *mut c_void) {
     let plugin = plugin();
-    let mailbox = &plugin.mailbox;
-    let (Some(integer), Some(address)) = (mailbox.read(protocol::INTEGER), mailbox.read(protocol::ADDRESS))
-    else {
-        return;
-    };
     if processor != FIRST {
-        mailbox.write(protocol::RESULT, 0);
+        plugin.write(protocol::RESULT, 0);
         return;
     }
+    let operand = |offset| plugin.word(offset).map(|word| word.load(Ordering::Relaxed));
+    let (Some(integer), Some(address)) = (operand(protocol::INTEGER), operand(protocol::ADDRESS)) else {
+        return;
+    };
     let load = word.addr() == Operation::LoadVa as usize;
     let operation = if load { Operation::LoadVa } else { Operation::InsertStlt };
     // SAFETY: the first processor's thread.
@@ -303,7 +306,7 @@ extern "C" fn stlt(processor: c_uint, word: *mut c_void) {
     if plugin.any_changes.load(Ordering::Relaxed) {
         plugin.tell_of_pages(simulation);
     }
-    mailbox.write(protocol::RESULT, simulation.stlt(operation, integer, address));
+    plugin.write(protocol::RESULT, simulation.stlt(operation, integer, address));
 }
 
 extern "C" fn called(
@@ -327,16 +330,12 @@ extern "C" fn called(
     let request = Request::of([first, second, third, fourth, fifth]);
     match request {
         Some(Request::Greeting(mailbox)) if mailbox == protocol::MAILBOX => {
-            if !plugin.mailbox.open(api::guest_base()) {
-                tell(&format!(
-                    "the guest greets, and has no page at {mailbox:#x}: call stlt_open(), which maps it"
-                ));
-            }
-            plugin.mailbox.write(protocol::WHO, protocol::PRESENT);
+            plugin.mailbox.store(api::guest_base().wrapping_add(mailbox) as usize, Ordering::Relaxed);
+            plugin.write(protocol::WHO, protocol::PRESENT);
             return;
         }
-        _ if !plugin.mailbox.is_open() => {
-            tell("the guest has not greeted, or its page is no more: call stlt_open() first");
+        _ if plugin.mailbox.load(Ordering::Relaxed) == 0 => {
+            tell("the guest has not greeted: call stlt_open() first");
             return;
         }
         _ => {}
@@ -345,12 +344,12 @@ extern "C" fn called(
         tell(&format!(
             "the guest asks on another thread than its first, which is simulated: {first}, {second}"
         ));
-        plugin.mailbox.write(protocol::ANSWER, protocol::ELSEWHERE);
+        plugin.write(protocol::ANSWER, protocol::REFUSED);
         return;
     }
     let Some(request) = request else {
         tell(&format!("the guest asks for what does not exist: {first}, {second}"));
-        plugin.mailbox.write(protocol::ANSWER, protocol::REFUSED);
+        plugin.write(protocol::ANSWER, protocol::REFUSED);
         return;
     };
     // SAFETY: the first processor's thread.
@@ -358,19 +357,11 @@ extern "C" fn called(
     if plugin.any_changes.load(Ordering::Relaxed) {
         plugin.tell_of_pages(simulation);
     }
-    if let Request::Phase(phase, _) = request {
-        if phase == Phase::Functional {
-            plugin.host_pages.lock().ask();
-        }
-        if let Some(meter) = &mut *plugin.meter.lock() {
-            meter.enter(phase);
-        }
-    }
     let answer = simulation.answer(request);
     if let Err(error) = &answer {
         tell(&error.to_string());
     }
-    plugin.mailbox.write(protocol::ANSWER, if answer.is_err() { protocol::REFUSED } else { 0 });
+    plugin.write(protocol::ANSWER, if answer.is_err() { protocol::REFUSED } else { 0 });
     let watching = simulation.phase() != Phase::Load;
     if plugin.watching.swap(watching, Ordering::Relaxed) != watching {
         // SAFETY: `id` is ours.
@@ -380,15 +371,8 @@ extern "C" fn called(
 
 extern "C" fn returned(_: Id, processor: c_uint, number: i64, result: i64) {
     let plugin = plugin();
-    if address_space::gives_memory(number) {
-        plugin.host_pages.lock().grown();
-    }
-    if result < 0 && address_space::may_fail_midway(number) {
-        plugin.mailbox.check();
-    }
     let changes = plugin.address_space.lock().returned(processor, number, result);
     if !changes.is_empty() {
-        plugin.mailbox.pages_change(&changes);
         plugin.changes.lock().extend(changes);
         plugin.any_changes.store(true, Ordering::Relaxed);
     }
@@ -401,20 +385,11 @@ extern "C" fn exits(_: Id, _: *mut c_void) {
     }
     // SAFETY: QEMU has stopped all processors.
     let simulation = unsafe { plugin.simulation() };
-    let Arguments { profile, out, guest, variant, seed, cost, .. } = &plugin.arguments;
-    if let (Some(path), Some(meter)) = (cost, plugin.meter.lock().take())
-        && let Err(error) = meter.finish().write(path)
-    {
-        tell(&format!("cost={}: {error}", path.display()));
-    }
-    let measurement = Measurement {
-        format: FORMAT,
-        machine: profile.name.clone(),
-        guest: guest.clone(),
-        variant: variant.clone(),
-        seed: *seed,
-        windows: simulation.windows().to_vec(),
-    };
+    let Arguments { profile, out } = &plugin.arguments;
+    // What ran, whoever started it knows.
+    let (machine, windows) = (profile.name.clone(), simulation.windows().to_vec());
+    let (guest, variant) = Default::default();
+    let measurement = Measurement { format: FORMAT, machine, guest, variant, seed: 0, windows };
     if let Err(error) = measurement.write(out) {
         tell(&error.to_string());
     }

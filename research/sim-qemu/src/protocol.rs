@@ -18,15 +18,15 @@
 //! | first argument | further arguments | answer at mailbox + 32 |
 //! |---|---|---|
 //! | 0, is anyone there | the mailbox's address | |
-//! | 1, `STLTalloc` | rows, ways, variant (0 full, 1 virtual addresses) | 0; 1: refused; 2: not on the first thread |
+//! | 1, `STLTalloc` | rows, ways, variant (0 full, 1 virtual addresses) | 0; 1: refused, as on any other thread |
 //! | 2, `STLTresize` | rows | the same |
 //! | 3, `STLTfree` | | the same |
 //! | 4, the phase changes | the new phase; and operations, fast hits, fast misses of a window that ends | |
 //!
-//! To "is anyone there", [`PRESENT`] is written to mailbox + 24, if the guest has the page; if not, or if it goes
-//! later, the guest is answered no more until it asks again. The kernel's answer, `ENOSYS`, is never looked at. A
-//! call's answer has a word of its own: another thread's call, which is refused, must not be taken for what `loadVA`
-//! has found.
+//! Who asks whether anyone is there has mapped the page, and keeps it: its own moves go there, and the plugin's, in the
+//! same process. [`PRESENT`] is written to mailbox + 24. The kernel's answer, `ENOSYS`, is never looked at. A call's
+//! answer has a word of its own: another thread's call, which is refused, must not be taken for what `loadVA` has
+//! found.
 
 use iced_x86::{Instruction as Decoded, OpKind, Register};
 use sim::stlt::Variant;
@@ -34,7 +34,7 @@ use sim::stlt::Variant;
 /// Where the mailbox is.
 pub const MAILBOX: u64 = 0x5354_0000;
 /// Its bytes.
-pub const MAILBOX_BYTES: u64 = 4096;
+const MAILBOX_BYTES: u64 = 4096;
 /// The words of it: the integer, the address, the result, who is there, and what a system call came to.
 pub(crate) const INTEGER: u64 = 0;
 pub(crate) const ADDRESS: u64 = 8;
@@ -43,8 +43,6 @@ pub(crate) const WHO: u64 = 24;
 pub(crate) const ANSWER: u64 = 32;
 /// What a system call comes to.
 pub(crate) const REFUSED: u64 = 1;
-/// The same, because the simulated core runs another thread.
-pub(crate) const ELSEWHERE: u64 = 2;
 /// "A simulator is there."
 pub const PRESENT: u64 = u64::from_le_bytes(*b"STLT SIM");
 /// The number of the system call.

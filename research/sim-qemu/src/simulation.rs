@@ -156,7 +156,7 @@ impl Simulation {
         } else if self.phase == Phase::Functional {
             self.current = Some((block, 0));
             for line in block.lines.clone() {
-                self.core.machine_mut().touch_fetch(line << LINE_SHIFT);
+                self.core.machine_mut().access(line << LINE_SHIFT, AccessKind::Fetch);
             }
         }
     }
@@ -168,7 +168,7 @@ impl Simulation {
             Phase::Load => {}
             Phase::Functional => {
                 let kind = if access.store { AccessKind::Store } else { AccessKind::Load };
-                self.core.machine_mut().touch_bytes(access.address, access.bytes.into(), kind);
+                self.core.machine_mut().access_bytes(access.address, access.bytes.into(), kind, |_| {});
             }
             Phase::Detailed | Phase::Measured => {
                 if halves

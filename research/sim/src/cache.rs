@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::lru::{LruSets, Place};
+use crate::lru::LruSets;
 
 /// Bits of the offset in a line of 64 bytes.
 pub const LINE_SHIFT: u32 = 6;
@@ -393,31 +393,6 @@ impl Caches {
             .into_iter()
             .find(|(_, cache)| cache.is_some_and(|cache| cache.lines.peek(line).is_some()))
             .map_or(Level::Memory, |(level, _)| level)
-    }
-
-    /// The place used last in the set of a line, in the first level that such a request asks.
-    #[inline(always)]
-    pub(crate) fn latest(&self, line: u64, request: Request) -> Place {
-        let first = if request == Request::Fetch { &self.l1i } else { &self.l1d };
-        first.lines.latest(line)
-    }
-
-    /// Whether the line lies there.
-    #[inline(always)]
-    pub(crate) fn lies_at(&self, line: u64, place: Place, request: Request) -> bool {
-        let first = if request == Request::Fetch { &self.l1i } else { &self.l1d };
-        first.lines.lies_at(line, place)
-    }
-
-    /// As [`access`](Self::access), of the line that lies there; it is not counted.
-    #[inline(always)]
-    pub(crate) fn use_at(&mut self, place: Place, request: Request) {
-        let first = if request == Request::Fetch { &mut self.l1i } else { &mut self.l1d };
-        let state = first.lines.use_at(place);
-        // Prefetchers reach no first level: there is no mark of theirs to take off.
-        if request == Request::Store {
-            *state |= DIRTY;
-        }
     }
 
     /// What the first level of instructions counted.

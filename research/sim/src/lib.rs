@@ -36,7 +36,6 @@
 //! | `cache` | where lines are |
 //! | `prefetch` | guesses: distance for translations, strides and VLDP for lines |
 //! | `machine`, `statistics` | all of it together, and what it counted |
-//! | `shortcuts` | the fast path: what is where it was |
 //! | `stlt` | the table, its two instructions and its system calls |
 //! | `reservations`, `dram`, `predictor`, `core` | the clock: what overlaps, what queues, what was guessed wrong |
 //! | `measurement` | what one run measured, as a file |
@@ -60,7 +59,6 @@ pub mod prefetch;
 mod profile;
 mod recency;
 mod reservations;
-mod shortcuts;
 mod statistics;
 pub mod stlt;
 mod structure_caches;

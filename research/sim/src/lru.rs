@@ -32,20 +32,6 @@ fn tag(key: u64) -> u8 {
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-/// Where a key lay when it was used last.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    /// Among all keys: 32 bits are enough for an array that fits into memory, and for its sets.
-    index: u32,
-    set: u32,
-    way: u32,
-}
-
-impl Place {
-    /// The first way of the first set.
-    pub(crate) const FIRST: Place = Place { index: 0, set: 0, way: 0 };
-}
-
 /// The array: up to `ways` keys in each of `sets` sets, a value with each.
 #[derive(Debug, Clone)]
 pub struct LruSets<V> {
@@ -118,27 +104,6 @@ impl<V: Copy + Default> LruSets<V> {
         let way = self.way(set, key)?;
         self.recency.touch(set, way);
         Some(&mut self.values[set * self.ways + way])
-    }
-
-    /// The place used last in the set of `key`.
-    #[inline(always)]
-    pub(crate) fn latest(&self, key: u64) -> Place {
-        let set = self.set(key);
-        let way = self.recency.latest(set);
-        Place { index: (set * self.ways + way) as u32, set: set as u32, way: way as u32 }
-    }
-
-    /// Whether `key` lies there.
-    #[inline(always)]
-    pub(crate) fn lies_at(&self, key: u64, place: Place) -> bool {
-        self.keys[place.index as usize] == key
-    }
-
-    /// As [`get`](Self::get), of the key that lies there.
-    #[inline(always)]
-    pub(crate) fn use_at(&mut self, place: Place) -> &mut V {
-        self.recency.touch(place.set as usize, place.way as usize);
-        &mut self.values[place.index as usize]
     }
 
     /// The value of `key`; its age stays.

@@ -23,7 +23,6 @@ use crate::cache::{Caches, HitsAndMisses, LINE_SHIFT, Level, Request};
 use crate::page::{PageSize, Pte};
 use crate::prefetch::{Distance, Stride, Vldp};
 use crate::profile::{Profile, ProfileError};
-use crate::shortcuts::Shortcuts;
 use crate::statistics::{AccessCounts, Statistics};
 use crate::stlt::{StltUnit, Table};
 use crate::tlb::Tlb;
@@ -125,8 +124,8 @@ pub struct Process {
     pub(crate) number: u8,
     pub(crate) walker: Walker,
     pub(crate) table: Option<Table>,
-    /// Pages that were invalidated since the STLT was last brought up to date (the kernel-space array of
-    /// section III-D1).
+    /// Where the pages begin that were invalidated since the STLT was last brought up to date: the kernel's array of
+    /// section III-D1. While the process runs, the IPB holds the same, and is not kept beside it.
     pub(crate) invalidated: Vec<u64>,
 }
 
@@ -158,7 +157,6 @@ pub struct Machine {
     /// Lines that prefetchers fetched from memory since [`Machine::take_prefetched`].
     prefetched: Vec<u64>,
     fetch: Vec<u64>,
-    pub(crate) shortcuts: Shortcuts,
     walk_log: WalkLog,
     /// Walks of the translation prefetcher since [`Machine::take_walked_ahead`].
     walked_ahead: Vec<WalkedAhead>,
@@ -204,7 +202,6 @@ impl Machine {
             vldp: prefetch.vldp.map(|shape| Vldp::new(&shape)),
             prefetched: Vec::new(),
             fetch: Vec::new(),
-            shortcuts: Shortcuts::new(),
             walk_log: WalkLog::new(),
             walked_ahead: Vec::new(),
             kernel_cycles: 0,
@@ -240,18 +237,12 @@ impl Machine {
 
     /// The further lines of an access that touches several: the program made one.
     pub(crate) fn access_line(&mut self, address: u64, kind: AccessKind) -> Access {
-        self.reach(address, kind).1
-    }
-
-    /// The translation that it used, and what became of it.
-    #[inline(always)]
-    pub(crate) fn reach(&mut self, address: u64, kind: AccessKind) -> (Pte, Access) {
         let translated = self.translate(address, kind);
         let physical = translated.pte.translate(address);
         let (level, cache_cycles) = self.fetch_line(physical, kind.request());
         self.counts.translation_cycles += u64::from(translated.cycles);
         self.counts.cache_cycles += u64::from(cache_cycles);
-        let access = Access {
+        Access {
             physical,
             translated: translated.by,
             walk: translated.walk,
@@ -259,8 +250,7 @@ impl Machine {
             page: translated.pte.size(),
             translation_cycles: translated.cycles,
             cache_cycles,
-        };
-        (translated.pte, access)
+        }
     }
 
     /// An access to `bytes` bytes from `address` on: one for every line that it touches, the first line's first.
@@ -509,7 +499,6 @@ impl Machine {
             self.forget_page(address, size);
         }
         self.process.walker.forget();
-        self.shortcuts.forget();
         self.invalidate_for_stlt(gone);
         gone.len() as u64
     }
@@ -537,7 +526,6 @@ impl Machine {
         mem::swap(&mut self.process, other);
         self.data_tlb.clear();
         self.instruction_tlb.clear();
-        self.shortcuts.forget();
         if let Some(second) = &mut self.second_tlb {
             second.clear();
         }
@@ -546,7 +534,6 @@ impl Machine {
         }
         other.walker.forget();
         self.stlt.stb.clear();
-        self.stlt.ipb.restore(&self.process.invalidated);
     }
 
     /// A process without any pages, for [`Machine::switch_to`]. The one that a machine begins with is number 0.
@@ -558,7 +545,7 @@ impl Machine {
     /// Everything that was counted so far.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let mut statistics = Statistics {
+        Statistics {
             accesses: self.counts,
             data_tlb: self.data_tlb.counts(),
             instruction_tlb: self.instruction_tlb.counts(),
@@ -571,9 +558,7 @@ impl Machine {
             l3: self.caches.l3(),
             memory: self.caches.memory(),
             stlt: self.stlt.counts,
-        };
-        self.add_shortcuts(&mut statistics);
-        statistics
+        }
     }
 }
 

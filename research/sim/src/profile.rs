@@ -156,7 +156,7 @@ pub enum ProfileError {
         /// What it is.
         value: String,
         /// What it may be.
-        expected: &'static str,
+        expected: String,
     },
     /// A cache or a TLB does not divide into sets.
     #[error(
@@ -178,16 +178,12 @@ pub enum ProfileError {
     },
 }
 
-fn in_range(
-    field: &str,
-    value: u64,
-    range: std::ops::RangeInclusive<u64>,
-    expected: &'static str,
-) -> Result<(), ProfileError> {
-    if range.contains(&value) {
+fn in_range(field: &str, value: u32, least: u32, most: u32) -> Result<(), ProfileError> {
+    if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(ProfileError::Range { field: field.to_owned(), value: value.to_string(), expected })
+    let (field, value, expected) = (field.to_owned(), value.to_string(), format!("{least} to {most}"));
+    Err(ProfileError::Range { field, value, expected })
 }
 
 fn divides(field: &str, entries: u64, ways: u32) -> Result<(), ProfileError> {
@@ -271,13 +267,10 @@ impl Profile {
     /// # Errors
     /// The first field that is out of range.
     pub fn validate(&self) -> Result<(), ProfileError> {
-        let clock = self.gigahertz;
-        if !(clock.is_finite() && clock > 0.0) {
-            return Err(ProfileError::Range {
-                field: "gigahertz".into(),
-                value: clock.to_string(),
-                expected: "a positive number",
-            });
+        const CYCLES: u32 = 100_000;
+        if !(self.gigahertz.is_finite() && self.gigahertz > 0.0) {
+            let (field, value) = ("gigahertz".into(), self.gigahertz.to_string());
+            return Err(ProfileError::Range { field, value, expected: "a positive number".into() });
         }
         let caches = [
             ("caches.l1i", Some(self.caches.l1i)),
@@ -287,9 +280,9 @@ impl Profile {
         ];
         for (field, shape) in caches {
             let Some(shape) = shape else { continue };
-            in_range(&format!("{field}.kib"), shape.kib.into(), 1..=1 << 22, "1 to 4194304 KiB")?;
+            in_range(&format!("{field}.kib"), shape.kib, 1, 1 << 22)?;
             divides(field, u64::from(shape.kib) * 16, shape.ways)?;
-            in_range(&format!("{field}.latency"), shape.latency.into(), 1..=100_000, "1 to 100000 cycles")?;
+            in_range(&format!("{field}.latency"), shape.latency, 1, CYCLES)?;
         }
         let levels = [
             ("tlb.data", Some(&self.tlb.data)),
@@ -298,10 +291,10 @@ impl Profile {
         ];
         for (field, shape) in levels {
             let Some(shape) = shape else { continue };
-            in_range(&format!("{field}.latency"), shape.latency.into(), 0..=100_000, "0 to 100000 cycles")?;
+            in_range(&format!("{field}.latency"), shape.latency, 0, CYCLES)?;
             let mut held = Vec::new();
             for array in &shape.arrays {
-                in_range(&format!("{field}.entries"), array.entries.into(), 1..=1 << 24, "1 to 16777216")?;
+                in_range(&format!("{field}.entries"), array.entries, 1, 1 << 24)?;
                 divides(field, array.entries.into(), array.ways)?;
                 if array.pages.is_empty() || array.pages.iter().any(|size| held.contains(size)) {
                     return Err(ProfileError::Pages { field: field.to_owned() });
@@ -309,58 +302,55 @@ impl Profile {
                 held.extend(&array.pages);
             }
         }
-        let core = &self.core;
-        let four_or_five = "4 or 5";
-        in_range("paging.levels", self.paging.levels.into(), 4..=5, four_or_five)?;
         let mut structure_caches = vec![self.paging.structure_caches];
         if let Some(nested) = &self.paging.nested {
-            in_range("paging.nested.levels", nested.levels.into(), 4..=5, four_or_five)?;
-            in_range("paging.nested.tlb_entries", nested.tlb_entries.into(), 0..=1 << 16, "0 to 65536")?;
+            in_range("paging.nested.levels", nested.levels, 4, 5)?;
+            in_range("paging.nested.tlb_entries", nested.tlb_entries, 0, 1 << 16)?;
             structure_caches.push(nested.structure_caches);
         }
         for shape in structure_caches {
             for entries in [shape.level2, shape.level3, shape.level4, shape.level5] {
-                in_range("structure_caches", entries.into(), 0..=1 << 16, "0 to 65536 entries")?;
+                in_range("structure_caches", entries, 0, 1 << 16)?;
                 if entries > 32 {
                     divides("structure_caches", entries.into(), 4)?;
                 }
             }
         }
-        in_range("memory.latency", self.memory.latency.into(), 0..=1_000_000, "0 to 1000000 cycles")?;
-        in_range("memory.cycles_per_line", self.memory.cycles_per_line.into(), 1..=100_000, "1 to 100000")?;
-        in_range("core.width", core.width.into(), 1..=64, "1 to 64")?;
-        in_range("core.window", core.window.into(), 1..=1 << 16, "1 to 65536")?;
-        in_range("core.misses", core.misses.into(), 1..=1024, "1 to 1024")?;
-        in_range("core.stores", core.stores.into(), 1..=1024, "1 to 1024")?;
-        in_range("core.walkers", core.walkers.into(), 1..=64, "1 to 64")?;
-        in_range("core.mispredict_penalty", core.mispredict_penalty.into(), 0..=10_000, "0 to 10000")?;
-        in_range("core.predictor_bits", core.predictor_bits.into(), 1..=24, "1 to 24")?;
         if let Some(shape) = &self.prefetch.distance {
-            in_range("prefetch.distance.rows", shape.rows.into(), 1..=1 << 16, "1 to 65536")?;
-            in_range("prefetch.distance.slots", shape.slots.into(), 1..=4, "1 to 4")?;
-            in_range("prefetch.distance.buffer", shape.buffer.into(), 1..=1024, "1 to 1024")?;
+            in_range("prefetch.distance.rows", shape.rows, 1, 1 << 16)?;
+            in_range("prefetch.distance.slots", shape.slots, 1, 4)?;
+            in_range("prefetch.distance.buffer", shape.buffer, 1, 1024)?;
         }
         if let Some(shape) = &self.prefetch.stride {
-            in_range("prefetch.stride.streams", shape.streams.into(), 1..=1024, "1 to 1024")?;
-            in_range("prefetch.stride.degree", shape.degree.into(), 1..=63, "1 to 63")?;
+            in_range("prefetch.stride.streams", shape.streams, 1, 1024)?;
+            in_range("prefetch.stride.degree", shape.degree, 1, 63)?;
         }
         if let Some(shape) = &self.prefetch.vldp {
-            in_range("prefetch.vldp.pages", shape.pages.into(), 1..=1024, "1 to 1024")?;
-            in_range("prefetch.vldp.rows", shape.rows.into(), 1..=1 << 16, "1 to 65536")?;
-            in_range("prefetch.vldp.degree", shape.degree.into(), 1..=16, "1 to 16")?;
+            in_range("prefetch.vldp.pages", shape.pages, 1, 1024)?;
+            in_range("prefetch.vldp.rows", shape.rows, 1, 1 << 16)?;
+            in_range("prefetch.vldp.degree", shape.degree, 1, 16)?;
         }
-        let stlt = &self.stlt;
-        in_range("stlt.path_bytes", stlt.path_bytes.into(), 16..=128, "16 to 128")?;
-        in_range("stlt.stb", stlt.stb.into(), 0..=1024, "0 to 1024")?;
-        in_range("stlt.ipb", stlt.ipb.into(), 1..=1024, "1 to 1024")?;
-        for (field, cycles) in [
-            ("stlt.load_cycles", stlt.load_cycles),
-            ("stlt.insert_cycles", stlt.insert_cycles),
-            ("stlt.stb_latency", stlt.stb_latency),
-        ] {
-            in_range(field, cycles.into(), 0..=100_000, "0 to 100000 cycles")?;
-        }
-        in_range("stlt.insertion_buffer", stlt.insertion_buffer.into(), 1..=1024, "1 to 1024")
+        let (core, stlt) = (&self.core, &self.stlt);
+        let others = [
+            ("paging.levels", self.paging.levels, 4, 5),
+            ("memory.latency", self.memory.latency, 0, 1_000_000),
+            ("memory.cycles_per_line", self.memory.cycles_per_line, 1, CYCLES),
+            ("core.width", core.width, 1, 64),
+            ("core.window", core.window, 1, 1 << 16),
+            ("core.misses", core.misses, 1, 1024),
+            ("core.stores", core.stores, 1, 1024),
+            ("core.walkers", core.walkers, 1, 64),
+            ("core.mispredict_penalty", core.mispredict_penalty, 0, 10_000),
+            ("core.predictor_bits", core.predictor_bits, 1, 24),
+            ("stlt.path_bytes", stlt.path_bytes, 16, 128),
+            ("stlt.stb", stlt.stb, 0, 1024),
+            ("stlt.ipb", stlt.ipb, 1, 1024),
+            ("stlt.load_cycles", stlt.load_cycles, 0, CYCLES),
+            ("stlt.insert_cycles", stlt.insert_cycles, 0, CYCLES),
+            ("stlt.stb_latency", stlt.stb_latency, 0, CYCLES),
+            ("stlt.insertion_buffer", stlt.insertion_buffer, 1, 1024),
+        ];
+        others.into_iter().try_for_each(|(field, value, least, most)| in_range(field, value, least, most))
     }
 
     /// Cycles of an access that `level` serves, data or walk.
@@ -486,7 +476,7 @@ mod tests {
         profile.paging.levels = 3;
         assert_eq!(
             profile.validate().map_err(|error| error.to_string()),
-            Err("paging.levels is 3; it must be 4 or 5".into())
+            Err("paging.levels is 3; it must be 4 to 5".into())
         );
         let mut profile = Profile::sandy_bridge();
         profile.tlb.data.arrays[1].pages = vec![PageSize::Small];

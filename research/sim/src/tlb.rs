@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cache::HitsAndMisses;
-use crate::lru::{LruSets, Place};
+use crate::lru::LruSets;
 use crate::page::{PageSize, Pte};
 
 /// The shape of an array of translations.
@@ -155,27 +155,6 @@ impl Tlb {
     /// Empties the level.
     pub fn clear(&mut self) {
         self.arrays.iter_mut().for_each(LruSets::clear);
-    }
-
-    /// The place used last where the page of `address` would lie, if it is of this size and there is an array for that:
-    /// the array, the page's key, and the place.
-    #[inline]
-    pub(crate) fn latest(&self, address: u64, size: PageSize) -> Option<(usize, u64, Place)> {
-        let array = self.array_of[size as usize]?;
-        let key = self.key(array, address, size);
-        Some((array, key, self.arrays[array].latest(key)))
-    }
-
-    /// Whether the translation of the page with this key lies there.
-    #[inline(always)]
-    pub(crate) fn lies_at(&self, array: usize, key: u64, place: Place) -> bool {
-        self.arrays[array].lies_at(key, place)
-    }
-
-    /// As [`get`](Self::get), of what lies there; it is not counted.
-    #[inline(always)]
-    pub(crate) fn use_at(&mut self, array: usize, place: Place) {
-        self.arrays[array].use_at(place);
     }
 
     /// Hits and misses so far.

@@ -284,6 +284,16 @@ mod tests {
             assert_eq!(reads(&mut walker, 0x7000_1234), expected);
             assert_eq!(reads(&mut walker, 0x7000_1234), again);
         }
+        // Large pages have a level less, on both sides.
+        for (guest, host, expected) in [
+            (PageSize::Small, PageSize::Large, 19),
+            (PageSize::Large, PageSize::Large, 15),
+            (PageSize::Giant, PageSize::Giant, 8),
+        ] {
+            let nested = Some(NestedShape { pages: host, ..small_host() });
+            let mut walker = Walker::new(&Paging { pages: guest, nested, ..paging() }, 0);
+            assert_eq!(reads(&mut walker, 0x1234_5678), expected, "{guest:?} on {host:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Patterns whose misses and cycles can be worked out by hand, on the machines of the papers.
 
-use sim::{AccessKind, Frames, Inclusion, Level, Machine, NestedShape, PageSize, Profile, Since, Statistics};
-use sim::{StructureCacheShape, TranslatedBy};
+use sim::{
+    AccessKind, Frames, Inclusion, Level, Machine, PageSize, Profile, Since, Statistics, TranslatedBy,
+};
 
 const LINE: u64 = 64;
 const PAGE: u64 = 4096;
@@ -178,31 +179,6 @@ fn an_access_across_a_boundary_is_two() {
         levels.push((access.level, access.translated))
     });
     assert_eq!(levels, [(Level::L1, TranslatedBy::FirstTlb)]);
-}
-
-#[test]
-fn pages_under_a_host_are_walked_for_in_two_dimensions() {
-    let mut profile = paper();
-    let host = |pages| {
-        Some(NestedShape {
-            levels: 4,
-            pages,
-            tlb_entries: 0,
-            structure_caches: StructureCacheShape::default(),
-        })
-    };
-    for (guest, host_pages, reads) in [
-        (PageSize::Small, PageSize::Small, 24),
-        (PageSize::Small, PageSize::Large, 19),
-        (PageSize::Large, PageSize::Large, 15),
-        (PageSize::Giant, PageSize::Giant, 8),
-    ] {
-        profile.paging.pages = guest;
-        profile.paging.nested = host(host_pages);
-        let mut machine = machine(&profile);
-        let access = machine.access(0x1234_5678, AccessKind::Load);
-        assert_eq!(access.walk.total(), reads, "{guest:?} on {host_pages:?}");
-    }
 }
 
 #[test]

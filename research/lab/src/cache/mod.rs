@@ -18,6 +18,7 @@
 //! | `throughput` | kind `cache-throughput`: Figure 8, the other half of Table 1 |
 //! | `density` | kind `cache-density`: resident memory |
 //! | `memory_sizes` | kind `memory-sizes`: memory goes from one size to another |
+//! | `eviction` | policies that the cache does not have, simulated |
 //! | `policies` | kind `cache-policies`: eviction on recorded requests |
 
 mod chaining_clock;
@@ -27,6 +28,7 @@ mod contestant;
 mod cuckoo_clock;
 mod cuckoo_lru;
 mod density;
+mod eviction;
 mod items;
 mod memory_sizes;
 mod policies;

@@ -70,12 +70,12 @@ impl Processor for Machine {
     fn execute(&mut self, _: &Instruction, access: Option<MemoryAccess>, _: Option<BranchOutcome>) {
         if let Some(access) = access {
             let kind = if access.store { AccessKind::Store } else { AccessKind::Load };
-            self.touch_bytes(access.address, access.bytes.into(), kind);
+            self.access_bytes(access.address, access.bytes.into(), kind, |_| {});
         }
     }
 
     fn prefetch(&mut self, _: &Instruction, address: u64) {
-        self.touch_bytes(address, 1, AccessKind::Load);
+        self.access(address, AccessKind::Load);
     }
 
     fn has_clock(&self) -> bool {

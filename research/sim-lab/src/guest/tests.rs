@@ -210,7 +210,7 @@ fn a_replayed_table_is_a_simulated_one() {
 
 #[test]
 fn every_program_finds_every_record_by_every_way() {
-    for container in Container::ALL {
+    for container in Container::ALL.into_iter().filter(|container| !container.is_own()) {
         for variant in Variant::ALL {
             if container == Container::Redis && variant.in_batches() {
                 continue;

@@ -394,7 +394,7 @@ impl Core {
         self.fetch(instruction);
         let entered = self.enter(instruction.sources, false);
         let mut waited = Waited::default();
-        let access = self.machine.ask(address, AccessKind::Load);
+        let access = self.machine.access(address, AccessKind::Load);
         let timed = self.clock.time(&mut self.machine, &access, entered.dispatch, entered.start);
         if access.translated != TranslatedBy::FirstTlb {
             waited.translation = timed.translated - entered.start;
@@ -459,7 +459,7 @@ impl Core {
     }
 
     fn fetch_line(&mut self, address: u64) {
-        let access = self.machine.ask(address, AccessKind::Fetch);
+        let access = self.machine.access(address, AccessKind::Fetch);
         if access.level == Level::L1 && access.translated == TranslatedBy::FirstTlb {
             return;
         }
@@ -574,7 +574,7 @@ impl Core {
     fn load(&mut self, access: &MemoryAccess, entered: &Entered, waited: &mut Waited) -> Timed {
         let (first, last) = Core::lines(access);
         let before = waited.cache;
-        let begun = self.machine.ask(access.address, AccessKind::Load);
+        let begun = self.machine.access(access.address, AccessKind::Load);
         let mut timed = self.time_load(begun, entered, waited);
         for line in first + 1..=last {
             let further = self.machine.access_line(line << LINE_SHIFT, AccessKind::Load);
@@ -622,7 +622,7 @@ impl Core {
         let mut translated = data;
         for line in first..=last {
             let access = if line == first {
-                self.machine.ask(access.address, AccessKind::Store)
+                self.machine.access(access.address, AccessKind::Store)
             } else {
                 self.machine.access_line(line << LINE_SHIFT, AccessKind::Store)
             };

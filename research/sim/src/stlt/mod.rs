@@ -9,7 +9,6 @@
 //! | module | idea |
 //! |---|---|
 //! | `table` | rows, sets, sub-integers, probabilistic counters, replacement |
-//! | `ipb` | pages whose translation was withdrawn lately |
 //! | `unit` | the two instructions and the system calls, on a [`Machine`](crate::Machine) |
 //! | `replay` | what a long warm-up leaves in the table, quickly |
 //! | `monitor` | switching it off where it does not pay |
@@ -40,13 +39,11 @@
 //! * An entry of the IPB holds a page number; for a large page it is compared in the size that the row's own
 //!   entry gives.
 
-mod ipb;
 mod monitor;
 mod replay;
 mod table;
 mod unit;
 
-pub use ipb::InvalidPageBuffer;
 pub use monitor::{Monitor, MonitorShape};
 pub use table::{Found, Inserted, Row, Table, TableError, Variant};
 pub(crate) use unit::StltUnit;

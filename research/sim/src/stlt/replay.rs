@@ -10,7 +10,7 @@
 //!
 //! The same hits, misses and evictions are counted as by the instructions themselves.
 
-use super::table::{ADDRESS_BITS, Variant};
+use super::table::{ADDRESS_BITS, Table, Variant};
 use crate::cache::Level;
 use crate::machine::Machine;
 use crate::page::Pte;
@@ -28,22 +28,7 @@ impl Machine {
     ///   A page that is withdrawn, and touched again by something other than an inserted record, is not known to be
     ///   there when the table is brought up to date: rows of its other records are freed then.
     pub fn replay_load_va(&mut self, integer: u64) -> u64 {
-        let Some(table) = &mut self.process.table else { return 0 };
-        let (full, counts) = (table.variant() == Variant::Full, &mut self.stlt.counts);
-        let Some(found) = table.load(integer) else {
-            counts.absent += 1;
-            return 0;
-        };
-        let (address, pte) = (found.row.address(), found.row.pte());
-        if full {
-            if self.stlt.ipb.contains(pte.size().base(address)) {
-                counts.invalid += 1;
-                return 0;
-            }
-            self.stlt.stb.put(address, pte);
-        }
-        counts.hits += 1;
-        address
+        self.look_up(integer).0
     }
 
     /// Asks for the lines of memory in which an integer's row would be, for a
@@ -59,21 +44,18 @@ impl Machine {
     /// What [`insert_stlt`](Machine::insert_stlt) does to the table. The record's page is mapped if it is not: the
     /// program has read the record, though nobody saw it.
     pub fn replay_insert_stlt(&mut self, integer: u64, address: u64) {
-        let Some(table) = &mut self.process.table else { return };
-        let counts = &mut self.stlt.counts;
-        if address == 0 {
-            counts.removed += u64::from(table.remove(integer).is_some());
-            return;
-        }
+        let Some(variant) = self.stlt().map(Table::variant) else { return };
         if address >> ADDRESS_BITS != 0 {
-            counts.refused += 1;
+            self.stlt.counts.refused += 1;
             return;
         }
-        let pte = match table.variant() {
-            Variant::Full => self.process.walker.walk(address, OnFault::Map, |_| Level::L1).pte,
-            Variant::VirtualOnly | Variant::Software => Pte::NONE,
+        let pte = match variant {
+            Variant::Full if address != 0 => {
+                self.process.walker.walk(address, OnFault::Map, |_| Level::L1).pte
+            }
+            Variant::Full | Variant::VirtualOnly | Variant::Software => Pte::NONE,
         };
-        counts.count(table.insert(integer, address, pte).1);
+        self.enter(integer, address, pte);
     }
 }
 
@@ -142,7 +124,7 @@ mod tests {
             }
             let [first, second] = &machines;
             assert!(first.stlt() == second.stlt(), "{variant:?}, {ways} ways: rows, counters, draws");
-            assert_eq!((&first.stlt.stb, &first.stlt.ipb), (&second.stlt.stb, &second.stlt.ipb));
+            assert_eq!(first.stlt.stb, second.stlt.stb);
             assert_eq!(first.process.invalidated, second.process.invalidated);
             let counts = first.statistics().stlt;
             assert_eq!(counts, second.statistics().stlt, "{variant:?}, {ways} ways");

@@ -421,30 +421,4 @@ mod tests {
             assert_eq!(table.used(), 0);
         }
     }
-
-    #[test]
-    fn uniform_keys_in_a_table_as_wide_as_the_papers_miss_as_the_arithmetic_says() {
-        // 10 M keys in 2^25 rows of four ways, at a sixty-fourth of the size: the expected share of keys
-        // beyond the fourth of a set with Poisson(λ = 10 M / 2^23) keys is E[max(N - 4, 0)] / λ.
-        let rows = 1_u64 << 19;
-        let keys = 10_000_000 / 64;
-        let mut table = table(rows, 4);
-        for key in 0..keys {
-            table.insert(mix(key), key + 1, pte());
-        }
-        let found = (0..keys).filter(|&key| {
-            let integer = mix(key);
-            table.set(integer).iter().any(|row| row.address() == key + 1)
-        });
-        let missing = 1.0 - found.count() as f64 / keys as f64;
-        let lambda = keys as f64 / (rows as f64 / 4.0);
-        let (mut probability, mut beyond) = ((-lambda).exp(), 0.0);
-        for n in 0..60_u32 {
-            beyond += probability * (f64::from(n) - 4.0).max(0.0);
-            probability *= lambda / f64::from(n + 1);
-        }
-        let expected = beyond / lambda;
-        assert!((expected - 0.0078).abs() < 0.0002, "{expected}: the 0.78 % of the arithmetic");
-        assert!((missing - expected).abs() < 0.001, "{missing} against {expected}");
-    }
 }

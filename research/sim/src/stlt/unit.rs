@@ -18,13 +18,15 @@
 //!   form the same lines are reached by loads and stores of the program, translated like all others; the
 //!   instructions around them are the window model's business.
 //!
-//! The kernel's side: an invalidated page goes into the IPB and into the process's array. When there is no
-//! room, or more pages go at once than would fit, rows whose page is concerned get their current entry or are
-//! freed, and array and buffer begin anew; the kernel's time for it is counted. `STLTresize` clears the table.
+//! The kernel's side (section III-D1): rows are not searched when a page goes. Where it began goes into the IPB and
+//! into the process's array, and `loadVA` answers with nothing from such a page. On a switch of contexts the IPB is
+//! cleared, and it is filled again from the array when the process comes back: so the two hold the same, and the array
+//! stands for both. When there is no room, or more pages go at once than would fit, rows whose page is concerned get
+//! their current entry or are freed, and array and buffer begin anew; the kernel's time for it is counted. `STLTresize`
+//! clears the table.
 
 use serde::{Deserialize, Serialize};
 
-use super::ipb::InvalidPageBuffer;
 use super::table::{ADDRESS_BITS, Found, Inserted, ROW_BYTES, Table, TableError, Variant};
 use crate::cache::{LINE_SHIFT, Level, Request};
 use crate::frames::process_base;
@@ -86,7 +88,6 @@ impl StltCounts {
 pub(crate) struct StltUnit {
     pub(crate) shape: StltShape,
     pub(crate) stb: TranslationBuffer,
-    pub(crate) ipb: InvalidPageBuffer,
     pub(crate) counts: StltCounts,
 }
 
@@ -95,7 +96,6 @@ impl StltUnit {
         StltUnit {
             shape: *shape,
             stb: TranslationBuffer::new(shape.stb as usize),
-            ipb: InvalidPageBuffer::new(shape.ipb as usize),
             counts: StltCounts::default(),
         }
     }
@@ -248,7 +248,6 @@ impl Machine {
     /// No row holds an old translation: neither buffer has anything to say.
     fn forget_invalidated(&mut self) {
         self.process.invalidated.clear();
-        self.stlt.ipb.clear();
         self.stlt.stb.clear();
     }
 
@@ -293,32 +292,52 @@ impl Machine {
         table.prefetch(integer);
         let (variant, ways, set) = (table.variant(), table.ways(), table.set_address(integer));
         let mut accesses = self.read_set(variant, set, ways);
-        let found = self.process.table.as_mut().and_then(|table| table.load(integer));
+        let (address, outcome, found) = self.look_up(integer);
+        if let Some(found) = found {
+            accesses.write = Some(self.table_access(variant, found.place, AccessKind::Store));
+        }
         let counted = found.is_some_and(|found| found.counted);
-        let (address, outcome) = match found {
-            None => (0, LoadVaOutcome::Absent),
-            Some(Found { place, row, .. }) => {
-                accesses.write = Some(self.table_access(variant, place, AccessKind::Store));
-                let page = row.pte().size().base(row.address());
-                if variant == Variant::Full && self.stlt.ipb.contains(page) {
-                    (0, LoadVaOutcome::Invalid)
-                } else {
-                    if variant == Variant::Full {
-                        self.stlt.stb.put(row.address(), row.pte());
-                    }
-                    (row.address(), LoadVaOutcome::Hit)
-                }
-            }
-        };
-        let counts = &mut self.stlt.counts;
-        *match outcome {
-            LoadVaOutcome::Hit => &mut counts.hits,
-            LoadVaOutcome::Invalid => &mut counts.invalid,
-            LoadVaOutcome::Absent | LoadVaOutcome::NoTable => &mut counts.absent,
-        } += 1;
         let unit_cycles = shape.load_cycles + self.further_steps(ways);
         let latency = unit_cycles + accesses.slowest_read();
         LoadVa { address, outcome, accesses, counted, unit_cycles, latency }
+    }
+
+    /// What `loadVA` does to the rows and to the STB: its answer, why, and the row that was found.
+    pub(super) fn look_up(&mut self, integer: u64) -> (u64, LoadVaOutcome, Option<Found>) {
+        let counts = &mut self.stlt.counts;
+        let Some(table) = &mut self.process.table else { return (0, LoadVaOutcome::NoTable, None) };
+        let Some(found) = table.load(integer) else {
+            counts.absent += 1;
+            return (0, LoadVaOutcome::Absent, None);
+        };
+        let (address, pte) = (found.row.address(), found.row.pte());
+        if table.variant() == Variant::Full {
+            if self.process.invalidated.contains(&pte.size().base(address)) {
+                counts.invalid += 1;
+                return (0, LoadVaOutcome::Invalid, Some(found));
+            }
+            self.stlt.stb.put(address, pte);
+        }
+        counts.hits += 1;
+        (address, LoadVaOutcome::Hit, Some(found))
+    }
+
+    /// What `insertSTLT` does to the rows: the place of the row that was written, and what was there.
+    pub(super) fn enter(&mut self, integer: u64, address: u64, pte: Pte) -> (Option<u64>, Option<Inserted>) {
+        let counts = &mut self.stlt.counts;
+        match &mut self.process.table {
+            Some(table) if address == 0 => {
+                let place = table.remove(integer);
+                counts.removed += u64::from(place.is_some());
+                (place, None)
+            }
+            Some(table) => {
+                let (place, inserted) = table.insert(integer, address, pte);
+                counts.count(inserted);
+                (Some(place), Some(inserted))
+            }
+            None => (None, None),
+        }
     }
 
     /// `insertSTLT`: remembers where the integer's record is. With the address 0, forgets it.
@@ -349,21 +368,8 @@ impl Machine {
             return result;
         }
         result.accesses = self.read_set(variant, set, ways);
-        let counts = &mut self.stlt.counts;
-        let place = match &mut self.process.table {
-            Some(table) if address == 0 => {
-                let place = table.remove(integer);
-                counts.removed += u64::from(place.is_some());
-                place
-            }
-            Some(table) => {
-                let (place, inserted) = table.insert(integer, address, pte);
-                counts.count(inserted);
-                result.inserted = Some(inserted);
-                Some(place)
-            }
-            None => None,
-        };
+        let (place, inserted) = self.enter(integer, address, pte);
+        result.inserted = inserted;
         if let Some(place) = place {
             result.accesses.write = Some(self.table_access(variant, place, AccessKind::Store));
         }
@@ -384,18 +390,19 @@ impl Machine {
         let parts: u64 = gone.iter().map(|&(_, size)| size.bytes() / part(size)).sum();
         let all =
             || gone.iter().flat_map(|&(base, size)| (base..base + size.bytes()).step_by(part(size) as usize));
-        if parts > self.stlt.ipb.capacity() as u64 {
+        let capacity = self.stlt.shape.ipb as usize;
+        if parts > capacity as u64 {
             self.overflow(all().collect());
             return;
         }
         for page in all() {
-            if self.stlt.ipb.is_full() && !self.stlt.ipb.contains(page) {
+            let known = self.process.invalidated.contains(&page);
+            if self.process.invalidated.len() >= capacity && !known {
                 self.overflow(all().collect());
             }
             self.stlt.counts.invalidations += 1;
-            if !self.stlt.ipb.contains(page) {
+            if !known {
                 self.process.invalidated.push(page);
-                self.stlt.ipb.insert(page);
             }
         }
     }
@@ -412,7 +419,6 @@ impl Machine {
         let mut concerned = gone;
         concerned.append(&mut self.process.invalidated);
         concerned.sort_unstable();
-        self.stlt.ipb.clear();
         let Some(mut table) = self.process.table.take() else { return };
         let (first, lines) = (table.set_address(0) >> LINE_SHIFT, table.rows().div_ceil(ROWS_OF_LINE));
         let channel = u64::from(self.profile.memory.cycles_per_line);

@@ -22,12 +22,12 @@
 //! | `options` | what the guest is told |
 //! | `record` | keys, values, hashes |
 //! | `index` | keys to numbers of records |
+//! | `hardware` | the instructions and system calls of the STLT |
 //! | `in_front` | what may stand before an index |
-//! | `engine` | both together |
-//! | `driver` | the requests of a run, phase by phase |
+//! | `driver` | both together, and the requests of a run, phase by phase |
 
 mod driver;
-mod engine;
+mod hardware;
 mod in_front;
 mod index;
 mod options;
@@ -37,12 +37,11 @@ use std::process::ExitCode;
 
 use art::Tree;
 use lookaside::{Buffer, Config};
-use sim_guest::{Hints, Variant};
 use stlt_sw::Table;
 
 use driver::{Driver, SET};
-use engine::Indexed;
-use in_front::{Hardware, Library, Nothing, Software};
+use hardware::Hints;
+use in_front::{Library, Nothing, Software};
 use index::{Cuckoo, Index, Radix};
 use options::Options;
 use record::Record;
@@ -64,27 +63,26 @@ fn guest() -> Result<(), String> {
     }
 }
 
-/// Performs the requests on an index behind the table that was asked for.
+/// Performs the requests on an index behind the table that was asked for. Where no processor has the instructions,
+/// the table in software takes their place.
 fn with_table(index: impl Index, records: &[Record], options: &Options) -> Result<(), String> {
-    let (rows, ways) = (options.number("rows", 1 << 20)?, options.number("ways", 4)? as u32);
+    let (rows, ways) = (options.number("rows", 1 << 20)?, options.number("ways", 4)?);
     match options.text("variant") {
-        Some("alone") | None => Driver::run(Indexed::new(index, Nothing(records)), options),
+        Some("alone") | None => Driver::run(index, Nothing, records, options),
         Some("slb") => {
             let bytes = options.number("slb", 1 << 24)? as usize;
             let paper = options.text("slb-options") == Some("paper");
             let config = if paper { Config::paper(bytes) } else { Config::with_size(bytes) };
             // The table has the bytes that it was given, as the paper's.
             let buffer = Buffer::new(&config.fits(false)).map_err(|error| error.to_string())?;
-            Driver::run(Indexed::new(index, Library { visit: buffer.visit(), records }), options)
+            Driver::run(index, Library { visit: buffer.visit(), records }, records, options)
         }
-        Some("stlt-sw") => {
+        Some(name @ ("stlt" | "stlt-va")) if hardware::is_simulated() => {
+            Driver::run(index, Hints::new(rows, ways, name == "stlt")?, records, options)
+        }
+        Some("stlt-sw" | "stlt" | "stlt-va") => {
             let table = Table::new(rows, ways as usize).map_err(|refused| refused.to_string())?;
-            Driver::run(Indexed::new(index, Software { table, records }), options)
-        }
-        Some(name @ ("stlt" | "stlt-va")) => {
-            let variant = if name == "stlt" { Variant::Full } else { Variant::VirtualOnly };
-            let hints = Hints::new(rows, ways, variant).map_err(|refused| refused.to_string())?;
-            Driver::run(Indexed::new(index, Hardware { hints, records }), options)
+            Driver::run(index, Software { table, records }, records, options)
         }
         Some(other) => Err(format!("variant={other}: there are alone, slb, stlt-sw, stlt-va and stlt")),
     }

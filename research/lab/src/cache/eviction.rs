@@ -1,0 +1,431 @@
+//! Eviction policies, simulated: which keys a cache of so many bytes holds, and nothing else of a cache.
+//!
+//! | policy | who goes | a hit writes | source |
+//! |---|---|---|---|
+//! | [`Lru`] | the one used longest ago | a list | memcached's, before it had segments |
+//! | [`Sieve`] | the first without a bit that a hand meets, from the oldest to the newest; none moves | one bit | Zhang et al., NSDI 2024 |
+//! | [`S3Fifo`] | what came and was asked for once at the most, from a tenth of the bytes; keys that left are remembered | two bits | Yang et al., SOSP 2023 |
+//! | [`WTinyLfu`] | of the oldest and the newcomer the one asked for less often | a list and a sketch | Einziger, Friedman and Manes, ACM TOS 2017 |
+//!
+//! Keys are dense numbers, each with its bytes, so queues are links in one table. What is larger than the cache is not
+//! stored. Frequencies of W-TinyLFU are counted exactly, not by a sketch: it is as good here as a sketch can be.
+
+/// No key: the end of a queue.
+const NONE: u32 = u32::MAX;
+/// In no queue.
+const NOWHERE: u8 = u8::MAX;
+
+/// What a policy is asked.
+pub(super) trait Eviction {
+    /// Whether the key is there. If it is not, it comes in.
+    fn request(&mut self, key: u32) -> bool;
+
+    /// Keys that are there.
+    fn items(&self) -> usize;
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    newer: u32,
+    older: u32,
+    queue: u8,
+    /// Hits that count.
+    mark: u8,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Queue {
+    newest: u32,
+    oldest: u32,
+    bytes: u64,
+    items: usize,
+}
+
+/// Queues of keys. A key is in one of them or in none.
+struct Queues<'s, const N: usize> {
+    sizes: &'s [u32],
+    nodes: Vec<Node>,
+    queues: [Queue; N],
+}
+
+impl<'s, const N: usize> Queues<'s, N> {
+    fn new(sizes: &'s [u32]) -> Self {
+        let node = Node { newer: NONE, older: NONE, queue: NOWHERE, mark: 0 };
+        let queue = Queue { newest: NONE, oldest: NONE, bytes: 0, items: 0 };
+        Queues { sizes, nodes: vec![node; sizes.len()], queues: [queue; N] }
+    }
+
+    fn size(&self, key: u32) -> u64 {
+        u64::from(self.sizes[key as usize])
+    }
+
+    fn place(&self, key: u32) -> u8 {
+        self.nodes[key as usize].queue
+    }
+
+    fn mark(&mut self, key: u32) -> &mut u8 {
+        &mut self.nodes[key as usize].mark
+    }
+
+    fn bytes(&self, queue: u8) -> u64 {
+        self.queues[queue as usize].bytes
+    }
+
+    fn oldest(&self, queue: u8) -> u32 {
+        self.queues[queue as usize].oldest
+    }
+
+    /// Puts a key that is in no queue in front of one.
+    fn push(&mut self, queue: u8, key: u32) {
+        let size = self.size(key);
+        let list = &mut self.queues[queue as usize];
+        let older = std::mem::replace(&mut list.newest, key);
+        list.bytes += size;
+        list.items += 1;
+        match older {
+            NONE => list.oldest = key,
+            older => self.nodes[older as usize].newer = key,
+        }
+        let node = &mut self.nodes[key as usize];
+        (node.newer, node.older, node.queue) = (NONE, older, queue);
+    }
+
+    fn remove(&mut self, key: u32) {
+        let size = self.size(key);
+        let Node { newer, older, queue, .. } = self.nodes[key as usize];
+        let list = &mut self.queues[queue as usize];
+        list.bytes -= size;
+        list.items -= 1;
+        match newer {
+            NONE => list.newest = older,
+            newer => self.nodes[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.queues[queue as usize].oldest = newer,
+            older => self.nodes[older as usize].newer = newer,
+        }
+        self.nodes[key as usize].queue = NOWHERE;
+    }
+
+    fn shift(&mut self, queue: u8, key: u32) {
+        self.remove(key);
+        self.push(queue, key);
+    }
+}
+
+/// Strict least recently used.
+pub(super) struct Lru<'s> {
+    queue: Queues<'s, 1>,
+    capacity: u64,
+}
+
+impl<'s> Lru<'s> {
+    pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
+        Lru { queue: Queues::new(sizes), capacity }
+    }
+}
+
+impl Eviction for Lru<'_> {
+    fn request(&mut self, key: u32) -> bool {
+        let Lru { queue, capacity } = self;
+        if queue.place(key) == 0 {
+            queue.shift(0, key);
+            return true;
+        }
+        if queue.size(key) <= *capacity {
+            while queue.bytes(0) + queue.size(key) > *capacity {
+                queue.remove(queue.oldest(0));
+            }
+            queue.push(0, key);
+        }
+        false
+    }
+
+    fn items(&self) -> usize {
+        self.queue.queues[0].items
+    }
+}
+
+/// SIEVE.
+pub(super) struct Sieve<'s> {
+    queue: Queues<'s, 1>,
+    capacity: u64,
+    hand: u32,
+}
+
+impl<'s> Sieve<'s> {
+    pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
+        Sieve { queue: Queues::new(sizes), capacity, hand: NONE }
+    }
+
+    fn evict(&mut self) {
+        loop {
+            let here = if self.hand == NONE { self.queue.oldest(0) } else { self.hand };
+            self.hand = self.queue.nodes[here as usize].newer;
+            if std::mem::take(self.queue.mark(here)) == 0 {
+                return self.queue.remove(here);
+            }
+        }
+    }
+}
+
+impl Eviction for Sieve<'_> {
+    fn request(&mut self, key: u32) -> bool {
+        if self.queue.place(key) == 0 {
+            *self.queue.mark(key) = 1;
+            return true;
+        }
+        if self.queue.size(key) <= self.capacity {
+            while self.queue.bytes(0) + self.queue.size(key) > self.capacity {
+                self.evict();
+            }
+            self.queue.push(0, key);
+        }
+        false
+    }
+
+    fn items(&self) -> usize {
+        self.queue.queues[0].items
+    }
+}
+
+/// S3-FIFO: three queues that are first in, first out.
+pub(super) struct S3Fifo<'s> {
+    queues: Queues<'s, 3>,
+    capacity: u64,
+}
+
+impl<'s> S3Fifo<'s> {
+    const SMALL: u8 = 0;
+    const MAIN: u8 = 1;
+    /// Keys that left the small queue, as many bytes of them as the main queue may hold.
+    const GHOSTS: u8 = 2;
+    /// Hits that are told apart.
+    const MOST: u8 = 3;
+
+    pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
+        S3Fifo { queues: Queues::new(sizes), capacity }
+    }
+
+    fn small(&self) -> u64 {
+        self.capacity / 10
+    }
+
+    /// Takes a step towards room.
+    fn evict(&mut self) {
+        let small = self.small();
+        let queues = &mut self.queues;
+        let main = queues.oldest(Self::MAIN);
+        if queues.bytes(Self::SMALL) > small || main == NONE {
+            let key = queues.oldest(Self::SMALL);
+            if std::mem::take(queues.mark(key)) > 1 {
+                queues.shift(Self::MAIN, key);
+            } else {
+                queues.shift(Self::GHOSTS, key);
+                while queues.bytes(Self::GHOSTS) > self.capacity - small {
+                    queues.remove(queues.oldest(Self::GHOSTS));
+                }
+            }
+        } else if *queues.mark(main) > 0 {
+            *queues.mark(main) -= 1;
+            queues.shift(Self::MAIN, main);
+        } else {
+            queues.remove(main);
+        }
+    }
+}
+
+impl Eviction for S3Fifo<'_> {
+    fn request(&mut self, key: u32) -> bool {
+        let place = self.queues.place(key);
+        if place < Self::GHOSTS {
+            let mark = self.queues.mark(key);
+            *mark = (*mark + 1).min(Self::MOST);
+            return true;
+        }
+        let size = self.queues.size(key);
+        if size > self.capacity {
+            return false;
+        }
+        if place == Self::GHOSTS {
+            self.queues.remove(key);
+        }
+        while self.queues.bytes(Self::SMALL) + self.queues.bytes(Self::MAIN) + size > self.capacity {
+            self.evict();
+        }
+        *self.queues.mark(key) = 0;
+        self.queues.push(if place == Self::GHOSTS { Self::MAIN } else { Self::SMALL }, key);
+        false
+    }
+
+    fn items(&self) -> usize {
+        self.queues.queues[Self::SMALL as usize].items + self.queues.queues[Self::MAIN as usize].items
+    }
+}
+
+/// W-TinyLFU: a window of a hundredth, and behind it a segmented LRU that admits by frequency.
+pub(super) struct WTinyLfu<'s> {
+    queues: Queues<'s, 3>,
+    capacity: u64,
+    /// Requests since all frequencies were halved.
+    sample: usize,
+}
+
+impl<'s> WTinyLfu<'s> {
+    const WINDOW: u8 = 0;
+    const PROBATION: u8 = 1;
+    const PROTECTED: u8 = 2;
+    /// Four bits, as a sketch has them.
+    const MOST: u8 = 15;
+    /// Requests for each item until frequencies are halved.
+    const PERIOD: usize = 10;
+
+    pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
+        WTinyLfu { queues: Queues::new(sizes), capacity, sample: 0 }
+    }
+
+    fn window(&self) -> u64 {
+        self.capacity / 100
+    }
+
+    /// The mark is the frequency, of keys that are not there as well.
+    fn count(&mut self, key: u32) {
+        let mark = self.queues.mark(key);
+        *mark = (*mark + 1).min(Self::MOST);
+        self.sample += 1;
+        if self.sample > Self::PERIOD * self.items().max(1) {
+            self.queues.nodes.iter_mut().for_each(|node| node.mark /= 2);
+            self.sample = 0;
+        }
+    }
+
+    /// What has left the window competes with the oldest of the main part.
+    fn admit(&mut self, candidate: u32) {
+        let room = self.capacity - self.window();
+        let queues = &mut self.queues;
+        queues.shift(Self::PROBATION, candidate);
+        while queues.bytes(Self::PROBATION) + queues.bytes(Self::PROTECTED) > room {
+            let victim = match queues.oldest(Self::PROBATION) {
+                oldest if oldest == candidate && queues.oldest(Self::PROTECTED) != NONE => {
+                    queues.oldest(Self::PROTECTED)
+                }
+                oldest => oldest,
+            };
+            if victim == candidate || *queues.mark(candidate) <= *queues.mark(victim) {
+                return queues.remove(candidate);
+            }
+            queues.remove(victim);
+        }
+    }
+}
+
+impl Eviction for WTinyLfu<'_> {
+    fn request(&mut self, key: u32) -> bool {
+        self.count(key);
+        let window = self.window();
+        let protected = (self.capacity - window) / 5 * 4;
+        let queues = &mut self.queues;
+        match queues.place(key) {
+            NOWHERE if queues.size(key) > self.capacity => false,
+            NOWHERE => {
+                queues.push(Self::WINDOW, key);
+                while self.queues.bytes(Self::WINDOW) > window {
+                    self.admit(self.queues.oldest(Self::WINDOW));
+                }
+                false
+            }
+            Self::WINDOW => {
+                queues.shift(Self::WINDOW, key);
+                true
+            }
+            _ => {
+                queues.shift(Self::PROTECTED, key);
+                while queues.bytes(Self::PROTECTED) > protected {
+                    queues.shift(Self::PROBATION, queues.oldest(Self::PROTECTED));
+                }
+                true
+            }
+        }
+    }
+
+    fn items(&self) -> usize {
+        self.queues.queues.iter().map(|queue| queue.items).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Make = fn(&[u32], u64) -> Box<dyn Eviction + '_>;
+
+    const ALL: [Make; 4] = [
+        |sizes, capacity| Box::new(Lru::new(sizes, capacity)),
+        |sizes, capacity| Box::new(Sieve::new(sizes, capacity)),
+        |sizes, capacity| Box::new(S3Fifo::new(sizes, capacity)),
+        |sizes, capacity| Box::new(WTinyLfu::new(sizes, capacity)),
+    ];
+
+    fn hits(cache: &mut dyn Eviction, requests: impl IntoIterator<Item = u32>) -> usize {
+        requests.into_iter().filter(|&key| cache.request(key)).count()
+    }
+
+    #[test]
+    fn what_fits_is_kept_and_what_is_too_large_never_comes() {
+        let mut sizes = vec![10; 100];
+        sizes.push(1001);
+        for make in ALL {
+            let mut cache = make(&sizes, 1000);
+            assert_eq!(hits(&mut *cache, (0..10).flat_map(|_| 0..101)), 900);
+            assert_eq!(cache.items(), 100);
+        }
+    }
+
+    /// Sizes from 1 to 50: the cache is never above its bytes, and its own count of them is right.
+    #[test]
+    fn the_bytes_are_a_limit() {
+        let sizes: Vec<u32> = (0..100).map(|key| 1 + key * 7 % 50).collect();
+        let mut random = 1u64;
+        let requests: Vec<u32> = std::iter::repeat_with(|| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let draw = (random >> 33) as u32;
+            draw % 100 % (1 + draw / 100 % 100)
+        })
+        .take(2_000)
+        .collect();
+        for make in ALL {
+            let mut cache = make(&sizes, 700);
+            let found = hits(&mut *cache, requests.iter().copied());
+            assert!((200..1_900).contains(&found), "{found}");
+            // Whatever it holds now, it hits; asking changes what it holds, so each key is asked of a cache of its own.
+            let held: u32 = (0..100)
+                .filter(|&key| {
+                    let mut cache = make(&sizes, 700);
+                    hits(&mut *cache, requests.iter().copied());
+                    cache.request(key)
+                })
+                .map(|key| sizes[key as usize])
+                .sum();
+            assert!((600..=700).contains(&held), "{held} bytes");
+        }
+    }
+
+    /// Ten keys are asked for again and again, and others once each: LRU loses the ten, the others keep them.
+    #[test]
+    fn only_lru_is_washed_out_by_keys_that_are_asked_for_once() {
+        let sizes = vec![1; 100_000];
+        let hot = || 0..10u32;
+        let lost: Vec<bool> = ALL
+            .iter()
+            .map(|make| {
+                let mut cache = make(&sizes, 100);
+                hits(&mut *cache, (0..10).flat_map(|_| hot()));
+                (0..50).any(|round| {
+                    hits(&mut *cache, 10 + round * 150..10 + (round + 1) * 150);
+                    hits(&mut *cache, hot()) < 10
+                })
+            })
+            .collect();
+        assert_eq!(lost, [true, false, false, false]);
+    }
+}
