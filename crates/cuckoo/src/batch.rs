@@ -81,7 +81,7 @@ impl<L: Layout> Table<L> {
                     Some(location)
                 }
                 Probe::Absent => None,
-                Probe::Disturbed | Probe::Stashed => {
+                Probe::Disturbed => {
                     *settled = false;
                     None
                 }

@@ -1,39 +1,58 @@
-//! Lookups of a table whose keys are in their first bucket, mostly: the map's.
+//! Tables whose keys are in their first bucket, mostly: the map's.
 //!
 //! [`Table::find`] compares the tags of both buckets at once, because it cannot know which of the two has the key, and
-//! a branch would be guessed wrongly half of the time. Where an insert prefers the first bucket, two keys of three and
-//! more are there, and who looks there first is mostly right: such a hit needs no second line, no second comparison,
-//! and no version at all, for a slot is one word, read whole ([`crate::version`]). The second bucket is asked for
-//! meanwhile, and a key that is not in the first is looked up as ever.
+//! a branch would be guessed wrongly half of the time. Where an insert prefers the first bucket, most keys are there;
+//! and a bucket is *marked*, by a bit of its version, once a key whose first bucket it is goes elsewhere: to its other
+//! bucket, or to the stash. (F14 of Folly counts such keys, for the same reason: Bronson and Shi, 2019.) What is not in
+//! a bucket without the mark is nowhere. So most hits and most misses look at one bucket.
 //!
 //! ```text
-//!   find(key):   geometry, both candidates; ask for the second bucket's line
-//!                a slot of the first whose entry is the key's: found
-//!                else Table::find
-//!   a group:     ask for the first buckets of all
-//!                compare: ask for the entry, or for the second bucket
-//!                those that were not there: both buckets, and ask for the entry
-//!                compare the entries
+//!   find(key):    look at the first bucket, as at both
+//!                   a slot whose entry is the key's: found
+//!                   nothing, no mark, and nothing moved meanwhile: not there
+//!                   else Table::find
+//!   a group:      ask for the first buckets of all
+//!                 compare: ask for the entry, or, where there is a mark, for the second bucket
+//!                 those that were not there: both buckets, and ask for the entry
+//!                 compare the entries
 //! ```
 //!
+//! *Why a miss is right.* A mark is set under its bucket's lock, before the entry is stored elsewhere, or, in a
+//! displacement, with the step that announces it, before the entry is cleared; it is never taken back, and a split and
+//! a merge hand it on before they publish the geometry. So whoever does not see the key in its first bucket, although
+//! it is in the table, sees the mark, or one of the changes for which a miss of both buckets is not believed either
+//! ([`crate::version`]).
+//!
+//! In a table of a power of two of buckets hardly one bucket in ten is marked at the load a map is made for. In one
+//! that grows nearly all are: unsplit buckets are wanted by twice as many keys. There the second bucket is asked for at
+//! once.
+//!
 //! Rejected: *to fill a table that is nearly full in this way*: at a load of 0.9 hardly more keys are in their first
-//! bucket than in their second.
+//! bucket than in their second. *Counts instead of marks*, which could be taken back: a displaced entry does not say
+//! which of its buckets is the first.
 
 use crate::batch::GROUP;
+use crate::geometry::Geometry;
 use crate::layout::{Bucket, Layout};
-use crate::slot::Location;
+use crate::slot::{Location, Tag};
 use crate::table::{Entries, Probe, Sought, Table};
 use crate::tags;
+use atomics::Ordering;
 
 impl<L: Layout> Table<L> {
     /// As [`Table::find`].
     #[inline(always)]
     pub(crate) fn find_first(&self, hash: u64, mut eq: impl FnMut(Location) -> bool) -> Option<Location> {
         let hash = self.mixed(hash);
-        let sought = Self::seek(hash, self.geometry());
-        self.prefetch_bucket(sought.candidates.1);
-        let found = self.look_in_first(sought, &mut eq);
-        if found.is_some() { found } else { self.find_in_both(hash, eq) }
+        let (geometry, tag) = (self.geometry(), Tag::of(hash, L::TAG_BITS));
+        if !geometry.is_even() {
+            self.prefetch_bucket(geometry.candidates(hash, tag).1);
+        }
+        match self.look_in_first(geometry, hash, tag, &mut eq) {
+            Probe::Found(location) => Some(location),
+            Probe::Absent => None,
+            Probe::Disturbed => self.find_in_both(hash, eq),
+        }
     }
 
     #[inline(never)]
@@ -41,17 +60,27 @@ impl<L: Layout> Table<L> {
         self.get_mixed(hash, eq)
     }
 
-    /// What the first bucket has; if nothing, that says nothing.
+    /// One optimistic look at the first bucket. Where it is disturbed, the key may be elsewhere, too.
     #[inline(always)]
-    fn look_in_first(&self, sought: Sought, eq: &mut impl FnMut(Location) -> bool) -> Option<Location> {
-        let bucket = &self.buckets[sought.candidates.0];
-        for slot in tags::in_one(bucket, sought.tag.raw()) {
+    fn look_in_first(
+        &self,
+        geometry: Geometry,
+        hash: u64,
+        tag: Tag,
+        eq: &mut impl FnMut(Location) -> bool,
+    ) -> Probe {
+        let first = geometry.first(hash);
+        let (bucket, version) = (&self.buckets[first], self.version(first));
+        let snapshot = version.snapshot();
+        for slot in tags::in_one(bucket, tag.raw()) {
             let word = bucket.slots()[slot].load();
-            if word.has_tag(sought.tag) && eq(word.location()) {
-                return Some(word.location());
+            if word.has_tag(tag) && eq(word.location()) {
+                return Probe::Found(word.location());
             }
         }
-        None
+        // acquire pairs with the release in `publish`, as in `geometry`.
+        let is_still_first = || self.open.load(Ordering::Acquire) == geometry.word();
+        if version.is_still_complete(snapshot) && is_still_first() { Probe::Absent } else { Probe::Disturbed }
     }
 
     /// Looks up at most [`GROUP`] keys, and tells what was found for each, in order.
@@ -73,13 +102,16 @@ impl<L: Layout> Table<L> {
         // The first location whose tag agrees: nearly always the right one.
         let mut found = [None; GROUP];
         let mut is_elsewhere = 0u32;
-        for (i, &sought) in sought.iter().enumerate() {
-            found[i] = self.look_in_first(sought, &mut |_| true);
-            match found[i] {
-                Some(location) => entries.prefetch(location),
-                None => {
+        for (i, &Sought { hash, tag, candidates }) in sought.iter().enumerate() {
+            match self.look_in_first(geometry, hash, tag, &mut |_| true) {
+                Probe::Found(location) => {
+                    entries.prefetch(location);
+                    found[i] = Some(location);
+                }
+                Probe::Absent => {}
+                Probe::Disturbed => {
                     is_elsewhere |= 1 << i;
-                    self.prefetch_bucket(sought.candidates.1);
+                    self.prefetch_bucket(candidates.1);
                 }
             }
         }
@@ -93,7 +125,7 @@ impl<L: Layout> Table<L> {
                     found[i] = Some(location);
                 }
                 Probe::Absent => {}
-                Probe::Disturbed | Probe::Stashed => is_unsettled |= 1 << i,
+                Probe::Disturbed => is_unsettled |= 1 << i,
             }
         }
         for (i, sought) in sought.iter().enumerate() {

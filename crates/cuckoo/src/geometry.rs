@@ -103,6 +103,19 @@ impl Geometry {
         if index < self.open { index } else { low }
     }
 
+    /// Whether all buckets are alike: wanted by equally many keys.
+    #[inline]
+    pub(crate) fn is_even(self) -> bool {
+        self.open.is_power_of_two()
+    }
+
+    /// The first candidate of a key.
+    #[inline]
+    pub(crate) fn first(self, hash: u64) -> usize {
+        // Most maps are made even: then a mask says it.
+        if self.is_even() { hash as usize & (self.open - 1) } else { self.bucket(hash) }
+    }
+
     /// Both candidates of a key: they may coincide.
     #[inline]
     pub(crate) fn candidates(self, hash: u64, tag: Tag) -> (usize, usize) {
@@ -114,6 +127,13 @@ impl Geometry {
     fn next_of(self, bucket: usize, hash: u64) -> Next {
         let place = if self.is_split(bucket) { 2 * self.base } else { self.base };
         Next::Bit((hash as usize & place != 0).into())
+    }
+
+    /// The bit recorded in a new word for the key of this hash that is put in its first candidate.
+    #[inline]
+    pub(crate) fn next_for_first(self, first: usize, hash: u64) -> Next {
+        debug_assert_eq!(first, self.bucket(hash));
+        self.next_of(first, hash)
     }
 
     /// The bit recorded in a new word for the key of this hash that is put in its candidate `bucket`.

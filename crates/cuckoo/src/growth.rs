@@ -172,9 +172,7 @@ impl<L: Layout> Table<L> {
                 *half = (bucket, word.with_next(next));
             }
         }
-        if let (Some(from), Some(to)) = (old.mark(), new.mark()) {
-            to.set(from.is_set());
-        }
+        self.version(to).mark_as(self.version(from));
         let mut free = new.slots().iter();
         for &(bucket, word) in &halves {
             if bucket == to {

@@ -175,6 +175,56 @@ impl<L: Layout> Table<L> {
     ) -> Result<(Option<Location>, Work), TooFull> {
         let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
+        match self.place_at_home(hash, tag, location, eq, entries, incumbent) {
+            Placement::Placed => Ok((None, self.count_in(hash, entries, Work::default()))),
+            Placement::There(old) => Ok((Some(old), Work::default())),
+            Placement::NoSlot => self.place_anywhere((hash, tag), location, eq, entries, incumbent),
+        }
+    }
+
+    /// Counts an entry that has been placed, and grows.
+    #[inline]
+    fn count_in(&self, hash: u64, entries: &impl Entries, mut work: Work) -> Work {
+        let before = self.counter(hash).fetch_add(1, Ordering::Relaxed);
+        self.grow_if_loaded(entries, before.wrapping_add(1), &mut work);
+        work
+    }
+
+    /// Places a key in its first bucket, if no key of that is elsewhere, and it has room or the key itself: then no
+    /// other bucket need be locked, or looked at ([`crate::home`]).
+    #[inline]
+    fn place_at_home(
+        &self,
+        hash: u64,
+        tag: Tag,
+        location: Location,
+        eq: &mut impl FnMut(Location) -> bool,
+        entries: &impl Entries,
+        incumbent: Incumbent,
+    ) -> Placement {
+        let Some(home) = self.lock_first(hash) else { return Placement::NoSlot };
+        if let Some((cell, word)) = self.find_at_home(&home, tag, eq) {
+            if let Incumbent::Goes = incumbent {
+                entries.enters(location);
+                cell.store(Word::new(tag, word.next(), location));
+            }
+            return Placement::There(word.location());
+        }
+        let Some(slot) = self.free_slot(home.bucket) else { return Placement::NoSlot };
+        let next = home.geometry.next_for_first(home.bucket, hash);
+        entries.enters(location);
+        self.buckets[home.bucket].slots()[slot].store(Word::new(tag, next, location));
+        Placement::Placed
+    }
+
+    fn place_anywhere(
+        &self,
+        (hash, tag): (u64, Tag),
+        location: Location,
+        eq: &mut impl FnMut(Location) -> bool,
+        entries: &impl Entries,
+        incumbent: Incumbent,
+    ) -> Result<(Option<Location>, Work), TooFull> {
         let mut work = Work::default();
         let mut refusal = None;
         for attempt in 0..ATTEMPTS {
@@ -217,9 +267,7 @@ impl<L: Layout> Table<L> {
             }
             match placement {
                 Placement::Placed => {
-                    let before = self.counter(hash).fetch_add(1, Ordering::Relaxed);
-                    self.grow_if_loaded(entries, before.wrapping_add(1), &mut work);
-                    return Ok((None, work));
+                    return Ok((None, self.count_in(hash, entries, work)));
                 }
                 Placement::There(old) => return Ok((Some(old), work)),
                 Placement::NoSlot => {}
@@ -243,8 +291,7 @@ impl<L: Layout> Table<L> {
         let placement = self.place_locked(&locked, location, eq, entries, incumbent);
         if matches!(placement, Placement::NoSlot) {
             let (first, second) = locked.candidates;
-            let marks = [first, second].into_iter().filter_map(|bucket| self.buckets[bucket].mark());
-            marks.for_each(|mark| mark.set(true));
+            [first, second].into_iter().for_each(|bucket| self.version(bucket).mark_stashed());
             entries.enters(location);
             stash.push(hash, location);
             return Placement::Placed;
@@ -304,6 +351,9 @@ impl<L: Layout> Table<L> {
         match self.free_slot(chosen) {
             Some(slot) => {
                 let next = locked.geometry.next_for(chosen, hash, tag);
+                if chosen != first {
+                    self.version(first).mark_elsewhere();
+                }
                 entries.enters(location);
                 self.buckets[chosen].slots()[slot].store(Word::new(tag, next, location));
                 Placement::Placed

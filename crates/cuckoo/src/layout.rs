@@ -16,7 +16,7 @@
 
 use crate::slot::Word;
 use crate::version::Version;
-use atomics::{AtomicU32, AtomicU64, Ordering};
+use atomics::{AtomicU64, Ordering};
 
 /// A way to lay out buckets. Sealed: the protocol of [`crate::version`] rests on how the three here behave.
 pub trait Layout: sealed::Sealed {
@@ -45,7 +45,6 @@ pub(crate) mod sealed {
         const SLOTS: usize;
         fn slots(&self) -> &[SlotCell];
         fn version(&self) -> Option<&Version>;
-        fn mark(&self) -> Option<&Mark>;
     }
 
     #[cfg(loom)]
@@ -53,7 +52,6 @@ pub(crate) mod sealed {
         const SLOTS: usize;
         fn slots(&self) -> &[SlotCell];
         fn version(&self) -> Option<&Version>;
-        fn mark(&self) -> Option<&Mark>;
     }
 }
 
@@ -91,24 +89,6 @@ impl SlotCell {
     }
 }
 
-/// Whether keys of a bucket may be in the stash: see [`crate::stash`].
-#[derive(Debug, Default)]
-#[repr(transparent)]
-pub struct Mark(AtomicU32);
-
-impl Mark {
-    #[inline]
-    pub(crate) fn is_set(&self) -> bool {
-        // Relaxed: what is behind a mark is read under the bucket's lock, and whoever saw a key inserted sees it.
-        self.0.load(Ordering::Relaxed) != 0
-    }
-
-    /// By who holds the bucket's lock.
-    pub(crate) fn set(&self, marked: bool) {
-        self.0.store(marked.into(), Ordering::Relaxed);
-    }
-}
-
 /// A number of slots, if buckets can have so many: a set of slots is a byte for each of a key's two buckets. Another
 /// one does not compile.
 const fn slots(of_a_bucket: usize) -> usize {
@@ -139,7 +119,7 @@ pub type DefaultLayout = SevenWay;
 #[repr(C)]
 pub struct InlineBucket<const S: usize> {
     version: Version,
-    mark: Mark,
+    _unused: u32,
     slots: [SlotCell; S],
 }
 
@@ -157,7 +137,7 @@ const _: () = {
     assert!(size_of::<StripedBucket<4>>() == 32);
 };
 
-// SAFETY: a version word, a mark, which is an atomic integer, and slots, for all of which zero bytes are a value.
+// SAFETY: a version word, an integer, and slots, for all of which zero bytes are a value.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
 unsafe impl<const S: usize> pages::Zeroed for InlineBucket<S> {}
@@ -171,7 +151,7 @@ impl<const S: usize> Default for InlineBucket<S> {
     fn default() -> Self {
         InlineBucket {
             version: Version::default(),
-            mark: Mark::default(),
+            _unused: 0,
             slots: std::array::from_fn(|_| SlotCell::default()),
         }
     }
@@ -196,11 +176,6 @@ impl<const S: usize> Bucket for InlineBucket<S> {
     fn version(&self) -> Option<&Version> {
         Some(&self.version)
     }
-
-    #[inline(always)]
-    fn mark(&self) -> Option<&Mark> {
-        Some(&self.mark)
-    }
 }
 
 impl<const S: usize> Bucket for StripedBucket<S> {
@@ -213,11 +188,6 @@ impl<const S: usize> Bucket for StripedBucket<S> {
 
     #[inline(always)]
     fn version(&self) -> Option<&Version> {
-        None
-    }
-
-    #[inline(always)]
-    fn mark(&self) -> Option<&Mark> {
         None
     }
 }

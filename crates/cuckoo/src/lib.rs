@@ -67,13 +67,14 @@
 //! | `tags` | comparing a bucket's tags all at once |
 //! | `config`, `outcome` | what is chosen, and what becomes of an insert |
 //! | `table` | lookup, removal, replacement |
+//! | `home` | writers that lock one bucket |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
 //! | `stash` | entries for which no bucket has room |
 //! | `shrink` | merging one, and giving memory back |
 //! | `spot` | changing an entry that has been found |
 //! | `batch` | many keys at once |
-//! | `first` | lookups where most keys are in their first bucket |
+//! | `first` | one bucket instead of two, where most keys are in their first one |
 //! | `walk` | all keys, while others write |
 //! | `slab` | memory for a map's entries |
 //! | `map` | the map: entries, pins, compounds |
@@ -86,13 +87,14 @@
 //!            spot
 //!            batch    insert
 //!                growth
-//!                 table  <>  walk
+//!                 table  <>  walk, home
 //!                 tags
 //!   config  geometry  layout  outcome  stash
 //!           hash   slot   version
 //! ```
 //!
-//! One pair knows each other: a table has the list of the walks that are going on, and a walk goes through a table.
+//! Two know the table, and it knows them: it has the list of the walks that are going on, and a walk goes through a
+//! table; and its writers lock one bucket alone where `home` says that they may.
 //!
 //! # Which size
 //!
@@ -102,11 +104,12 @@
 
 mod batch;
 mod config;
-#[cfg(not(loom))]
+#[cfg(any(not(loom), test))]
 mod first;
 mod geometry;
 mod growth;
 mod hash;
+mod home;
 mod insert;
 mod layout;
 #[cfg(all(loom, test))]

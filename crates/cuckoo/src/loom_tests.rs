@@ -47,19 +47,24 @@ struct World<L: Layout> {
 
 impl<L: Layout> World<L> {
     fn new(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
-        Self::with(buckets, growth, hashes, false)
+        Self::with(buckets, growth, hashes, |config| config)
     }
 
     /// With a stash.
     fn stashing(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
-        Self::with(buckets, growth, hashes, true)
+        Self::with(buckets, growth, hashes, |config| Config { stashes: true, ..config })
     }
 
-    fn with(buckets: usize, growth: Growth, hashes: Vec<u64>, stashes: bool) -> Self {
+    /// As a map's.
+    fn of_a_map(buckets: usize, growth: Growth, hashes: Vec<u64>) -> Self {
+        Self::with(buckets, growth, hashes, Config::for_a_map)
+    }
+
+    fn with(buckets: usize, growth: Growth, hashes: Vec<u64>, choose: impl FnOnce(Config) -> Config) -> Self {
         // The models choose the bits.
         let (search, hashing) = (Search::BreadthFirst, Hashes::Avalanching);
-        let config = Config { search, growth, hashes: hashing, stashes, prefers_first: false };
-        World { table: Table::with_buckets(buckets, &config).unwrap(), hashes }
+        let config = Config { search, growth, hashes: hashing, stashes: false, prefers_first: false };
+        World { table: Table::with_buckets(buckets, &choose(config)).unwrap(), hashes }
     }
 
     fn insert(&self, key: usize) -> Result<Insertion, crate::TooFull> {
@@ -76,6 +81,11 @@ impl<L: Layout> World<L> {
 
     fn get(&self, key: usize) -> Option<Location> {
         self.table.find(self.hashes[key], |at| holds(at, key))
+    }
+
+    /// As a map looks.
+    fn get_first(&self, key: usize) -> Option<Location> {
+        self.table.find_first(self.hashes[key], |at| holds(at, key))
     }
 
     /// Merges the last bucket.
@@ -698,6 +708,105 @@ fn a_stashed_key_is_found_while_its_bucket_splits() {
         for key in 0..3 {
             assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
         }
+    });
+}
+
+/// Who looks in a key's first bucket only finds it while it is displaced to the other one, and afterwards.
+#[test]
+fn a_key_is_found_by_its_first_bucket_while_it_is_displaced() {
+    type L = Inline<1>;
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 2), 0, 0), hash_for(4, L::TAG_BITS, (0, 0), 0, 0)];
+    check(3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || assert!(matches!(world.insert(1), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        });
+        assert_eq!(world.get_first(0), Some(location(0, 0)), "missed while it moves");
+        writer.join().unwrap();
+        for key in 0..2 {
+            assert_eq!((world.get_first(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// So does a map's batch.
+#[test]
+fn a_batch_finds_by_first_buckets_what_is_displaced() {
+    type L = Inline<1>;
+    let hashes = [((0, 2), 0), ((0, 0), 0), ((3, 3), 0)]
+        .map(|(candidates, nth)| hash_for(4, L::TAG_BITS, candidates, 0, nth))
+        .to_vec();
+    check(3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || world.insert(1).unwrap()
+        });
+        let mut found = [None; 2];
+        let hashes = [world.hashes[0], world.hashes[2]];
+        let eq = |i, at| holds(at, 2 * i);
+        world.table.find_group_first(&world.hasher(), &hashes, eq, |i, at| found[i] = at);
+        assert_eq!(found, [Some(location(0, 0)), None]);
+        writer.join().unwrap();
+    });
+}
+
+/// A key that went to its other bucket is found by its first one while that splits: the mark is handed on.
+#[test]
+fn a_key_elsewhere_is_found_while_its_first_bucket_splits() {
+    type L = Inline<1>;
+    // The first bucket is 0, and 4 once that has been split; the second key finds it taken.
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 0), 0, 0), hash_for(4, L::TAG_BITS, (0, 1), 1, 0)];
+    check(3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, grows_to(5, 0.95), hashes.clone()));
+        world.insert(0).unwrap();
+        world.insert(1).unwrap();
+        assert_eq!(world.table.buckets(), 4);
+        let writer = thread::spawn({
+            let world = world.clone();
+            move || world.table.reserve(3, world.hasher())
+        });
+        assert_eq!(world.get_first(1), Some(location(1, 0)), "missed while its bucket may be splitting");
+        writer.join().unwrap();
+        assert_eq!(world.table.buckets(), 5);
+        for key in 0..2 {
+            assert_eq!((world.get_first(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// Of two who insert a key, one by its first bucket's lock alone and the other, because that bucket was full when he
+/// looked, by both, one succeeds; and what one has seen the other one sees.
+#[test]
+fn a_key_is_inserted_once_by_one_lock_or_by_two() {
+    type L = Inline<1>;
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 2), 0, 0), hash_for(4, L::TAG_BITS, (0, 0), 0, 0)];
+    check_for(Some(seconds_of_a_large_model()), 3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+        world.insert(1).unwrap();
+        let other = thread::spawn({
+            let world = world.clone();
+            move || {
+                let inserted = matches!(world.insert_at(0, location(0, 1)), Ok(Insertion::Inserted(_)));
+                assert!(world.get_first(0).is_some(), "it is in, by this thread or by the other one");
+                inserted
+            }
+        });
+        assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+        let inserted = matches!(world.insert_at(0, location(0, 0)), Ok(Insertion::Inserted(_)));
+        let (found, others) = (world.get_first(0), other.join().unwrap());
+        assert!(inserted ^ others, "both, or neither");
+        assert_eq!((found, world.count(0)), (Some(location(0, others.into())), 1));
+        assert!(world.table.replace(
+            world.hashes[0],
+            location(0, others.into()),
+            location(0, inserted.into())
+        ));
+        assert!(world.table.remove_exact(world.hashes[0], location(0, inserted.into())));
+        assert_eq!((world.get_first(0), world.table.len()), (None, 0));
     });
 }
 

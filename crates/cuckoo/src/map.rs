@@ -9,9 +9,9 @@
 //! ```
 //!
 //! An entry, key and value, lies in a slot of its own and never changes: whoever has found it reads it in peace, and an
-//! update puts another entry in its place. The index has its address and a tag in one word. So a lookup reads the key's
-//! two buckets and the entry, takes no lock and writes nothing that other threads read; and an entry takes its own
-//! bytes and some ten of index.
+//! update puts another entry in its place. The index has its address and a tag in one word. So a lookup reads a bucket,
+//! seldom a second one ([`crate::first`]), and the entry, takes no lock and writes nothing that other threads read; and
+//! an entry takes its own bytes and 10 to 17 of index.
 //!
 //! # Closures
 //!

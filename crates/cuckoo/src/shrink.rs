@@ -90,9 +90,7 @@ impl<L: Layout> Table<L> {
                 cell.store(word.with_next(Next::Bit(1)));
                 self.walks.moves(word.location(), last, into);
             }
-            if let (Some(from), Some(to)) = (self.buckets[last].mark(), self.buckets[into].mark()) {
-                to.set(from.is_set() || to.is_set());
-            }
+            self.version(into).mark_as(self.version(last));
             self.publish(merged);
             self.buckets[last].slots().iter().for_each(|cell| cell.store(Word::EMPTY));
             return true;

@@ -10,16 +10,17 @@
 //!
 //! ```text
 //!   stash a key:    lock its buckets; look once more; mark both; push
-//!   find it:        miss as ever, and a mark: lock its buckets; look in them, then in the list
+//!   find it:        a miss is not believed where there is a mark: lock its buckets; look in them, then in the list
 //!   remove it:      lock its buckets; not in them, and a mark: take it out of the list
 //!   split, merge:   the mark goes with the entries, before the geometry is published
 //! ```
 //!
-//! *Who reads, who writes.* A mark is set under its bucket's lock, and read without one: beside a miss, of which it is
-//! a part. Whoever saw the insert of a stashed key end sees its marks: they were set before, and are never taken back;
-//! and whoever looks in a bucket that was split since knows the geometry, behind whose publication the copy of the mark
-//! is. The list changes for a key under the locks of the key's buckets, so whoever holds these reads it in peace.
-//! An entry never moves between a bucket and the list. So a miss needs no other second look than it has.
+//! *Who reads, who writes.* A mark is a bit of its bucket's version word ([`crate::version`]): set under the lock, and
+//! read without one, by the first look at the version. Whoever saw the insert of a stashed key end sees its marks: they
+//! were set before, and are never taken back; and whoever looks in a bucket that was split since knows the geometry,
+//! behind whose publication the copy of the mark is. The list changes for a key under the locks of the key's buckets,
+//! so whoever holds these reads it in peace. An entry never moves between a bucket and the list. So a miss needs no
+//! other second look than it has.
 //!
 //! *No code of an owner* runs under the list's mutex: the locations of a hash are copied out first.
 //!

@@ -24,7 +24,7 @@ use crossbeam_utils::CachePadded;
 use crate::config::{Config, CreateError, Growth, Linear, Search};
 use crate::geometry::Geometry;
 use crate::hash::{Hashes, mix};
-use crate::layout::{Bucket, Buckets, DefaultLayout, Layout, Mark, SlotCell};
+use crate::layout::{Bucket, Buckets, DefaultLayout, Layout, SlotCell};
 use crate::slot::{Location, Tag, Word};
 use crate::stash::Stash;
 use crate::tags::{self, SlotSet};
@@ -127,7 +127,7 @@ pub struct Table<L: Layout = DefaultLayout> {
     pub(crate) buckets: Buckets<L::Bucket>,
     stripes: Box<[Version]>,
     /// The geometry, as one word.
-    open: CachePadded<AtomicUsize>,
+    pub(crate) open: CachePadded<AtomicUsize>,
     pub(crate) splitting: CachePadded<AtomicBool>,
     pub(crate) counters: [CachePadded<AtomicUsize>; COUNTERS],
     pub(crate) config: Config,
@@ -155,10 +155,8 @@ pub(crate) enum Probe {
     Found(Location),
     /// Nothing was there, and nothing moved meanwhile.
     Absent,
-    /// Nothing was seen, but something moved: look again.
+    /// Nothing was seen, but something moved, or the key may be in the stash: look again.
     Disturbed,
-    /// As absent, but the key may be in the stash: look under the locks.
-    Stashed,
 }
 
 impl<L: Layout> Table<L> {
@@ -282,19 +280,20 @@ impl<L: Layout> Table<L> {
             Probe::Found(location) => Some(location),
             Probe::Absent => None,
             Probe::Disturbed => self.get_again(hash, holds),
-            Probe::Stashed => self.get_locked(hash, holds),
         }
     }
 
-    /// After an optimistic look that was disturbed.
+    /// After an optimistic look that was disturbed, or came by a marked bucket.
     #[cold]
     fn get_again(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
         for _ in 1..OPTIMISTIC_ATTEMPTS {
+            if self.may_be_stashed(Self::seek(hash, self.geometry()).candidates) {
+                break;
+            }
             match self.look(hash, &mut holds) {
                 Probe::Found(location) => return Some(location),
                 Probe::Absent => return None,
                 Probe::Disturbed => {}
-                Probe::Stashed => break,
             }
         }
         self.get_locked(hash, holds)
@@ -339,25 +338,19 @@ impl<L: Layout> Table<L> {
                 return Probe::Found(word.location());
             }
         }
-        let unmoved = (versions.0.snapshot(), versions.1.snapshot()) == snapshots;
+        let unmoved = Version::are_still(versions, snapshots);
         // pairs with the release in `publish`, as in `geometry`.
         let now = self.open.load(Ordering::Acquire);
         let is_as_it_was = || {
             let now = Geometry::of_word(now);
             geometry.only_grown_to(now) && now.candidates(hash, tag) == (first, second)
         };
-        if unmoved && (now == geometry.word() || is_as_it_was()) {
-            if self.stash.is_some() && self.is_marked(first, second) { Probe::Stashed } else { Probe::Absent }
-        } else {
-            Probe::Disturbed
-        }
+        if unmoved && (now == geometry.word() || is_as_it_was()) { Probe::Absent } else { Probe::Disturbed }
     }
 
     /// Whether keys of these buckets may be in the stash.
-    #[inline(always)]
-    fn is_marked(&self, first: usize, second: usize) -> bool {
-        let marked = |bucket: usize| self.buckets[bucket].mark().is_some_and(Mark::is_set);
-        marked(first) | marked(second)
+    fn may_be_stashed(&self, (first, second): (usize, usize)) -> bool {
+        self.version(first).has_stashed() || self.version(second).has_stashed()
     }
 
     #[cold]
@@ -389,6 +382,13 @@ impl<L: Layout> Table<L> {
         is_it: &mut impl FnMut(Location) -> bool,
     ) -> Option<Location> {
         let tag = Tag::of(hash, L::TAG_BITS);
+        if let Some(home) = self.lock_first(hash) {
+            let (cell, word) = self.find_at_home(&home, tag, is_it)?;
+            cell.store(Word::EMPTY);
+            drop(home);
+            self.counter(hash).fetch_sub(1, Ordering::Relaxed);
+            return Some(word.location());
+        }
         let locked = self.lock_candidates(hash, tag, None);
         let found = self.find_locked(&locked, is_it)?;
         match found {
@@ -414,6 +414,12 @@ impl<L: Layout> Table<L> {
     pub fn replace_if(&self, hash: u64, old: Location, new: Location, still: impl FnOnce() -> bool) -> bool {
         let hash = self.mixed(hash);
         let tag = Tag::of(hash, L::TAG_BITS);
+        if let Some(home) = self.lock_first(hash) {
+            let found = self.find_at_home(&home, tag, &mut |location| location == old);
+            let Some((cell, word)) = found.filter(|_| self.call_out(still)) else { return false };
+            cell.store(Word::new(tag, word.next(), new));
+            return true;
+        }
         let locked = self.lock_candidates(hash, tag, None);
         match self.find_locked(&locked, &mut |location| location == old) {
             Some(found) if self.call_out(still) => {
@@ -621,8 +627,8 @@ impl<L: Layout> Table<L> {
         key: &LockedKey<'_, L>,
         is_it: &mut impl FnMut(Location) -> bool,
     ) -> Option<Place<'_>> {
-        let LockedKey { hash, tag, candidates: (first, second), .. } = *key;
-        let buckets = [&self.buckets[first], &self.buckets[second]];
+        let LockedKey { hash, tag, candidates, .. } = *key;
+        let buckets = [&self.buckets[candidates.0], &self.buckets[candidates.1]];
         for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
             let cell = &buckets[usize::from(slot >= SlotSet::SECOND)].slots()[slot % SlotSet::SECOND];
             let word = cell.load();
@@ -630,7 +636,7 @@ impl<L: Layout> Table<L> {
                 return Some(Place::Slot(cell, word));
             }
         }
-        let stash = self.stash.as_ref().filter(|_| self.is_marked(first, second))?;
+        let stash = self.stash.as_ref().filter(|_| self.may_be_stashed(candidates))?;
         let stashed = stash.of(hash).into_iter().find(|&location| self.call_out(|| is_it(location)));
         stashed.map(|location| Place::Stash(stash, location))
     }

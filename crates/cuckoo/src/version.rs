@@ -3,15 +3,20 @@
 //! # Who reads, who writes
 //!
 //! A version word guards one bucket ([`crate::layout::Inline`]) or all buckets with the same low bits
-//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers; the rest counts the entries that have been
-//! *displaced* from a guarded bucket to their other one.
+//! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers. Two bits are *marks*, set under the lock and
+//! never taken back: keys of the bucket may be in the [stash](crate::stash); keys whose first bucket this is may be
+//! elsewhere ([`crate::first`]). The rest counts the entries that have been *displaced* from a guarded bucket to their
+//! other one.
 //!
 //! ```text
-//!   31                                  1  0
-//!  +-------------------------------------+---+
-//!  |  entries displaced from here        | L |
-//!  +-------------------------------------+---+
+//!   31                          3  2  1  0
+//!  +-----------------------------+---+---+---+
+//!  |  entries displaced from here| E | S | L |
+//!  +-----------------------------+---+---+---+
 //! ```
+//!
+//! A miss is believed only where there is no mark of the stash. That costs a lookup next to nothing, for it is asked of
+//! the word that a reader has anyway.
 //!
 //! *Writers* lock the words of every bucket they are about to change, in ascending order, so they cannot deadlock, and
 //! two writers to different buckets run side by side. (The paper has one writer at a time, section 3.2.) *Readers*
@@ -70,8 +75,8 @@
 //!
 //! # Counters wrap
 //!
-//! A reader is fooled if exactly 2^31 entries leave its bucket (or stripe) between its two loads, which are nanoseconds
-//! apart unless it is preempted; at ten million displacements a second over 8192 stripes that takes three weeks.
+//! A reader is fooled if exactly 2^29 entries leave its bucket (or stripe) between its two loads, which are nanoseconds
+//! apart unless it is preempted; at ten million displacements a second over 8192 stripes that takes five days.
 //!
 //! # Literature
 //!
@@ -90,21 +95,79 @@ pub struct Version(AtomicU32);
 #[allow(unsafe_code)]
 unsafe impl pages::Zeroed for Version {}
 
-/// What a reader remembers of a version word: all but the lock bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a reader remembers of a version word: all of it, so that to remember costs nothing.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot(u32);
 
 impl Version {
     const LOCKED: u32 = 1;
-    const STEP: u32 = 2;
+    const STASHED: u32 = 2;
+    const ELSEWHERE: u32 = 4;
+    const STEP: u32 = 8;
     /// Attempts before a waiting writer gives its core away.
     const SPINS: u32 = 64;
 
-    /// For readers, before the slots and after them.
+    /// For readers, before the slots.
     #[inline]
     pub(crate) fn snapshot(&self) -> Snapshot {
         // pairs with the release in `raise`: who sees a step sees the copy that preceded it.
-        Snapshot(self.0.load(Ordering::Acquire) & !Version::LOCKED)
+        Snapshot(self.0.load(Ordering::Acquire))
+    }
+
+    /// For readers, after the slots: whether nothing has left one of the two since, and no key of them is in the stash.
+    #[inline(always)]
+    pub(crate) fn are_still(words: (&Version, &Version), snapshots: (Snapshot, Snapshot)) -> bool {
+        let stashed = (snapshots.0.0 | snapshots.1.0) & Version::STASHED;
+        // In one comparison: the lock is the lowest bit, and the only one that may have changed.
+        words.0.since(snapshots.0) | words.1.since(snapshots.1) | stashed <= Version::LOCKED
+    }
+
+    /// For readers, after the slots of a first bucket: whether nothing has left since, and no key of it is elsewhere.
+    #[inline(always)]
+    pub(crate) fn is_still_complete(&self, snapshot: Snapshot) -> bool {
+        self.since(snapshot) | snapshot.0 & Version::ELSEWHERE <= Version::LOCKED
+    }
+
+    /// The bits that have changed.
+    #[inline(always)]
+    fn since(&self, snapshot: Snapshot) -> u32 {
+        // As in `snapshot`: the next look must see what this one saw.
+        self.0.load(Ordering::Acquire) ^ snapshot.0
+    }
+
+    /// Whether keys of a guarded bucket may be in the stash.
+    pub(crate) fn has_stashed(&self) -> bool {
+        // Relaxed: what is behind a mark is read under the bucket's lock, and whoever saw a key inserted sees it.
+        self.0.load(Ordering::Relaxed) & Version::STASHED != 0
+    }
+
+    /// Whether keys whose first bucket this is may be elsewhere.
+    #[inline]
+    pub(crate) fn has_elsewhere(&self) -> bool {
+        // Relaxed: as in `has_stashed`.
+        self.0.load(Ordering::Relaxed) & Version::ELSEWHERE != 0
+    }
+
+    /// Says, while locked, that a key goes to the stash.
+    pub(crate) fn mark_stashed(&self) {
+        self.mark(Version::STASHED | Version::ELSEWHERE);
+    }
+
+    /// Says, while locked, that a key whose first bucket this is goes elsewhere.
+    pub(crate) fn mark_elsewhere(&self) {
+        self.mark(Version::ELSEWHERE);
+    }
+
+    /// Takes on, while locked, the marks of a bucket from which keys come.
+    pub(crate) fn mark_as(&self, other: &Version) {
+        self.mark(other.0.load(Ordering::Relaxed) & (Version::STASHED | Version::ELSEWHERE));
+    }
+
+    fn mark(&self, marks: u32) {
+        let now = self.0.load(Ordering::Relaxed);
+        debug_assert_eq!(now & Version::LOCKED, Version::LOCKED);
+        // release pairs with the acquire in `snapshot`: who sees a mark sees what the steps before it announced.
+        self.0.store(now | marks, Ordering::Release);
     }
 
     /// Takes the lock, waiting for a writer that holds it.
@@ -134,13 +197,14 @@ impl Version {
         self.0.load(Ordering::Relaxed) & Version::LOCKED != 0
     }
 
-    /// Records, while locked, that an entry copied elsewhere is about to be cleared here.
+    /// Records, while locked, that an entry copied elsewhere is about to be cleared here. (Its first bucket may be the
+    /// other one: the slot does not say.)
     #[inline]
     pub(crate) fn raise(&self) {
         let now = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(now & Version::LOCKED, Version::LOCKED);
         // release pairs with the acquire in `snapshot`: the copy comes before the step.
-        self.0.store(now.wrapping_add(Version::STEP), Ordering::Release);
+        self.0.store(now.wrapping_add(Version::STEP) | Version::ELSEWHERE, Ordering::Release);
     }
 
     /// Gives the lock back.

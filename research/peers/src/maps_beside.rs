@@ -11,7 +11,9 @@
 //! All hold keys and values themselves, and hash with foldhash. For each kind of key and each number of them, all maps
 //! are made with room for it, filled by one thread, and asked in turn, run by run, for fresh keys behind a warm-up.
 //! Before that, each is filled from empty, in the same turn, and the longest of all inserts is noted: that is what
-//! growth costs who waits for it.
+//! growth costs who waits for it. Beside it stands a control: how long the machine takes, at the longest, to give a
+//! page of as much fresh memory at its first touch. A map that grows takes such pages, whatever it does itself, and on
+//! some machines one huge page takes milliseconds.
 
 use std::hash::{BuildHasher, Hash};
 use std::time::{Duration, Instant};
@@ -321,8 +323,12 @@ fn compare<K: Shaped>(
     let mut maps = Vec::new();
     for Contestant { name, make } in contestants::<K>() {
         session.begin(format!("filling {name} with {set}"));
-        let longest = longest_insert(&*make(0), keys).as_secs_f64();
-        session.record(name, &set, "longest insert", "ms", longest * 1e3);
+        let insert = longest_insert(&*make(0), keys).as_secs_f64() * 1e3;
+        release_freed_memory();
+        let touch = longest_first_touch(keys * BYTES_AN_ENTRY).as_secs_f64() * 1e3;
+        session.record(name, &set, "longest insert", "ms", insert);
+        session.record(name, &set, "longest first touch of memory", "ms", touch);
+        session.record(name, &set, "longest insert above that", "ms", (insert - touch).max(0.0));
         release_freed_memory();
         let before = Resident::now();
         let map = make(keys);
@@ -352,6 +358,24 @@ fn longest_insert(map: &dyn Index, keys: usize) -> Duration {
     };
     (0..keys as u64).map(insert).max().unwrap_or_default()
 }
+
+/// Bytes of fresh memory that are touched for each key: about what a map takes.
+const BYTES_AN_ENTRY: usize = 32;
+
+/// Takes so many bytes from the heap, and touches one of each page: the longest that one took.
+fn longest_first_touch(bytes: usize) -> Duration {
+    let mut memory = vec![0_u8; bytes];
+    let touch = |page: &mut [u8]| {
+        let began = Instant::now();
+        page[0] = 1;
+        std::hint::black_box(page);
+        began.elapsed()
+    };
+    memory.chunks_mut(PAGE).map(touch).max().unwrap_or_default()
+}
+
+/// Bytes of a page; a huge one is touched at one of its first bytes as well.
+const PAGE: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -130,6 +130,7 @@ where
     /// Unlike in the standard library's map, the old key goes with the old value.
     pub fn insert(&self, key: K, value: V) -> Option<&V> {
         let hash = self.hash(&key);
+        self.pinned.core().table.prefetch_first(hash);
         let (_, old) = self.pinned.insert_or_replace(hash, self.pinned.make(key, value));
         old.map(|old| &old.value)
     }
