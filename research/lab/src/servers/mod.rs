@@ -9,6 +9,7 @@
 //! | `lookaside` | kind `server-lookaside`: ours with and without a lookaside buffer, in large batches |
 //! | `replay` | kind `server-replay`: hit ratios on a real trace |
 //! | `throughput` | kind `server-throughput`: the paper's section 5.4, Figure 9 |
+//! | `writes` | kind `server-writes`: what writes that come together cost a server |
 
 mod contender;
 mod cores;
@@ -17,6 +18,7 @@ mod filling;
 mod lookaside;
 mod replay;
 mod throughput;
+mod writes;
 
 use crate::drive::DriveError;
 use crate::experiment::{ExperimentError, Laboratory};
@@ -28,6 +30,7 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
         .with_kind("server-lookaside", lookaside::run)
         .with_kind("server-replay", replay::run)
         .with_kind("server-throughput", throughput::run)
+        .with_kind("server-writes", writes::run)
 }
 
 /// What went wrong while `server` was driven, as an experiment tells it.

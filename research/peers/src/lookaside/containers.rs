@@ -288,7 +288,7 @@ impl<const N: usize> Contestant<N> for Foreign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::lookaside::{Key, Request, Value, fill};
+    use lab::lookaside::{Key, Value, fill};
 
     const RECORDS: u64 = 2_000;
 

@@ -1,0 +1,422 @@
+//! Kind `server-writes`: what writes that come together cost a server, in processor time.
+//!
+//! Each connection sends so many requests at once and waits for all replies; a single thread does so for all of them in
+//! turn. Every record is there before it is written, so that each set replaces and each delete removes. Each operation
+//! is measured in the text protocol, in meta commands and in binary frames, and every reply is compared with the one
+//! that is due, byte by byte: a connection has records of its own, so that counters are known. All servers are up at
+//! the same time and take turns.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use rand::RngExt;
+use serde::Deserialize;
+use workload::generator::Xoshiro256PlusPlus;
+
+use super::contender::{Contender, Running};
+use super::cores::Cores;
+use super::failed;
+use crate::drive::{Endpoint, ServerProcess};
+use crate::experiment::{ExperimentError, Session};
+use crate::measure::{pin, turns};
+
+/// What counters start at: four digits, and they stay so.
+const FIRST: u64 = 1000;
+/// Of so many operations of a mixed load one is a set.
+const MIXED: usize = 20;
+/// Bytes of a binary frame's header, and where in it its body's length and its item's number are.
+const HEADER: usize = 24;
+const BODY: std::ops::Range<usize> = 8..12;
+const NUMBER: std::ops::Range<usize> = 16..24;
+
+/// What the definitions of this kind say.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Parameters {
+    servers: Vec<Contender>,
+    /// Records.
+    keys: u64,
+    /// Bytes of values.
+    value_size: usize,
+    connections: usize,
+    /// Requests that a connection sends at once.
+    depth: usize,
+    /// Requests in a measurement; and a tenth of them before it.
+    operations: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Set,
+    /// Without replies, but for one behind the last.
+    QuietSet,
+    Delete,
+    Increment,
+    /// Gets, and one set in twenty.
+    Mixed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Meta,
+    Binary,
+}
+
+const OPERATIONS: [(Operation, &str); 5] = [
+    (Operation::Set, "set"),
+    (Operation::QuietSet, "noreply set"),
+    (Operation::Increment, "incr"),
+    (Operation::Mixed, "95/5 get/set"),
+    (Operation::Delete, "delete"),
+];
+const FORMS: [(Form, &str); 3] = [(Form::Text, "text"), (Form::Meta, "meta"), (Form::Binary, "binary")];
+
+pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    let names = parameters.servers.iter().map(|server| server.name.as_str());
+    let Some(cores) = Cores::find(session, names)? else { return Ok(()) };
+    session.announce(1 + session.runs() * OPERATIONS.len() * FORMS.len());
+    session.begin("starting");
+    let mut running = Vec::new();
+    for server in &parameters.servers {
+        running.extend(server.start(1, &[], Some(cores.server), session)?);
+    }
+    session.end();
+    for run in 0..session.runs() {
+        for (operation, name) in OPERATIONS {
+            for (form, form_name) in FORMS {
+                let point = format!("{name}, {form_name}");
+                session.begin(format!("{point}, run {}", run + 1));
+                for turn in turns(running.len(), run) {
+                    let server = &running[turn];
+                    let cost = thread::scope(|scope| {
+                        let client = scope.spawn(|| {
+                            pin(cores.client)?;
+                            measure(server, parameters, operation, form, run as u64)
+                        });
+                        client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    })?;
+                    session.record(&server.name, &point, "server CPU per operation", "us", cost);
+                }
+                session.end();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Microseconds of the server's processor time for an operation.
+fn measure(
+    server: &Running,
+    parameters: &Parameters,
+    operation: Operation,
+    form: Form,
+    seed: u64,
+) -> Result<f64, ExperimentError> {
+    let mut client = Client::connect(server, parameters, seed)?;
+    client.fill(operation)?;
+    let requests = parameters.operations.min(client.most(operation));
+    client.send(operation, form, requests / 11)?;
+    let spent = || {
+        let clocks = server.processes.iter().map(ServerProcess::clock);
+        let spent = clocks.map(|clock| clock.and_then(|clock| clock.now())).sum::<Result<Duration, _>>();
+        spent.map_err(|error| failed(&server.name, error))
+    };
+    let before = spent()?;
+    let sent = client.send(operation, form, requests - requests / 11)?;
+    Ok((spent()? - before).as_secs_f64() * 1e6 / sent as f64)
+}
+
+/// All connections to a server.
+struct Client<'p> {
+    server: &'p str,
+    parameters: &'p Parameters,
+    connections: Vec<Connection>,
+    value: Vec<u8>,
+}
+
+/// A connection, and which records are its own: one of so many as there are connections.
+struct Connection {
+    stream: TcpStream,
+    random: Xoshiro256PlusPlus,
+    first: u64,
+    counters: Vec<u64>,
+    deleted: usize,
+}
+
+impl<'p> Client<'p> {
+    fn connect(server: &'p Running, parameters: &'p Parameters, seed: u64) -> Result<Self, ExperimentError> {
+        let [Endpoint::Tcp(address)] = server.endpoints()[..] else {
+            return Err(ExperimentError::Machine(format!("{}: writes go to one port", server.name)));
+        };
+        let lost = |error| lost(&server.name, error);
+        let connections = parameters.connections as u64;
+        let connect = |first| {
+            let stream = TcpStream::connect(address).map_err(lost)?;
+            stream.set_nodelay(true).map_err(lost)?;
+            let records = (parameters.keys / connections) as usize;
+            let random = workload::generator::seeded(seed * connections + first);
+            Ok(Connection { stream, random, first, counters: vec![FIRST; records], deleted: 0 })
+        };
+        let connections = (0..connections).map(connect).collect::<Result<_, ExperimentError>>()?;
+        Ok(Client { server: &server.name, parameters, connections, value: vec![b'v'; parameters.value_size] })
+    }
+
+    /// Operations that there are records for.
+    fn most(&self, operation: Operation) -> usize {
+        if operation == Operation::Delete { self.parameters.keys as usize / 2 } else { usize::MAX }
+    }
+
+    /// Stores all records, as the operation wants to find them.
+    fn fill(&mut self, operation: Operation) -> Result<(), ExperimentError> {
+        let counter = FIRST.to_string();
+        let value = if operation == Operation::Increment { counter.as_bytes() } else { &self.value };
+        let connections = self.connections.len() as u64;
+        for connection in &mut self.connections {
+            let mut batch = Batch::default();
+            for record in 0..connection.counters.len() as u64 {
+                batch.set(Form::Text, &key(record * connections + connection.first), value);
+                if batch.len == self.parameters.depth {
+                    std::mem::take(&mut batch).exchange(self.server, &mut connection.stream)?;
+                }
+            }
+            batch.exchange(self.server, &mut connection.stream)?;
+        }
+        Ok(())
+    }
+
+    /// Sends so many operations, in whole batches, and says how many that were.
+    fn send(
+        &mut self,
+        operation: Operation,
+        form: Form,
+        operations: usize,
+    ) -> Result<usize, ExperimentError> {
+        let Parameters { connections, depth, .. } = *self.parameters;
+        let rounds = (operations / (connections * depth)).max(1);
+        for _ in 0..rounds {
+            let batches: Vec<Batch> = self
+                .connections
+                .iter_mut()
+                .map(|connection| connection.batch(operation, form, depth, connections, &self.value))
+                .collect();
+            for (connection, batch) in self.connections.iter_mut().zip(&batches) {
+                connection.stream.write_all(&batch.requests).map_err(|error| lost(self.server, error))?;
+            }
+            for (connection, batch) in self.connections.iter_mut().zip(batches) {
+                batch.check(self.server, &mut connection.stream)?;
+            }
+        }
+        Ok(rounds * connections * depth)
+    }
+}
+
+fn lost(server: &str, error: std::io::Error) -> ExperimentError {
+    ExperimentError::Machine(format!("{server}: {error}"))
+}
+
+fn key(record: u64) -> String {
+    format!("key:{record:012}")
+}
+
+impl Connection {
+    fn batch(
+        &mut self,
+        operation: Operation,
+        form: Form,
+        depth: usize,
+        connections: usize,
+        value: &[u8],
+    ) -> Batch {
+        let mut batch = Batch { is_binary: form == Form::Binary, ..Batch::default() };
+        for _ in 0..depth {
+            let record = match operation {
+                // Each once, in no order that their memory has.
+                Operation::Delete => {
+                    self.deleted += 1;
+                    self.deleted * 7919 % self.counters.len()
+                }
+                _ => self.random.random_range(0..self.counters.len()),
+            };
+            let key = key((record * connections) as u64 + self.first);
+            match operation {
+                Operation::Set => batch.set(form, &key, value),
+                Operation::QuietSet => batch.quiet_set(form, &key, value),
+                Operation::Delete => batch.delete(form, &key),
+                Operation::Increment => {
+                    self.counters[record] += 1;
+                    batch.increment(form, &key, self.counters[record]);
+                }
+                Operation::Mixed if self.random.random_range(0..MIXED) == 0 => batch.set(form, &key, value),
+                Operation::Mixed => batch.get(form, &key, value),
+            }
+        }
+        if operation == Operation::QuietSet {
+            match form {
+                Form::Binary => {
+                    batch.frame(0x0a, &[], "", &[]);
+                    batch.frame_due(0x0a, &[], &[]);
+                }
+                Form::Text | Form::Meta => batch.line("mn", "MN"),
+            }
+        }
+        batch
+    }
+}
+
+/// Requests that are sent at once, and the replies that are due.
+#[derive(Default)]
+struct Batch {
+    requests: Vec<u8>,
+    due: Vec<u8>,
+    len: usize,
+    is_binary: bool,
+}
+
+impl Batch {
+    fn line(&mut self, request: &str, reply: &str) {
+        self.requests.extend_from_slice(request.as_bytes());
+        self.requests.extend_from_slice(b"\r\n");
+        if !reply.is_empty() {
+            self.due.extend_from_slice(reply.as_bytes());
+            self.due.extend_from_slice(b"\r\n");
+        }
+    }
+
+    fn block(&mut self, line: &str, value: &[u8], reply: &str) {
+        self.requests.extend_from_slice(line.as_bytes());
+        self.requests.extend_from_slice(b"\r\n");
+        self.requests.extend_from_slice(value);
+        self.line("", reply);
+    }
+
+    fn frame(&mut self, opcode: u8, extras: &[u8], key: &str, value: &[u8]) {
+        append_frame(&mut self.requests, 0x80, opcode, extras, key.as_bytes(), value);
+    }
+
+    fn frame_due(&mut self, opcode: u8, extras: &[u8], value: &[u8]) {
+        append_frame(&mut self.due, 0x81, opcode, extras, &[], value);
+    }
+
+    fn set(&mut self, form: Form, key: &str, value: &[u8]) {
+        self.len += 1;
+        match form {
+            Form::Text => self.block(&format!("set {key} 0 0 {}", value.len()), value, "STORED"),
+            Form::Meta => self.block(&format!("ms {key} {}", value.len()), value, "HD"),
+            Form::Binary => {
+                self.frame(0x01, &[0; 8], key, value);
+                self.frame_due(0x01, &[], &[]);
+            }
+        }
+    }
+
+    fn quiet_set(&mut self, form: Form, key: &str, value: &[u8]) {
+        match form {
+            Form::Text => self.block(&format!("set {key} 0 0 {} noreply", value.len()), value, ""),
+            Form::Meta => self.block(&format!("ms {key} {} q", value.len()), value, ""),
+            Form::Binary => self.frame(0x11, &[0; 8], key, value),
+        }
+    }
+
+    fn delete(&mut self, form: Form, key: &str) {
+        match form {
+            Form::Text => self.line(&format!("delete {key}"), "DELETED"),
+            Form::Meta => self.line(&format!("md {key}"), "HD"),
+            Form::Binary => {
+                self.frame(0x04, &[], key, &[]);
+                self.frame_due(0x04, &[], &[]);
+            }
+        }
+    }
+
+    fn increment(&mut self, form: Form, key: &str, number: u64) {
+        match form {
+            Form::Text => self.line(&format!("incr {key} 1"), &number.to_string()),
+            Form::Meta => {
+                let digits = number.to_string();
+                self.line(&format!("ma {key} v"), &format!("VA {}\r\n{digits}", digits.len()));
+            }
+            Form::Binary => {
+                // By one; none is made where there is none.
+                let mut extras = [0; 20];
+                extras[7] = 1;
+                extras[16..].fill(0xff);
+                self.frame(0x05, &extras, key, &[]);
+                self.frame_due(0x05, &[], &number.to_be_bytes());
+            }
+        }
+    }
+
+    fn get(&mut self, form: Form, key: &str, value: &[u8]) {
+        let text = String::from_utf8_lossy(value);
+        match form {
+            Form::Text => {
+                let reply = format!("VALUE {key} 0 {}\r\n{text}\r\nEND", value.len());
+                self.line(&format!("get {key}"), &reply);
+            }
+            Form::Meta => self.line(&format!("mg {key} v"), &format!("VA {}\r\n{text}", value.len())),
+            Form::Binary => {
+                self.frame(0x00, &[], key, &[]);
+                self.frame_due(0x00, &[0; 4], value);
+            }
+        }
+    }
+
+    fn exchange(self, server: &str, stream: &mut TcpStream) -> Result<(), ExperimentError> {
+        stream.write_all(&self.requests).map_err(|error| lost(server, error))?;
+        self.check(server, stream)
+    }
+
+    /// Receives the replies, and compares them with those that are due.
+    fn check(self, server: &str, stream: &mut TcpStream) -> Result<(), ExperimentError> {
+        let mut replies = vec![0; self.due.len()];
+        stream.read_exact(&mut replies).map_err(|error| lost(server, error))?;
+        if self.is_binary {
+            // Nobody knows the numbers.
+            let mut at = 0;
+            while let Some(header) = self.due.get(at..at + HEADER) {
+                let body = u32::from_be_bytes(header[BODY].try_into().expect("four bytes"));
+                replies[at..at + HEADER][NUMBER].fill(0);
+                at += HEADER + body as usize;
+            }
+        }
+        if replies == self.due {
+            return Ok(());
+        }
+        let from = replies.iter().zip(&self.due).position(|(is, due)| is != due).unwrap_or(0);
+        let [is, due] = [&replies, &self.due].map(|bytes| bytes[from..].escape_ascii().to_string());
+        let [is, due] = [is, due].map(|text| text.chars().take(80).collect::<String>());
+        Err(ExperimentError::wrong(server, format!("it answered '{is}' where '{due}' was due")))
+    }
+}
+
+fn append_frame(out: &mut Vec<u8>, magic: u8, opcode: u8, extras: &[u8], key: &[u8], value: &[u8]) {
+    let mut header = [0; HEADER];
+    header[0] = magic;
+    header[1] = opcode;
+    header[3] = key.len() as u8;
+    header[4] = extras.len() as u8;
+    header[BODY].copy_from_slice(&((extras.len() + key.len() + value.len()) as u32).to_be_bytes());
+    [&header, extras, key, value].iter().for_each(|part| out.extend_from_slice(part));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_the_replies_that_are_due() {
+        let mut batch = Batch::default();
+        batch.set(Form::Text, "k", b"vv");
+        batch.quiet_set(Form::Meta, "k", b"vv");
+        batch.increment(Form::Meta, "n", 1001);
+        assert_eq!(batch.requests, b"set k 0 0 2\r\nvv\r\nms k 2 q\r\nvv\r\nma n v\r\n");
+        assert_eq!(batch.due, b"STORED\r\nVA 4\r\n1001\r\n");
+        let mut frames = Batch::default();
+        frames.get(Form::Binary, "k", b"vv");
+        assert_eq!((frames.requests.len(), frames.due.len()), (25, 30));
+        assert_eq!((frames.requests[BODY][3], frames.due[BODY][3]), (1, 6));
+    }
+}
