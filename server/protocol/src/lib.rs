@@ -45,12 +45,12 @@
 //! client that takes apart a value of any size and its `END` 14 ns.
 //!
 //! # The files
-//! Each stands on some of those below it, and on none above; but `text` and `meta` know each other, because a line may
-//! be of either and a [`Request`] is both.
+//! Each stands on some of those below it, and on none above.
 //!
 //! ```text
 //!   frames                  binary: a command is a file
-//!   lines                   text: a command is a file      meta: a command is a file
+//!   lines                   text: a command is a file
+//!                           meta: a command is a file
 //!   what is said            refusal    arithmetic
 //!                           error
 //!   of which it consists    key
@@ -75,12 +75,13 @@ pub use error::ErrorReply;
 pub use expiry::{Expiry, Flush, LONGEST_RELATIVE_EXPTIME, binary_expiry, expiry, flush};
 pub use key::{Key, Keys, MAX_KEY_LENGTH};
 pub use line::{LINE_LIMIT, Line, split_line};
+pub use number::MAX_VALUE_LENGTH;
 pub use refusal::{Connection, Refusal};
 pub use text::{
     Cachedump, DetailRequest, Factor, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, Streams,
 };
 pub use text::{GetRequest, KeyStream, Request, StatsTopic, StoreRequest, StreamState, Streamed, Verb};
-pub use text::{MAX_VALUE_LENGTH, parse, reply, response};
+pub use text::{parse, reply, response};
 
 /// The program of the README, compiled and run.
 #[cfg(doctest)]

@@ -9,6 +9,15 @@
 //! may therefore end before its token does (`5<tab>x` is 5), may begin in the next token (if this one is a tab), and a
 //! negative unsigned number wraps (`-18446744073709551615` is 1), but is refused if the result has its top bit set.
 
+/// The longest data block that can be announced: with its CRLF it has to fit a signed 32-bit number.
+pub const MAX_VALUE_LENGTH: usize = i32::MAX as usize - 2;
+
+/// The length of a data block, if there can be one so long.
+pub(crate) fn value_length(token: &[u8]) -> Option<usize> {
+    let length = usize::try_from(strict_i32(token)?).ok()?;
+    (length <= MAX_VALUE_LENGTH).then_some(length)
+}
+
 /// A strict unsigned number of at most 11 digits that fits 32 bits.
 pub(crate) fn strict_u32(token: &[u8]) -> Option<u32> {
     if token.len() > 11 {

@@ -5,7 +5,6 @@ use crate::arithmetic::Operation;
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
 use crate::refusal::Refusal;
-use crate::text::Request;
 use crate::token::{skip_spaces, split_token};
 
 /// `ma`.
@@ -20,7 +19,7 @@ pub struct MetaArithmetic<'a> {
 }
 
 /// Whatever is wrong with a flag has the same answer.
-pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     let (key, flags) = split_token(skip_spaces(rest));
     if key.is_empty() || key.len() > MAX_KEY_LENGTH {
         return Err(Refusal::answer(ErrorReply::BadFormat));
@@ -33,7 +32,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
         Some(_) => return Err(Refusal::answer(ErrorReply::InvalidArithmeticMode)),
     };
     flags.check_opaque().map_err(Refusal::answer)?;
-    Ok(Request::Meta(MetaRequest::Arithmetic(MetaArithmetic { key, operation, flags })))
+    Ok(MetaRequest::Arithmetic(MetaArithmetic { key, operation, flags }))
 }
 
 impl MetaArithmetic<'_> {

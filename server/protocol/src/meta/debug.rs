@@ -6,7 +6,6 @@ use crate::key::MAX_KEY_LENGTH;
 use crate::number::append;
 use crate::refusal::Refusal;
 use crate::reply::CRLF;
-use crate::text::Request;
 use crate::token::{skip_spaces, split_token};
 use std::io::Write;
 
@@ -35,7 +34,7 @@ pub struct Facts {
 }
 
 /// Nothing but a `b` right behind the key is looked at.
-pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     let (key, rest) = split_token(skip_spaces(rest));
     let is_base64 = split_token(rest).0 == b"b";
     let is_bad = key.is_empty()
@@ -44,7 +43,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
     if is_bad {
         return Err(Refusal::answer(ErrorReply::BadFormat));
     }
-    Ok(Request::Meta(MetaRequest::Debug(MetaDebug { key: MetaKey::new(key, is_base64) })))
+    Ok(MetaRequest::Debug(MetaDebug { key: MetaKey::new(key, is_base64) }))
 }
 
 impl MetaDebug<'_> {

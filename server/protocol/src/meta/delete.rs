@@ -2,7 +2,6 @@
 
 use super::{Flags, MetaKey, MetaRequest, key_and_flags, write_key_and_flags};
 use crate::refusal::Refusal;
-use crate::text::Request;
 
 /// `md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,10 +12,10 @@ pub struct MetaDelete<'a> {
     pub flags: Flags<'a>,
 }
 
-pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     let (key, flags) = key_and_flags(rest).map_err(Refusal::answer)?;
     flags.check_opaque().map_err(Refusal::answer)?;
-    Ok(Request::Meta(MetaRequest::Delete(MetaDelete { key, flags })))
+    Ok(MetaRequest::Delete(MetaDelete { key, flags }))
 }
 
 impl MetaDelete<'_> {

@@ -3,7 +3,6 @@
 use super::{Flags, Letters, MetaKey, MetaRequest, key_and_flags, reply, write_key_and_flags};
 use crate::line::strip_ending;
 use crate::refusal::Refusal;
-use crate::text::Request;
 
 /// `mg`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,10 +17,10 @@ pub struct MetaGet<'a> {
 const MORE: Letters = Letters::of(b"bNTu");
 
 #[inline]
-pub(crate) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+pub(crate) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     let (key, flags) = key_and_flags(rest).map_err(Refusal::answer)?;
     flags.check_opaque().map_err(Refusal::answer)?;
-    Ok(Request::Meta(MetaRequest::Get(MetaGet { key, flags })))
+    Ok(MetaRequest::Get(MetaGet { key, flags }))
 }
 
 /// The `mg` at the start of what was received, as [`MetaLookups::next`](super::MetaLookups::next) gives it, of any

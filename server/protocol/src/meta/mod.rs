@@ -32,7 +32,6 @@ pub use set::{MetaMode, MetaSet};
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
 use crate::refusal::Refusal;
-use crate::text::Request;
 use crate::token::{skip_spaces, split_token, word_length};
 
 /// A well-formed meta command.
@@ -53,7 +52,7 @@ pub enum MetaRequest<'a> {
 }
 
 /// Reads the rest of a line whose first word is this, if that is a meta command.
-pub(crate) fn parse<'a>(name: &[u8], rest: &'a [u8]) -> Option<Result<Request<'a>, Refusal>> {
+pub(crate) fn parse<'a>(name: &[u8], rest: &'a [u8]) -> Option<Result<MetaRequest<'a>, Refusal>> {
     Some(match name {
         b"mg" => get::parse(rest),
         b"ms" => set::parse(rest),

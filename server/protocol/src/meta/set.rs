@@ -3,9 +3,9 @@
 use super::{Flags, MetaKey, MetaRequest};
 use crate::error::ErrorReply;
 use crate::number::append;
+use crate::number::value_length;
 use crate::refusal::Refusal;
 use crate::reply::CRLF;
-use crate::text::{Request, value_length};
 use crate::token::{skip_spaces, split_token};
 
 /// `ms`. `length` bytes of data and a CRLF follow the line, as for [`StoreRequest`](crate::StoreRequest).
@@ -36,7 +36,7 @@ pub enum MetaMode {
     Replace,
 }
 
-pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     let (key, rest) = split_token(skip_spaces(rest));
     let (length, flags) = split_token(rest);
     let Some(length) = value_length(length).filter(|_| !length.is_empty()) else {
@@ -53,7 +53,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
         Some(_) => return Err(refuse(ErrorReply::InvalidSetMode)),
     };
     flags.check_opaque().map_err(refuse)?;
-    Ok(Request::Meta(MetaRequest::Set(MetaSet { key, length, mode, flags })))
+    Ok(MetaRequest::Set(MetaSet { key, length, mode, flags }))
 }
 
 impl MetaSet<'_> {

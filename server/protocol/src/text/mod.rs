@@ -47,8 +47,7 @@ pub use request::Request;
 pub use shutdown::Shutdown;
 pub use slabs::SlabsRequest;
 pub use stats::{Cachedump, DetailRequest, StatsTopic};
-pub(crate) use store::value_length;
-pub use store::{MAX_VALUE_LENGTH, StoreRequest, Verb};
+pub use store::{StoreRequest, Verb};
 pub use watch::Streams;
 
 use crate::arithmetic::Operation;
@@ -93,7 +92,7 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
         return store::parse(rest, Verb::Set);
     }
     if let Some(rest) = text.strip_prefix(b"mg ") {
-        return meta::parse_get(rest);
+        return meta::parse_get(rest).map(Request::Meta);
     }
     if let Some(rest) = text.strip_prefix(b"incr ") {
         return arithmetic::parse(rest, Operation::Increment);
@@ -128,7 +127,10 @@ fn other_command(text: &[u8]) -> Result<Request<'_>, Refusal> {
         b"version" => Ok(Request::Version),
         b"quit" => Ok(Request::Quit),
         b"watch" => watch::parse(rest),
-        _ => meta::parse(name, rest).unwrap_or_else(|| administration::parse(text)),
+        _ => match meta::parse(name, rest) {
+            Some(request) => request.map(Request::Meta),
+            None => administration::parse(text),
+        },
     }
 }
 

@@ -4,11 +4,8 @@ use super::format::RequestLine;
 use super::request::Request;
 use super::{BAD_FORMAT, ErrorReply, Refusal};
 use crate::key::Key;
-use crate::number::{c_i64, c_u64, strict_i32, strict_u64};
+use crate::number::{c_i64, c_u64, strict_u64, value_length};
 use crate::token::{Tokens, skip_spaces, token_length};
-
-/// The longest data block that can be announced: with its CRLF it has to fit a signed 32-bit number.
-pub const MAX_VALUE_LENGTH: usize = i32::MAX as usize - 2;
 
 /// A storage command. `length` bytes of data and a CRLF follow the line.
 ///
@@ -24,7 +21,7 @@ pub struct StoreRequest<'a> {
     pub flags: u32,
     /// The time to live, for [`expiry`](crate::expiry); ignored by append and prepend.
     pub exptime: i32,
-    /// The length of the data in bytes, at most [`MAX_VALUE_LENGTH`], without its CRLF.
+    /// The length of the data in bytes, at most [`MAX_VALUE_LENGTH`](crate::MAX_VALUE_LENGTH), without its CRLF.
     pub length: usize,
     /// No reply wanted.
     pub noreply: bool,
@@ -133,12 +130,6 @@ pub(super) fn ends_in_noreply(rest: &[u8]) -> Option<bool> {
         b" noreply" => Some(true),
         _ => None,
     }
-}
-
-/// The length of a data block, if there can be one so long.
-pub(crate) fn value_length(token: &[u8]) -> Option<usize> {
-    let length = usize::try_from(strict_i32(token)?).ok()?;
-    (length <= MAX_VALUE_LENGTH).then_some(length)
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, request: &StoreRequest<'_>) {
