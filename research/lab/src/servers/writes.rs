@@ -115,8 +115,9 @@ fn measure(
     form: Form,
     seed: u64,
 ) -> Result<f64, ExperimentError> {
+    Client::connect(server, parameters, seed)?.fill(operation)?;
+    // The first byte of a connection says which protocol it speaks.
     let mut client = Client::connect(server, parameters, seed)?;
-    client.fill(operation)?;
     let requests = parameters.operations.min(client.most(operation));
     client.send(operation, form, requests / 11)?;
     let spent = || {
