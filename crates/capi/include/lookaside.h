@@ -105,8 +105,8 @@ typedef uint64_t lookaside_ticket;
 
 // Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer,
 // in lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(),
-// lookaside_resize(), SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for a
-// lock that somebody has who calls one.
+// lookaside_resize(), SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for
+// a lock that somebody has who calls one.
 typedef void (*lookaside_freefunc)(void *entry, void *context);
 
 // What a thread keeps for one buffer. `lookaside_inline.h` uses these fields; nobody else should.

@@ -10,8 +10,8 @@ use crate::session::{self, Session};
 
 /// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer,
 /// in lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(),
-/// lookaside_resize(), SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for a
-/// lock that somebody has who calls one.
+/// lookaside_resize(), SLB_destroy(), or as a thread ends. It must not call functions of the same buffer, nor wait for
+/// a lock that somebody has who calls one.
 pub type lookaside_freefunc = Option<unsafe extern "C-unwind" fn(entry: *mut c_void, context: *mut c_void)>;
 
 /// As SLB_get(); on a miss, `*ticket` is what to emit with, if the index is searched after this: see

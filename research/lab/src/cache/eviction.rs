@@ -1,11 +1,13 @@
 //! Eviction policies, simulated: which keys a cache of so many bytes holds, and nothing else of a cache.
 //!
-//! | policy | who goes | a hit writes | source |
-//! |---|---|---|---|
-//! | [`Lru`] | the one used longest ago | a list | memcached's, before it had segments |
-//! | [`Sieve`] | the first without a bit that a hand meets, from the oldest to the newest; none moves | one bit | Zhang et al., NSDI 2024 |
-//! | [`S3Fifo`] | what came and was asked for once at the most, from a tenth of the bytes; keys that left are remembered | two bits | Yang et al., SOSP 2023 |
-//! | [`WTinyLfu`] | of the oldest and the newcomer the one asked for less often | a list and a sketch | Einziger, Friedman and Manes, ACM TOS 2017 |
+//! - [`Lru`]: the one goes that was used longest ago. A hit moves its key in a list. memcached's, before its list had
+//!   segments.
+//! - [`Sieve`]: the first goes without a bit that a hand meets, from the oldest to the newest; none moves. A hit sets the
+//!   bit. Zhang et al., NSDI 2024.
+//! - [`S3Fifo`]: what came and was asked for once at the most goes from a tenth of the bytes, and keys that left are
+//!   remembered. A hit raises a count of two bits. Yang et al., SOSP 2023.
+//! - [`WTinyLfu`]: of the oldest and the newcomer the one goes that was asked for less often. A hit moves its key and
+//!   counts in a sketch. Einziger, Friedman and Manes, ACM TOS 2017.
 //!
 //! Keys are dense numbers, each with its bytes, so queues are links in one table. What is larger than the cache is not
 //! stored. Frequencies of W-TinyLFU are counted exactly, not by a sketch: it is as good here as a sketch can be.
