@@ -24,6 +24,8 @@ use crate::measure::{pin, turns};
 
 /// What counters start at: four digits, and they stay so.
 const FIRST: u64 = 1000;
+/// Records that are stored at once before anything is measured.
+const FILLED_AT_ONCE: usize = 512;
 /// Of so many operations of a mixed load one is a set.
 const MIXED: usize = 20;
 /// Bytes of a binary frame's header, and where in it its body's length and its item's number are.
@@ -179,7 +181,7 @@ impl<'p> Client<'p> {
             let mut batch = Batch::default();
             for record in 0..connection.counters.len() as u64 {
                 batch.set(Form::Text, &key(record * connections + connection.first), value);
-                if batch.len == self.parameters.depth {
+                if batch.len == FILLED_AT_ONCE {
                     std::mem::take(&mut batch).exchange(self.server, &mut connection.stream)?;
                 }
             }
